@@ -1,1 +1,1 @@
-"""The world outside the languages: a port per room, and the adapters that stand behind it."""
+"""Ports to the outside world (models, graphs, state), one module or package per port, and their adapters."""

@@ -1,9 +1,9 @@
-"""The port to graphs: what an engine offers, what it answers, and how it fails. See ``docs/design/gasl.md#adapters``.
+"""The port to graphs: the methods of an engine, their results and errors. See ``docs/design/gasl.md#adapters``.
 
-Items are JSON objects (``docs/design/gasl.md#items``): a node is ``{"id", ...attributes}``; an edge ``{"source", "target", "key"?,
-...attributes}`` (``key`` in multigraphs); a path ``{"source", "target", "length", "nodes": [id...], "edges": [edge...]}``.
-Node ids are texts or integers. An engine reads its graph and never writes it; its methods may be called from any thread.
-Conditions come bound: they hold no variables.
+Items are JSON objects (``docs/design/gasl.md#items``): a node is ``{"id", ...attributes}``; an edge
+``{"source", "target", "key"?, ...attributes}`` (``key`` in multigraphs); a path
+``{"source", "target", "length", "nodes": [id...], "edges": [edge...]}``. Node ids are texts or integers. An engine only reads its
+graph; its methods may be called from any thread. Conditions are bound: they have no variables.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,9 +42,9 @@ Direction = Literal["out", "in", "both"]
 
 
 def tree_of(condition: Any) -> Condition | None:
-    """Return a condition's tree: of a tree, of what ``gasl.parse_condition`` gives, of a text. None stays None.
+    """Return the tree of a condition given as a tree, a result of ``gasl.parse_condition``, or a text. None stays None.
 
-    Raises ``ConditionError`` for a text that is no condition, ``TypeError`` for anything else.
+    Raises ``ConditionError`` for a text that is not a condition, ``TypeError`` for anything else.
     """
     if condition is None or isinstance(condition, Node):
         return condition  # type: ignore[return-value]  # a node of a condition
@@ -63,7 +63,7 @@ def tree_of(condition: Any) -> Condition | None:
 
 
 class AdapterError(KnotworkError):
-    """The graph can't be read or can't answer. ``hint`` says what to do. See ``docs/design/gasl.md#errors``."""
+    """The graph can't be read, or a query failed. ``hint`` says what to do. See ``docs/design/gasl.md#errors``."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -73,9 +73,9 @@ class AdapterError(KnotworkError):
 
 @frozen
 class Caps:
-    """What one command may take. ``max_path_length`` counts edges; ``timeout_s`` is seconds of searching.
+    """Limits of one command. ``max_path_length`` counts edges; ``timeout_s`` is seconds of searching.
 
-    ``SET adapter.caps.name = value`` changes one for a plan, up to the ceiling that the host set.
+    ``SET adapter.caps.name = value`` changes one for a plan, up to the ceiling set by the host.
     """
 
     max_path_length: int = 3
@@ -86,9 +86,9 @@ class Caps:
 
 @frozen
 class Stoppable(Caps):
-    """The caps of one search that its caller may end: ``ended`` is asked while it goes on, in the thread in which it does.
+    """The caps of a search that its caller may cancel: ``ended`` is called repeatedly during the search, in its thread.
 
-    Whoever ends a search has no use for what it found: an engine may return a part of it, or raise what it likes.
+    The result of a cancelled search is not used: an engine may return a part of it, or raise any exception.
     """
 
     ended: Callable[[], bool] = lambda: False
@@ -96,15 +96,15 @@ class Stoppable(Caps):
 
 DEFAULT_CAPS = Caps()
 MOST_TEXTS = 200_000
-"""Different texts of a field that are looked through for one that is spelt alike."""
+"""Maximum distinct texts of a field that are searched for a similar spelling."""
 
 
 @frozen
 class Found:
-    """What a search gave. ``items`` may be lazy: a sequence that makes an item when it is read.
+    """The result of a search. ``items`` may be lazy: a sequence that creates items on access.
 
-    ``caps_hit`` names the caps (fields of ``Caps``, or "MAXLEN") that cut it short; a LIMIT is not one. ``used`` says how: "index on
-    entity_type", "column on age", "scan". ``examined`` counts the candidates looked at.
+    ``caps_hit`` names the caps (fields of ``Caps``, or "MAXLEN") that cut it short; a LIMIT is not a cap. ``used`` describes the
+    search: "index on entity_type", "column on age", "scan". ``examined`` counts the candidates examined.
     """
 
     items: Sequence[Item]
@@ -115,7 +115,7 @@ class Found:
 
 @frozen
 class Plan:
-    """How a search would run, for EXPLAIN: ``used`` as in ``Found``, the estimated rows, and notes in words."""
+    """How a search would run, for EXPLAIN: ``used`` as in ``Found``, the estimated rows, and notes as text."""
 
     used: str
     rows: int
@@ -124,7 +124,7 @@ class Plan:
 
 @runtime_checkable
 class GraphAdapter(Protocol):
-    """A graph that answers. The first group are the documented methods; the others tell more and take more.
+    """A graph engine. The first methods are the documented ones; the others have more parameters and richer results.
 
     See ``docs/design/gasl.md#adapters``.
     """
@@ -142,18 +142,18 @@ class GraphAdapter(Protocol):
         ...
 
     def get_node(self, name_or_id: NodeId) -> Item | None:
-        """Return the node with this id, or else the one whose name, label or title it is; None where none or several are."""
+        """Return the node with this id, else the only node with this name, label or title; None if none or several match."""
         ...
 
     @property
     def schema(self) -> Schema:
-        """The graph in summary; computed once."""
+        """The summary of the graph; computed once."""
         ...
 
     def texts(self, kind: Literal["nodes", "edges"], name: str, most: int = MOST_TEXTS) -> Sequence[str]:
-        """Return the different texts that a field has (a node's ``id`` too), at most ``most``: the first in the graph's order.
+        """Return the first ``most`` distinct texts of a field (also a node's ``id``), in the graph's order.
 
-        ``name`` is dotted where it reaches into an object. Values that are no texts, and elements of lists, are left out.
+        A dotted ``name`` refers to a field inside an object. Values that are not texts, and elements of lists, are omitted.
         """
         ...
 
@@ -165,7 +165,7 @@ class GraphAdapter(Protocol):
         limit: int | None = None,
         caps: Caps = DEFAULT_CAPS,
     ) -> Found:
-        """Find nodes. ``order`` sorts, null last; without it results have the graph's own order."""
+        """Find nodes. ``order`` sorts, null last; by default results are in the graph's own order."""
         ...
 
     def edges(
@@ -176,7 +176,7 @@ class GraphAdapter(Protocol):
         limit: int | None = None,
         caps: Caps = DEFAULT_CAPS,
     ) -> Found:
-        """Find edges, as ``nodes`` does nodes."""
+        """Find edges; arguments as in ``nodes``."""
         ...
 
     def paths(
@@ -191,13 +191,14 @@ class GraphAdapter(Protocol):
         max_length: int | None = None,
         caps: Caps = DEFAULT_CAPS,
     ) -> Found:
-        """Find simple paths, start ≠ end, directed where the graph is, at most ``max_length`` edges, shorter first.
+        """Find simple paths, start ≠ end, directed if the graph is, at most ``max_length`` edges, shorter first.
 
-        Without ``max_length`` they have at most ``caps.max_path_length`` edges, and the shortest ones any number. Where the bound hides
-        the shortest path of a pair, "MAXLEN" is among ``caps_hit``; where nothing was found and a longer path exists, "max_path_length".
+        Without ``max_length`` they have at most ``caps.max_path_length`` edges, and shortest paths any number. If the bound
+        hides the shortest path of a pair, "MAXLEN" is in ``caps_hit``; if nothing was found and a longer path exists,
+        "max_path_length".
 
-        ``via`` is a condition on every edge of the path, ``where`` one on the path (``source.x``, ``target.x``, ``length``,
-        ``ANY|ALL|NONE node.x`` and ``edge.x``). ``shortest`` keeps the shortest ones of each pair of start and end.
+        ``via`` is a condition on every edge of the path, ``where`` a condition on the path (``source.x``, ``target.x``,
+        ``length``, ``ANY|ALL|NONE node.x`` and ``edge.x``). ``shortest`` returns only the shortest paths of each start and end.
         """
         ...
 
@@ -210,11 +211,11 @@ class GraphAdapter(Protocol):
         direction: Direction = "out",
         caps: Caps = DEFAULT_CAPS,
     ) -> Found:
-        """Return the nodes reached from ``starts`` in 1 to ``depth`` edges that satisfy ``via``, nearest first, starts left out."""
+        """Return the nodes reached from ``starts`` in 1 to ``depth`` edges that satisfy ``via``, nearest first, no starts."""
         ...
 
     def subgraph(self, centers: Sequence[NodeId], radius: int, *, caps: Caps = DEFAULT_CAPS) -> Found:
-        """Return one item ``{"nodes": [node...], "edges": [edge...]}``: all within ``radius`` of a center, edges either way."""
+        """Return one item ``{"nodes": [node...], "edges": [edge...]}``: all within ``radius`` edges of a center, either way."""
         ...
 
     def connect(
@@ -225,36 +226,36 @@ class GraphAdapter(Protocol):
         via: Condition | None = None,
         caps: Caps = DEFAULT_CAPS,
     ) -> Found:
-        """Return the edges that join a node of ``left`` with one of ``right``, in either direction."""
+        """Return the edges between a node of ``left`` and a node of ``right``, in either direction."""
         ...
 
     def measure(self, algorithm: str, among: Sequence[NodeId] | None = None, *, caps: Caps = DEFAULT_CAPS) -> Found:
-        """Return ``{"id", algorithm: value}`` for each node (of ``among``), by an algorithm's name; see ``measures``."""
+        """Return ``{"id", algorithm: value}`` for each node (of ``among``); see ``measures`` for the algorithms."""
         ...
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The algorithms that ``measure`` knows."""
+        """The algorithm names that ``measure`` accepts."""
         ...
 
     def explain(self, kind: Literal["nodes", "edges", "paths"], where: Condition | None, **rest: Any) -> Plan:
-        """Say how a search would run, without running it. ``rest`` is what ``paths`` takes."""
+        """Return the plan of a search without running it. ``rest``: the other arguments of ``paths``."""
         ...
 
     def invalidate(self) -> None:
-        """Forget what was computed from the graph: its attributes were written past NetworkX's own methods."""
+        """Discard all cached data; call this after writing attributes without NetworkX's own methods."""
         ...
 
 
-# The texts that a graph was made from, by the ids that its nodes and edges name (``source_id``): for snippets of evidence.
-# The file is a JSON object, ``{id: text}`` or ``{id: {"content": text, ...}}``, as nano-graphrag and LightRAG keep theirs
+# The source texts of a graph, by the ids in its nodes and edges (``source_id``), for evidence snippets.
+# The file is a JSON object, ``{id: text}`` or ``{id: {"content": text, ...}}``, as nano-graphrag and LightRAG write it
 # (``kv_store_text_chunks.json``).
 
 _MOST_BYTES = 1 << 30
 
 
 def open_chunks(path: str | Path) -> Callable[[str], str | None]:
-    """Return a function that gives the text of a chunk, None for one that is not there. Raises ``AdapterError``."""
+    """Return a function that returns the text of a chunk, None if it is missing. Raises ``AdapterError``."""
     try:
         size = Path(path).stat().st_size
         if size > _MOST_BYTES:
@@ -266,7 +267,7 @@ def open_chunks(path: str | Path) -> Callable[[str], str | None]:
         raise AdapterError(f"the chunks {path} are not JSON: {error}") from None
     if not isinstance(found, dict):
         raise AdapterError(
-            f"the chunks {path} are no JSON object", hint='they are {"id": "text"} or {"id": {"content": "text"}}'
+            f"the chunks {path} are not JSON object", hint='they are {"id": "text"} or {"id": {"content": "text"}}'
         )
     texts = {name: text for name, value in found.items() if (text := _content(value)) is not None}
     if found and not texts:

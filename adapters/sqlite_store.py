@@ -1,6 +1,6 @@
-"""A file (SQLite) that keeps what was paid for by its key: opened when first used, written by one thread, given up when it fails.
+"""A SQLite file that stores paid results by key: opened at first use, written by one thread, disabled if it fails.
 
-A file that is damaged, locked or not writable costs one warning and what it would have saved, never the run.
+A file that is damaged, locked or not writable causes one warning and loses the saved results, but never stops the run.
 """
 
 import asyncio
@@ -18,24 +18,24 @@ from attrs import frozen
 __all__ = ["NAMED", "Shelf", "Table", "named_file", "named_folder", "named_opener", "private_folder"]
 
 
-# Who may read and write what is made: folders of the user's own are closed to others, whatever the umask says.
+# Permissions of created files and folders: the user's own folders are closed to others, whatever the umask.
 
 NAMED = 0o644
-"""The most that a file gets which somebody named: the umask takes more away, and nothing gives the group or others a right to write."""
+"""Maximum mode of a file named by the user: the umask may remove more, and group and others never get write access."""
 
 
 def private_folder(path: Path) -> None:
-    """Make the folder, and every folder above it that is missing, for the user alone. Raises ``OSError``."""
+    """Create the folder, and every missing parent, for the user only. Raises ``OSError``."""
     _make(path, 0o700)
 
 
 def named_folder(path: Path) -> None:
-    """Make a folder that somebody named, and every folder above it that is missing; others may read. Raises ``OSError``."""
+    """Create a folder named by the user, and every missing parent; others may read. Raises ``OSError``."""
     _make(path, 0o755)
 
 
 def _make(path: Path, mode: int) -> None:
-    """Make folders one by one: ``parents=True`` gives those above the last the mode that the umask leaves."""
+    """Create folders one by one: ``parents=True`` would give the parents the default mode of the umask."""
     missing = []
     for folder in (path, *path.parents):
         if folder.is_dir():
@@ -46,23 +46,23 @@ def _make(path: Path, mode: int) -> None:
 
 
 def named_opener(name: str, flags: int) -> int:
-    """Open a file as ``open`` does, as its ``opener``; where it is made, with ``NAMED``. Raises ``OSError``."""
+    """Open a file like ``open``, as its ``opener``; a new file gets mode ``NAMED``. Raises ``OSError``."""
     return os.open(name, flags, NAMED)
 
 
 def named_file(
     path: "Path | str", mode: Literal["w", "a"], *, errors: str = "strict", newline: str | None = None
 ) -> TextIO:
-    """Open a text file that somebody named for writing; where it is made, with ``NAMED``. Raises ``OSError``."""
+    """Open a text file named by the user for writing; a new file gets mode ``NAMED``. Raises ``OSError``."""
     file = open(path, mode, encoding="utf-8", errors=errors, newline=newline, opener=named_opener)  # noqa: SIM115 - the caller closes it
     return cast("TextIO", file)
 
 
 @frozen
 class Table:
-    """A table of the file: how it is made, how it is probed and read, and how a row gets into it. The key stands first.
+    """A table of the file: the statements that create, probe, read and write it. The key is the first column.
 
-    ``what`` is the file in the words of a warning.
+    ``what`` describes the file in warnings.
     """
 
     what: str
@@ -73,7 +73,7 @@ class Table:
 
 
 class Shelf:
-    """The file at ``path`` (made with its folder 0700 and itself 0600) with one table. It belongs to one event loop.
+    """The file at ``path`` (created with folder mode 0700 and file mode 0600) with one table. It belongs to one event loop.
 
     ``busy``: seconds to wait for another process that writes.
     """
@@ -93,14 +93,14 @@ class Shelf:
         self.broken = False
 
     async def opened(self) -> None:
-        """Wait until the file is open, or given up."""
+        """Wait until the file is open or disabled."""
         if self._opening is None:
             self._opening = asyncio.ensure_future(self._open_both())
         if not self._opening.done():
             await asyncio.shield(self._opening)
 
     def find(self, key: bytes) -> tuple[Any, ...] | None:
-        """Return the row of ``key``. In the event loop: one look-up by primary key takes some ten microseconds."""
+        """Return the row of ``key``. Runs in the event loop: a look-up by primary key takes some ten microseconds."""
         if self.broken or self._reader is None:
             return None
         try:
@@ -112,7 +112,7 @@ class Shelf:
         return row
 
     async def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a query that looks at many, read in the file's own thread; none where that fails."""
+        """Return the rows of a query over many rows, run in the file's own thread; empty if it fails."""
         if self.broken or self._closed:
             return []
         found = await asyncio.get_running_loop().run_in_executor(self._worker, self._rows, query, values)
@@ -122,20 +122,20 @@ class Shelf:
         return found
 
     async def keep(self, *rows: tuple[Any, ...]) -> None:
-        """Write ``rows``, several in one transaction."""
+        """Write ``rows`` in one transaction if there are several."""
         if not self.broken and not self._closed:
             loop = asyncio.get_running_loop()
             if problem := await loop.run_in_executor(self._worker, self._keep, rows):
                 self.give_up(problem)
 
     def give_up(self, problem: str) -> None:
-        """Use the file no more, and say why, once."""
+        """Disable the file, and warn with the reason, once."""
         if not self.broken:
             self.broken = True
             self._warn(f"{self._table.what} can't be used, going on without it: {problem} ({self._path})")
 
     async def aclose(self) -> None:
-        """Close the file; more than once is fine."""
+        """Close the file; repeated calls are allowed."""
         if self._closed:
             return
         self._closed = True
@@ -147,7 +147,7 @@ class Shelf:
         if problem:
             self.give_up(problem)
 
-    # The worker's thread: these return what went wrong, "" if nothing.
+    # The worker's thread: these methods return the error message, "" on success.
 
     def _open(self) -> str:
         deadline = time.monotonic() + self._busy
@@ -156,7 +156,7 @@ class Shelf:
                 self._open_once()
                 return ""
             except (OSError, sqlite3.Error) as error:
-                # Whoever makes the file, or switches it to WAL, holds locks that SQLite does not wait for by itself.
+                # A process that creates the file, or switches it to WAL, holds locks that SQLite's busy timeout does not cover.
                 busy = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
                 if not busy or time.monotonic() >= deadline:
                     return str(error)
@@ -171,7 +171,7 @@ class Shelf:
         self._writer.execute("PRAGMA synchronous=NORMAL")
         self._writer.execute(self._table.make)
         self._reader = self._connect()
-        # Reading does not wait: it happens in the event loop, and in WAL mode writers do not stand in its way.
+        # Reading does not wait: it runs in the event loop, and in WAL mode writers do not block it.
         self._reader.execute("PRAGMA busy_timeout=0")
         self._reader.execute(self._table.probe).fetchone()
 
@@ -197,7 +197,7 @@ class Shelf:
             try:
                 self._writer.executemany(self._table.insert, rows)
             finally:
-                self._writer.execute("COMMIT")  # those that were taken are whole
+                self._writer.execute("COMMIT")  # the rows accepted so far are complete
         except (sqlite3.Error, UnicodeEncodeError) as error:
             return str(error)
         return ""

@@ -1,8 +1,8 @@
-"""The port to the state: what a run accumulates and keeps. See ``docs/design/state.md#state-store``.
+"""The port to the state: the results that a run accumulates and saves. See ``docs/design/state.md#state-store``.
 
-A state is declared keys (``network.authors``), each a LIST, a DICT or a COUNTER, with provenance beside the items, a history
-and what is needed to replay it. It changes by ``Change`` values only. A store stages changes, notes what happened, and
-commits both as one record: what ``commit`` returned from is there after a crash, all of it or none.
+A state has declared keys (``network.authors``), each a LIST, a DICT or a COUNTER, with provenance for the items, a history
+and the data needed for replay. It changes only by ``Change`` values. A store stages changes, records events, and
+commits both as one record: after a crash, a committed record is present completely, an uncommitted one not at all.
 """
 
 import json
@@ -21,13 +21,13 @@ __all__ = [
 
 Evidence: TypeAlias = Mapping[str, Any]
 """One piece of evidence, a JSON object. ``kind`` is "graph" (``nodes``: [id], ``edges``: [[source, target, key?]], the graph's own
-``source_id``/``doc_id``/``file_path``, ``snippet``) or "model" (``model``, ``temperature``, ``prompt_hash``, ``at``, ``shown``: [id],
-``cited``: [id]). In a COUNTER of counts ``key`` names the count that a piece is of. ``more`` counts the items that it was made of and that
-are not listed."""
+``source_id``/``doc_id``/``file_path``, ``snippet``) or "model" (``model``, ``temperature``, ``prompt_hash``, ``at``, ``shown``:
+[id], ``cited``: [id]). In a COUNTER of counts ``key`` names the count it belongs to. ``more`` counts the items it was made from
+that are not listed."""
 
 
 def counted_label(row: Any) -> str | None:
-    """Return the key that a row of ``COUNT BY`` counts for in a COUNTER; None where it is no such row."""
+    """Return the key of a COUNTER that a row of ``COUNT BY`` belongs to; None if it is not such a row."""
     names = [name for name in row if name != "count"] if isinstance(row, Mapping) and "count" in row else []
     if len(names) != 1:
         return None
@@ -38,7 +38,7 @@ def counted_label(row: Any) -> str | None:
 
 
 class StateError(KnotworkError):
-    """A change that the state refuses; nothing was changed. ``status`` is the command's, ``hint`` the command to add."""
+    """The state refused a change; nothing was changed. ``status`` is the command's, ``hint`` the command to add."""
 
     def __init__(
         self, message: str, *, status: Literal["binding_failure", "schema_mismatch", "error"], hint: str = ""
@@ -50,7 +50,7 @@ class StateError(KnotworkError):
 
 
 class StoreError(KnotworkError):
-    """The store can't be opened, read or written: locked, damaged, full. What was acknowledged is still there."""
+    """The store can't be opened, read or written: locked, damaged, full. Acknowledged data are still present."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -60,7 +60,7 @@ class StoreError(KnotworkError):
 
 @frozen
 class DeclareKey:
-    """Create a key. Its parent must be a declared DICT. Declared again with the same type: nothing; another: refused."""
+    """Create a key. Its parent must be a declared DICT. Repeating it with the same type does nothing; another type is refused."""
 
     key: str
     type: StateType
@@ -69,19 +69,19 @@ class DeclareKey:
 
 @frozen
 class ResetKey:
-    """Empty a key and forget its provenance; keep its declaration (of a DICT also the keys declared in it, emptied)."""
+    """Empty a key and discard its provenance; keep its declaration (for a DICT also the keys declared in it, emptied)."""
 
     key: str
 
 
 @frozen
 class MergeInto:
-    """Add ``value`` to a key. ``evidence`` lies beside it: for a LIST by index of ``value``, for a DICT by field, for a COUNTER
-    one sequence under index 0, or more: a piece of a count says ``key``.
+    """Add ``value`` to a key. ``evidence`` belongs to it: for a LIST by index of ``value``, for a DICT by field, for a COUNTER
+    one sequence under index 0, or several: a piece of a count names its ``key``.
 
-    LIST: append what is not there (by ``id``, else by canonical JSON; evidence of what is there is united). DICT: deep merge,
+    LIST: append new items (compared by ``id``, else by canonical JSON; evidence of existing items is united). DICT: deep merge,
     later wins. COUNTER: add a number, or numbers per key. ``incomplete``: why ``value`` is not the whole answer; the key keeps
-    these reasons beside those that it has.
+    these reasons in addition to its existing ones.
     """
 
     key: str
@@ -92,9 +92,9 @@ class MergeInto:
 
 @frozen
 class ReplaceWith:
-    """Put ``value`` in the place of what the key holds; keys declared in a DICT stay. ``evidence`` as for ``MergeInto``.
+    """Replace the content of a key by ``value``; keys declared in a DICT stay. ``evidence`` as for ``MergeInto``.
 
-    The key is incomplete for the reasons in ``incomplete``, and for no other any more.
+    The reasons in ``incomplete`` replace the key's existing ones.
     """
 
     key: str
@@ -108,9 +108,9 @@ Change: TypeAlias = DeclareKey | ResetKey | MergeInto | ReplaceWith
 
 @frozen
 class Declaration:
-    """A declared key: its type, description, and how many items, fields or counts it has.
+    """A declared key: its type, description, and number of items, fields or counts.
 
-    ``incomplete``: why what it holds is not the whole answer; empty where it is.
+    ``incomplete``: why its content is not the whole answer; empty if it is.
     """
 
     key: str
@@ -122,7 +122,7 @@ class Declaration:
 
 @frozen
 class Difference:
-    """One way in which two states differ. ``kind``: "declared", "removed" (a key, items or fields), "added" (items or fields),
+    """One difference between two states. ``kind``: "declared", "removed" (a key, items or fields), "added" (items or fields),
     "changed" (``{index: item}``, fields, or ``{"_meta": ...}``), "count", "provenance".
     """
 
@@ -133,34 +133,34 @@ class Difference:
 
 
 class Snapshot(Protocol):
-    """A state at one moment, immutable; holding one costs nothing, comparing two costs what differs."""
+    """An immutable state at one moment; holding one costs nothing, comparing two costs in proportion to their differences."""
 
     @property
     def hash(self) -> str:
-        """A hash (blake3, hex) of variables and provenance. Equal states have equal hashes, whatever led to them."""
+        """The hash (blake3, hex) of variables and provenance. Equal states have equal hashes, whatever their history."""
         ...
 
     def get(self, key: str) -> Any:
         """Return a key's value as plain JSON: a LIST's items, a DICT's fields (declared keys nested), a COUNTER's value.
 
-        Raises ``StateError`` (binding_failure) for what is not declared.
+        Raises ``StateError`` (binding_failure) if the key is not declared.
         """
         ...
 
     def evidence(self, key: str) -> Any:
-        """Return the evidence beside the value: LIST: a list by index; DICT: an object by field; COUNTER: a list."""
+        """Return the evidence of a value: LIST: a list by index; DICT: an object by field; COUNTER: a list."""
         ...
 
     def declared(self, key: str | None = None) -> Sequence[Declaration]:
-        """Return the declared keys, or those below ``key`` and itself, parents first, in the order of declaration."""
+        """Return the declared keys, or ``key`` and those below it, parents first, in the order of declaration."""
         ...
 
     def kind(self, key: str) -> StateType | None:
-        """Return a key's type; None where it is not declared."""
+        """Return a key's type; None if it is not declared."""
         ...
 
     def sample(self, key: str, most: int) -> tuple[int, list[Any]]:
-        """Return a LIST's length and up to ``most`` items spread over it; cost grows with ``most`` only."""
+        """Return a LIST's length and up to ``most`` items spread over it; the cost depends on ``most`` only."""
         ...
 
     def variables(self) -> dict[str, Any]:
@@ -168,24 +168,27 @@ class Snapshot(Protocol):
         ...
 
     def provenance(self) -> dict[str, Any]:
-        """Return ``{key: evidence}`` for every key that has any."""
+        """Return ``{key: evidence}`` for every key that has evidence."""
         ...
 
 
 class StateStore(Protocol):
-    """A state that is kept. One writer; what is staged is seen by ``snapshot`` at once and by others after ``commit``."""
+    """A stored state with one writer; staged changes appear in ``snapshot`` at once and for others after ``commit``."""
 
     def stage(self, change: Change) -> None:
-        """Apply a change to the working state. Raises ``StateError``, and then nothing changed."""
+        """Apply a change to the working state. If it raises ``StateError``, nothing changed."""
         ...
 
     def note(self, entry: Mapping[str, Any]) -> None:
-        """Put an entry into the history: its keys are ``step command why summary provenance_summary started_at finished_at``
-        and the record's own (``status``, ``metrics``, ``error`` ...)."""
+        """Add an entry to the history.
+
+        Its keys are ``step command why summary provenance_summary started_at finished_at`` and the record's own (``status``,
+        ``metrics``, ``error`` ...).
+        """
         ...
 
     def answered(self, answer: Mapping[str, Any]) -> None:
-        """Keep a model's answer for replay: ``{"request": hash, "text": ...}`` and what else the caller wants back."""
+        """Store a model's answer for replay: ``{"request": hash, "text": ...}`` and further data of the caller."""
         ...
 
     def ran(self, command: str) -> None:
@@ -193,29 +196,30 @@ class StateStore(Protocol):
         ...
 
     def mark(self) -> object:
-        """Return a mark of the working state, for ``back``. Costs nothing."""
+        """Return a mark of the working state, for ``back``. It costs nothing."""
         ...
 
     def back(self, mark: object) -> None:
-        """Take the variables and provenance back to the mark. Entries noted since stay, with ``"rolled_back": true``."""
+        """Restore the variables and provenance of the mark. Entries noted since then stay, with ``"rolled_back": true``."""
         ...
 
     def commit(self, *, found: bool = True) -> str:
-        """Make all that is staged and noted durable as one record, and return the state's hash.
+        """Make all staged changes and entries durable as one record, and return the state's hash.
 
-        Raises ``StoreError``, and then the state is as it was after the last commit: what was staged and noted is gone, and has to be
-        staged again. What ``configure`` set stays. ``found`` false: nothing new was found, so ``source`` is not looked at.
+        If it raises ``StoreError``, the state is that of the last commit: staged changes and entries are lost and must be
+        staged again. Values set by ``configure`` stay. ``found`` false: nothing new was found, so ``source`` is not recorded.
 
-        What changed no variable is written without waiting for the disk (a killed process loses nothing, a power cut may).
+        A record that changes no variable is written without waiting for the disk (safe if the process is killed, not on a power
+        cut).
         """
         ...
 
     def sync(self) -> None:
-        """Wait until all that was committed is on the disk: what ends a plan where commits don't wait. Raises ``StoreError``."""
+        """Wait until all commits are on the disk; ends a plan if commits don't wait. Raises ``StoreError``."""
         ...
 
     def get(self, key: str) -> Any:
-        """``snapshot().get(key)``."""
+        """Return ``snapshot().get(key)``."""
         ...
 
     def merge(self, key: str, value: Any) -> None:
@@ -227,7 +231,7 @@ class StateStore(Protocol):
         ...
 
     def summary(self, keys: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return ``{key: {"type", "size", "description", "incomplete"?, "sample"}}``, bounded, for prompts and people."""
+        """Return ``{key: {"type", "size", "description", "incomplete"?, "sample"}}``, bounded, for prompts and users."""
         ...
 
     def append_history(self, record: Mapping[str, Any]) -> None:
@@ -235,11 +239,11 @@ class StateStore(Protocol):
         ...
 
     def attach_provenance(self, key: str, indices: Sequence[int], provenance_items: Sequence[Evidence]) -> None:
-        """Put a piece of evidence beside each of the items with these indices, and commit."""
+        """Add one piece of evidence to each of the items with these indices, and commit."""
         ...
 
     def replay_info(self) -> dict[str, Any]:
-        """Return ``{"seed", "config", "commands"}``, and ``"answers"`` where a model was asked."""
+        """Return ``{"seed", "config", "commands"}``, and ``"answers"`` if a model was called."""
         ...
 
     def configure(
@@ -250,16 +254,16 @@ class StateStore(Protocol):
         seed: int | None = None,
         source: Mapping[str, Any] | None = None,
     ) -> None:
-        """Set the query, the configuration (merged) and the seed of randomness; durable with the next commit.
+        """Set the query, the configuration (merged) and the random seed; durable with the next commit.
 
-        ``source`` is the graph that is worked on. It becomes the configuration's ``adapter`` with each commit that changes variables
-        or provenance, and not before: that one names the graph which the findings are of.
+        ``source`` is the current graph. It becomes the configuration's ``adapter`` with the next commit that changes variables
+        or provenance, not earlier: ``adapter`` names the graph that the findings come from.
         """
         ...
 
     @property
     def source(self) -> Mapping[str, Any]:
-        """The graph that is worked on, as ``configure`` was told; empty where it was not."""
+        """The current graph, as set by ``configure``; empty if not set."""
         ...
 
     @property
@@ -277,33 +281,35 @@ class StateStore(Protocol):
         ...
 
     def fork(self) -> "StateStore":
-        """Return a store in memory that begins as this one; neither sees what the other does. Costs tens of microseconds."""
+        """Return an independent in-memory store that starts as a copy of this one. It costs tens of microseconds."""
         ...
 
     def diff(self, before: "Snapshot | str", after: "Snapshot | str") -> list[Difference]:
-        """Return the differences of two snapshots, or of hashes of commits of this store."""
+        """Return the differences between two snapshots, or hashes of commits of this store."""
         ...
 
     def rollback(self, to: "Snapshot | str") -> None:
-        """Make the variables and provenance those of a snapshot, or of the commit with this hash (a prefix will do), and commit.
+        """Restore the variables and provenance of a snapshot, or of the commit with this hash (or hash prefix), and commit.
 
-        Nothing new is found by that: it leaves the configuration as it is.
+        The configuration is unchanged, because a rollback finds nothing new.
         """
         ...
 
     def restore(self, to: "Snapshot | str") -> None:
-        """Do what ``rollback`` does, and leave the commit (``found`` false) to the caller, who notes with it what it was for."""
+        """Restore like ``rollback``, but leave the commit (``found`` false) to the caller, who notes its purpose with it."""
         ...
 
     def as_json(self) -> dict[str, Any]:
-        """Return the state object: version, created_at, updated_at, query, config, variables, history, replay, and provenance
-        where there is any."""
+        """Return the state object.
+
+        It has version, created_at, updated_at, query, config, variables, history, replay, and provenance if there is any.
+        """
         ...
 
     def persist(self) -> None:
-        """Write ``state.json`` beside the journal (nothing for a store in memory)."""
+        """Write ``state.json`` next to the journal (does nothing for an in-memory store)."""
         ...
 
     def close(self) -> None:
-        """Commit what is noted, write ``state.json``, let go of the lock. A closed store refuses everything else."""
+        """Commit the noted entries, write ``state.json``, release the lock. A closed store refuses everything else."""
         ...

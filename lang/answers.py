@@ -1,8 +1,9 @@
-"""What stands around a model's answer, and the one JSON object in it.
+"""The text around a model's answer, and the one JSON object in it.
 
-Reading an object, in this order: the whole text is JSON; what a model thought before it is left out; a fenced block, or the one object in
-prose; then trailing commas and Python literals. Two objects that differ are refused, and text that ends inside an object is never closed.
-Reading is linear and takes at most ``MAX_ANSWER`` characters. Nothing here raises for a text. See ``docs/design/types.md#coercion``.
+Steps of reading an object, in this order: the whole text as JSON; the text without the model's thinking; a fenced block, or the
+one object in prose; then trailing commas and Python literals. Two different objects are refused, and text that ends inside an
+object is never completed. Reading is linear and takes at most ``MAX_ANSWER`` characters. Nothing here raises for a text. See
+``docs/design/types.md#coercion``.
 """
 
 import json
@@ -21,19 +22,19 @@ __all__ = [
 
 ReadAs = Literal["exact", "thinking", "fenced", "embedded", "literal"]
 MAX_ANSWER = 200_000
-"""Characters of an answer that are read; a longer one is unreadable."""
+"""Maximum number of characters of an answer that are read; a longer answer is unreadable."""
 
 _MOST_CLOSINGS = 8
-"""Ends of thinking behind which the answer is tried as a whole."""
+"""Maximum number of closing thinking tags after which the answer is tried as a whole."""
 _MOST_GROUPS = 1_000
-"""Groups of braces in an answer that are looked at."""
+"""Maximum number of groups of braces in an answer that are examined."""
 _TAG = re.compile(r"<(/?)(think|thinking|thought|thoughts|reasoning|analysis|scratchpad|reflection)\s*>", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)([^\n]*+)$", re.MULTILINE)
 
 
 @frozen
 class ObjectRead:
-    """The object that an answer has, and how it was found: ``exact`` where it is the whole text."""
+    """The object in an answer, and how it was found: ``exact`` if it is the whole text."""
 
     value: dict[str, Any]
     read_as: ReadAs
@@ -41,16 +42,16 @@ class ObjectRead:
 
 @frozen
 class CutOff(Unreadable):
-    """The text ends too early: inside an object, or inside what the model thinks."""
+    """The text ends too early: inside an object, or inside the model's thinking."""
 
 
 Span: TypeAlias = tuple[int, int]
 
 
 def without_thinking(text: str, kept: Sequence[Span] = ()) -> str | CutOff:
-    """Return what stands behind the last ``</think>`` (``</thinking>``, ``</reasoning>``); ``CutOff`` where thinking has no end.
+    """Return the text after the last ``</think>`` (``</thinking>``, ``</reasoning>``); ``CutOff`` if the thinking is not closed.
 
-    Tags within ``kept``, the spans of values, are text. Without tags the text comes back as it is.
+    Tags within ``kept``, the spans of values, are text. Without tags the text is returned unchanged.
     """
     if "<" not in text:
         return text
@@ -68,7 +69,7 @@ def without_thinking(text: str, kept: Sequence[Span] = ()) -> str | CutOff:
 
 
 def fenced_blocks(text: str) -> Iterator[tuple[Span, Span]]:
-    """Give for each fenced block of ``text`` the span of all of it and of what is in it. One that is not closed is none."""
+    """Yield for each fenced block of ``text`` its whole span and the span of its contents. Unclosed blocks are ignored."""
     if "```" not in text and "~~~" not in text:
         return
     opening: re.Match[str] | None = None
@@ -81,9 +82,9 @@ def fenced_blocks(text: str) -> Iterator[tuple[Span, Span]]:
 
 
 def read_object(text: str, wanted: Collection[str] = ()) -> ObjectRead | Unreadable:
-    """Return the one JSON object that ``text`` has. Never raises.
+    """Return the one JSON object in ``text``. Never raises.
 
-    ``wanted`` are keys: of objects with words around them only those count that have at least one of them. Without any every object counts.
+    ``wanted`` are keys: an object surrounded by words counts only if it has at least one of them. If empty, every object counts.
     """
     if len(text) > MAX_ANSWER:
         return Unreadable(f"it has {len(text):,} characters; at most {MAX_ANSWER:,} are read")
@@ -100,7 +101,7 @@ def read_object(text: str, wanted: Collection[str] = ()) -> ObjectRead | Unreada
         if _is_braced(rest) and isinstance(exact := _parsed(rest), tuple):
             return _object(exact[0], "thinking")
     complete: list[Span] = []
-    if _TAG.search(whole):  # a tag within a value is no tag
+    if _TAG.search(whole):  # a tag within a value is not a tag
         complete = [
             span
             for span in _spans(whole)[:_MOST_GROUPS]
@@ -122,12 +123,12 @@ def _object(value: Any, read_as: ReadAs) -> ObjectRead | Unreadable:
 
 
 def _found(answer: str, wanted: Collection[str]) -> ObjectRead | Unreadable:
-    """Return the one object in what is no JSON as a whole."""
+    """Return the one object in a text that is not JSON as a whole."""
     blocks = list(fenced_blocks(answer))
     candidates: list[tuple[dict[str, Any], ReadAs]] = []
     unreadable: Unreadable | None = None
     fenced = [inner for _, inner in blocks if _is_braced(answer[inner[0] : inner[1]].strip())]
-    if fenced:  # braces in the prose around the blocks can't hide what is in them
+    if fenced:  # braces in the prose around the blocks cannot hide their contents
         pieces = [(inner, True) for inner in fenced]
         ends = [0, *(outer[1] for outer, _ in blocks)]
         starts = [*(outer[0] for outer, _ in blocks), len(answer)]
@@ -175,7 +176,7 @@ def _nothing(wanted: Collection[str]) -> str:
 
 
 def _value_of(text: str) -> tuple[Any, Literal["", "literal"]] | Unreadable | None:
-    """Return what ``text`` is as JSON, or else as a Python literal; None where it is neither."""
+    """Return the value of ``text`` as JSON, or else as a Python literal; None if it is neither."""
     exact = _parsed(text)
     if exact is not None:
         return exact if isinstance(exact, Unreadable) else (exact[0], "")
@@ -188,12 +189,12 @@ def _is_braced(text: str) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Say whether two JSON values are equal; true is not 1."""
+    """Return whether two JSON values are equal; true is not 1."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _parsed(text: str) -> tuple[Any] | Unreadable | None:
-    """Return the JSON value that ``text`` is; None where it is no JSON, ``Unreadable`` where it is JSON and faulty."""
+    """Return the value of the JSON ``text``; None if it is not JSON, ``Unreadable`` if it is faulty JSON."""
     if not text or text[0] not in '{["-0123456789tfnNI':
         return None
     faults: list[str] = []
@@ -218,7 +219,7 @@ def _parsed(text: str) -> tuple[Any] | Unreadable | None:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            return Unreadable("half of a surrogate pair in it is no text")
+            return Unreadable("half of a surrogate pair in it is not a text")
     return (value,)
 
 
@@ -226,9 +227,9 @@ _MARK = re.compile(r"[{}\"']|(?<=[{\[(,:])\s*+'")
 
 
 def _spans(text: str) -> list[Span]:
-    """Return where the outermost ``{...}`` of ``text`` begin and end; -1 stands for a brace that is missing.
+    """Return the spans of the outermost ``{...}`` of ``text``; -1 marks a missing brace.
 
-    Quotes count inside braces only. An apostrophe opens a text only where a value or a key may begin.
+    Quotes count only inside braces. An apostrophe opens a text only where a value or a key may begin.
     """
     found: list[Span] = []
     depth = start = 0
@@ -257,7 +258,7 @@ def _spans(text: str) -> list[Span]:
 
 
 def _behind_string(text: str, position: int, quote: str) -> int:
-    """Return the place behind the end of a text that began before ``position``; the end of ``text`` where it does not end."""
+    """Return the place after the end of a text that began before ``position``; the end of ``text`` if it is not closed."""
     while True:
         close = text.find(quote, position)
         if close < 0:
@@ -281,7 +282,7 @@ _ROUNDS = 6
 
 
 def bare_text(text: str) -> str:
-    """Take off what models put around a short answer: blanks, pairs of quotes, Markdown's emphasis, one period."""
+    """Remove the text that models put around a short answer: blanks, pairs of quotes, Markdown's emphasis, one period."""
     text, period = text.strip(BLANK), False
     for _ in range(_ROUNDS):
         if not period and text.endswith(".") and len(text) > 1:
@@ -296,7 +297,7 @@ def bare_text(text: str) -> str:
 
 
 def inner_text(text: str) -> str | None:
-    """Return what is within one pair of quotes, or of Markdown's emphasis, around all of ``text``; None where there is none."""
+    """Return the contents of one pair of quotes, or of Markdown's emphasis, around all of ``text``; None if there is none."""
     for opening, closing in _AROUND:
         if len(text) > len(opening) + len(closing) and text.startswith(opening) and text.endswith(closing):
             inner = text[len(opening) : -len(closing)]

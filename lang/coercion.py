@@ -1,9 +1,9 @@
-"""What is taken for a wanted type, and what is refused: one table for scripts, seeds, rankings and judges.
+"""Conversion of values to a requested type: one table for scripts, seeds, rankings and judges.
 
 See ``docs/design/types.md#coercion``.
 
-``as_value`` reads a JSON value, ``as_type`` a text that is the whole answer. What is read otherwise than it is written has it in
-``Fit.coerced``; what could mean anything else is refused with the reason. Nothing raises for a text, and reading is linear.
+``as_value`` reads a JSON value, ``as_type`` a text that is the whole answer. If the value differs from the text, the text is in
+``Fit.coerced``; ambiguous input is refused with the reason. Nothing raises for a text, and reading is linear.
 """
 
 import json
@@ -29,10 +29,10 @@ _LARGEST = 2**63
 
 @frozen
 class Fit:
-    """The value fits. ``coerced``: what was written, where it was read otherwise; "" where the value is what is written.
+    """The value fits. ``coerced``: the original text, if the value was converted; "" if it was not.
 
-    ``how`` says how a value was found in a text: a rung of the ladder (json, python, fence, bracket list), or
-    ``thinking``, ``fenced``, ``embedded``, ``literal``, ``coerced``; None where the text is the value.
+    ``how`` is the way in which a value was found in a text: a rung of the ladder (json, python, fence, bracket list), or
+    ``thinking``, ``fenced``, ``embedded``, ``literal``, ``coerced``; None if the text is the value.
     """
 
     value: Any
@@ -48,7 +48,7 @@ class Unfit:
 
 
 def as_type(text: str, kind: Type, *, strict: bool = False) -> Fit | Unfit:
-    """Return the value of type ``kind`` that the answer ``text`` is, or why it is none. With ``strict`` nothing is coerced."""
+    """Return the answer ``text`` as a value of type ``kind``, or why it does not fit. With ``strict`` nothing is coerced."""
     if kind == "text":
         return Fit(text)
     if strict:
@@ -84,9 +84,9 @@ def as_type(text: str, kind: Type, *, strict: bool = False) -> Fit | Unfit:
 
 
 def as_value(value: Any, kind: Type, *, strict: bool = False, nullable: bool = False) -> Fit | Unfit:
-    """Return what the JSON value ``value`` is as ``kind`` (of lists: of texts, numbers and booleans), or why it is none.
+    """Return the JSON value ``value`` as ``kind`` (of lists: of texts, numbers and booleans), or the reason why it does not fit.
 
-    With ``nullable`` null fits all but a choice, and so do the texts "null", "N/A" and "" where no text is wanted.
+    With ``nullable`` null fits every type but a choice, and so do the texts "null", "N/A" and "" unless a text is requested.
     """
     if not isinstance(kind, str):
         return _label(value, kind, strict)
@@ -97,7 +97,7 @@ def as_value(value: Any, kind: Type, *, strict: bool = False, nullable: bool = F
     if value is None:
         return Fit(None) if nullable else Unfit("it is null")
     if isinstance(value, str) and not _is_text(value):
-        return Unfit("half of a surrogate pair in it is no text")
+        return Unfit("half of a surrogate pair in it is not a text")
     if kind == "text":
         if isinstance(value, str):
             return Fit(value)
@@ -108,10 +108,10 @@ def as_value(value: Any, kind: Type, *, strict: bool = False, nullable: bool = F
         if strict:
             return Unfit(f"it is a text, not {_WANTED[kind]}: {short(value)}")
         if value.strip().casefold() in ("", "null", "n/a"):
-            return Fit(None, "coerced", value or '""') if nullable else Unfit(f"it is no value: {short(value)}")
+            return Fit(None, "coerced", value or '""') if nullable else Unfit(f"it is not a value: {short(value)}")
         found = _one_of_list(value) if kind == "list" else _SCALARS[kind](value)
         if isinstance(found, Unfit) or (kind != "bool" and not _is_small(found.value)):
-            return found if isinstance(found, Unfit) else Unfit("it is no number of 64 bits")
+            return found if isinstance(found, Unfit) else Unfit("it is not a number of 64 bits")
         return Fit(found.value, "coerced", value)
     if kind == "list":
         return _list(value)
@@ -119,7 +119,7 @@ def as_value(value: Any, kind: Type, *, strict: bool = False, nullable: bool = F
         return Fit(value) if isinstance(value, bool) else Unfit(f"it is {kind_of(value)}, not true or false")
     if not _is_number(value):
         return Unfit(f"it is {kind_of(value)}, not {_WANTED[kind]}" if not isinstance(value, float | int) or isinstance(value, bool)
-                     else "it is no finite number of 64 bits")  # fmt: skip
+                     else "it is not a finite number of 64 bits")  # fmt: skip
     if kind == "int" and isinstance(value, float):
         if strict or not value.is_integer():
             return Unfit(f"it is not a whole number: {json.dumps(value)}")
@@ -158,14 +158,14 @@ def _list(value: Any) -> Fit | Unfit:
 
 
 def _one_of_list(text: str) -> Fit | Unfit:
-    """Return a list of one for a single text. A text that may be several is none."""
+    """Return a list with a single text as its element. A text that may be several elements is refused."""
     if not text.strip() or re.search(r"[,;|\n•、，；]|^\s*[\[({]", text):
         return Unfit(f"it is a text, not a list: {short(text)}")
     return Fit([text.strip()])
 
 
 def _exactly(text: str, kind: Type) -> Fit | Unfit:
-    """Return the value of a text that is of type ``kind`` as it stands."""
+    """Return the value of a text that is of type ``kind`` without conversion."""
     bare = text.strip()
     if not isinstance(kind, str):
         return Fit(bare) if bare in kind else Unfit(_none_of(bare, kind))
@@ -192,7 +192,7 @@ _EXACT = {
 
 
 def _structure(text: str, kind: str) -> Fit | Unfit:
-    """Return the JSON value or the list that an answer is, or that stands in it alone."""
+    """Return the JSON value or the list that an answer is, or the only one in it."""
     wanted = "JSON" if kind == "json" else "a list"
     answer = text if is_json(text) else without_thinking(text)
     if isinstance(answer, CutOff):
@@ -249,7 +249,7 @@ def _bool(text: str) -> Fit | Unfit:
 _SCALARS = {"int": _int, "float": _decimal, "bool": _bool}
 
 
-# Boxes
+# Boxed answers
 
 _BOXED = re.compile(r"\\{1,2}(?:boxed|fbox)\s*+\{([^{}]*+(?:\{[^{}]*+\}[^{}]*+)*+)\}")
 _IN_BOX = re.compile(r"\\(?:text|textbf|textit|texttt|mathrm|mathbf|mathit|emph)\s*+\{([^{}]*+)\}")
@@ -258,7 +258,7 @@ _NOT_BEFORE = re.compile(_NOT + r"\W*+$", re.IGNORECASE)
 
 
 def _boxed(text: str) -> str | Unfit | None:
-    r"""Return what stands in ``\boxed{...}``, which is how models mark a final answer; None where nothing does."""
+    r"""Return the contents of ``\boxed{...}``, which models use to mark a final answer; None if there is no box."""
     if "boxed" not in text and "fbox" not in text:
         return None
     boxes = list(_BOXED.finditer(text))
@@ -288,7 +288,7 @@ def _label(value: Any, labels: Sequence[str], strict: bool) -> Fit | Unfit:
 
 
 def choice_of(text: str, labels: Sequence[str]) -> Fit | Unfit:
-    """Return the one of ``labels`` that ``text`` says: alone, in a box, or as its first word or line where no other stands in it."""
+    """Return the label in ``text``: alone, in a box, or as its first word or line if it contains no other label."""
     if text in labels:
         return Fit(text)
     stripped = text.strip(BLANK)
@@ -322,7 +322,7 @@ def _folded(text: str) -> str:
 
 @frozen(eq=False)
 class _Known:
-    """The labels of a choice, prepared to be found."""
+    """The labels of a choice, prepared for search."""
 
     labels: tuple[str, ...]
     by_fold: dict[str, list[str]]
@@ -331,7 +331,7 @@ class _Known:
     other: "re.Pattern[str]"
 
     def alone(self, text: str) -> str | Unfit | None:
-        """Return the label that is all of ``text`` but for what stands around it."""
+        """Return the label that is all of ``text`` except for the text that models put around it."""
         bare = bare_text(text)
         if bare in self.labels:
             return bare
@@ -341,7 +341,7 @@ class _Known:
         return found[0] if found else None
 
     def leading(self, text: str) -> str | Unfit | None:
-        """Return the label that is the first word or line of ``text``, if nothing behind it says another one or takes it back."""
+        """Return the label that is the first word or line of ``text``, if the rest does not name another one or withdraw it."""
         text = unicodedata.normalize("NFC", text)
         inner = inner_text(text)
         text = text if inner is None else inner
@@ -383,7 +383,7 @@ def _known(labels: tuple[str, ...]) -> _Known:
 
 
 def _bounded(label: str, pattern: str) -> str:
-    """Return ``pattern`` so that it is found as words; in a writing without spaces between words, anywhere."""
+    """Return ``pattern`` restricted to whole words; for a writing system without spaces between words, unrestricted."""
     if any(unicodedata.category(char) == "Lo" for char in label):
         return pattern
     before = r"(?<!\w)" if re.match(r"\w", label) else ""
@@ -403,7 +403,7 @@ _TAKEN_BACK = re.compile(
     rf"|\W*[0-9]|\W*(?!(?:{_REASON})(?!\w))\w+\W*\Z|\s*[:/|&+]",
     re.IGNORECASE,
 )
-"""How a text behind a label begins that may be more of the answer. A single word is one, and so is a number: a list, a share."""
+"""The beginning of a text after a label that may be more of the answer. A single word is such a text, and so is a number."""
 _RETRACTED = re.compile(
     r"(?:^|[.!;:…—–\n]\s*+|-\s++)(?:or|wait|actually|no|nope|hmm+|scratch|correction|on\s+second|sorry|alternatively|rather|instead)(?!\w)"
     r"|\b(?:does|do|did|would|could|can)\s*(?:not|n['’]?t)\s+(?:apply|fit|match|describe)|\bnot\s+(?:applicable|the\s+(?:right|correct|best))"
@@ -414,10 +414,10 @@ _RETRACTED = re.compile(
 
 
 def _after(text: str, begins: "re.Match[str]") -> str | None:
-    """Return what stands behind the label and the separator that must follow it; None where none does."""
+    """Return the text after the label and the separator that must follow it; None if there is none."""
     position = begins.end("label")
     marks = begins["open"]
-    if marks:  # what is opened before the label is closed behind it: **sad**, "sad." and **Sad:**
+    if marks:  # marks that open before the label are closed after it: **sad**, "sad." and **Sad:**
         closing = marks[::-1].translate(_MIRROR)
         inner = re.compile(r"[.,;:!]?").match(text, position)
         end = position if inner is None else inner.end()

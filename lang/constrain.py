@@ -1,12 +1,12 @@
-"""A language's grammar in the forms that constrain a model's output, made mechanically from its ``.lark`` file.
+"""A language's grammar in the forms that constrain a model's output, generated from its ``.lark`` file.
 
 llguidance (local models, vLLM) and OpenAI's custom tools take Lark's syntax without aliases, ``?`` and relative imports,
-and lex by the longest match without going back. So strings are written in ``"`` only, the empty string is a terminal of
-its own, and a single brace in a text is written with what follows it. Of GASL one spelling is left, without comments, and
-words take a blank behind them, for nothing else would keep them apart. Expressions are written as the printer has them,
-with the language's own functions and methods; what the builder bounds (comprehensions in comprehensions) is bounded by rules
-of their own for each level, and there is no ``%``, which no string may stand before. What a model writes under such a grammar is parsed
-again all the same: a server may ignore a grammar silently. See ``docs/design/models.md#constrained-generation``.
+and lex by the longest match without going back. So strings are only in ``"``, the empty string is a separate terminal,
+and a single brace in a text is matched together with the text after it. GASL has one spelling, without comments, and
+a blank after each word, because nothing else would separate them. Expressions have the form of the printer,
+with the language's own functions and methods; the builder's limit on nested comprehensions is expressed by separate rules
+for each level, and ``%`` is omitted, because a string is not allowed before it. Output under such a grammar is always
+parsed again: a server may ignore a grammar silently. See ``docs/design/models.md#constrained-generation``.
 """
 
 import json
@@ -32,7 +32,7 @@ _PIECES = {
     "DOUBLE_TEXT": ' /[^"\\\\{]+/\nTEXT_BRACE: /\\{[^"\\\\({]/\nTEXT_BACKSLASH: /[\\\\][^"\\\\{]/',
     "DOUBLE_ESCAPE": r' /[\\]["\\]/',
 }
-"""A text's pieces that tell themselves apart by their first characters: one that ran on would swallow the brace of a reference."""
+"""The pieces of a text, which differ in their first characters: a longer match would include the brace of a reference."""
 _LEFT_OUT = frozenset(
     {"SINGLE", "TRIPLE_DOUBLE", "TRIPLE_SINGLE", "SINGLE_TEXT", "SINGLE_ESCAPE", "BRACE", "BACKSLASH"}
 )
@@ -54,7 +54,7 @@ def constrain(language: str, dialect: Dialect) -> str:
 
 def _lwt(text: str) -> str:
     lines = []
-    text = text.replace(r"\w", "A-Za-z0-9_")  # engines disagree about which marks and digits \w takes beyond ASCII
+    text = text.replace(r"\w", "A-Za-z0-9_")  # engines disagree about which marks and digits \w matches beyond ASCII
     for name, body in _DEFINITION.findall(_ALIAS.sub("", text)):
         if name in _LEFT_OUT:
             continue
@@ -71,22 +71,22 @@ _ONCE = {
     "_path_option": "between? via? where? max_length? shortest? limit?",
     "_walk_option": "via? depth? direction?",
 }
-"""Options that the grammar takes in any order and the builder once: in one order they need no builder."""
+"""Options that the grammar takes in any order and the builder takes once: in a fixed order they need no builder."""
 _SPELT = {
     "INT": "/[0-9]{1,9} /",
     "NUMBER": r"/-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})? /",
     "STRING": r'/"[^"\\ \x00-\x1f]( {0,8}([^"\\ \x00-\x1f]|\\["\\nt]))* {0,8}"/',
     "WHY": r"/#:( [^ \x00-\x1f]+)+/",
 }
-"""Values that no builder refuses: numbers in range, strings that are not empty and have the escapes that are needed.
+"""Values that no builder refuses: numbers in range, strings that are not empty and have the required escapes.
 
-No row of blanks is without an end, here or elsewhere: a small model writes one for ever.
+Every run of blanks is bounded, here and elsewhere: a small model would write an unbounded one for ever.
 """
 _BLANK = "_BLANK"
 _LOOSE = re.compile(r"\b(IDENTIFIER|PATH|VARIABLE|STRING|EQUALS|COMPARISON|_COMMA|_?LPAR|RPAR|_?LSQB|RSQB)\b([?*+]?)")
-"""Terminals that need no blank behind them: one may stand there."""
+"""Terminals that need no blank after them; a blank is allowed."""
 _QUOTED, _WORD = r"(?:[^`\r\n]|``)+", r"(?:[^` \x00-\x1f]|``)+"
-"""What stands between backticks, and a word of it."""
+"""The text between backticks, and a word of it."""
 _REMARKS = re.compile(r"[ \t]*\|[ \t]*comment\b|[ \t]*\(comment _NEWLINE\)\*|\btrailing\? ?")
 
 
@@ -123,7 +123,7 @@ _EXPR_RULES: Mapping[str, str] = {
     "argument": "test",
     "clause": "FOR NAME IN chain (IF chain)*",
 }
-"""Rules in place of those of the grammar: what the builder refuses is left out, and each thing has one spelling."""
+"""Replacements for rules of the grammar: they exclude what the builder refuses, and have one spelling for each construct."""
 _EXPR_MORE: Mapping[str, str] = {
     "keyword": "NAME EQUALS test",
     "only": "<test clause clause?> RPAR",
@@ -137,7 +137,7 @@ _EXPR_SPELT: Mapping[str, str] = {
     "COLON": '": "',
 }  # fmt: skip
 _EXPR_LEVELS = 2
-"""How deep comprehensions stand in comprehensions."""
+"""Maximum nesting depth of comprehensions."""
 
 
 def _expr(text: str) -> str:
@@ -173,7 +173,7 @@ def _expr(text: str) -> str:
 
 
 def _at_level(body: str, level: int, rules: Mapping[str, str]) -> str:
-    """Return a rule's body for its level; what stands in ``<>`` is one level further down, and level 0 has none."""
+    """Return a rule's body for its level; the contents of ``<>`` are one level further down, and level 0 has none."""
     if not level:
         body = re.sub(r" \| (?:only|generator|comprehension)\b", "", body)
     outer = re.split(r"<(.*?)>", body)
@@ -185,9 +185,9 @@ def _at_level(body: str, level: int, rules: Mapping[str, str]) -> str:
 
 
 def _name_but(words: Collection[str]) -> str:
-    """Return a regular expression for names that are none of ``words`` in any case, and begin with no ``__``.
+    """Return a regular expression for names that differ from all ``words`` in any case, and do not begin with ``__``.
 
-    No engine needs to look around for it: it spells out where a name leaves the words.
+    It needs no look-around: it spells out where a name differs from the words.
     """
     rest = "[A-Za-z0-9_]*"
 

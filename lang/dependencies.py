@@ -1,7 +1,7 @@
-"""The graph that a script's references make: layers, cycles, the final step and what it needs.
+"""The graph of a script's references: layers, cycles, the final step and its dependencies.
 
 A graph maps each step to the steps it refers to, in source order. All functions are pure, iterative and linear in
-steps and references (a chain of 10,000 steps is an ordinary script), and pass over names that the graph doesn't have.
+steps and references (a script may be a chain of 10,000 steps), and ignore names that are not in the graph.
 """
 
 from collections import deque
@@ -29,7 +29,7 @@ FinalRule = Literal["final", "only sink", "last"]
 
 
 def step_references(step: Step) -> list[Reference]:
-    """Return the references of ``step`` in source order, those to ``input``, ``item`` and ``index`` too."""
+    """Return the references of ``step`` in source order, including those to ``input``, ``item`` and ``index``."""
     found: list[Reference] = []
     call = step.call
     stack: list[Value] = [option.value for option in reversed(call.options)] if call.options else []
@@ -58,7 +58,7 @@ def step_references(step: Step) -> list[Reference]:
 def step_dependencies(script: Script) -> dict[str, tuple[str, ...]]:
     """Return for each step the existing steps that it refers to, each once, in the order of their first mention.
 
-    Where two steps have the same id the last one counts, at its own place.
+    If two steps have the same id, the last one is used, at its own place.
     """
     winners = {step.id: step for step in script.steps}
     graph = {}
@@ -73,9 +73,9 @@ def step_dependencies(script: Script) -> dict[str, tuple[str, ...]]:
 
 
 def layers(graph: Graph) -> list[tuple[str, ...]]:
-    """Return the steps in layers: each step in the first layer after all it refers to, in source order within one.
+    """Return the steps in layers: each step in the first layer after all its dependencies, in source order within a layer.
 
-    Steps in a cycle, and steps that need one of these, can never start and are left out.
+    Steps in a cycle, and steps that depend on them, can never start and are left out.
     """
     waiting, dependents = _inverted(graph)
     place = {step: number for number, step in enumerate(graph)}
@@ -93,7 +93,7 @@ def layers(graph: Graph) -> list[tuple[str, ...]]:
 
 
 def _inverted(graph: Graph) -> tuple[dict[str, int], dict[str, list[str]]]:
-    """Return how many steps each one waits for, and who waits for each."""
+    """Return the number of dependencies of each step, and the steps that depend on it."""
     waiting = dict.fromkeys(graph, 0)
     dependents: dict[str, list[str]] = {step: [] for step in graph}
     for step, targets in graph.items():
@@ -105,7 +105,7 @@ def _inverted(graph: Graph) -> tuple[dict[str, int], dict[str, list[str]]]:
 
 
 def cycles(graph: Graph) -> list[tuple[str, ...]]:
-    """Return one cycle for each group of steps that wait for each other, in source order of their first steps.
+    """Return one cycle for each group of steps that depend on each other, in source order of their first steps.
 
     A cycle is the shortest path from the group's first step in source order back to it: ``("a", "b", "a")``, read as
     "a refers to b, b refers to a". Source of the grouping: Tarjan 1972, strongly connected components.
@@ -122,7 +122,7 @@ def cycles(graph: Graph) -> list[tuple[str, ...]]:
 
 
 def _in_order(graph: Graph) -> bool:
-    """Say whether every step refers to earlier ones only, as in most scripts: then there is no cycle to look for."""
+    """Return whether every step refers only to earlier ones, as in most scripts: then no cycle is possible."""
     earlier: set[str] = set()
     for step, targets in graph.items():
         if not earlier.issuperset(targets):
@@ -132,7 +132,7 @@ def _in_order(graph: Graph) -> bool:
 
 
 def _components(graph: Graph) -> list[list[str]]:
-    """Return the strongly connected components (Tarjan's algorithm with a stack of its own)."""
+    """Return the strongly connected components (Tarjan's algorithm with an explicit stack)."""
     number: dict[str, int] = {}
     low: dict[str, int] = {}
     open_steps: list[str] = []
@@ -194,8 +194,8 @@ def _way_back(graph: Graph, first: str, group: set[str]) -> tuple[str, ...]:
 def final_step(script: Script, graph: Graph | None = None) -> tuple[str, FinalRule] | None:
     """Return the step whose output is the result, and the rule that chose it; None for a script without steps.
 
-    The rules in turn: the step ``final``; the only step that no other refers to; the last step in source order.
-    ``graph`` spares computing ``step_dependencies`` again.
+    The rules in order: the step ``final``; the only step that no other refers to; the last step in source order.
+    ``graph`` is the result of ``step_dependencies``, if already computed.
     """
     if not script.steps:
         return None
@@ -223,7 +223,7 @@ def needed(graph: Graph, final: str) -> set[str]:
 def critical_path(graph: Graph, weight: Callable[[str], float] = lambda _: 1.0) -> tuple[list[str], float]:
     """Return the chain of steps that takes longest, first step first, and its length.
 
-    ``weight`` gives a step's time (any unit, not negative). Steps that can't start (see ``layers``) are left out.
+    ``weight`` returns a step's time (any unit, not negative). Steps that cannot start (see ``layers``) are left out.
     """
     length: dict[str, float] = {}
     before: dict[str, str | None] = {}
@@ -242,16 +242,16 @@ def critical_path(graph: Graph, weight: Callable[[str], float] = lambda _: 1.0) 
     return path[::-1], length[last]
 
 
-# A graph of steps as text for two drawing programs: Mermaid and Graphviz. Arrows run the way the data flows.
+# A graph of steps as text for two drawing programs: Mermaid and Graphviz. Arrows follow the direction of the data.
 
 Diagram = Mapping[str, tuple[str, ...]]
-"""For each step those that it takes from."""
+"""For each step the steps whose output it uses."""
 
 
 def mermaid(graph: Diagram, operations: Mapping[str, str], finals: Collection[str], needed: Collection[str]) -> str:
-    """Return a Mermaid flowchart. Nodes have numbers for names: an id such as ``end`` or ``5.check`` is none there.
+    """Return a Mermaid flowchart. Nodes are named by numbers, because ids such as ``end`` or ``5.check`` are invalid there.
 
-    ``operations`` say what each step does; ``finals`` are drawn as results, what is not ``needed`` for them is dashed.
+    ``operations`` are the operations of the steps; ``finals`` are drawn as results, steps not ``needed`` for them are dashed.
     """
     number = {step: f"s{position}" for position, step in enumerate(graph)}
     lines = ["flowchart TD"]
@@ -270,7 +270,7 @@ def mermaid(graph: Diagram, operations: Mapping[str, str], finals: Collection[st
 
 
 def _mermaid_text(text: str) -> str:
-    """Write ``text`` inside a quoted Mermaid label, where markup characters are numbers between ``#`` and ``;``."""
+    """Return ``text`` for a quoted Mermaid label, with markup characters as numbers between ``#`` and ``;``."""
     return "".join(c if c.isalnum() or c in " ._-·" else f"#{ord(c)};" for c in text)
 
 
@@ -281,7 +281,7 @@ def dot(
     needed: Collection[str],
     title: str = "script",
 ) -> str:
-    """Return a Graphviz digraph of the same; ``title`` is its name, an identifier."""
+    """Return a Graphviz digraph of the same graph; ``title`` is its name, an identifier."""
     lines = [f"digraph {title} {{", "  rankdir=TB;", '  node [shape=box, fontname="sans-serif"];']
     for step in graph:
         label = f"{step}\n{operations[step]}"

@@ -1,4 +1,4 @@
-"""A diagnostic is a value: what is wrong, where, and how to put it right.
+"""A diagnostic is a value: the fault, its place, and its fix.
 
 The same value is printed for a person (``picture``), written as JSON for a program (``as_json``) and sent back to a
 model. Shape of the JSON: ``{code, severity, message, file, span: {start, end, line, column, end_line, end_column} | null,
@@ -35,7 +35,7 @@ Severity = Literal["error", "warning", "info"]
 
 @frozen
 class Edit:
-    """Replace what stands under ``span`` by ``text``, exactly."""
+    """Replaces the text under ``span`` with ``text``, exactly."""
 
     span: Span
     text: str
@@ -54,19 +54,19 @@ class Diagnostic:
 
 
 def sort_key(diagnostic: Diagnostic) -> tuple[int, str, str]:
-    """Order diagnostics by place, then code, then message."""
+    """Return the sort key of a diagnostic: place, then code, then message."""
     return (diagnostic.span.start if diagnostic.span else -1, diagnostic.code, diagnostic.message)
 
 
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
-    """Say whether one of them is an error."""
+    """Return whether one of the diagnostics is an error."""
     return any(diagnostic.severity == "error" for diagnostic in diagnostics)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that ``name`` was most likely meant to be, or None.
 
-    The threshold grows with the number of names: with three to choose from a loose likeness is telling, with a
+    The threshold grows with the number of names: among three names a loose similarity is significant, among a
     thousand it is chance.
     """
     from rapidfuzz import process
@@ -87,14 +87,14 @@ _SEPARATORS = str.maketrans("", "", " _-.\t")
 
 
 def is_spelling(written: str, meant: str) -> bool:
-    """Say whether two names are one but for case, blanks, ``_``, ``-`` and ``.``."""
+    """Return whether two names differ only in case, blanks, ``_``, ``-`` and ``.``."""
     return _folded(written) == _folded(meant)
 
 
 def is_slip(written: str, meant: str) -> bool:
-    """Say whether ``written`` is ``meant`` with one slip of the hand: a letter left out, doubled, wrong, or two in each other's place.
+    """Return whether ``written`` is ``meant`` with one typing error: a letter omitted, doubled or wrong, or two letters swapped.
 
-    Short names and other digits are never a slip: ``x2`` is not ``x1``, and ``cat`` not ``car``.
+    Short names and different digits are never typing errors: ``x2`` is not ``x1``, and ``cat`` not ``car``.
     """
     from rapidfuzz.distance import OSA
 
@@ -110,7 +110,7 @@ def _folded(name: str) -> str:
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """Return ``text`` with all ``edits`` made; of two that overlap the first by place is made and the other left out."""
+    """Return ``text`` after all ``edits``; of two that overlap the first in the text is made and the other is skipped."""
     pieces, done = [], 0
     for edit in sorted(edits, key=lambda edit: (edit.span.start, edit.span.end)):
         if edit.span.start < done:
@@ -122,10 +122,10 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 
 
 def compatible(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Return the diagnostics with only such edits as can all be made together, in one pass.
+    """Return the diagnostics with only those edits that can all be made together, in one pass.
 
-    Of two diagnostics whose edits are equal or overlap, or insert at one place, the error keeps its edits, else the first. The other
-    loses all of its own, since half a fix can do harm: a check of the mended text gives them again where they are still needed.
+    Of two diagnostics whose edits are equal, overlap, or insert at one place, the error keeps its edits, else the first. The
+    other loses all its edits, because a partial fix can do harm: a check of the edited text reports them again if still needed.
     """
     found = tuple(diagnostics)
     starts: list[int] = []
@@ -144,7 +144,7 @@ def compatible(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 
 def _meets(span: Span, starts: list[int], ends: list[int]) -> bool:
-    """Say whether a span meets one of those that begin and end there; these meet nowhere."""
+    """Return whether a span overlaps one of those with these starts and ends, which do not overlap each other."""
     at = bisect_left(starts, span.start)
     return (at < len(starts) and (starts[at] == span.start or starts[at] < span.end)) or (
         at > 0 and ends[at - 1] > span.start
@@ -157,7 +157,7 @@ def all_as_json(diagnostics: Iterable[Diagnostic], source: Source) -> list[dict[
 
 
 def as_json(diagnostic: Diagnostic, source: Source) -> dict[str, Any]:
-    """Return the diagnostic as the JSON object that every interface shows (see the module's docstring)."""
+    """Return the diagnostic as the JSON object of all interfaces (see the module's docstring)."""
     where = None
     if diagnostic.span is not None:
         line, column = source.position(diagnostic.span.start)
@@ -182,14 +182,14 @@ def as_json(diagnostic: Diagnostic, source: Source) -> dict[str, Any]:
 
 
 WIDTH = 110
-"""Columns of source that a picture shows at most; a longer line is cut around the fault."""
+"""Maximum number of source columns in a picture; a longer line is cut around the fault."""
 _LEAST = 10
 
 
 def picture(diagnostic: Diagnostic, source: Source, width: int = WIDTH) -> str:
-    """Draw the diagnostic for a person: place, message, the line with a caret under the fault, and the hints.
+    """Return the diagnostic as text for a person: place, message, the line with a caret under the fault, and the hints.
 
-    ``width`` columns of source are shown at most.
+    ``width`` is the maximum number of source columns.
     """
     head = f"{diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}"
     lines = [head]
@@ -227,7 +227,7 @@ def printable(text: str) -> str:
 
 
 def _columns(text: str) -> int:
-    """Return how many terminal columns ``text`` takes (wide East Asian characters take two, combining ones none)."""
+    """Return the width of ``text`` in terminal columns (wide East Asian characters take two, combining ones none)."""
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width

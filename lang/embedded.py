@@ -1,9 +1,9 @@
 """Other languages inside a prompt script: the string of ``GASL("...")`` as a program, or of ``when=`` as an expression.
 
-A reference that stands where a value or a variable may stand becomes a variable of the program (``${in_1}``, or ``in_1`` where
-a command takes a variable's name), so that what it holds can never change what the program says. One that stands inside a
-string of the program is put there with all of a string's special characters escaped, one in a name with its backticks
-doubled, and one in a comment on a single line. In an expression a reference is a name; inside a string of it none can stand.
+A reference in the place of a value or a variable becomes a variable of the program (``${in_1}``, or ``in_1`` where
+a command takes a variable's name), so that its value can never change the meaning of the program. A reference inside a
+string of the program is inserted with all special characters of a string escaped, one in a name with its backticks
+doubled, and one in a comment on a single line. In an expression a reference is a name; inside its strings none is allowed.
 """
 
 import re
@@ -17,13 +17,13 @@ from .trees.lwt import Reference, Template, Text
 __all__ = ["Embedded", "Inside", "Named", "embedded", "embedded_expression", "escaped"]
 
 Quote: TypeAlias = Literal["", '"', "'", "`", "#"]
-"""What is open: nothing, a string of either kind, a name, a comment."""
+"""The open construct: nothing, a string of either kind, a name, a comment."""
 
 _BEFORE_NAMES = frozenset({
     "SELECT", "COUNT", "AGGREGATE", "RANK", "JOIN", "WITH", "UNION", "INTERSECT", "EXCEPT", "PROCESS", "CLASSIFY", "WALK",
     "SUBGRAPH", "CONNECT", "FROM", "TO", "MEASURE", "EXISTS",
 })  # fmt: skip
-"""Words after which a command has the name of a variable. No value stands there."""
+"""Words before the name of a variable in a command. A value is not allowed there."""
 
 
 @frozen
@@ -36,7 +36,7 @@ class Inside:
 
 @frozen
 class Named:
-    """A reference that became a variable: ``name``, and how the program says it."""
+    """A reference that became a variable: ``name``, and its text in the program."""
 
     reference: Reference
     name: str
@@ -45,17 +45,17 @@ class Named:
 
 @frozen
 class Embedded:
-    """A program with its references told apart."""
+    """A program with its references separated."""
 
     parts: tuple[Text | Inside | Named, ...]
 
     @property
     def variables(self) -> tuple[tuple[str, Reference], ...]:
-        """The references that stand for values, by the names of their variables."""
+        """Return the references used as values, by the names of their variables."""
         return tuple((part.name, part.reference) for part in self.parts if isinstance(part, Named))
 
     def pieces(self, value: Callable[[Reference], str]) -> Iterator[tuple[str, Text | Inside | Named]]:
-        """Yield the program's text part by part, with ``value`` of the references inside strings, escaped, in their places."""
+        """Yield the program's text part by part; references inside strings are replaced by their ``value``, escaped."""
         for part in self.parts:
             match part:
                 case Text(value=text):
@@ -70,7 +70,7 @@ class Embedded:
         return "".join(text for text, _ in self.pieces(value))
 
     def in_words_of_script(self, message: str) -> str:
-        """Return a message about the program with the references as the script has them."""
+        """Return a message about the program with the references as written in the script."""
         said = {name: f"{{({reference.name})}}" for name, reference in self.variables}
         if not said:
             return message
@@ -78,12 +78,12 @@ class Embedded:
         return re.sub(rf"\$\{{({names})\}}|\b({names})\b", lambda found: said[found[1] or found[2]], message)
 
     def is_of_own(self, text: str) -> bool:
-        """Say whether the text has a name that stands for a reference, and that its writer does not know."""
+        """Return whether the text has a generated name of a reference, which its author does not know."""
         return any(re.search(rf"\b{re.escape(name)}\b", text) for name, _ in self.variables)
 
 
 def embedded(template: Template) -> Embedded:
-    """Take the string of a ``GASL`` call apart."""
+    """Return the string of a ``GASL`` call with its references separated."""
     parts: list[Text | Inside | Named] = []
     scan, prefix, count = _Scan("\"'#`"), _prefix(template), 0
     for part in template.parts:
@@ -101,9 +101,9 @@ def embedded(template: Template) -> Embedded:
 
 
 def embedded_expression(template: Template) -> Embedded:
-    """Take the string of an expression apart: a reference is a name in it; one inside quotes is ``Inside``, which is a fault.
+    """Return the string of an expression with its references as names; one inside quotes is ``Inside``, which is a fault.
 
-    A name has a space beside it where a letter or another reference touches it: ``2{(a)}`` is not one name.
+    A name gets a space next to a letter or another reference: ``2{(a)}`` is not one name.
     """
     parts: list[Text | Inside | Named] = []
     scan, prefix, count, touched = _Scan("\"'"), _prefix(template), 0, False
@@ -127,7 +127,7 @@ def embedded_expression(template: Template) -> Embedded:
 
 
 def _prefix(template: Template) -> str:
-    """Return what the names of references begin with: nothing that the text itself has, so that its own names stay."""
+    """Return the prefix for names of references: one that does not occur in the text, so that its own names stay."""
     whole = "".join(part.value for part in template.parts if isinstance(part, Text))
     prefix = "in_"
     while re.search(rf"{prefix}[0-9]", whole, re.IGNORECASE):
@@ -136,7 +136,7 @@ def _prefix(template: Template) -> str:
 
 
 def escaped(text: str, quote: Quote) -> str:
-    """Return ``text`` as it stands between quotes, in a name or in a comment: nothing of it ends them."""
+    """Return ``text`` escaped for a string, a name or a comment, so that it cannot end them."""
     if quote == "`":
         text = text.replace("`", "``")
         return "".join(_escape(each) if each < " " else each for each in text)
@@ -151,7 +151,7 @@ def _escape(character: str) -> str:
 
 
 class _Scan:
-    """Follows the program's text: what is open, and the word that stands last where nothing is. ``marks`` open something."""
+    """Follows the program's text: the open construct, and the last word outside of any. ``marks`` open a construct."""
 
     def __init__(self, marks: str) -> None:
         self._marks = marks
@@ -162,7 +162,7 @@ class _Scan:
 
     def pass_over(self, text: str) -> None:
         for character in text:
-            if character == "\n":  # no string, name or comment goes over a line's end
+            if character == "\n":  # strings, names and comments end at the end of the line
                 self.quote, self._escape, self._ended = "", False, True
             elif self._escape:
                 self._escape = False

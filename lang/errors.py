@@ -12,8 +12,8 @@ __all__ = ["KnotworkError"]
 class KnotworkError(Exception):
     """An error that knotwork raises on purpose: ``except knotwork.KnotworkError`` catches all of them.
 
-    ``message`` is one sentence, ``hint`` says what to do (it may be empty), ``diagnostics`` are the faults of the text that was refused
-    (empty where no text was).
+    ``message`` is one sentence, ``hint`` is the advice (it may be empty), ``diagnostics`` are the faults of the refused text
+    (empty if there was no text).
     """
 
     message: str

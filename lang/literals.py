@@ -1,8 +1,8 @@
-"""The accessor ladder: how a text is read as a value.
+"""The accessor ladder: reads a text as a value.
 
 Four rungs, the first that reads the whole text wins: JSON, a Python literal, the first fenced block, an unquoted bracket
 list (``[Canada, Peru]``). Values are JSON values: tuples and sets become lists. Nothing here evaluates text, and nothing
-raises for a text, however large, deep or odd it is. See ``docs/design/lwt.md#meaning``.
+raises for a text, whatever its size, depth or contents. See ``docs/design/lwt.md#meaning``.
 """
 
 import json
@@ -20,16 +20,16 @@ __all__ = [
 How = Literal["json", "python", "fence", "bracket list"]
 
 MAX_TEXT = 16_000_000
-"""Code points that are looked at; a longer text is unreadable."""
+"""Maximum length in code points; a longer text is unreadable."""
 MAX_DEPTH = 200
-"""Lists and objects inside one another."""
+"""Maximum nesting depth of lists and objects."""
 MAX_DIGITS = 300
-"""Digits of an integer: as many as a float can hold, and far from where Python itself refuses."""
+"""Maximum number of digits of an integer: as many as a float can hold, and far fewer than Python's own limit."""
 
 
 @frozen
 class Reading:
-    """What a text says: a JSON value, and the rung that read it."""
+    """Result of a read: a JSON value, and the rung that read it."""
 
     value: Any
     how: How
@@ -37,13 +37,13 @@ class Reading:
 
 @frozen
 class Unreadable:
-    """The text is none of what the ladder reads; ``reason`` is a clause for a message."""
+    """The ladder cannot read the text; ``reason`` is a clause for a message."""
 
     reason: str
 
 
 class _Refused(Exception):
-    """A rung does not take the text. The message is the reason; an empty one says "not this notation at all"."""
+    """A rung refuses the text. The message is the reason; an empty one means that the text has another notation."""
 
 
 def read(text: str) -> Reading | Unreadable:
@@ -55,13 +55,13 @@ def read(text: str) -> Reading | Unreadable:
         try:
             return Reading(rung(stripped), how)
         except _Refused as refused:
-            if str(refused):  # "a key stands twice": this is the notation, and it is faulty; no other rung may bend it
+            if str(refused):  # "a key stands twice": right notation, faulty text; no other rung may read it
                 return Unreadable(str(refused))
     return Unreadable("it is not JSON, a Python literal or a list")
 
 
 def is_json(text: str) -> bool:
-    """Say whether ``text`` reads directly as JSON."""
+    """Return whether ``text`` is valid JSON."""
     try:
         _json(text.strip())
     except _Refused:
@@ -70,7 +70,7 @@ def is_json(text: str) -> bool:
 
 
 def read_literal(text: str) -> tuple[Any] | Unreadable | None:
-    """Read ``text`` as a Python literal, or as JSON with trailing commas; None where it is neither. Never raises."""
+    """Read ``text`` as a Python literal, or as JSON with trailing commas; None if it is neither. Never raises."""
     try:
         return (_python(text.strip()),)
     except _Refused as refused:
@@ -78,7 +78,7 @@ def read_literal(text: str) -> tuple[Any] | Unreadable | None:
 
 
 def is_too_deep(value: Any) -> bool:
-    """Say whether ``value`` has more than ``MAX_DEPTH`` lists and objects inside one another."""
+    """Return whether the lists and objects of ``value`` are nested more than ``MAX_DEPTH`` deep."""
     try:
         _checked_depth(value)
     except _Refused:
@@ -87,7 +87,7 @@ def is_too_deep(value: Any) -> bool:
 
 
 def kind_of(value: object) -> str:
-    """Name the JSON kind of ``value`` with its article: "an object", "a list", "a text"."""
+    """Return the JSON kind of ``value`` with its article: "an object", "a list", "a text"."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -134,11 +134,11 @@ def _float(text: str) -> float:
 
 
 def _constant(name: str) -> Any:
-    raise _Refused(f"{name} is no JSON value")
+    raise _Refused(f"{name} is not JSON value")
 
 
 def _checked_depth(value: Any) -> Any:
-    """Refuse what is nested too deeply, without recursion: what is read here is written and walked elsewhere."""
+    """Refuse values nested too deeply, without recursion: the values are later written and walked elsewhere."""
     level, depth = [value], 0
     while level := [
         child
@@ -216,7 +216,7 @@ _ABSENT = object()
 
 
 class _Container:
-    """A list, tuple, set or dict while it is read."""
+    """A list, tuple, set or dict in progress."""
 
     def __init__(self, opening: str) -> None:
         self.opening = opening
@@ -235,7 +235,7 @@ class _Container:
         if self.opening != "{" or self.value is _ABSENT or self.key is not _ABSENT or self.items:
             raise _Refused
         if isinstance(self.value, bool) or not isinstance(self.value, str | int):
-            raise _Refused("a key of an object is no text")
+            raise _Refused("a key of an object is not a text")
         self.key, self.value = str(self.value), _ABSENT
 
     def comma(self) -> None:
@@ -288,7 +288,7 @@ _FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)([^\n]*+)$", re.MULTILINE)
 
 
 def _fence(text: str) -> Any:
-    """Read the first fenced block: from a line that begins with a fence to the next that is one and nothing else."""
+    """Read the first fenced block: from a line that begins with a fence to the next line that is only a fence."""
     opening: re.Match[str] | None = None
     for line in _FENCE.finditer(text) if "```" in text or "~~~" in text else ():
         if opening is None:
@@ -335,5 +335,5 @@ _RUNGS: tuple[tuple[How, Callable[[str], Any]], ...] = (
 
 
 def short(text: str, most: int = 60) -> str:
-    """Quote ``text`` for a message, shortened."""
+    """Return ``text`` quoted for a message, shortened."""
     return json.dumps(text if len(text) <= most else text[: most - 1] + "…", ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Where text stands: a source file and the spans that point into it. Offsets count code points from 0."""
+"""Positions in text: a source file and the spans that point into it. Offsets count code points from 0."""
 
 from bisect import bisect_right
 from functools import cached_property
@@ -16,7 +16,7 @@ class Span:
     end: int
 
     def covers(self, offset: int) -> bool:
-        """Say whether ``offset`` lies inside the span."""
+        """Return whether ``offset`` is inside the span."""
         return self.start <= offset < self.end
 
     def shift(self, by: int) -> "Span":
@@ -28,12 +28,12 @@ class Span:
 
 
 NOWHERE = Span(0, 0)
-"""The span of what was built by a program instead of read from a text."""
+"""The span of nodes that were built by a program instead of parsed from a text."""
 
 
 @frozen(slots=False)
 class Source:
-    """A text and the name that people know it by (a path, ``<stdin>``, ``<model>``)."""
+    """A text and its display name (a path, ``<stdin>``, ``<model>``)."""
 
     text: str = field(repr=False)
     name: str = "<text>"
@@ -48,7 +48,7 @@ class Source:
 
     @property
     def line_count(self) -> int:
-        """How many lines the text has; a text without a newline has one."""
+        """Return the number of lines of the text; a text without a newline has one."""
         return len(self._line_starts)
 
     def position(self, offset: int) -> tuple[int, int]:

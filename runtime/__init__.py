@@ -1,1 +1,1 @@
-"""Trees run against ports: events, scheduling, scripts, durable runs, and the interfaces that people and agents use."""
+"""Runs trees against ports: events, scheduling, scripts, durable runs, and the interfaces for users and agents."""

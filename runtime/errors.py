@@ -1,4 +1,4 @@
-"""What a loop was asked and can't do: the one error for it, told before anything is spent, and the checks that all loops share."""
+"""The error for an invalid loop request, raised before anything is spent, and the checks that all loops share."""
 
 from ..lang.errors import KnotworkError
 
@@ -6,7 +6,7 @@ __all__ = ["Misused", "RequestError", "WrongFile", "check_pairs", "shown"]
 
 
 class RequestError(KnotworkError, ValueError):
-    """The request can't be answered as it is. ``parameter`` is the one at fault, ``hint`` says what to do."""
+    """The request is invalid. ``parameter`` names the faulty parameter, ``hint`` suggests a fix."""
 
     def __init__(self, parameter: str, message: str, hint: str = "") -> None:
         super().__init__(f"{parameter}: {message}{f' ({hint})' if hint else ''}")
@@ -16,7 +16,7 @@ class RequestError(KnotworkError, ValueError):
 
 
 class WrongFile(KnotworkError, ValueError):
-    """A file of a kind that a command does not take. ``hint`` names the command that does."""
+    """A file of a kind that a command does not accept. ``hint`` names the command that accepts it."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -25,10 +25,10 @@ class WrongFile(KnotworkError, ValueError):
 
 
 def shown(value: object) -> str:
-    """Return ``value`` as a message shows it, in few characters."""
+    """Return a short form of ``value`` for a message."""
     try:
         return f"{value!r:.60}"
-    except ValueError:  # Python writes no whole number of more than 4,300 digits
+    except ValueError:  # Python can't print a whole number of more than 4,300 digits
         return "a number of so many digits"
 
 
@@ -37,14 +37,14 @@ def check_pairs(name: str, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise RequestError(name, "half of a surrogate pair is no text") from None
+        raise RequestError(name, "half of a surrogate pair is not a text") from None
 
 
-# What can't be done as it was asked: the one error that every interface translates into its own way of saying so.
+# The error for invalid use, which every interface reports in its own form.
 
 
 class Misused(Exception):
-    """What was asked can't be done: ``message`` says what, ``hint`` what to type instead. Exit code 2 of the command."""
+    """The requested operation is not possible: ``message`` gives the reason, ``hint`` the correct input. Exit code 2."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

@@ -1,7 +1,7 @@
 """Safe, bounded excerpts of data for prompts and messages. See ``docs/design/gasl.md#prompts``.
 
-An excerpt is valid JSON, whatever the data: what is long is cut with a mark that says so, what nests deeply is left out,
-what is no text (half a surrogate pair) is replaced. Making one takes time by what is shown, not by what there is.
+An excerpt is valid JSON for any data: long values are cut with a mark, deeply nested parts are omitted, invalid text (a lone
+surrogate) is replaced. The time depends on the size of the excerpt, not of the data.
 """
 
 import json
@@ -13,11 +13,11 @@ from typing import Any
 __all__ = ["NAMING", "clipped", "excerpt", "fenced", "shortened"]
 
 NAMING = ("id", "name", "label", "title", "source", "target")
-"""Fields that say which one an item is: an excerpt keeps them before all others."""
+"""Fields that identify an item: an excerpt keeps them before all others."""
 _TEXT = 600
-"""Characters of a text in an item that are shown."""
+"""Maximum characters of a text in an item."""
 _ITEMS = 20
-"""Items of a list in an item that are shown."""
+"""Maximum number of elements of a list in an item."""
 _FIELDS = 40
 _DEPTH = 4
 _BOUNDS = (
@@ -25,17 +25,19 @@ _BOUNDS = (
     (60, _ITEMS, 3, 6, True), (60, _ITEMS, 3, 6, False), (60, _ITEMS, 2, 2, False), (60, _ITEMS, 2, 0, False),
     (60, 8, 2, 2, False), (60, 8, 2, 0, False), (30, 4, 2, 0, False), (30, 2, 1, 0, False),
 )  # fmt: skip
-"""Characters of a text, items, depth, fields, and whether long fields are begun, from wide to tight: long fields are cut first, then left
-out, then other fields, then items."""
+"""Limits from wide to tight: characters of a text, items, depth, fields, and whether long fields are shown in part.
+
+Long fields are first cut, then omitted; then other fields are omitted, then items.
+"""
 _ITEM = 2_000
-"""Characters that one item may take."""
+"""Maximum characters of one item."""
 _TICKS = re.compile("`+")
 _BREAKS = {ord(c): f"\\u{ord(c):04x}" for c in "\x7f\x85\u2028\u2029"}
-"""What some take for a line break, and JSON leaves as it is."""
+"""Escapes for characters that some readers take for a line break and JSON does not escape."""
 
 
 def clipped(text: str, most: int, *, around: str = "") -> str:
-    """Return ``text`` on one line, at most ``most`` characters of it, around the first occurrence of ``around``; cuts are marked."""
+    """Return ``text`` on one line with at most ``most`` characters, around the first ``around``; cuts are marked."""
     start = text.find(around) if around else -1
     start = max(0, start - most // 3) if start > most // 2 else 0
     before, after = ("…" if start else ""), ("…" if start + most < len(text) else "")
@@ -46,10 +48,10 @@ def clipped(text: str, most: int, *, around: str = "") -> str:
 def shortened(
     value: Any, text: int = _TEXT, items: int = _ITEMS, depth: int = _DEPTH, fields: int = _FIELDS, long: bool = True
 ) -> Any:
-    """Return ``value`` as a JSON value with long texts cut, long lists begun, deep parts left out; each is marked.
+    """Return ``value`` as a JSON value with long texts cut, long lists shortened, deep parts omitted; each is marked.
 
-    Of an object with more than ``fields`` fields, those that name it are kept, and short ones before long ones; ``long``: begin long
-    fields, which are left out otherwise.
+    An object with more than ``fields`` fields keeps its identifying fields, and short fields before long ones. ``long``: show
+    the beginning of long fields, which are otherwise omitted.
     """
     if isinstance(value, str):
         if len(value) <= text:
@@ -86,9 +88,9 @@ def _names(value: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _kept(value: dict[Any, Any], fields: int, text: int, long: bool) -> dict[Any, Any]:
-    """Return the fields that are shown, in their order: those that name the object, then short ones, then long ones.
+    """Return the shown fields in their order: identifying fields have priority, then short ones, then long ones.
 
-    Only the first ones are looked at, so that it takes no time however many there are.
+    Only the first fields are read, so that the time does not depend on their number.
     """
     if long and len(value) <= fields:
         return value
@@ -106,9 +108,9 @@ def _is_long(value: Any, text: int) -> bool:
 
 
 def excerpt(value: Any, most: int = _ITEM, items: int = _ITEMS) -> str:
-    """Return ``value`` as one line of JSON of at most ``most`` characters; the bounds get tighter until it fits.
+    """Return ``value`` as one line of JSON of at most ``most`` characters; the limits are tightened until it fits.
 
-    Of a list, ``items`` are shown at most, and what names them for as long as there is room for it.
+    A list shows at most ``items`` elements, and their identifying fields as long as there is space.
     """
     for text, listed, depth, fields, long in _BOUNDS:
         shown = shortened(value, text, items if listed == _ITEMS else listed, depth, fields, long)
@@ -119,14 +121,14 @@ def excerpt(value: Any, most: int = _ITEM, items: int = _ITEMS) -> str:
 
 
 def fenced(text: str) -> str:
-    """Return ``text`` between two fences that it does not contain: more backticks than stand side by side in it."""
+    """Return ``text`` between two fences that it does not contain: more backticks than its longest run of backticks."""
     longest = max(map(len, _TICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"
 
 
 def _sound(text: str) -> str:
-    """Return ``text`` with what can't be encoded replaced."""
+    """Return ``text`` with characters that can't be encoded replaced."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""What a loop may be given beside its request, checked before anything is opened or spent: options, limits, who listens."""
+"""The parameters of a loop besides its request, checked before anything is opened or spent: options, limits, listeners."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable, Mapping
@@ -14,11 +14,11 @@ from .events import Events
 __all__ = ["OPTIONS", "Ending", "Repetition", "call_options", "check_limits", "check_listeners", "seconds"]
 
 OPTIONS = ("temperature", "max_tokens", "stop", "seed", "timeout", "retries")
-"""The port's options that a loop's calls may be given; judges get the last three."""
+"""The port's options for a loop's calls; judges get the last three."""
 
 
 def call_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of ``OPTIONS`` that are not None. Raises ``RequestError`` for another one, and for a value that is none."""
+    """Return the options of ``OPTIONS`` that are not None. Raises ``RequestError`` for an unknown option or an invalid value."""
     if not isinstance(given, Mapping):
         raise RequestError("options", f"names with values are wanted, not {_kind(given)}", '{"temperature": 0}')
     for name in given:
@@ -32,20 +32,20 @@ def call_options(given: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in options.items():
         fits, wanted = _VALUES[name]
         if not fits(value):
-            raise RequestError(name, f"{shown(value)} is no {wanted}")
+            raise RequestError(name, f"{shown(value)} is not a {wanted}")
     return options
 
 
 def check_limits(given: Mapping[str, Any]) -> None:
-    """Raise ``RequestError`` for a limit on calls, tokens or US dollars that is none; None is no limit."""
+    """Raise ``RequestError`` for an invalid limit on calls, tokens or US dollars; None means no limit."""
     for name, (fits, wanted) in _LIMITS.items():
         value = given.get(name)
         if value is not None and not fits(value):
-            raise RequestError(name, f"{shown(value)} is no {wanted}")
+            raise RequestError(name, f"{shown(value)} is not a {wanted}")
 
 
 def check_listeners(events: Any, cancel: Any, on_iteration: Any = None) -> None:
-    """Raise ``RequestError`` for what can't be told or asked: it would show only when the first answer is paid for."""
+    """Raise ``RequestError`` for an invalid listener: without this check it would fail only after the first paid answer."""
     if events is not None and not isinstance(events, Events):
         hint = "events = Events(); events.subscribe(function)" if callable(events) else ""
         raise RequestError("events", f"an Events is wanted, not {_kind(events)}", hint)
@@ -56,26 +56,26 @@ def check_listeners(events: Any, cancel: Any, on_iteration: Any = None) -> None:
 
 
 def seconds(given: Any) -> float | None:
-    """Return a time limit; None where there is none. Raises ``RequestError``."""
+    """Return a time limit; None if there is none. Raises ``RequestError``."""
     if given is None:
         return None
     if not _number(given) or not given > 0:
-        raise RequestError("time_limit", f"{shown(given)} is no number of seconds above 0")
+        raise RequestError("time_limit", f"{shown(given)} is not a number of seconds above 0")
     return None if given > _EVER else float(given)
 
 
 def _kind(value: Any) -> str:
-    """Return the name of a value's type, with its module: there is an Event in asyncio, and one in threading."""
+    """Return the name of a value's type with its module: asyncio and threading both have an Event."""
     kind = type(value)
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
 _EVER = 1e9
-"""Seconds: more of them are no limit."""
+"""Seconds above which a limit is treated as no limit."""
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # NaN is not
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # false for NaN
 
 
 def _whole(least: int) -> Callable[[Any], bool]:
@@ -94,7 +94,7 @@ _VALUES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "timeout": (lambda value: _number(value) and value > 0, "number of seconds above 0"),
     "retries": (_whole(0), "whole number from 0 on"),
 }
-"""What an option's value must be, and what it is called. None is the model's own."""
+"""The check and the description of each option's value. None means the model's default."""
 _LIMITS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "max_calls": (_whole(0), "whole number from 0 on"),
     "max_tokens": (_whole(0), "whole number from 0 on"),
@@ -102,15 +102,15 @@ _LIMITS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-# What ends every loop: a limit in seconds, an event that cancels, rounds that repeat. Nothing is under way when time ended
-# something.
+# The conditions that end every loop: a time limit, a cancellation event, repeated rounds. When time has ended a task,
+# nothing is still running.
 
 _Made = TypeVar("_Made")
 
 
 @define
 class Ending:
-    """What may end the work before it is done; ``by`` says what did. The time counts from when this is made."""
+    """Ends work early; ``by`` has the reason. The time limit counts from the creation of this object."""
 
     cancel: asyncio.Event | None
     time_limit: float | None
@@ -118,7 +118,7 @@ class Ending:
     _began: float = field(factory=perf_counter)
 
     async def within(self, work: Coroutine[Any, Any, _Made]) -> _Made | None:
-        """Return what ``work`` gives; None where it was stopped, or not begun, and ``by`` says why."""
+        """Return the result of ``work``; None if it was stopped or not started, with the reason in ``by``."""
         if self.cancel is None and self.time_limit is None:
             return await work
         if self.is_over():
@@ -133,7 +133,7 @@ class Ending:
             await asyncio.gather(task, return_exceptions=True)
 
     async def wait_for(self, task: "asyncio.Future[Any]") -> None:
-        """Wait until ``task`` is done or something ends it, which ``by`` then says; the task itself is left alone."""
+        """Wait until ``task`` is done or a limit ends the wait, with the reason in ``by``; the task itself is not cancelled."""
         waiting = asyncio.ensure_future(self.cancel.wait()) if self.cancel is not None else None
         left = None if self.time_limit is None else max(0.0, self.time_limit - (perf_counter() - self._began))
         both = {each for each in (task, waiting) if each is not None}
@@ -147,7 +147,7 @@ class Ending:
                 await asyncio.gather(waiting, return_exceptions=True)
 
     def is_over(self) -> bool:
-        """Say whether nothing more may begin; ``by`` says why."""
+        """Return whether no more work may start; ``by`` has the reason."""
         if self.cancel is not None and self.cancel.is_set():
             self.by = "cancelled"
         elif self.time_limit is not None and perf_counter() - self._began >= self.time_limit:
@@ -157,15 +157,15 @@ class Ending:
 
 @define
 class Repetition:
-    """Counts the rounds of a loop in a row that came to nothing new. After two the model is told, after three the loop ends."""
+    """Counts consecutive rounds of a loop without new results: after two the model is told, after three the loop ends."""
 
     count: int = 0
     _seen: set[Hashable] = field(factory=set, init=False)
 
     def take(self, *results: Hashable) -> int:
-        """Take in the results of a round; return how many rounds in a row, this one included, had no new result.
+        """Add the results of a round; return the number of consecutive rounds, up to this one, without a new result.
 
-        A round without results counts for nothing.
+        A round without results is not counted.
         """
         if not results:
             return self.count
@@ -176,7 +176,7 @@ class Repetition:
 
     @property
     def is_told(self) -> bool:
-        """Whether the model is to be told."""
+        """Whether to tell the model about the repetition."""
         return self.count >= 2
 
     @property

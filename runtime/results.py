@@ -1,6 +1,6 @@
-"""What a run gives: step results, failures as values, accessor readings, and the run as a whole.
+"""Results of a run: step results, failures as values, accessor readings, and the run as a whole.
 
-Times are seconds; ``started`` counts from the start of the run. Costs are US dollars, None where no call's cost is known.
+Times are seconds; ``started`` counts from the start of the run. Costs are US dollars, None if no call's cost is known.
 """
 
 from collections.abc import Container, Mapping, Sequence
@@ -29,10 +29,10 @@ Status = Literal["complete", "partial", "failed", "cancelled"]
 class Failed:
     """Why a step, or an item of EACH, has no output. ``kind`` is an ``LLMError.kind`` or one of the runtime's own.
 
-    The runtime's kinds: "reference" (no such key, index or list), "access" (an index or a slice of
-    an object, a number or a truth value), "input" (the run has no such input), "model" (no model
-    under that name), "operation", "expression" (it has no value), "seed" (it has no outputs), "partial" (a part of a program
-    or a seed), "error" (anything a client or plugin raised).
+    The runtime's kinds: "reference" (no such key, index or list), "access" (an index or a slice of an
+    object, a number or a truth value), "input" (the run lacks this input), "model" (unknown model name), "operation",
+    "expression" (it has no value), "seed" (it has no outputs), "partial" (a part of a program or a seed), "error" (any
+    exception of a client or plugin).
     """
 
     kind: str
@@ -43,7 +43,7 @@ class Failed:
 
 
 class StepFailed(Exception):
-    """Raised inside an operation: the step, or the item, has failed. ``usage``, ``cost``, ``calls``: what it cost so far."""
+    """The step, or the item, has failed; raised inside an operation. ``usage``, ``cost``, ``calls``: its cost so far."""
 
     def __init__(
         self, failed: Failed, *, usage: Usage | None = None, cost: float | None = None, calls: int = 0
@@ -56,9 +56,9 @@ class StepFailed(Exception):
 
 
 class ScriptError(KnotworkError):
-    """The script can't run: ``diagnostics`` has at least one error. ``str`` pictures the errors.
+    """The script can't run: ``diagnostics`` has at least one error. ``str`` shows the errors with their source lines.
 
-    No call was made; of a script that was still arriving, none behind the fault.
+    No call was made; for a script that was still arriving, no call after the error.
     """
 
     def __init__(self, diagnostics: Sequence[Diagnostic], source: Source) -> None:
@@ -74,9 +74,9 @@ class ScriptError(KnotworkError):
 
 @frozen
 class Outcome:
-    """What an operation gives for a step. ``value`` is a JSON value, where a ``Failed`` may stand for an item.
+    """The result of an operation for a step. ``value`` is a JSON value, in which a ``Failed`` may replace an item.
 
-    ``input_hash`` names what went in, where the operation has one hash for it; ``failed_items`` were kept or dropped.
+    ``input_hash`` identifies the inputs, if the operation has one hash for them; ``failed_items`` were kept or dropped.
     """
 
     output: str
@@ -90,16 +90,16 @@ class Outcome:
     input_hash: str = ""
     failed_items: tuple[Failed, ...] = ()
     raw: str = ""
-    """The model's answer as it came, where ``output`` is what was read in it."""
+    """The model's original answer, if ``output`` was extracted from it."""
 
 
 @frozen
 class StepResult:
-    """A step after the run. ``output`` is its text and ``value`` what the text says (a typed or constant value).
+    """The result of a step. ``output`` is its text and ``value`` the value of the text (a typed or constant value).
 
-    ``status`` is done, failed or skipped; ``reason`` says why not done, in words; ``failed`` has the failure itself.
-    ``reused`` steps were taken from an earlier run without a call; what they cost then is not counted again. ``unmet``: it is
-    skipped because its condition is false, which is no failure; its value is null and ``output`` says so.
+    ``status`` is done, failed or skipped; ``reason`` explains in words why it is not done; ``failed`` is the failure.
+    ``reused`` steps were taken from an earlier run without a call; their earlier cost is not counted again. ``unmet``: the
+    step is skipped because its condition is false, which is not a failure; its value is null and ``output`` states this.
     """
 
     id: str
@@ -119,18 +119,17 @@ class StepResult:
 
     @property
     def is_good(self) -> bool:
-        """Say whether it ended as its script wants: done, or left out by its own condition."""
+        """Return whether the step ended as intended: done, or skipped by its own condition."""
         return self.status == "done" or self.unmet
 
 
 @frozen
 class Access:
-    """How text was read as a value: for a reference, written up to its accessor, or for an answer's ``type=list``.
+    """How text was read as a value: for a reference, with its accessors so far, or for an answer's ``type=list``.
 
-    ``how``: a rung of the ladder (json, python, fence, bracket list), "text" for a slice of plain text, "missing" where
-    the lenient reading put nothing, "skipped" for a way into a step that its condition left out. A typed answer that was read
-    otherwise than it is written has it in ``said`` (and its ``item`` in EACH); ``how`` may be thinking, fenced, embedded, literal
-    or coerced then.
+    ``how``: a method of reading (json, python, fence, bracket list), "text" for a slice of plain text, "missing" if lenient
+    mode inserted nothing, "skipped" for an access to a step skipped by its condition. For a coerced typed answer, ``said`` is
+    its text (and ``item`` its item in EACH); ``how`` may then also be thinking, fenced, embedded, literal or coerced.
     """
 
     step: str
@@ -143,9 +142,9 @@ class Access:
 
 @define
 class Trace:
-    """What a run did that its results do not show. ``prompts`` (step, or ``step[item]``) is filled only when asked for.
+    """Details of a run that its results do not show. ``prompts`` (by step, or ``step[item]``) is filled only on request.
 
-    SEED's prompts are numbered as they are asked.
+    SEED's prompts are numbered in the order of the calls.
     """
 
     accesses: list[Access] = field(factory=list)
@@ -153,13 +152,13 @@ class Trace:
     _seen: set[Access] = field(factory=set, repr=False)
 
     def note(self, access: Access) -> None:
-        """Keep ``access``, once: EACH would repeat it for every item."""
+        """Save ``access`` once: EACH would repeat it for every item."""
         if access not in self._seen:
             self._seen.add(access)
             self.accesses.append(access)
 
     def forget(self, step: str) -> None:
-        """Drop what is here of ``step``, which runs again."""
+        """Delete the entries of ``step``, which runs again."""
         self.accesses = [access for access in self.accesses if access.step != step]
         self._seen = set(self.accesses)
         for name in [name for name in self.prompts or () if name.partition("[")[0] == step]:
@@ -168,11 +167,11 @@ class Trace:
 
 @frozen
 class Run:
-    """A run that is over; nothing of it is under way.
+    """A finished run; nothing is still running.
 
-    ``status``: complete (every needed step is done), partial (the final step is, something else failed), failed (the
-    final step has no output), cancelled. ``output`` and ``final`` are the final step's text and id; ``rule`` says what
-    made it the final one. ``critical_path_seconds`` is the longest chain of dependent steps, by their own times.
+    ``status``: complete (every needed step is done), partial (the final step is done, another one failed), failed (the final
+    step has no output), cancelled. ``output`` and ``final`` are the final step's text and id; ``rule`` is the reason why it
+    is the final step. ``critical_path_seconds`` is the duration of the longest chain of dependent steps, by their own times.
     """
 
     status: Status
@@ -191,88 +190,88 @@ class Run:
 
     @property
     def coerced(self) -> tuple[Access, ...]:
-        """The typed answers that were read otherwise than they are written."""
+        """The typed answers that were coerced."""
         return tuple(access for access in self.trace.accesses if access.said)
 
     @property
     def output(self) -> str | None:
-        """The final step's output; None when it has none."""
+        """The final step's output; None if it has none."""
         result = self.steps.get(self.final)
         return result.output if result is not None and result.is_good else None
 
     @property
     def value(self) -> Any:
-        """The final step's value: typed where the step has a type; None when it has no output."""
+        """The final step's value: typed if the step has a type; None if it has no output."""
         result = self.steps.get(self.final)
         return result.value if result is not None and result.is_good else None
 
 
 @frozen
 class Before:
-    """What a run may refer to that is not in its script: results of steps that ran before, in the same session, and their trees.
+    """Results of earlier steps of the same session that a script may refer to, with their trees.
 
-    Their calls and costs are not counted again: a result has none.
+    Their calls and costs are not counted again: these results have none.
     """
 
     results: Mapping[str, StepResult] = field(factory=dict)
     steps: Mapping[str, Step] = field(factory=dict)
 
     def without(self, names: Container[str]) -> "Before":
-        """Return the same without what has one of ``names``."""
+        """Return a copy without the entries in ``names``."""
         return Before({name: result for name, result in self.results.items() if name not in names}, self.steps)
 
 
 @frozen
 class Recorded:
-    """An answer of an earlier run: a text and its value. ``failed_items``: what the step lacked then, without places in the text."""
+    """An answer of an earlier run: a text and its value. ``failed_items``: items that failed then, without source positions."""
 
     output: str
     value: Any
     failed_items: tuple[Failed, ...] = ()
 
     def again(self, input_hash: str) -> Outcome:
-        """Return the outcome of a step that takes this answer."""
+        """Return the outcome of a step that reuses this answer."""
         return Outcome(self.output, self.value, reused=True, input_hash=input_hash, failed_items=self.failed_items)
 
 
 class Record(Protocol):
-    """Where a run is kept so that it can be resumed; ``runtime.lwt.run_store`` has one that writes to disk."""
+    """Storage of a run for resuming it; ``runtime.lwt.run_store`` writes to disk."""
 
     run_id: str
 
     @property
     def damage(self) -> str:
-        """Why the run could not be kept to its end; empty when all is well."""
+        """Why the run could not be saved completely; empty if it could."""
         ...
 
     def recall(self, step: str, item: int | None, input_hash: str) -> Recorded | None:
-        """Return the earlier answer of ``step`` (of its item) to the same input, or None."""
+        """Return the saved answer of ``step`` (or its item) for the same input, or None."""
         ...
 
     def item_done(self, step: str, item: int | None, outcome: Outcome, seconds: float) -> None:
-        """Keep an item's answer."""
+        """Save an item's answer."""
         ...
 
     def step_done(self, result: StepResult, outcome: Outcome | None) -> None:
-        """Keep a step's end: done with its outcome, or failed, or skipped."""
+        """Save a step's end: done with its outcome, or failed, or skipped."""
         ...
 
     def finished(self, run: Run) -> None:
-        """Keep the end of the run."""
+        """Save the end of the run."""
         ...
 
     def close(self) -> None:
-        """Let go of the run, finished or not."""
+        """Close the record, whether the run is finished or not."""
         ...
 
 
 def add_costs(one: float | None, other: float | None) -> float | None:
-    """Add what is known: None only where neither is."""
+    """Return the sum of the known costs; None only if both are unknown."""
     return other if one is None else one if other is None else one + other
 
 
 def coercions(run: Run, most: int = 5) -> list[str]:
-    """Say which typed answers were read otherwise than they are written, the first ``most`` one by one."""
+    """Return messages about coerced typed answers, individually for the first ``most``."""
     found = run.coerced
     lines = []
     for each in found[:most]:
@@ -294,9 +293,9 @@ def plain(value: Any) -> Any:
 
 
 def run_json(run: Run, cached: int, source: Source, diagnostics: Sequence[Diagnostic]) -> dict[str, Any]:
-    """Return the run as the JSON document that command line and server show.
+    """Return the run as the JSON document of command line and server.
 
-    ``cached``: how many of its calls the cache answered; ``diagnostics``: what the check found in ``source``.
+    ``cached``: the number of its calls that the cache answered; ``diagnostics``: the check's diagnostics for ``source``.
     """
     return {
         "status": run.status,
@@ -350,7 +349,7 @@ def _usage(usage: Usage) -> dict[str, int]:
 
 
 def _jsonable(value: Any) -> Any:
-    """Return a value that JSON can say: a plugin's may be anything."""
+    """Return a value that can be written as JSON: a plugin's value may be anything."""
     import json
 
     try:

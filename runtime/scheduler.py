@@ -1,8 +1,8 @@
-"""A scheduler for any directed graph of steps: eager or layer by layer, failure as a value, cancellation that is complete.
+"""A scheduler for any directed graph of steps: eager or by layers, failures as values, complete cancellation.
 
-It knows ids and a coroutine function ``work(id) -> bool`` (False: it failed), nothing of scripts. A few workers take
-ready steps from a queue; a worker that finishes a step goes on with what that made ready, so a chain costs no task and
-no turn of the event loop for each step.
+It knows only ids and a coroutine function ``work(id) -> bool`` (False: it failed), not scripts. A few workers take ready
+steps from a queue. A worker that finishes a step continues with a step that became ready, so a chain needs no task and no
+event loop cycle per step.
 """
 
 import asyncio
@@ -17,12 +17,12 @@ __all__ = ["Policy", "Scheduler"]
 Policy = Literal["eager", "layered"]
 
 _TURN = 32
-"""Steps that a worker runs before it lets others have the event loop, should none of them have waited for anything."""
+"""Maximum number of steps that a worker runs without waiting before it yields to the event loop."""
 
 
 @define
 class _Waiting:
-    """A step whose inputs are not all settled. ``root`` is the failed step that dooms it, by the first such input."""
+    """A step with unsettled inputs. ``root`` is the failed step that makes it impossible, from the first such input."""
 
     inputs: tuple[str, ...]
     missing: int
@@ -32,9 +32,9 @@ class _Waiting:
 class Scheduler:
     """Run steps as their inputs become ready.
 
-    ``work`` runs a step and says whether it succeeded; an exception out of it stops everything and is raised by ``run``.
-    ``skip(id, reason)`` is told of every step that will not run. At most ``limit`` steps are under way at once (None: no
-    limit). ``layered`` starts what became ready only when nothing is under way.
+    ``work`` runs a step and returns whether it succeeded; its exception stops everything and is raised by ``run``. ``skip(id,
+    reason)`` is called for every step that will not run. At most ``limit`` steps run at once (None: no limit). ``layered``
+    starts newly ready steps only when nothing is running.
     """
 
     work: Callable[[str], Awaitable[bool]]
@@ -47,7 +47,7 @@ class Scheduler:
     _dependents: dict[str, list[str]] = field(factory=dict, init=False)
     _known: set[str] = field(factory=set, init=False)
     _ready: deque[str] = field(factory=deque, init=False)
-    _next: list[str] = field(factory=list, init=False)  # layered: what the coming layer has so far
+    _next: list[str] = field(factory=list, init=False)  # layered: the next layer so far
     _workers: set[asyncio.Task[None]] = field(factory=set, init=False)
     _active: int = field(default=0, init=False)
     _failed: bool = field(default=False, init=False)
@@ -56,7 +56,7 @@ class Scheduler:
     _over: asyncio.Future[None] | None = field(default=None, init=False)
 
     def add(self, step: str, inputs: Iterable[str]) -> None:
-        """Add ``step``; inputs may be added later. Allowed until ``close``, also while ``run`` is under way."""
+        """Add ``step``; inputs may be added later. Allowed until ``close``, also while ``run`` is active."""
         if step in self._known or self._closed:
             raise ValueError(f"step {step!r} can't be added")
         self._known.add(step)
@@ -72,17 +72,17 @@ class Scheduler:
             self._pump()
 
     def close(self) -> None:
-        """Say that no step will be added. Steps that wait for an unknown one, or for themselves, are skipped."""
+        """Declare that no step will be added. Steps that wait for an unknown step, or for themselves, are skipped."""
         self._closed = True
         self._pump()
 
     def hold(self) -> None:
-        """Start nothing more: what waits or is ready is forgotten, and what is under way goes on. ``add`` ends with it."""
+        """Start nothing more: forget waiting and ready steps, let running ones continue. Do not call ``add`` afterwards."""
         for waiting in (self._ready, self._next, self._waiting, self._dependents):
             waiting.clear()
 
     def drop(self, steps: Iterable[str]) -> None:
-        """Forget steps that have not begun and that no step which stays refers to."""
+        """Forget steps that have not started and that no remaining step refers to."""
         gone = set(steps)
         for step in gone & self._waiting.keys():
             del self._waiting[step]
@@ -92,21 +92,21 @@ class Scheduler:
             queue.extend(kept)
 
     def settle(self, step: str, *, is_good: bool) -> None:
-        """Take ``step`` for one that has run already, before its dependents are added."""
+        """Mark ``step`` as already run, before its dependents are added."""
         self._known.add(step)
         self._roots[step] = None if is_good else step
         self._failed = self._failed or not is_good
 
     def fail(self, error: Exception) -> None:
-        """End the run with ``error``: whoever feeds it steps can't go on. To be called while ``run`` is under way."""
+        """End the run with ``error`` when no more steps can be supplied. Call it only while ``run`` is active."""
         if self._over is not None and not self._over.done():
             self._over.set_exception(error)
 
     async def run(self, cancel: asyncio.Event | None = None) -> None:
-        """Run until every step is settled and the scheduler is closed. Nothing is under way when this returns or raises.
+        """Run until every step is settled and the scheduler is closed. Nothing is running when this returns or raises.
 
-        ``cancel`` stops the run: steps under way are cancelled, ``cancelled`` is set and the settled ones stand. When
-        the awaiting task is cancelled the same happens and ``CancelledError`` goes on.
+        ``cancel`` stops the run: running steps are cancelled, ``cancelled`` is set and settled steps are unchanged. The same
+        happens when the awaiting task is cancelled, and ``CancelledError`` is re-raised.
         """
         self._over = asyncio.get_running_loop().create_future()
         waited: set[asyncio.Future[None] | asyncio.Task[Literal[True]]] = {self._over}
@@ -131,7 +131,7 @@ class Scheduler:
                 self._over.cancel()
 
     def _pump(self) -> None:
-        """Start workers for what is ready, the next layer, or say that it is over."""
+        """Start workers for ready steps or the next layer, or signal the end."""
         if self._stopped or self._over is None or self._over.done():
             return
         if not self._ready and not self._active:
@@ -167,7 +167,7 @@ class Scheduler:
                 if turn == _TURN:
                     turn = 0
                     await asyncio.sleep(0)
-        except Exception as error:  # a fault of the toolkit, not of a step: steps fail by value
+        except Exception as error:  # an internal error, not a step's: steps fail by value
             self.fail(error)
         finally:
             self._active -= 1
@@ -185,9 +185,9 @@ class Scheduler:
         return released
 
     def _settle_all(self, steps: list[str]) -> None:
-        """Queue the steps whose inputs all have an output, skip the others, and so on down the graph."""
+        """Queue the steps whose inputs all have an output, skip the others, and continue with their dependents."""
         roots = self._roots
-        for step in steps:  # grows while it is gone through
+        for step in steps:  # grows during the iteration
             inputs = self._waiting.pop(step).inputs
             doomed = next(((n, roots[n]) for n in inputs if roots[n]), None) if self._failed else None
             if doomed is None:
@@ -199,7 +199,7 @@ class Scheduler:
             steps.extend(self._release(step))
 
     def _skip_stuck(self) -> None:
-        """Skip what can never start: steps that wait for an id that never came, and cycles."""
+        """Skip the steps that can never start: those that wait for an id that was never added, and cycles."""
         stuck = self._waiting
         for step in list(stuck):
             unknown = next((name for name in stuck[step].inputs if name not in self._known), None)
@@ -219,7 +219,7 @@ class Scheduler:
 
 
 async def _stop(tasks: "list[asyncio.Future[None] | asyncio.Task[Literal[True]] | asyncio.Task[None]]") -> None:
-    """Cancel ``tasks`` and wait until every one has ended, also when the waiting itself is cancelled meanwhile."""
+    """Cancel ``tasks`` and wait until every one has ended, even if the wait itself is cancelled."""
     again: asyncio.CancelledError | None = None
     while left := [task for task in tasks if not task.done()]:
         for task in left:

@@ -1,6 +1,7 @@
-"""Substitution: prompts from templates, and the way into values that accessors name.
+"""Substitution: renders prompts from templates, and resolves accessors into values.
 
-One pass over the parsed template, never over text: what an output contains is inert. See ``docs/design/lwt.md#meaning``.
+One pass over the parsed template, never over text: an output is never scanned for references. See
+``docs/design/lwt.md#meaning``.
 """
 
 import json
@@ -37,16 +38,16 @@ __all__ = [
 ]
 
 LONGEST = 4_000_000
-"""Characters that a template may become: more than any model reads. A short one that says a long input often would fill the memory."""
+"""Maximum characters of a rendered template: a short template that repeats a long input could fill the memory."""
 
 
 @define
 class Scope:
-    """What references can see: the input (None: there is none), the results so far, and EACH's item.
+    """The values visible to references: the input (None: no input), the results so far, and EACH's item.
 
-    ``warn(step, message)`` takes the lenient reading's warnings. ``readings`` keeps what the ladder read of a step's
-    output, and ``texts`` the whole input as JSON, so that a thousand references read and write them once. ``steps`` are
-    those that the results came from, ``expressions`` what was read of the script's expressions, by their text.
+    ``warn(step, message)`` receives the warnings of lenient mode. ``readings`` caches the values read from a step's output,
+    and ``texts`` the input as JSON, so that a thousand references read and write them once. ``steps`` are those of the
+    results; ``expressions`` are the script's parsed expressions by text.
     """
 
     step: str
@@ -63,7 +64,7 @@ class Scope:
     expressions: "dict[str, ExprRead]" = field(factory=dict)
 
     def of(self, step: str) -> "Scope":
-        """Return the same scope for another step; what was read and written once is shared."""
+        """Return the same scope for another step; the caches are shared."""
         return Scope(
             step, self.input, self.results, self.trace, self.warn, self.mode, self.readings, self.texts, None, None, self.steps,
             self.expressions,
@@ -81,7 +82,7 @@ class Scope:
 def render(template: Template, scope: Scope) -> str:
     """Return the template's text with every reference replaced.
 
-    Raises ``StepFailed`` where a reference leads nowhere (strict); puts nothing there and warns (lenient).
+    An unresolvable reference raises ``StepFailed`` in strict mode; in lenient mode it inserts nothing and warns.
     """
     parts = []
     for part in template.parts:
@@ -116,9 +117,9 @@ def _substituted(reference: Reference, scope: Scope) -> str:
 
 
 def resolve(reference: Reference, scope: Scope) -> Any:
-    """Return the value that ``reference`` leads to; raise ``StepFailed`` where it leads nowhere.
+    """Return the value of ``reference``; raise ``StepFailed`` if it can't be resolved.
 
-    Of a step that its condition left out every part is null too.
+    Every part of a step skipped by its condition is null.
     """
     value = _base(reference, scope)
     if value is None and reference.accessors and _is_left_out(reference.name, scope):
@@ -138,10 +139,10 @@ def _is_left_out(step: str, scope: Scope) -> bool:
 
 
 def value_of(reference: Reference, scope: Scope) -> Any:
-    """Return the JSON value that an expression has for ``reference``; raise ``StepFailed`` where it leads nowhere (strict).
+    """Return the JSON value of ``reference`` in an expression; in strict mode raise ``StepFailed`` if it can't be resolved.
 
-    A value keeps its type. The answer of a step without ``type=`` is a text that may write a value: it is read as for an
-    accessor, and stays a text where it writes none. Where a reference leads nowhere the lenient reading has null, and warns.
+    A value keeps its type. The answer of a step without ``type=`` is a text that may contain a value: it is read as for an
+    accessor, and remains a text if it contains none. In lenient mode an unresolvable reference is null, with a warning.
     """
     try:
         value = plain(resolve(reference, scope))
@@ -161,14 +162,14 @@ def value_of(reference: Reference, scope: Scope) -> Any:
 
 
 def _is_untyped(step: Step | None) -> bool:
-    """Say whether the step's output is what a model wrote, of a type that nobody asked for."""
+    """Return whether the step's output is a model's text without a requested type."""
     if step is None or step.call.operation in BUILTIN.keys() - {"LLM"}:
         return False
     return step.call.option("type") is None
 
 
 def text_of(value: Any, reference: Reference | None = None) -> str:
-    """Write ``value`` into a prompt: a text as it is, anything else as JSON, a ``Failed`` as null."""
+    """Return ``value`` as text for a prompt: a text unchanged, any other value as JSON, a ``Failed`` as null."""
     if isinstance(value, str):
         return value
     try:
@@ -181,7 +182,7 @@ def text_of(value: Any, reference: Reference | None = None) -> str:
 
 
 def written(reference: Reference, accessors: int | None = None) -> str:
-    """Write the reference as it stands in a script, up to its first ``accessors``; a long one is shortened."""
+    """Return the reference as written in a script, up to its first ``accessors``; a long one is shortened."""
     shown = reference.accessors[: len(reference.accessors) if accessors is None else accessors]
     marks = [_mark(accessor) for accessor in (shown if len(shown) <= 12 else shown[:6] + shown[-6:])]
     if len(shown) > 12:
@@ -217,7 +218,7 @@ def _base(reference: Reference, scope: Scope) -> Any:
 
 
 def _read(text: str, reference: Reference, position: int, scope: Scope) -> Any:
-    """Read ``text`` by the ladder for the accessor at ``position``; a slice takes plain text as it is."""
+    """Read ``text`` as a value for the accessor at ``position``; a slice takes plain text unchanged."""
     found = _reading(text, reference.name, position == 0 and reference.name not in ("item", "index"), scope)
     sliced = isinstance(reference.accessors[position], Slice)
     if isinstance(found, Reading) and (not sliced or isinstance(found.value, list | str) or _is_object(text, found)):
@@ -230,12 +231,12 @@ def _read(text: str, reference: Reference, position: int, scope: Scope) -> Any:
 
 
 def _is_object(text: str, found: Reading) -> bool:
-    """Say whether the whole text is an object: a slice of it would cut through its notation. Prose with an object in it is prose."""
+    """Return whether the whole text is an object, which must not be sliced; prose that contains an object is not."""
     return isinstance(found.value, dict) and (found.how != "fence" or text.lstrip().startswith(("```", "~~~")))
 
 
 def _reading(text: str, name: str, whole: bool, scope: Scope) -> Reading | Unreadable:
-    """Return what ``text`` says as a value; that of a ``whole`` output is kept."""
+    """Return the value in ``text``; the value of a ``whole`` output is cached."""
     found = scope.readings.get(name) if whole else None
     if found is None:
         found = read(text)
@@ -246,7 +247,7 @@ def _reading(text: str, name: str, whole: bool, scope: Scope) -> Reading | Unrea
 
 def _step_into(value: Any, accessor: Accessor, reference: Reference, position: int, scope: Scope) -> Any:
     if isinstance(accessor, Key) and accessor.value == "index" and scope.index is not None and isinstance(value, list):
-        accessor = Index(scope.index, span=accessor.span)  # in EACH, [index] is the place of the item
+        accessor = Index(scope.index, span=accessor.span)  # in EACH, [index] is the item's position
         if not -len(value) <= scope.index < len(value):
             what = f"index is {scope.index} here, and {_length(value)}"
             raise _missing(reference, position, what)
@@ -299,24 +300,25 @@ def _missing(reference: Reference, position: int, what: str, hint: str = "", kin
     return StepFailed(Failed(kind, f"{written(reference, position + 1)}: {what}", hint, span))
 
 
-# Prompts that stand in files of their own (``prompts/NAME.txt`` beside the code that asks), and how they are filled in.
-# A prompt that is a file can be read as a whole, compared with the seed that it was taken from, and changed without touching code.
-# ``{name}`` is a placeholder; ``{{name}}`` is written for these braces themselves, every other brace is text: ``{(input)}`` stays.
-# Placeholders are filled in one pass: what is put in is never read again, whatever stands in it. What comes from outside is put
-# between fences (``commands.excerpts.fenced``) by whoever fills in.
+# Prompts in separate files (``prompts/NAME.txt`` next to the code that uses them), and how they are filled in.
+# A prompt file can be read as a whole, compared with the seed that it was taken from, and changed without touching code.
+# ``{name}`` is a placeholder; ``{{name}}`` stands for the literal braces, all other braces are text: ``{(input)}`` is
+# unchanged.
+# Placeholders are filled in one pass: inserted text is never scanned again. Callers put external text
+# between fences (``runtime.excerpts.fenced``).
 
 _PLACEHOLDER = re.compile(r"\{\{([a-z_]+)\}\}|\{([a-z_]+)\}")
 _LINE = re.compile(r"^\{([a-z_]+)\}[ \t]*$\n*", re.MULTILINE)
 
 
 class PromptError(KnotworkError):
-    """A prompt's file and the code that fills it in don't fit: a fault of this house, never of a user."""
+    """A prompt file and the code that fills it in do not match: an internal error, never a user's."""
 
 
 def read_prompt(package: str, name: str) -> str:
     """Return the text of ``prompts/NAME.txt`` in ``package`` (the caller's ``__package__``), without the last line break.
 
-    Raises ``PromptError`` where there is none.
+    Raises ``PromptError`` if the file is missing.
     """
     try:
         text = (files(package) / "prompts" / f"{name}.txt").read_text(encoding="utf-8")
@@ -326,12 +328,12 @@ def read_prompt(package: str, name: str) -> str:
 
 
 def placeholders(text: str) -> frozenset[str]:
-    """Return the names that stand in braces in ``text``."""
+    """Return the names in braces in ``text``."""
     return frozenset(name for _, name in _PLACEHOLDER.findall(text) if name)
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """Return ``text`` with its placeholders filled in, as ``filled`` does, where names and placeholders are the same.
+    """Return ``text`` with its placeholders filled in like ``filled``, after checking that names and placeholders match.
 
     Raises ``PromptError`` for a placeholder without a value, and for a value without a placeholder.
     """
@@ -344,6 +346,6 @@ def fill(text: str, values: Mapping[str, str]) -> str:
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """Return ``text`` with its placeholders filled in, in one pass. A line that is an empty one's alone is left out."""
+    """Return ``text`` with its placeholders filled in, in one pass. A line with only an empty placeholder is removed."""
     kept = _LINE.sub(lambda found: "" if values.get(found[1]) == "" else found[0], text).strip()
     return _PLACEHOLDER.sub(lambda found: f"{{{found[1]}}}" if found[1] else values[found[2]], kept)

@@ -1,7 +1,7 @@
-"""Work beside the loop: in an event loop and a thread of its own, so that what it computes holds up nobody.
+"""Runs work in a separate event loop and thread, so that CPU work does not block the caller's event loop.
 
-An expression may take a third of a second, and steps without calls run in one go: a thousand of them in a server's own loop
-would keep every other client waiting for minutes. Models stay in the first loop, where their clients belong.
+An expression may take a third of a second, and steps without calls run without a pause: a thousand of them in a server's own
+loop would block every other client for minutes. Models stay in the first loop, which their clients are bound to.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ T = TypeVar("T")
 
 
 async def beside(work: Callable[[asyncio.Event], Coroutine[Any, Any, T]], cancel: asyncio.Event) -> T:
-    """Run the coroutine that ``work`` makes in a loop of its own; return what it returns, or raise what it raises.
+    """Run the coroutine from ``work`` in a separate event loop; return its result, or raise its exception.
 
-    ``work`` is given an event of that loop, which is set when ``cancel`` is. Where the caller is cancelled, so is the work;
-    ``CancelledError`` goes on when nothing of it is under way any more.
+    ``work`` gets an event of that loop, which is set when ``cancel`` is. If the caller is cancelled, the work is cancelled
+    too; ``CancelledError`` is re-raised when none of it is still running.
     """
     here, runner, theirs = (
         asyncio.get_running_loop(),
@@ -39,7 +39,7 @@ async def beside(work: Callable[[asyncio.Event], Coroutine[Any, Any, T]], cancel
             outcome: Callable[[], T] = lambda: made  # noqa: E731
         except BaseException as error:
             outcome = _raising(error)
-        with contextlib.suppress(RuntimeError):  # this loop is closed: the process ends, and nobody waits
+        with contextlib.suppress(RuntimeError):  # this loop is closed: the process is ending, and nothing waits
             here.call_soon_threadsafe(over.set_result, outcome)
 
     def end() -> None:
@@ -75,7 +75,7 @@ def _raising(error: BaseException) -> Callable[[], Any]:
 
 
 class Across(Layer):
-    """A client of the loop ``home`` for callers in another one. It needs no closing: the client is that loop's."""
+    """A client of the loop ``home`` for callers in another loop. It need not be closed: the client belongs to that loop."""
 
     def __init__(self, inner: Client, home: asyncio.AbstractEventLoop) -> None:
         super().__init__(inner)
@@ -87,7 +87,7 @@ class Across(Layer):
         if notify is not None:
 
             def told(notice: Notice) -> None:
-                with contextlib.suppress(RuntimeError):  # the caller's loop is closed: nobody listens
+                with contextlib.suppress(RuntimeError):  # the caller's loop is closed: nothing waits for the answer
                     here.call_soon_threadsafe(notify, notice)
 
             options["notify"] = told

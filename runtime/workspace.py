@@ -1,4 +1,4 @@
-"""What commands run on, as it is named: nothing is opened here, and nothing heavy is imported."""
+"""Describes and opens the workspace of commands: graph, state, texts and models. Nothing heavy is imported on loading."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -38,19 +38,20 @@ __all__ = [
 ]
 
 Texts: TypeAlias = Callable[[str], str | None]
-"""Gives the text of a chunk by its id."""
+"""A function that returns the text of a chunk by its id."""
 Chunks: TypeAlias = Mapping[str, str] | Texts | str | Path
-"""Where texts are from: a mapping, a function, or a file (``{id: text}``)."""
+"""Source of texts: a mapping, a function, or a file (``{id: text}``)."""
 
 
 @frozen
 class Ground:
-    """What is to be opened. What is left out is taken from the state, which knows the graph and the chunks that it was made with.
+    """The workspace to open. Missing parts are taken from the state, which names the graph and the chunks it was made with.
 
-    ``graph``: a file, ``nx:NAME``, a networkx graph or an adapter; ``name`` is what one is called that is no text. ``state``: a folder,
-    made where there is none, or a ``state.json``; None keeps it in memory; a store is used as it is. ``query`` is kept in the state.
-    ``force``: go on in a state whose findings are of another graph. ``raw`` and ``strict`` are for the graph's reading, ``durability``
-    is for the state's writing; ``params`` is kept beside the graph's name. ``read_only``: nothing is written.
+    ``graph``: a file, ``nx:NAME``, a networkx graph or an adapter; ``name`` is the name of a graph that is not given as text.
+    ``state``: a folder, created if it is missing, or a ``state.json``; None keeps the state in memory; a store is used as it
+    is. ``query`` is saved in the state. ``force``: use a state whose findings come from another graph. ``raw`` and ``strict``
+    apply to loading the graph, ``durability`` to writing the state; ``params`` is saved with the graph's name. ``read_only``:
+    nothing is written.
     """
 
     graph: Any = None
@@ -74,7 +75,7 @@ def _ledger() -> "Ledger":
 
 @frozen
 class Models:
-    """The clients that commands may ask. ``spec`` is the default one's, "" where there is none; ``ledger`` is what they all count on."""
+    """The clients of commands. ``spec`` is the default client's, "" if there is none; ``ledger`` is their shared budget."""
 
     spec: str = ""
     default: Any = None
@@ -83,7 +84,7 @@ class Models:
 
 
 async def close_models(models: Models) -> None:
-    """Let go of every client."""
+    """Close every client."""
     for client in (models.default, *models.named.values()):
         close = getattr(client, "aclose", None)
         if close is not None:
@@ -91,18 +92,18 @@ async def close_models(models: Models) -> None:
 
 
 def graph_of(state: Mapping[str, Any]) -> str | None:
-    """Return the graph that a state's object, or what it says for a replay, names as the one it was made with."""
+    """Return the graph named by a state object, or by its replay information, as the one it was made with."""
     return _text(_adapter(state).get("path"))
 
 
 def raw_of(state: Mapping[str, Any]) -> bool:
-    """Say whether a state's object says that its graph was read as it is written."""
+    """Return whether a state object records that its graph was loaded with ``raw``."""
     params = _adapter(state).get("params")
     return isinstance(params, Mapping) and params.get("raw") is True
 
 
 def chunks_of(state: Mapping[str, Any]) -> str | None:
-    """Return the chunks' file that a state's object names, for snippets of evidence."""
+    """Return the chunks file that a state object names, for snippets of evidence."""
     params = _adapter(state).get("params")
     return _text(params.get("chunks")) if isinstance(params, Mapping) else None
 
@@ -117,34 +118,34 @@ def _text(path: Any) -> str | None:
     return path if isinstance(path, str) and path else None
 
 
-# Opens what commands run on, in the one way of all interfaces: a graph, a state, texts, models, and what the state keeps of them.
+# Opens a workspace, in the same way for all interfaces: a graph, a state, texts, models, and the state's record of them.
 
 
 class OtherGraph(StoreError):
-    """The findings in the state are of another graph, and ``force`` was not said."""
+    """The findings in the state come from another graph, and ``force`` was not set."""
 
     def __str__(self) -> str:
-        """Say what to do about it, too: in Python the message is all that is seen."""
+        """Return the message with the hint: in Python only the message is visible."""
         return f"{self.message}; {self.hint}"
 
 
 class NoFolder(StoreError):
-    """The state's folder has no name: what should have named it, a script's variable perhaps, is empty."""
+    """The state's folder has an empty name, for example from an empty variable of a script."""
 
 
 class NoGraph(AdapterError):
-    """A graph is needed, and neither the user nor the state names one."""
+    """A graph is needed, but neither the user nor the state names one."""
 
 
 class GivenUp(Exception):
-    """Nobody waits any more for what is being opened: it was closed again."""
+    """Nothing waits for the workspace any more: it was closed again."""
 
 
 @frozen
 class Telling:
-    """Who hears of the opening. ``warn`` gets what a person should know, ``announce`` what takes a while, before it does.
+    """Callbacks for the opening. ``warn`` gets warnings; ``announce`` is called before slow operations.
 
-    ``given_up`` says whether anybody still waits; it may be asked in another thread than the one that it is about.
+    ``given_up`` returns whether the caller has stopped waiting; it may be called from another thread.
     """
 
     warn: Callable[[str], None] = lambda text: None
@@ -153,7 +154,7 @@ class Telling:
 
 
 class _Asked(Protocol):
-    """Who is asked: ``spec`` is kept in the state; "" where nobody was named."""
+    """The model of the workspace: ``spec`` is saved in the state; "" if no model was named."""
 
     @property
     def spec(self) -> str: ...
@@ -164,7 +165,7 @@ M = TypeVar("M", bound=_Asked)
 
 @frozen
 class Opened(Generic[M]):
-    """What was opened. ``graph`` is the graph's name, "" where there is none. ``kept``: the state is another's, who closes it."""
+    """The open workspace. ``graph`` is the graph's name, "" without a graph. ``kept``: the state's owner closes it."""
 
     adapter: GraphAdapter | None
     graph: str
@@ -182,12 +183,12 @@ class Opened(Generic[M]):
 def open_ground(
     ground: Ground, models: Callable[[], M], telling: Telling | None = None, *, needs_graph: bool = False
 ) -> Opened[M]:
-    """Open all of it, or nothing. ``models`` makes the clients, once the graph is there.
+    """Open the whole workspace, or nothing. ``models`` creates the clients after the graph is loaded.
 
-    A folder that is there is locked before a graph is loaded, which may take a while; one that is not there is made when all else is
-    known to be. Nothing is written before it is known that the state's findings are of this graph. With ``force`` they stay another
-    graph's until a command changes them. Raises ``OtherGraph``, ``NoFolder``, ``NoGraph``, ``GivenUp``, ``AdapterError``, ``StoreError``,
-    and what ``models`` raises.
+    An existing folder is locked before a graph is loaded, which may take a while; a missing one is created after all other
+    parts are open. Nothing is written before it is certain that the state's findings come from this graph. With ``force``,
+    they remain another graph's until a command changes them. Raises ``OtherGraph``, ``NoFolder``, ``NoGraph``, ``GivenUp``,
+    ``AdapterError``, ``StoreError``, and the exceptions of ``models``.
     """
     telling = telling or Telling()
     place = ground.state
@@ -208,7 +209,7 @@ def open_ground(
         name = _name(source, ground.name)
         if source is None and needs_graph:
             raise NoGraph("there is no graph")
-        raw = ground.raw or (ground.graph is None and raw_of(kept))  # the findings are of the graph as it was read
+        raw = ground.raw or (ground.graph is None and raw_of(kept))  # load the graph as for its findings
         adapter = None if source is None else _graph(source, ground, telling, raw)
         if telling.given_up():
             raise GivenUp
@@ -232,9 +233,9 @@ def open_ground(
 
 
 def _stays_of_another(ground: Ground, state: StateStore, adapter: GraphAdapter, name: str, telling: Telling) -> bool:
-    """Say whether the findings are of another graph, which ``force`` allows, and tell what a person should know of it.
+    """Return whether the findings come from another graph, which ``force`` allows, and warn about it.
 
-    Raises ``OtherGraph`` where nobody said ``force``.
+    Raises ``OtherGraph`` without ``force``.
     """
     made = origins(state)
     if not made:
@@ -252,7 +253,7 @@ def _stays_of_another(ground: Ground, state: StateStore, adapter: GraphAdapter, 
 
 
 def texts_of(chunks: Chunks | None) -> Texts | None:
-    """Return what gives texts by chunk id; a file is opened. Raises ``AdapterError``."""
+    """Return a function that gives texts by chunk id; a file is opened. Raises ``AdapterError``."""
     if isinstance(chunks, str | Path):
         return open_chunks(chunks)
     return chunks.get if isinstance(chunks, Mapping) else chunks
@@ -265,7 +266,7 @@ def _name(source: Any, name: str) -> str:
 
 
 _SLOW = 4 << 20
-"""Bytes of a graph's file whose reading takes seconds."""
+"""File size in bytes above which loading a graph takes seconds."""
 
 
 def _graph(source: Any, ground: Ground, telling: Telling, raw: bool) -> GraphAdapter:
@@ -283,7 +284,7 @@ def _graph(source: Any, ground: Ground, telling: Telling, raw: bool) -> GraphAda
 def _config(
     source: Any, name: str, texts: Chunks | None, spec: str, params: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """Return what the state keeps of where it is made: a later run finds the graph, the chunks and the model by it."""
+    """Return the configuration that the state saves, by which a later run finds the graph, the chunks and the model."""
     config: dict[str, dict[str, Any]] = {}
     if source is not None:
         place = {"path": name} if isinstance(source, str | Path) else {"name": name} if name else {}
@@ -291,6 +292,6 @@ def _config(
         config["adapter"] = {"type": "networkx", **place, "params": {**params, **files}}
     if spec:
         scheme, colon, _ = spec.partition(":")
-        provider = {"provider": scheme} if colon or scheme == "local" else {}  # a client of one's own is no spec
+        provider = {"provider": scheme} if colon or scheme == "local" else {}  # a custom client has no spec
         config["llm"] = {**provider, "model": spec}
     return config

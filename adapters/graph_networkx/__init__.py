@@ -11,7 +11,7 @@ __all__ = ["LoadReport", "Loaded", "NetworkXAdapter", "load"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is asked for: reading graph files is not needed to search one, nor the other way."""
+    """Import a public name on first use, so that searching does not load the file readers and the reverse."""
     if name == "NetworkXAdapter":
         from .adapter import NetworkXAdapter
 

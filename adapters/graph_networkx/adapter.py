@@ -1,4 +1,4 @@
-"""A NetworkX graph behind the port: each question goes to the room that answers it."""
+"""A NetworkX graph behind the port: each method delegates to the module that implements it."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,11 +30,12 @@ _NAMES = ("name", "label", "title")
 
 
 class NetworkXAdapter:
-    """A ``Graph``, ``DiGraph``, ``MultiGraph`` or ``MultiDiGraph`` that answers. See ``GraphAdapter`` for the methods.
+    """A ``Graph``, ``DiGraph``, ``MultiGraph`` or ``MultiDiGraph`` behind the graph port. See ``GraphAdapter`` for the methods.
 
-    What is computed from the graph (columns, indexes, adjacency) is kept beside it until NetworkX's methods change it.
-    ``strict`` keeps nothing and looks at the live graph every time, for graphs whose attributes are written directly
-    (``graph.nodes[a]["x"] = 1``); ``invalidate`` is for one who writes them now and then. ``told`` is what loading changed, in words.
+    Derived data (columns, indexes, adjacency) are cached next to the graph until NetworkX's methods change it.
+    ``strict`` caches nothing and reads the live graph every time, for graphs whose attributes are written directly
+    (``graph.nodes[a]["x"] = 1``). After occasional direct writes, call ``invalidate`` instead. ``told`` lists the changes made by
+    loading, in words.
     """
 
     def __init__(self, graph: "nx.Graph[Any]", name: str = "", strict: bool = False, told: Sequence[str] = ()) -> None:
@@ -49,25 +50,25 @@ class NetworkXAdapter:
     def find_nodes(self, conditions: Condition | None = None, limit: int | None = None) -> list[Item]:
         """Return the nodes for which the condition is true, in the graph's own order.
 
-        Raises ``ConditionError``, and ``AdapterError`` where that takes longer than ``Caps`` allow.
+        Raises ``ConditionError``, and ``AdapterError`` if the search takes longer than ``Caps`` allow.
         """
         return _whole(self.nodes(conditions, limit=limit, caps=Caps(max_results=maxsize)))
 
     def find_edges(self, conditions: Condition | None = None, limit: int | None = None) -> list[Item]:
-        """Return the edges for which the condition is true, in the graph's own order; as ``find_nodes``."""
+        """Return the edges for which the condition is true, in the graph's own order; errors as in ``find_nodes``."""
         return _whole(self.edges(conditions, limit=limit, caps=Caps(max_results=maxsize)))
 
     def find_paths(self, starts: Sequence[NodeId], ends: Sequence[NodeId], max_length: int) -> list[list[NodeId]]:
-        """Return the simple paths from a start to an end, as lists of ids, each once whatever edges are parallel.
+        """Return the simple paths from a start to an end, as lists of ids; paths that differ only in parallel edges appear once.
 
-        Raises ``AdapterError`` where there are more than a million, or it takes longer than ``Caps`` allow.
+        Raises ``AdapterError`` if there are more than a million paths or the search takes longer than ``Caps`` allow.
         """
         caps = Caps(max_path_length=max_length, max_paths=_MOST_PATHS, max_results=_MOST_PATHS)
         found = _whole(self.paths(starts, ends, max_length=max_length, caps=caps))
         return [list(nodes) for nodes in dict.fromkeys(tuple(item["nodes"]) for item in found)]
 
     def get_node(self, name_or_id: NodeId) -> Item | None:
-        """Return the node with this id, or else the one whose name, label or title it is; None where none or several are."""
+        """Return the node with this id, else the only node with this name, label or title; None if none or several match."""
         node = node_named(self.graph, self._kept(), name_or_id)
         if node is not MISSING:
             return node_item(node, self.graph.nodes[node])
@@ -79,12 +80,12 @@ class NetworkXAdapter:
 
     @property
     def schema(self) -> Schema:
-        """The graph in summary; computed once."""
+        """The summary of the graph; computed once."""
 
         return self._kept().part("schema", lambda: summarise(self.graph, self.name))
 
     def texts(self, kind: Literal["nodes", "edges"], name: str, most: int = MOST_TEXTS) -> list[str]:
-        """Return the different texts that a field has; see ``GraphAdapter.texts``."""
+        """Return the distinct texts of a field; see ``GraphAdapter.texts``."""
         from .find_plan import texts_of
 
         return texts_of(self.graph, self._kept(), kind, name, most)
@@ -123,9 +124,9 @@ class NetworkXAdapter:
         max_length: int | None = None,
         caps: Caps = DEFAULT_CAPS,
     ) -> Found:
-        """Find simple paths; see ``GraphAdapter.paths``. Parallel edges make paths of their own.
+        """Find simple paths; see ``GraphAdapter.paths``. Parallel edges give separate paths.
 
-        Ids that no node has are left out. Raises ``ConditionError``.
+        Unknown ids are ignored. Raises ``ConditionError``.
         """
         from .path_search import find_paths
 
@@ -142,13 +143,13 @@ class NetworkXAdapter:
         direction: Direction = "out",
         caps: Caps = DEFAULT_CAPS,
     ) -> Found:
-        """Return the nodes around ``starts``; see ``GraphAdapter.walk``. Raises ``AdapterError``, ``ConditionError``."""
+        """Return the nodes reached from ``starts``; see ``GraphAdapter.walk``. Raises ``AdapterError``, ``ConditionError``."""
         from .neighbourhood import walk
 
         return walk(self.graph, starts, via=tree_of(via), depth=depth, direction=direction, caps=caps)
 
     def subgraph(self, centers: Sequence[NodeId], radius: int, *, caps: Caps = DEFAULT_CAPS) -> Found:
-        """Return what lies within ``radius`` of the centers; see ``GraphAdapter.subgraph``. Raises ``AdapterError``."""
+        """Return the nodes and edges within ``radius`` of the centers; see ``GraphAdapter.subgraph``. Raises ``AdapterError``."""
         from .neighbourhood import subgraph
 
         return subgraph(self.graph, centers, radius, caps=caps)
@@ -167,20 +168,20 @@ class NetworkXAdapter:
         return connect(self.graph, left, right, via=tree_of(via), caps=caps)
 
     def measure(self, algorithm: str, among: Sequence[NodeId] | None = None, *, caps: Caps = DEFAULT_CAPS) -> Found:
-        """Return a measure of each node; see ``GraphAdapter.measure``. Raises ``AdapterError``."""
+        """Return a measure for each node; see ``GraphAdapter.measure``. Raises ``AdapterError``."""
         from .measures import measure
 
         return measure(self.graph, algorithm, among, caps=caps)
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The algorithms that ``measure`` knows."""
+        """The algorithm names that ``measure`` accepts."""
         from .measures import MEASURES
 
         return tuple(MEASURES)
 
     def explain(self, kind: Literal["nodes", "edges", "paths"], where: Condition | None, **rest: Any) -> Plan:
-        """Say how a search would run, without running it. ``rest`` is what ``paths`` takes; columns may be built for the answer.
+        """Return the plan of a search without running it; columns may be built. ``rest``: the other arguments of ``paths``.
 
         Raises ``ConditionError``.
         """
@@ -192,7 +193,7 @@ class NetworkXAdapter:
         return path_plan(self.graph, self._kept(), _query(where=where, **rest), caps, self.strict)
 
     def invalidate(self) -> None:
-        """Forget what was computed from the graph: its attributes were written past NetworkX's own methods."""
+        """Discard all cached data; call this after writing attributes without NetworkX's own methods."""
         forget(self.graph)
 
     def _kept(self) -> Computed:
@@ -200,7 +201,7 @@ class NetworkXAdapter:
 
 
 def _whole(found: Found) -> list[Item]:
-    """Return all items; what a cap cut short is not passed off as the whole."""
+    """Return all items; raise an error if a cap cut the result short."""
     if found.caps_hit:
         raise AdapterError(f"the search was cut short by {', '.join(found.caps_hit)}", hint="ask with caps of your own")
     return list(found.items)
@@ -222,14 +223,14 @@ def _query(
 
 
 def _ends(end: Any) -> Any:
-    """Return a path's ends: ids as they are, what is a condition as its tree."""
+    """Return a path's ends: ids unchanged, a condition as its tree."""
     return tree_of(end) if isinstance(end, str) or hasattr(end, "tree") else end
 
 
-# A graph in summary (``lang.schema``), from one pass over its attributes, and the hash that tells whether it changed.
+# Summary of a graph (``lang.schema``), computed in one pass over its attributes, and the hash that detects changes.
 
 MOST_DISTINCT = 10_000
-"""Different values that are counted of an attribute; with more, ``distinct`` is None and the frequent values are of what was counted."""
+"""Distinct values counted per attribute; with more, ``distinct`` is None and the frequent values cover the counted part only."""
 
 MOST_VALUES = 20
 MOST_LABELS = 200
@@ -257,7 +258,7 @@ _SHOWN = frozenset(_KINDS) - {float}
 
 @define
 class _Tally:
-    """What is counted of an attribute while the graph is read. Numbers, booleans and texts apart: 1 is 1.0 but not true."""
+    """Value counts of one attribute. Numbers, booleans and texts are counted apart: 1 equals 1.0 but not true."""
 
     count: int = 0
     types: Counter[str] = field(factory=Counter)
@@ -292,7 +293,7 @@ class _Tally:
             *self.numbers.items(),
             *self.booleans.items(),
         ]
-        # Frequent first; equally frequent ones in an order that does not hang on the graph's.
+        # Most frequent first; ties are ordered independently of the graph's order.
         frequent = nsmallest(MOST_VALUES, counted, key=lambda pair: (-pair[1], type(pair[0]) is not str, str(pair[0])))
         full = any(len(counter) >= MOST_DISTINCT for counter in (self.texts, self.numbers))
         return Attribute(
@@ -301,7 +302,7 @@ class _Tally:
 
 
 def _count(counter: Counter[Any], values: Sequence[Any]) -> None:
-    """Count until there are ``MOST_DISTINCT`` different ones, then only those."""
+    """Count values until ``MOST_DISTINCT`` distinct values are known, then count only known values."""
     room = MOST_DISTINCT - len(counter)
     if len(values) <= room or len(set(islice(values, 4 * MOST_DISTINCT))) <= room // 2:
         counter.update(values)
@@ -315,9 +316,9 @@ def _count(counter: Counter[Any], values: Sequence[Any]) -> None:
 
 
 def summarise(graph: "nx.Graph[Any]", name: str = "") -> Schema:
-    """Return the graph in summary. Nested attributes are listed by their dotted names too (three levels).
+    """Return the summary of the graph. Nested attributes are also listed by their dotted names (three levels).
 
-    Takes time in proportion to the graph (its hash included); the adapter keeps the result.
+    Time is proportional to the size of the graph (including its hash); the adapter caches the result.
     """
     multi = graph.is_multigraph()
     nodes = _attributes((data for _, data in graph.nodes(data=True)), reserved("nodes", multi))
@@ -365,7 +366,7 @@ def _tally(
         if len(tallies) >= _MOST_ATTRIBUTES:
             return
         dotted = f"{above}attr.{name}" if name in own else f"{above}{name}"
-        # Values as items show them; a graph that was loaded holds them so already.
+        # Convert values to their item form; the values of a loaded graph already have it.
         if not set(map(type, values)) <= _SHOWN:
             values = [value if type(value) in _SHOWN else item_value(value) for value in values]
         tallies.setdefault(dotted, _Tally()).add(values)
@@ -374,9 +375,9 @@ def _tally(
 
 
 def _telling(tallies: Mapping[str, _Tally], names: Sequence[str]) -> tuple[str | None, dict[str, int]]:
-    """Return the first of ``names`` whose values tell kinds apart, and the kinds with counts, most frequent first.
+    """Return the first of ``names`` that classifies items, and its values with counts, most frequent first.
 
-    Most of its values are texts; and it is a name for just that, or its values repeat (a label may also be each node's own name).
+    Most of its values are texts, and either the name means a type or its values repeat (a label may also be each node's name).
     """
     for name in names:
         tally = tallies.get(name)
@@ -399,9 +400,9 @@ _OPTIONS = (
 
 
 def graph_hash(graph: "nx.Graph[Any]") -> str:
-    """Return blake3 of the graph's kind, nodes and edges with their attributes, in the graph's own order (which results have).
+    """Return the blake3 hash of the graph's kind, nodes and edges with attributes, in the graph's order (the order of results).
 
-    Two loads of one file give the same; the order of attributes does not count.
+    Two loads of one file give the same hash; the order of attributes does not matter.
     """
     digest = blake3()
     digest.update(orjson.dumps([graph.is_directed(), graph.is_multigraph()]))
@@ -417,6 +418,6 @@ def _digest(digest: blake3, rows: Iterable[Any]) -> None:
         try:
             written = orjson.dumps(piece, option=_OPTIONS)
         except (TypeError, ValueError):
-            # A graph that was not normalised: names that are no texts, numpy values, integers past 64 bits.
+            # A graph that was not normalised: names that are not texts, numpy values, integers beyond 64 bits.
             written = orjson.dumps(json_value(piece), option=_OPTIONS)
         digest.update(written)

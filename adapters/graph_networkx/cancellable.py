@@ -1,7 +1,7 @@
-"""Ends work in pure Python when its time is over or nobody waits any more: NetworkX's algorithms can't be told to.
+"""Interrupts pure-Python work on timeout or cancellation; NetworkX's algorithms can't be cancelled themselves.
 
-A thread of its own watches the clock and raises an exception in the working thread, which the interpreter delivers at the next
-bytecode, wherever that is. Work in C ends when it returns.
+A separate thread watches the clock and raises an exception in the working thread; the interpreter delivers it at the next
+bytecode. Calls into C end only when they return.
 """
 
 import ctypes
@@ -18,19 +18,19 @@ __all__ = ["Alarm", "Ended", "Late", "watched"]
 T = TypeVar("T")
 
 _LOOK = 0.05
-"""Seconds between two looks at the clock, and between two alarms where the first one was swallowed."""
+"""Seconds between two checks of the clock, and between two alarms if the first was swallowed."""
 
 _ALGORITHMS = frozenset({"networkx", __name__.partition(".")[0]})
 _MISSES = 200
-"""Looks at a thread that is elsewhere, a millisecond each, before it is taken for work too."""
+"""Checks, a millisecond each, that find the thread outside the algorithm before it is assumed to be working."""
 
 
 class Ended(Exception):
-    """Nobody wants the result any more."""
+    """The caller no longer wants the result."""
 
 
 class Late(Exception):
-    """The time is over."""
+    """The time limit has passed."""
 
 
 class Alarm(Generic[T]):
@@ -43,7 +43,7 @@ class Alarm(Generic[T]):
         self._missed = 0
 
     def run(self, work: Callable[[], T]) -> T:
-        """Return what ``work`` returns. Raises ``Late`` and ``Ended``, and what it raises."""
+        """Return the result of ``work``. Raises ``Late``, ``Ended`` and the exceptions of ``work``."""
         if self._ended():
             raise Ended
         watcher = threading.Thread(
@@ -57,19 +57,19 @@ class Alarm(Generic[T]):
             finally:
                 self._stop(watcher)
         except (Late, Ended):
-            self._stop(watcher)  # it may have come on the way there
+            self._stop(watcher)  # the alarm may have arrived meanwhile
             if not result:
                 raise
         return result[0]
 
     def _stop(self, watcher: threading.Thread) -> None:
-        """Make sure that no alarm comes any more, also none that was on its way."""
+        """Ensure that no alarm arrives any more, including one already under way."""
         while True:
             try:
                 self._done.set()
                 watcher.join()
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(threading.get_ident()), None)
-                for _ in range(3):  # one that was under way comes here
+                for _ in range(3):  # a pending alarm is delivered here
                     pass
             except (Late, Ended):
                 continue
@@ -80,30 +80,29 @@ class Alarm(Generic[T]):
             reason = Ended if self._ended() else Late if monotonic() > self._until else None
             if reason is None or not self._at_work(thread):
                 continue
-            with suppress(AttributeError):  # an interpreter without it: the algorithm runs to its end
+            with suppress(AttributeError):  # not supported by this interpreter: the algorithm runs to its end
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(reason))
             if self._done.wait(_LOOK):
                 return
 
     def _at_work(self, thread: int) -> bool:
-        """Say whether the thread is in the algorithm: in what the interpreter calls by itself an exception is lost."""
+        """Return whether the thread is inside the algorithm; an exception raised in the interpreter's own callbacks is lost."""
         frame = sys._current_frames().get(thread)
         name = "" if frame is None else str(frame.f_globals.get("__name__"))
         self._missed += 1
         return name != __name__ and (name.partition(".")[0] in _ALGORITHMS or self._missed > _MISSES)
 
 
-# A graph that stops an algorithm which nobody waits for any more.
-# NetworkX's algorithms can't be told to end. All of them go through the nodes of the graph that they are given, though, and those
-# that take long do so again and again; so they are given the same graph in a class that asks first.
+# A graph that cancels an algorithm whose result is no longer wanted. NetworkX's algorithms have no cancellation, but slow ones
+# iterate over the nodes repeatedly, so they get the same graph in a subclass that checks on each iteration.
 
 
 def watched(graph: Any, ended: Callable[[], bool], *, rows: bool = False) -> Any:
-    """Return ``graph``, sharing all that it holds, in a class that raises ``Ended`` in place of its nodes once ``ended()`` is true.
+    """Return ``graph`` (shared, not copied) in a subclass whose iteration raises ``Ended`` once ``ended()`` is true.
 
-    Results are the same bit for bit: the nodes come in their order. ``rows``: also in place of a node's neighbours, attributes and
-    degree, for algorithms that ask for those only; that costs a little at each node. Graphs that an algorithm makes in the class of
-    the one it was given are watched, too.
+    Results are identical: the order of nodes is unchanged. ``rows``: also check on access to a node's neighbours, attributes and
+    degree, for algorithms that use only those; this adds a small cost per node. Graphs that an algorithm creates from the class
+    of its argument are watched too.
     """
     kind: Any = type(graph)
 
@@ -112,14 +111,14 @@ def watched(graph: Any, ended: Callable[[], bool], *, rows: bool = False) -> Any
             raise Ended
 
     class Watched(kind):  # type: ignore[misc]
-        """The graph's class, which asks first."""
+        """The graph's class with a check before iteration."""
 
         def __iter__(self) -> Iterator[Any]:
             look()
             return iter(super().__iter__())
 
     class WithRows(Watched):
-        """The same, which also asks before what one node has."""
+        """The same class with a check before access to one node's data."""
 
         def __getitem__(self, node: Any) -> Any:
             look()
@@ -136,7 +135,7 @@ def watched(graph: Any, ended: Callable[[], bool], *, rows: bool = False) -> Any
             return super().degree
 
     made = object.__new__(WithRows if rows else Watched)
-    # Views that are kept hold on to the graph they are of: each of the two makes its own.
+    # Cached views refer to their graph, so each of the two graphs makes its own.
     views = {name for each in kind.__mro__ for name, value in vars(each).items() if isinstance(value, cached_property)}
     made.__dict__ = {name: value for name, value in vars(graph).items() if name not in views}
     return made

@@ -1,7 +1,7 @@
-"""A loaded graph made fit for queries: habits are undone (``habits``), what JSON can't hold is converted (``fitting``), and all of it said.
+"""Normalisation of a loaded graph: undo conventions of writing tools, convert values that JSON can't hold, report each change.
 
-A column (an attribute over all nodes, or over all edges) is treated as one, so that its values have one type. Ids never
-merge: where two would become equal, both stay as they were, with a warning.
+A column (an attribute over all nodes, or over all edges) is converted as a whole, so that its values have one type. Ids never
+merge: if two ids would become equal, both stay unchanged, with a warning.
 """
 
 import math
@@ -18,16 +18,12 @@ from .rows import LARGEST, digits, fit_id, fit_text, is_fit, json_value, reserve
 __all__ = ["normalise"]
 
 
-# Habits of tools that write graphs, undone column by column: quotes, ``<SEP>``, numbers written as text.
-# Seen in nano-graphrag and LightRAG: a whole value in quotes ('"PERSON"'), texts joined by ``<SEP>`` where several chunks spoke of
-# one thing, and "16.0". One value never decides: a column is rewritten only where all of it says so.
-# - Quotes go where every text of the column is quoted as a whole, and all its values are texts, empty or null. - ``<SEP>`` is
-# undone where every text of the column has it (and there are several), where every part is quoted, or where the column is one that
-# these tools join: their names (``JOINED``) in a graph that has their mark, a ``source_id`` of names without blanks. There most
-# values have one part only, so that no share of them could tell. A column of names or ids becomes lists, prose becomes lines, so
-# that CONTAINS still finds words in it. - Numbers are read where every text is one. Other formats (CSV) have no types to begin
-# with.
-
+# Conventions of graph-writing tools (nano-graphrag, LightRAG), undone per column, never because of a single value:
+# - Quotes around whole values ('"PERSON"') are removed if every text of the column is quoted and all values are text or null.
+# - ``<SEP>`` between the texts of several chunks is split if every text has it (at least two texts), if every part is quoted,
+#   or if the column is one that these tools join (``JOINED``) in a graph with their mark: a ``source_id`` of blank-free names.
+#   Names and ids become lists; prose becomes lines, so that CONTAINS still finds words in it.
+# - Numbers written as text ("16.0") are converted if every text is a number. CSV and similar formats have no types.
 SEPARATOR = "<SEP>"
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
 _PROSE_NAMES = frozenset({"description", "summary", "content", "text", "abstract"})
@@ -36,13 +32,13 @@ _PROSE_NAMES = frozenset({"description", "summary", "content", "text", "abstract
 JOINED = frozenset(
     {"source_id", "source_ids", "chunk_id", "chunk_ids", "doc_id", "file_path", "file_paths", "description", "keywords"}
 )
-"""Columns in which nano-graphrag and LightRAG join what several chunks said."""
+"""Columns in which nano-graphrag and LightRAG join the texts of several chunks."""
 
 _MARK = "source_id"
 
 
 def is_marked(columns: Mapping[Any, Sequence[Any]]) -> bool:
-    """Say whether nodes or edges with these columns come from a tool that joins: their sources are names without blanks."""
+    """Return whether these columns come from a tool that joins texts: the sources are names without blanks."""
     sources = columns.get(_MARK)
     if not sources:
         return False
@@ -52,12 +48,12 @@ def is_marked(columns: Mapping[Any, Sequence[Any]]) -> bool:
 def without_habits(
     values: list[Any], kinds: set[type], where: str, log: ChangeLog, *, marked: bool = False
 ) -> list[Any]:
-    """Return a column's values with its habits undone and noted under ``where``; the list itself where there are none.
+    """Return a column's values without tool conventions, logged under ``where``; the same list if nothing changes.
 
-    ``kinds`` are the types of the values, text among them. ``marked``: the graph is from a tool that joins texts.
+    ``kinds``: the types of the values, text included. ``marked``: the graph comes from a tool that joins texts.
     """
     if not kinds <= {str, type(None)}:
-        return values  # other types among them: not the whole column is text
+        return values  # mixed types: the column is not all text
     texts = [value for value in values if type(value) is str]
     joined = _is_joined(texts, where, marked)
     pieces = [piece for text in texts for piece in text.split(SEPARATOR)] if joined else texts
@@ -95,9 +91,9 @@ def _is_joined(texts: Sequence[str], where: str, marked: bool) -> bool:
 
 
 def stripper(texts: Iterable[str]) -> Callable[[str], str] | None:
-    """Return what takes the quotes off, or None unless every text has them around all of it; empty ones apart.
+    """Return a function that removes the quotes, or None unless every non-empty text is quoted as a whole.
 
-    In \'"a" and "b"\' they stand around two parts, not around all.
+    In \'"a" and "b"\' the quotes enclose two parts, not the whole text.
     """
     quoted = 0
     for text in texts:
@@ -109,20 +105,20 @@ def stripper(texts: Iterable[str]) -> Callable[[str], str] | None:
 
 
 _PARTS = re.compile(r'\A"[^"]*\S"\s[^"]*\s"[^"\s]')
-"""A text that begins with a quoted part, goes on without quotes, and has another quoted part."""
+"""A text that begins with a quoted part, followed by unquoted text and another quoted part."""
 
 
 def _is_prose(where: str, pieces: Sequence[str]) -> bool:
-    """Say whether a joined column is text to be read (its parts are then lines) and no list of names or ids."""
+    """Return whether a joined column is prose (its parts become lines) and not a list of names or ids."""
     if where.partition(" ")[2] in _PROSE_NAMES:
         return True
     return sum(map(len, pieces)) > 60 * len(pieces) and sum(p.count(" ") for p in pieces) > 6 * len(pieces)
 
 
 def _as_numbers(values: list[Any], kinds: set[type], where: str, log: ChangeLog) -> list[Any]:
-    """Return the column as numbers if every value (null apart) is one written as text, with no digit lost; else as it is.
+    """Return the column as numbers if every non-null value is a number in text form, without losing digits; else unchanged.
 
-    Leading zeros and signs stay text: postal codes, telephone numbers. One fraction makes all of them floats.
+    Texts with leading zeros or signs stay text: postal codes, telephone numbers. One fraction makes all values floats.
     """
     if not kinds <= {str, type(None)}:
         return values
@@ -149,17 +145,17 @@ def _as_numbers(values: list[Any], kinds: set[type], where: str, log: ChangeLog)
 
 
 _TELLING = HABITS - {"numbers"}
-"""Habits by which a graph is known to come from such a tool."""
+"""Conventions that identify a graph written by such a tool."""
 
 
 def normalise(
     graph: "nx.Graph[Any]", *, raw: bool = False, owned: bool = True
 ) -> "tuple[nx.Graph[Any], tuple[Change, ...], tuple[str, ...]]":
-    """Return the graph with all changes made, what they were, and warnings.
+    """Return the normalised graph, the changes made, and warnings.
 
-    ``raw`` leaves habits alone and makes only what is needed for items to be JSON. With ``owned`` the graph given may be written
-    to. Without, it never is: a copy comes back if (and only if) some tool left quotes or ``<SEP>`` in it, since the types of
-    values that a program made are meant. What else is listed as changed is then changed in items only, by the adapter.
+    ``raw`` keeps tool conventions and makes only the changes that JSON needs. With ``owned`` the given graph may be modified.
+    Without it, the graph is never modified: a copy is returned only if a tool left quotes or ``<SEP>`` in it, because types that
+    a program chose are intended. The adapter applies the other listed changes only to items.
     """
     log = ChangeLog()
     ids, keys = _new_ids(graph, log, raw), _new_keys(graph, log)
@@ -170,7 +166,7 @@ def normalise(
     else:
         _attributes(graph, log, raw, write=False)
         if any(kind in _TELLING for kind, _ in log.counts):
-            graph = _relabelled(graph, ids, keys)  # a copy, its attributes too
+            graph = _relabelled(graph, ids, keys)  # a copy, including its attributes
             _attributes(graph, ChangeLog(), raw, write=True)
         elif any(kind in HABITS for kind, _ in log.counts):
             return normalise(graph, raw=True, owned=False)
@@ -181,7 +177,7 @@ def normalise(
 
 
 def _new_ids(graph: "nx.Graph[Any]", log: ChangeLog, raw: bool) -> dict[Any, Any]:
-    """Return the ids that change. All final ids differ from each other."""
+    """Return the ids that change. All final ids are distinct."""
     needed: dict[Any, Any] = {node: fit_id(node) for node in graph if type(node) is not str and type(node) is not int}
     texts = [node for node in graph if type(node) is str]
     needed |= {node: fit for node in texts if (fit := fit_text(node)) != node}
@@ -208,7 +204,7 @@ def _new_ids(graph: "nx.Graph[Any]", log: ChangeLog, raw: bool) -> dict[Any, Any
 
 
 def _keep_apart(graph: "nx.Graph[Any]", needed: dict[Any, Any], habit: dict[Any, Any], log: ChangeLog) -> None:
-    """Take back each stripping that would make two ids equal, and what that takes back in turn."""
+    """Undo each change that would make two ids equal, and the changes that conflict as a result."""
     kept: list[Any] = []
     while habit:
         final = Counter(needed.get(node, habit.get(node, node)) for node in graph)
@@ -227,7 +223,7 @@ def _keep_apart(graph: "nx.Graph[Any]", needed: dict[Any, Any], habit: dict[Any,
 
 
 def _new_keys(graph: "nx.Graph[Any]", log: ChangeLog) -> dict[Any, Any]:
-    """Return the keys of parallel edges that JSON can't hold, as texts."""
+    """Return text replacements for the keys of parallel edges that JSON can't hold."""
     if not graph.is_multigraph():
         return {}
     found: dict[Any, Any] = {}
@@ -243,7 +239,7 @@ def _new_keys(graph: "nx.Graph[Any]", log: ChangeLog) -> dict[Any, Any]:
 
 
 def _relabelled(graph: "nx.Graph[Any]", ids: dict[Any, Any], keys: dict[Any, Any]) -> "nx.Graph[Any]":
-    """Return a copy with new ids and keys, in the same order. Keys that would meet are numbered instead."""
+    """Return a copy with new ids and keys, in the same order. Keys that would collide are numbered."""
     made: Any
     if graph.is_multigraph():
         made = nx.MultiDiGraph() if graph.is_directed() else nx.MultiGraph()
@@ -278,7 +274,7 @@ def _attributes(graph: "nx.Graph[Any]", log: ChangeLog, raw: bool, *, write: boo
 
 
 def _grouped(rows: Iterable[dict[Any, Any]]) -> dict[Any, list[dict[Any, Any]]]:
-    """Return by attribute the nodes' or edges' data that have it."""
+    """Return, by attribute, the data of the nodes or edges that have it."""
     columns: dict[Any, list[dict[Any, Any]]] = {}
     for row in rows:
         for name in row:
@@ -323,7 +319,7 @@ def _columns(
 
 
 def _column(values: list[Any], where: str, log: ChangeLog, raw: bool, marked: bool) -> list[Any] | None:
-    """Return the column's new values, or None where nothing changes."""
+    """Return the column's new values, or None if nothing changes."""
     kinds = set(map(type, values))
     new = values
     if str in kinds and not raw:
@@ -336,7 +332,7 @@ def _needed(values: list[Any], where: str, log: ChangeLog, given: list[Any]) -> 
     if kinds <= {bool, type(None)}:
         return None if values is given else values
     fit = [value if is_fit(value) else json_value(value) for value in values]
-    if float in kinds:  # conditions and orders mean them; only what leaves as JSON can't have them
+    if float in kinds:  # conditions and orders use them; only exported JSON can't hold them
         fit = [
             before if after is None and type(before) is float else after
             for before, after in zip(values, fit, strict=True)

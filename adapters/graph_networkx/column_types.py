@@ -1,4 +1,4 @@
-"""A column of any values by number, so that a comparison is asked once of each different value."""
+"""Column types: values are coded by number, so that a comparison is evaluated once per distinct value."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeAlias
@@ -16,37 +16,37 @@ from .rows import plain
 __all__ = ["Array", "Coded", "Leaf", "Mask", "Numbers", "numbers_of"]
 
 
-# Finding a text in many texts at once: they lie side by side in one buffer, and the search runs through that.
+# Search for a text in many texts at once: all texts are stored in one buffer, which is searched as a whole.
 
 _BETWEEN = b"\xff"
-"""Stands before and after each text; no byte of UTF-8 is this one, so nothing is found across two texts."""
+"""Separator before and after each text; the byte never occurs in UTF-8, so no match spans two texts."""
 _LARGEST = 256 << 20
 _MANY, _FAR = 100, 2000
-"""A needle found so many times within so many bytes each is frequent."""
+"""A needle with this many matches within this many bytes each counts as frequent."""
 
 
 @frozen(eq=False)
 class TextSearch:
-    """``buffer`` holds the texts; the i-th begins at ``first[i]``."""
+    """The texts in one ``buffer``; the i-th text begins at ``first[i]``."""
 
     buffer: bytes
     first: NDArray[np.int64]
 
     @classmethod
     def fits(cls, texts: Sequence[str]) -> bool:
-        """Say whether the texts are short enough for a buffer (256 MiB)."""
+        """Return whether the texts are short enough for a buffer (256 MiB)."""
         return sum(map(len, texts)) <= _LARGEST
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> "TextSearch":
-        """Lay ``texts`` side by side."""
+        """Store ``texts`` in one buffer."""
         encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
         first = np.cumsum(lengths + 1) - lengths
         return cls(_BETWEEN + _BETWEEN.join(encoded) + _BETWEEN, first)
 
     def find(self, operator: Operator, wanted: str) -> NDArray[np.int64]:
-        """Return the places, rising, of the texts that contain, start with or end with ``wanted``."""
+        """Return the ascending positions of the texts that contain, start with or end with ``wanted``."""
         needle = wanted.encode("utf-8", "surrogatepass")
         if not needle:
             return np.arange(len(self.first))
@@ -59,17 +59,17 @@ class TextSearch:
             places.append(at)
             if len(places) == _MANY and at < _MANY * _FAR:
                 next_place = self._frequent(needle)
-            # On with the next text, so that a text counts once however often the needle is in it.
+            # Continue with the next text, so that each text counts once.
             at = next_place(self.buffer.find(_BETWEEN, at + 1))
         return np.searchsorted(self.first, np.array(places, np.int64) + before, "right") - 1
 
     def _rare(self, needle: bytes) -> Callable[[int], int]:
-        """Return ``from -> the next place of needle`` (-1: none), fast over long stretches without one."""
+        """Return a function from an offset to the next offset of ``needle`` (-1: none), fast for rare needles."""
         import re2
 
         options = re2.Options()
         options.literal = options.never_capture = True
-        options.encoding = re2.Options.Encoding.LATIN1  # bytes as they are
+        options.encoding = re2.Options.Encoding.LATIN1  # match raw bytes
         search, buffer = re2.compile(needle, options).search, self.buffer
 
         def following(start: int) -> int:
@@ -79,12 +79,12 @@ class TextSearch:
         return following
 
     def _frequent(self, needle: bytes) -> Callable[[int], int]:
-        """Return the same, fast where the needle is frequent."""
+        """Return the same function, fast for frequent needles."""
         find = self.buffer.find
         return lambda start: find(needle, start)
 
 
-# What columns ask of a comparison or a test for null, and the types they share.
+# Helpers for the comparisons and null tests of columns, and shared types.
 
 Leaf: TypeAlias = Comparison | NullTest
 Mask: TypeAlias = NDArray[np.bool_]
@@ -92,30 +92,30 @@ Array: TypeAlias = NDArray[Any]
 
 
 def right_of(leaf: Comparison) -> Any:
-    """Return the value at the right of a comparison; a list as a tuple."""
+    """Return the right-hand value of a comparison; a list as a tuple."""
     assert not isinstance(leaf.right, Variable)  # noqa: S101  # conditions come bound
     return constant_of(leaf.right)
 
 
 def holds_null(right: Any) -> bool:
-    """Say whether ``right`` is a list with a null in it."""
+    """Return whether ``right`` is a list that contains null."""
     return isinstance(right, tuple | list) and any(plain(value) is None for value in right)
 
 
 def is_number(value: Any) -> bool:
-    """Say whether ``value`` is a number (a boolean is none)."""
+    """Return whether ``value`` is a number (booleans are not)."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
 _FEW_VALUES = 4096
-"""So many different texts are asked one by one; more lie in a buffer."""
+"""Up to this many distinct texts are tested one by one; more are searched in a buffer."""
 _FEW_ROWS = 50
-"""One row in so many is few: they are gathered, not looked up in a table."""
+"""If fewer than one row in this many matches, rows are gathered by index instead of by table lookup."""
 
 
 @define(eq=False)
 class Coded:
-    """Values of any kind by number: 0 is null, ``code`` is ``values[code - 1]``. ``known`` gives the code of an identity."""
+    """Values of any type by code: 0 is null, ``code`` is ``values[code - 1]``. ``known`` maps an identity to its code."""
 
     codes: Array
     values: list[Any]
@@ -144,9 +144,9 @@ class Coded:
         return self._table(leaf, wanted)[codes]
 
     def _equal(self, leaf: Leaf) -> tuple[list[int] | None, bool]:
-        """Return the codes of the values that equal what is at the right, and whether ``leaf`` is true or false of them.
+        """Return the codes of the values equal to the right-hand value, and whether ``leaf`` is true or false for them.
 
-        None for a leaf that is no equality.
+        None if ``leaf`` is not an equality.
         """
         if isinstance(leaf, NullTest):
             return [0], not leaf.negated
@@ -161,7 +161,7 @@ class Coded:
         return sorted(code for code in codes if code is not None), operator in ("=", "IN")
 
     def _table(self, leaf: Leaf, wanted: bool) -> Mask:
-        """Return for each code whether ``leaf`` is ``wanted`` of its value."""
+        """Return, for each code, whether ``leaf`` is ``wanted`` for its value."""
         table = np.zeros(len(self.values) + 1, np.bool_)
         few, holds = self._equal(leaf)
         if few is not None:
@@ -186,14 +186,14 @@ class Coded:
         return table
 
     def _texts(self, leaf: Leaf) -> Array:
-        """Return the places of the values in which a text is found."""
+        """Return the positions of the values that contain the text."""
         if self._search is None:
             self._search = TextSearch.of(self.values)
         assert isinstance(leaf, Comparison)  # noqa: S101  # searchable
         return self._search.find(leaf.operator, right_of(leaf))
 
     def _searched(self, leaf: Leaf) -> Mask:
-        """Return for each row whether a text is found in it; few rows are gathered by the index."""
+        """Return, for each row, whether its text matches; few matching rows are gathered by the index."""
         codes = self._texts(leaf) + 1
         mask: Mask = np.zeros(len(self.codes), np.bool_)
         if int(self._counted()[codes].sum()) * _FEW_ROWS < len(mask):
@@ -219,7 +219,7 @@ class Coded:
         return self._fit
 
     def _found(self, leaf: Leaf) -> list[int] | None:
-        """Return the codes of the values for which ``leaf`` is true, if it is an equality."""
+        """Return the codes of the values for which ``leaf`` is true, if ``leaf`` is an equality."""
         codes, holds = self._equal(leaf)
         return codes if holds else None
 
@@ -240,7 +240,7 @@ class Coded:
         return rows if len(codes) == 1 else np.sort(rows)
 
     def _gathered(self, codes: Sequence[int]) -> Array:
-        """Return the rows of ``codes``, code by code."""
+        """Return the rows of ``codes``, grouped by code."""
         if self._index is None:
             order = np.argsort(self.codes, kind="stable").astype(np.int32)
             self._index = (order, np.concatenate([[0], np.cumsum(self._counted())]))
@@ -263,15 +263,15 @@ class Coded:
         return int(self.codes[at]) == (0 if live is None else self.known.get(identity(live)))
 
 
-# A column of numbers: the numbers themselves, null as NaN, and their order for ranges that few rows satisfy.
+# A column of numbers: the values as floats, null as NaN, and their sort order for selective ranges.
 
 _EXACT = 2**53 - 1
-"""Up to here a float is one integer and no other: 2**53 as a float may have been 2**53 + 1."""
+"""Largest integer that a float represents unambiguously: the float 2**53 may come from 2**53 + 1."""
 
 
 @define(eq=False)
 class Numbers:
-    """Numbers and nulls. No integer is so large that a float would not be it."""
+    """Numbers and nulls. Every integer is small enough to be exact as a float."""
 
     values: NDArray[np.float64]
     _sorted: tuple[Array, NDArray[np.float64]] | None = None
@@ -287,7 +287,7 @@ class Numbers:
             return _number_mask(values, operator, right, wanted) if not _inexact(right) else None
         if operator in ("IN", "NOT IN") and isinstance(right, tuple | list):
             return self._members(values, leaf, right, wanted)
-        # Every number gives the same answer to a value of another type.
+        # Every number gives the same result for a value of another type.
         answer = leaf_test(leaf)(0.5)
         return ~np.isnan(values) if answer is wanted else np.zeros(len(values), np.bool_)
 
@@ -300,7 +300,7 @@ class Numbers:
         inside: Mask = np.isin(values, np.array(numbers, np.float64))
         if wanted is (leaf.operator == "IN"):
             return inside
-        # Not a member only where no null might be it.
+        # With a null in the list, IN is never false and NOT IN never true.
         return np.zeros(len(values), np.bool_) if holds_null(right) else ~inside & ~np.isnan(values)
 
     def _order(self) -> tuple[Array, NDArray[np.float64]]:
@@ -310,7 +310,7 @@ class Numbers:
         return self._sorted
 
     def _slices(self, leaf: Leaf) -> list[tuple[int, int]] | None:
-        """Return where in the sorted values the rows are for which ``leaf`` is true."""
+        """Return the slices of the sorted values for which ``leaf`` is true."""
         if isinstance(leaf, NullTest):
             return None
         right, operator = right_of(leaf), leaf.operator
@@ -355,7 +355,7 @@ class Numbers:
 
 
 def numbers_of(raw: Sequence[Any], integers: bool) -> NDArray[np.float64] | None:
-    """Return ``raw`` as floats, None as NaN; None where an integer is too large for one. ``integers``: there are some."""
+    """Return ``raw`` as floats, None as NaN; None if an integer is not exact as a float. ``integers``: ``raw`` has integers."""
     try:
         values = np.array(raw, np.float64)  # None becomes NaN
     except OverflowError:
@@ -366,12 +366,12 @@ def numbers_of(raw: Sequence[Any], integers: bool) -> NDArray[np.float64] | None
 
 
 def _inexact(number: float) -> bool:
-    """Say whether ``number`` is an integer that no float may be."""
+    """Return whether ``number`` is an integer too large to be exact as a float."""
     return isinstance(number, int) and abs(number) > _EXACT
 
 
 def _number_mask(values: Array, operator: Operator, right: float, wanted: bool) -> Any:
-    """Compare with a number. No comparison is true or false of NaN, which is null."""
+    """Compare with a number. A comparison with NaN, which means null, is neither true nor false."""
     match operator, wanted:
         case ("=", True) | ("!=", False):
             return values == right
@@ -385,4 +385,4 @@ def _number_mask(values: Array, operator: Operator, right: float, wanted: bool) 
             return values > right
         case (">=", True) | ("<", False):
             return values >= right
-    return np.zeros(len(values), np.bool_)  # the other operators are unknown of a number
+    return np.zeros(len(values), np.bool_)  # the other operators are unknown for numbers

@@ -1,4 +1,4 @@
-"""``FIND nodes`` and ``FIND edges``: which rows of the graph satisfy a condition, in what order, and how that was found out."""
+"""``FIND nodes`` and ``FIND edges``: the matching rows, their order, and how they were found."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["MISSING", "StaleGraphWarning", "find", "node_named", "plan_of", "positions_of", "predicate_of"]
 
 
-# ``ORDER BY``: several fields, each up or down, null last either way, otherwise the order there was.
+# ``ORDER BY``: several fields, each ascending or descending, null always last, ties in the original order.
 
 Row = TypeVar("Row", bound=tuple[Any, ...])
 
@@ -40,7 +40,7 @@ def ordered(rows: Sequence[Row], order: Sequence[Order], readers: Callable[[Fiel
 
 
 def by_columns(graph: Any, kept: Computed, kind: Kind, order: Sequence[Order], positions: Any) -> Any:
-    """Return the places of ``positions`` in the order of the fields, by their columns (an array)."""
+    """Return ``positions`` sorted by the fields of ``order``, using their columns (an array)."""
     import numpy as np
 
     keys = []
@@ -49,18 +49,18 @@ def by_columns(graph: Any, kept: Computed, kind: Kind, order: Sequence[Order], p
         if column is None:
             raise AdapterError(f"the values of {each.field.text} nest too deep to be ordered")
         ranks = column.ranks(positions)
-        keys.append(-ranks if each.descending else ranks)  # NaN, which is null, comes last either way
+        keys.append(-ranks if each.descending else ranks)  # NaN, which means null, is last in both directions
     return np.lexsort(keys)
 
 
-# From the id that an item shows to the graph's own node, or nothing.
+# From the id that an item shows to the graph's own node, or ``MISSING``.
 
 MISSING: Any = object()
-"""No node has that id."""
+"""Marker for an unknown id."""
 
 
 def node_named(graph: Any, kept: Computed, identifier: Any) -> Any:
-    """Return the node whose id is ``identifier``, or ``MISSING``. A node that is neither text nor integer goes by its text."""
+    """Return the node with id ``identifier``, or ``MISSING``. A node that is neither text nor integer is found by its text."""
     if isinstance(identifier, bool) or not isinstance(identifier, str | int):
         return MISSING
     if identifier in graph:
@@ -69,7 +69,7 @@ def node_named(graph: Any, kept: Computed, identifier: Any) -> Any:
 
 
 def _texts(graph: Any, kept: Computed) -> Mapping[str, Any]:
-    """Return the nodes whose ids are texts of theirs, by those; of two with one text the first."""
+    """Return the nodes whose item ids are generated texts, by that text; if two share a text, the first one."""
 
     def make() -> dict[str, Any]:
         texts: dict[str, Any] = {}
@@ -81,24 +81,24 @@ def _texts(graph: Any, kept: Computed) -> Mapping[str, Any]:
     return kept.part("texts", make)
 
 
-# Finding out that attributes were written past NetworkX's methods, which empty no cache (NetworkX issue 7344).
-# Every search that uses columns compares a few rows of the columns it reads with the live graph; the rows move on from search to
-# search. What disagrees is warned of and made anew.
+# Detection of attributes written without NetworkX's methods, which empty no cache (NetworkX issue 7344).
+# Every search that uses columns compares a few rows of them with the live graph, other rows each time. On a difference, a
+# warning is issued and the columns are rebuilt.
 
 Watched: TypeAlias = "tuple[tuple[Column, Callable[..., Any]], ...]"
-"""Columns, and how the same is read from a row of the live graph."""
+"""Columns, each with a function that reads the same value from a row of the live graph."""
 
 _ROWS = 8
 _STRIDE = 2_654_435_761
-"""Knuth's multiplier: the rows of one search after another spread over the graph."""
+"""Knuth's multiplier: spreads the checked rows of successive searches over the graph."""
 
 
 class StaleGraphWarning(UserWarning):
-    """The graph's attributes were written directly, and what had been computed from them was wrong."""
+    """The graph's attributes were written directly, so cached data were wrong."""
 
 
 def warn_stale() -> None:
-    """Warn that what was kept disagrees with the graph."""
+    """Warn that cached data differ from the graph."""
     warnings.warn(
         "attributes of the graph were written past NetworkX's methods, and indexes had not seen it; they are made anew. "
         "Call invalidate() after such writes, or use strict=True",
@@ -108,7 +108,7 @@ def warn_stale() -> None:
 
 
 def watched(graph: Any, kept: Computed, kind: Kind, where: Condition) -> Watched:
-    """Return the columns that ``where`` reads, and how the live graph is read instead."""
+    """Return the columns that ``where`` reads, and how to read the same values from the live graph."""
     pairs = []
     for at in {field.path: field for field in fields_of(where)}.values():
         column = column_of_field(graph, kept, kind, Field(at.path))
@@ -118,7 +118,7 @@ def watched(graph: Any, kept: Computed, kind: Kind, where: Condition) -> Watched
 
 
 def audited(kept: Computed, table: "Table", columns: Watched) -> bool:
-    """Say whether a few rows of the columns agree with the live graph."""
+    """Return whether a few rows of the columns agree with the live graph."""
     kept.turn += 1
     size = len(table)
     first = kept.turn * _STRIDE
@@ -128,7 +128,7 @@ def audited(kept: Computed, table: "Table", columns: Watched) -> bool:
 
 
 _RECHECKED = 64
-"""Hits that are asked the whole condition again at once; of more a sample is, and the others when they are read."""
+"""Up to this many hits are all rechecked at once; of more hits a sample is rechecked, and the others when they are read."""
 _SAMPLED = 8
 _SAMPLE = 1000
 _CHUNK = 8192
@@ -142,9 +142,9 @@ def predicate_of(graph: Any, kind: Kind, where: Condition) -> Predicate:
 def positions_of(
     graph: Any, kept: Computed, kind: Kind, where: Condition, deadline: Deadline, strict: bool
 ) -> tuple[Any, str, Predicate]:
-    """Return the positions of the rows for which ``where`` is true, rising; how they were found; and ``where`` made ready.
+    """Return the ascending positions of the rows for which ``where`` is true, how they were found, and the compiled ``where``.
 
-    What columns found is not asked again here: that is for the caller, of the rows that it shows.
+    Rows found by columns are not rechecked here: the caller rechecks the rows that it shows.
     """
     import numpy as np
 
@@ -166,7 +166,7 @@ def positions_of(
 
 
 def plan_of(graph: Any, kept: Computed, kind: Kind, where: Condition | None, strict: bool) -> Plan:
-    """Say how ``find`` would search. The rows are counted where an index counts them, else estimated from a sample."""
+    """Return how ``find`` would search. Rows are counted if an index can count them, else estimated from a sample."""
     size = graph.number_of_nodes() if kind == "nodes" else graph.number_of_edges()
     if where is None:
         return Plan("scan", size, ("no condition: all of them",))
@@ -186,7 +186,7 @@ def plan_of(graph: Any, kept: Computed, kind: Kind, where: Condition | None, str
         return Plan(decision.used, decision.rows or 0, tuple(notes))
     table = kept.table(graph, kind)
     among = range(size) if decision.first is None else _index_rows(graph, kept, kind, decision)
-    # Drawn, not every n-th: attributes often repeat. The same each time, so that EXPLAIN is repeatable.
+    # A random sample, because attributes often repeat periodically. The seed is fixed, so that EXPLAIN is repeatable.
     places = sorted(Random(0).sample(range(len(among)), min(_SAMPLE, len(among))))  # noqa: S311  # no secret
     sample = [int(among[place]) for place in places]
     hits = len(question.predicate.select(table.rows(sample)))
@@ -209,9 +209,9 @@ def find(
 ) -> Found:
     """Find nodes or edges. Raises ``ConditionError``.
 
-    Up to some sixty hits are asked the whole condition again on the live graph at once; of more, a sample is, and the
-    others when their items are read. Hits that fail mean that attributes were written past NetworkX's methods: what was kept
-    is forgotten with a ``StaleGraphWarning``, and the live graph is scanned.
+    Up to some sixty hits are rechecked against the full condition on the live graph at once; of more hits a sample is, and the
+    others when their items are read. If a hit fails, attributes were written without NetworkX's methods: the cache is discarded
+    with a ``StaleGraphWarning``, and the live graph is scanned.
     """
     deadline = Deadline.of(caps)
     question = None if where is None else _question(graph, kept, kind, where, strict)
@@ -268,7 +268,7 @@ def _scanned(
 ) -> Found:
     deadline = Deadline.of(caps)
     most = caps.max_results if limit is None else min(limit, caps.max_results)
-    # One more than is shown tells whether a cap cuts.
+    # One row more than is shown tells whether a cap cut the result.
     rows, examined = scan(rows_of(graph, kind), predicate, None if order else most + 1, deadline)
     if order:
         rows = ordered(rows, order, readers_of(graph, kind))
@@ -285,7 +285,7 @@ def _within(
     used: str,
     examined: int,
 ) -> Found:
-    """Return ``rows`` within the limit and the caps. A limit that is no larger than the cap is not cut short by it."""
+    """Return ``rows`` within the limit and the caps. A cap does not count as hit if the limit is no larger than the cap."""
     most = caps.max_results if limit is None else min(limit, caps.max_results)
     capped = len(rows) > caps.max_results and (limit is None or limit > caps.max_results)
     hit = (("max_results",) if capped else ()) + (("timeout_s",) if deadline.hit else ())
@@ -303,7 +303,7 @@ def _build_edge(row: Any) -> Item:
 
 @frozen(eq=False)
 class _Question:
-    """A condition with all that is made ready for it: the predicate, the decision, and the columns to audit."""
+    """A condition with its compiled parts: the predicate, the decision, and the columns to audit."""
 
     predicate: Predicate
     decision: Decision
@@ -313,7 +313,7 @@ class _Question:
 def _question(graph: Any, kept: Computed, kind: Kind, condition: Condition, strict: bool) -> _Question:
     def make() -> _Question:
         where = simplified(condition)
-        # First of all: a condition that can't be compiled is refused before columns are made for it.
+        # Compile first: an invalid condition is refused before columns are built for it.
         predicate = predicate_of(graph, kind, where)
         decision = decide(graph, kept, kind, where, strict)
         return _Question(predicate, decision, () if decision.way == "scan" else watched(graph, kept, kind, where))

@@ -1,7 +1,7 @@
-"""Deciding how a search runs: by an index, by columns, or by a scan of the live graph. EXPLAIN shows what is decided here.
+"""Decision how a search runs: by an index, by columns, or by a scan of the live graph. EXPLAIN shows this decision.
 
-Only the operands of the outermost AND are told apart. An index is taken for the one that the fewest rows satisfy, by count,
-when those are less than a tenth of all: beyond that looking at a whole column is quicker than gathering rows one by one.
+Only the operands of the outermost AND are considered separately. The index of the operand with the fewest rows, by count, is
+used if these are less than a tenth of all rows: above that, scanning a whole column is faster than gathering single rows.
 """
 
 from collections.abc import Iterable
@@ -19,20 +19,20 @@ from .tables import Computed, keeps
 __all__ = ["Decision", "column_of_field", "decide", "fields_of", "selected", "texts_of"]
 
 _SMALL = 256
-"""A graph of fewer rows is looked at whole: that is quicker than making columns."""
+"""A graph with fewer rows is scanned: that is faster than building columns."""
 _SELECTIVE = 0.10
 _TELLING = 0.01
 _MOST_FIELDS = 64
 _MOST_LEAVES = 256
-"""A condition of more fields or comparisons is asked row by row, which can be stopped when the time is over."""
+"""A condition with more fields or comparisons is evaluated row by row, which can be stopped at the time limit."""
 
 
 @frozen
 class Decision:
-    """How a search runs. ``first`` is the operand that an index answers; ``rest`` are those that columns answer.
+    """How a search runs. ``first`` is the operand that an index answers; ``rest`` are the operands that columns answer.
 
-    ``exact`` says whether they answer the whole condition; otherwise the rows that they leave are asked one by one.
-    ``rows`` is how many rows the index gives.
+    ``exact``: index and columns answer the whole condition; otherwise the remaining rows are tested one by one.
+    ``rows``: number of rows that the index gives.
     """
 
     way: Literal["index", "columns", "scan"]
@@ -44,7 +44,7 @@ class Decision:
 
 
 def decide(graph: Any, kept: Computed, kind: Kind, where: Condition | None, strict: bool) -> Decision:
-    """Decide how a search for ``where`` runs. Makes the columns that it needs, which takes time once."""
+    """Decide how a search for ``where`` runs. Builds the columns that it needs, once."""
     size = graph.number_of_nodes() if kind == "nodes" else graph.number_of_edges()
     if where is None or strict or size < _SMALL or not keeps(graph):
         return Decision("scan", "scan")
@@ -73,7 +73,7 @@ def decide(graph: Any, kept: Computed, kind: Kind, where: Condition | None, stri
 
 
 def selected(graph: Any, kept: Computed, kind: Kind, decision: Decision) -> Any:
-    """Return the positions, rising, of the rows that satisfy what the index and the columns answer (an array)."""
+    """Return the ascending positions of the rows that satisfy the operands of the index and the columns (an array)."""
     import numpy as np
 
     from .tables import mask_of
@@ -106,7 +106,7 @@ def fields_of(condition: Condition) -> Iterable[Field]:
 
 
 def column_of_field(graph: Any, kept: Computed, kind: Kind, at: Field) -> Any:
-    """Return the column of a field, None where it can't have one (its values nest too deep)."""
+    """Return the column of a field; None if it can't have one (its values nest too deeply)."""
     return kept.part(("column", kind, at.path), lambda: _made(graph, kept, kind, at.path))
 
 
@@ -142,7 +142,7 @@ _EQUAL, _RANGE, _HOPELESS = 0, 1, 2
 
 
 def _promise(operand: Condition) -> int:
-    """Say how likely an index helps: an equality, a range, anything else."""
+    """Return how likely an index helps: an equality, a range, or another operand."""
     if not isinstance(operand, Comparison) or isinstance(operand.left, Bound) or not isinstance(operand.left, Field):
         return _HOPELESS
     if operand.operator in ("=", "IN"):
@@ -163,7 +163,7 @@ def _operands(where: Condition) -> list[Condition]:
 
 
 def _answerable(graph: Any, kept: Computed, kind: Kind, operand: Condition) -> bool:
-    """Say whether columns can answer ``operand``: it reads few fields that have columns, and no number is too large for one."""
+    """Return whether columns can answer ``operand``: it reads few fields, all have columns, and no number is too large."""
     fields = {at.path for at in fields_of(operand)}
     leaves = [node for node in walk(operand) if isinstance(node, Comparison | NullTest)]
     if len(fields) > _MOST_FIELDS or len(leaves) > _MOST_LEAVES or any(at.quantifier for at in fields_of(operand)):
@@ -185,11 +185,11 @@ def _fits(leaf: Comparison | NullTest) -> bool:
     return False
 
 
-# The different texts that a field has in a graph: what a text which nothing equals may have been meant to be.
+# The distinct texts of a field in a graph, to suggest corrections for a text without matches.
 
 
 def texts_of(graph: Any, kept: Computed, kind: Kind, name: str, most: int) -> list[str]:
-    """Return the first ``most`` different texts of a field, from its column if there is one, else in one pass over the graph."""
+    """Return the first ``most`` distinct texts of a field, from its column if it exists, else in one pass over the graph."""
     if most <= 0:
         return []
     path = tuple(name.split("."))

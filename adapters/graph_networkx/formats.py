@@ -1,7 +1,7 @@
-"""Edge lists in CSV and TSV: the first line names the columns, ``source`` and ``target`` among them, each other line is an edge.
+"""Edge lists in CSV and TSV: the first line names the columns, ``source`` and ``target`` among them; every other line is an edge.
 
-A column ``key`` tells parallel edges apart; the others are attributes. Ids are texts, an edge goes from source to target, an
-empty cell is an absent attribute. Numbers come later, columnwise, with the other habits of text (``normalise``).
+A column ``key`` distinguishes parallel edges; other columns are attributes. Ids are texts, edges are directed, an empty cell is
+an absent attribute. Numbers are converted later, per column, with the other text conventions (``normalise``).
 """
 
 import csv
@@ -33,15 +33,14 @@ __all__ = [
 ]
 
 
-# XML read under guard: no document type and so no entities, bounded depth, bounded tokens, faults with their line.
-# The expat that comes with Python does the reading. Feeding it small pieces of a huge tag costs quadratic time in the versions
-# before 2.6, so a tag or comment is bounded too.
+# Guarded XML parsing with Python's expat: no document type and so no entities, bounded depth and tokens, errors with lines.
+# Before expat 2.6, feeding a huge tag in small pieces takes quadratic time, so the size of a tag or comment is bounded too.
 
 DEEPEST = 100
-"""Elements inside each other at most. NetworkX's own files have 4 levels, yEd's below 20."""
+"""Maximum element depth. NetworkX's own files have 4 levels, yEd's fewer than 20."""
 
 LONGEST_TAG = 16 * 2**20
-"""Bytes that a single tag, comment or instruction may take. Text between tags is not bounded by it."""
+"""Maximum bytes of a single tag, comment or instruction. Text between tags is not limited by this."""
 
 _PIECE = 2**20
 
@@ -49,7 +48,7 @@ Fault = Callable[[str], AdapterError]
 
 
 def fault(name: str, line: int | None, message: str, hint: str = "") -> AdapterError:
-    """Return an error that says where: ``name:line: message``."""
+    """Return an error with its location: ``name:line: message``."""
     place = name if line is None else f"{name}:{line}"
     return AdapterError(f"{place}: {message}", hint=hint)
 
@@ -63,9 +62,9 @@ def parse_xml(
     *,
     parser: "expat.XMLParserType | None" = None,
 ) -> None:
-    """Call ``start``, ``end`` and ``text`` for what ``data`` holds, as expat does, prefixes kept in the names.
+    """Call ``start``, ``end`` and ``text`` for the content of ``data``, as expat does; names keep their prefixes.
 
-    Raises ``AdapterError`` with the line for what is not well-formed, has a document type, or is nested too deep.
+    Raises ``AdapterError`` with the line if ``data`` is not well-formed, has a document type, or is nested too deeply.
     """
     parser = parser or expat.ParserCreate()
     depth = 0
@@ -106,7 +105,7 @@ def parse_xml(
     except expat.ExpatError as error:
         raise _not_well_formed(error, data, name) from None
     except (LookupError, ValueError, UnicodeError) as error:
-        # An encoding that Python has not, or one of more than a byte a character that expat can't read.
+        # An encoding unknown to Python, or a multi-byte encoding that expat can't read.
         raise fault(name, 1, f"the file's encoding can't be read: {error}", "save it as UTF-8") from None
 
 
@@ -134,7 +133,7 @@ _DELIMITERS = {"csv": (",", ";", "\t", "|"), "tsv": ("\t",)}
 
 
 def read_edges(data: bytes, name: str, warn: Callable[[str], None], *, kind: str = "csv") -> "nx.Graph[Any]":
-    """Return the directed graph whose edges ``data`` lists; ``kind`` is "csv" or "tsv". Raises ``AdapterError`` with the line."""
+    """Return the directed graph of an edge list; ``kind`` is "csv" or "tsv". Raises ``AdapterError`` with the line."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -184,18 +183,18 @@ def read_edges(data: bytes, name: str, warn: Callable[[str], None], *, kind: str
     return graph if parallel or key_at is not None else nx.DiGraph(graph)
 
 
-# Node-link JSON: ``{"directed", "multigraph", "graph", "nodes": [{"id", ...}], "edges" or "links": [{"source", "target", ...}]}``.
-# NetworkX's shape, d3's too where its links name ids. Strict: one value a name, and numbers that JSON has.
+# Node-link: ``{"directed", "multigraph", "graph", "nodes": [{"id", ...}], "edges" or "links": [{"source", "target", ...}]}``.
+# The shape of NetworkX, and of d3 if its links name ids. Strict: no duplicate names, and only valid JSON numbers.
 
 _SHAPE = '{"nodes": [{"id": "a"}, {"id": "b"}], "edges": [{"source": "a", "target": "b"}]}'
 
 
 class _Strict(ValueError):
-    """What the JSON module would take and we do not."""
+    """Input that the JSON module accepts and this reader does not."""
 
 
 def read_node_link(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.Graph[Any]":
-    """Return the graph that ``data`` holds. Where "multigraph" is not said, parallel edges make it one. Raises ``AdapterError``."""
+    """Return the graph in ``data``. Without "multigraph", parallel edges make it a multigraph. Raises ``AdapterError``."""
     document = _decoded(data, name)
 
     def fail(message: str, hint: str = f"the shape is {_SHAPE}") -> NoReturn:
@@ -222,7 +221,7 @@ def read_node_link(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.G
             fail(f'nodes[{index}] has no "id"')
         id = _id(node.pop("id"))
         if id is None:
-            fail(f'nodes[{index}]: "id" is no text or number')
+            fail(f'nodes[{index}]: "id" is not a text or number')
         if id in ids:
             fail(f"nodes[{index}] has the id of nodes[{ids[id]}]: {str(id)[:60]!r}", "give each node its own id")
         ids[id] = index
@@ -271,7 +270,7 @@ def _objects(document: dict[str, Any], part: str, fail: Callable[[str], NoReturn
 
 
 def _id(value: Any) -> Any:
-    """Return ``value`` as NetworkX takes it for an id: a list as a tuple; None for what is none."""
+    """Return ``value`` as a NetworkX id: a list as a tuple; None if it is not a valid id."""
     if isinstance(value, list):
         return tuple(_id(item) for item in value)
     if isinstance(value, bool | dict) or value is None:
@@ -288,10 +287,10 @@ def _decoded(data: bytes, name: str) -> Any:
         return known
 
     def constant(word: str) -> NoReturn:
-        raise _Strict(f"{word} is no number of JSON; write null")
+        raise _Strict(f"{word} is not a number of JSON; write null")
 
     def integer(digits: str) -> int:
-        # Longer ones have no place in a graph and would take quadratic time to read.
+        # Longer numbers do not fit into a graph and would take quadratic time to parse.
         if len(digits) > 400:
             raise _Strict(f"a number has {len(digits):,} digits")
         return int(digits)
@@ -315,12 +314,12 @@ def _decoded(data: bytes, name: str) -> Any:
         ) from None
 
 
-# ``nx:NAME`` and ``nx:NAME(arguments)``: NetworkX's own graphs, by a list of those that are bounded and need no file.
-# Arguments are literal numbers; random graphs have the fixed seed 0 unless one is given. Before a graph is made, its number of
-# edges is estimated and bounded.
+# ``nx:NAME`` and ``nx:NAME(arguments)``: NetworkX's own graphs, from a list of those that are bounded and need no file.
+# Arguments are numeric literals; random graphs use seed 0 unless one is given. The number of edges is estimated and checked
+# before a graph is generated.
 
 LARGEST = 2_000_000
-"""Nodes and edges that a generated graph may have together, by estimate."""
+"""Maximum estimated nodes and edges, together, of a generated graph."""
 
 _PLAIN = (
     "bull", "chvatal", "cubical", "davis_southern_women", "desargues", "diamond", "dodecahedral",
@@ -332,7 +331,7 @@ _PLAIN = (
 
 @frozen
 class _Sized:
-    """A graph with numbers: ``least`` to ``most`` of them, and about how many nodes and edges that gives."""
+    """A generator with ``least`` to ``most`` numeric arguments, and an estimate of its nodes and edges."""
 
     function: str
     least: int
@@ -370,12 +369,12 @@ _CALL = re.compile(r"([A-Za-z0-9_]{1,60})(?:\(([0-9eE.,+\- ]{0,100})\))?", re.AS
 
 
 def generators() -> tuple[str, ...]:
-    """Return the names that ``nx:`` knows, those that take numbers with the brackets."""
+    """Return the names that ``nx:`` accepts, with brackets for those that take numbers."""
     return tuple(sorted([*_PLAIN, *(f"{name}(...)" for name in _SIZED)]))
 
 
 def generate(spec: str) -> "nx.Graph[Any]":
-    """Return the graph that ``spec`` names: ``les_miserables``, ``grid_2d(3, 4)``. Raises ``AdapterError``."""
+    """Return the graph of ``spec``, such as ``les_miserables`` or ``grid_2d(3, 4)``. Raises ``AdapterError``."""
     match = _CALL.fullmatch(spec.strip())
     if match is None:
         raise AdapterError(
@@ -395,7 +394,7 @@ def generate(spec: str) -> "nx.Graph[Any]":
     begun = [other for other in known if len(name) > 2 and other.startswith(name)]
     near = begun[0] if begun else nearest(name, known)
     raise AdapterError(
-        f"nx:{name} is no graph of NetworkX that can be asked for",
+        f"nx:{name} is not a graph of NetworkX that can be asked for",
         hint=f"did you mean nx:{near}?" if near else f"known: {', '.join(generators())}",
     )
 
@@ -406,7 +405,7 @@ def _sized(name: str, known: _Sized, written: str) -> "nx.Graph[Any]":
         try:
             numbers.append(int(text) if re.fullmatch(r"[+-]?\d{1,15}", text) else float(text))
         except ValueError:
-            raise AdapterError(f"nx:{name}: {text[:20]!r} is no number") from None
+            raise AdapterError(f"nx:{name}: {text[:20]!r} is not a number") from None
     if not known.least <= len(numbers) <= known.most:
         counted = str(known.least) if known.least == known.most else f"{known.least} to {known.most}"
         example = ",".join(["3", "2", "0.1", "1"][: known.least])
@@ -433,7 +432,7 @@ def _made(name: str, function: str, numbers: tuple[int | float, ...], keywords: 
     return graph
 
 
-# GEXF, through NetworkX's own reader: the XML is looked over first, and everything that the reader raises translated.
+# GEXF, through NetworkX's own reader: the XML is checked first, and the reader's exceptions are translated.
 
 _FAULTS = (
     nx.NetworkXException,
@@ -447,7 +446,7 @@ _FAULTS = (
     TypeError,
     ValueError,
 )
-"""What the reader raises on files of the wrong shape; it checks little and fails where it stumbles."""
+"""Exceptions that the reader raises on files of the wrong shape; it validates little."""
 
 
 def read_gexf(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.Graph[Any]":

@@ -1,6 +1,6 @@
-"""GML: ``graph [ node [ id 1 label "a" ] edge [ source 1 target 1 ] ]``. Read as NetworkX reads it, in one pass and with lines.
+"""GML: ``graph [ node [ id 1 label "a" ] edge [ source 1 target 1 ] ]``. Read like NetworkX, in one pass and with line numbers.
 
-Names of the format and of NetworkX's additions: ``multigraph``, ``key``, lists by repeated keys. Source: Himsolt, "GML: A
+NetworkX's additions are read too: ``multigraph``, ``key``, lists by repeated keys. Source: Himsolt, "GML: A
 portable Graph File Format", 1997.
 """
 
@@ -40,18 +40,18 @@ class _Token:
 
 @define
 class _Block:
-    """The pairs between two brackets: the values of each key in their order, and where the block began."""
+    """The pairs between two brackets: the values of each key in order, and the line where the block began."""
 
     at: int
     pairs: dict[str, list[Any]]
 
 
 def read_gml(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.Graph[Any]":
-    """Return the graph of a GML file: named by ``label`` where every node has one of its own, else by ``id``. Raises ``AdapterError``."""
+    """Return the graph of a GML file; nodes are named by ``label`` if all are unique, else by ``id``. Raises ``AdapterError``."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        # The format is ASCII, and those who write more often write ISO 8859-1.
+        # The format is ASCII; files with other characters are mostly ISO 8859-1.
         text = data.decode("latin-1")
     return _Reader(text, name, warn).graph()
 
@@ -74,14 +74,14 @@ class _Reader:
             if match is None:
                 if text[at] == '"':
                     self.fail("a text is not closed", at, "the file may have been cut off")
-                self.fail(f"{text[at : at + 20]!r} is no key, number, text or bracket", at)
+                self.fail(f"{text[at : at + 20]!r} is not a key, number, text or bracket", at)
             kind = match.lastgroup or ""
             if kind != "blank":
                 yield _Token(kind, match[kind], at)
             at = match.end()
 
     def blocks(self) -> _Block:
-        """Return the file as a block; without recursion, so that depth costs nothing but its bound."""
+        """Return the file as a block; iterative, so that depth is limited only by its bound."""
         stack = [_Block(0, {})]
         key: str | None = None
         for token in self.tokens():
@@ -112,7 +112,7 @@ class _Reader:
         written: str = token.value
         match token.kind:
             case "integer":
-                # A longer one would take quadratic time to read.
+                # A longer one would take quadratic time to parse.
                 if len(written) > _LONGEST_INTEGER:
                     self.fail(f"a number has {len(written):,} digits", token.at)
                 return int(written)
@@ -130,7 +130,7 @@ class _Reader:
         )
 
     def plain(self, values: list[Any]) -> Any:
-        """Return the values of a key as one: a list only where there are several, or one is marked as a list."""
+        """Return a key's single value, or a list if there are several values or one is marked as a list."""
         values = [self.attributes(value) if isinstance(value, _Block) else value for value in values]
         if values[0] == _LIST:
             return values[1:]
@@ -145,7 +145,7 @@ class _Reader:
         found = block.pairs.get(key, [])
         for value in found:
             if not isinstance(value, _Block):
-                self.fail(f"{key} is no block", block.at, f"write {key} [ ... ]")
+                self.fail(f"{key} is not a block", block.at, f"write {key} [ ... ]")
         return found
 
     def one(self, block: _Block, key: str, what: str) -> Any:
@@ -174,7 +174,7 @@ class _Reader:
             for end in ("source", "target"):
                 at = self.one(edge, end, "an edge")
                 if at not in nodes:
-                    self.fail(f"an edge has the {end} {_named(at)}, which is no node's id", edge.at)
+                    self.fail(f"an edge has the {end} {_named(at)}, which is not a node's id", edge.at)
                 ends.append(nodes[at][0])
             key = self.one(edge, "key", "an edge") if multi and "key" in edge.pairs else None
             if graph.has_edge(*ends) and (not multi or (key is not None and graph.has_edge(*ends, key))):
@@ -185,7 +185,7 @@ class _Reader:
         return graph
 
     def nodes(self, top: _Block) -> dict[Any, tuple[Any, dict[str, Any]]]:
-        """Return each node's name and attributes by its id."""
+        """Return each node's name and attributes, by its id."""
         found: dict[Any, _Block] = {}
         for node in self.inside(top, "node"):
             id = self.one(node, "id", "a node")

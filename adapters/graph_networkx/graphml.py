@@ -1,7 +1,7 @@
-"""GraphML read in one pass, as NetworkX reads it but with the line of every fault and without its limits on trust.
+"""GraphML read in one pass, compatible with NetworkX but with line numbers in errors and limits for untrusted files.
 
-What NetworkX's reader takes silently is said: nodes that only edges name, nested graphs read flat, a second graph left out.
-Defaults of keys are applied, as the format means them. Of yEd's extensions, labels, shapes and positions are read.
+Warns where NetworkX's reader is silent: nodes named only by edges, nested graphs flattened, a second graph ignored.
+Defaults of keys are applied. Of yEd's extensions, labels, shapes and positions are read.
 Source of the format: graphml.graphdrawing.org, primer and specification 1.0.
 """
 
@@ -42,7 +42,7 @@ class _Key:
 
 @define
 class _Element:
-    """A node, an edge or a graph while it is read."""
+    """A node, an edge or a graph while it is being read."""
 
     kind: Literal["node", "edge", "graph"]
     line: int
@@ -51,9 +51,9 @@ class _Element:
 
 
 def read_graphml(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.Graph[Any]":
-    """Return the graph that ``data`` holds: a multigraph where it has parallel edges. ``name`` is for messages.
+    """Return the graph in ``data``; a multigraph if it has parallel edges. ``name`` is used in messages.
 
-    Ids are texts. An edge's id is its key in a multigraph (an integer where it reads as one), else its attribute ``id``.
+    Ids are texts. An edge's id becomes its key in a multigraph (an integer if it parses as one), else its attribute ``id``.
     Raises ``AdapterError``.
     """
     reader = _Reader(name, warn)
@@ -73,7 +73,7 @@ class _Reader:
     directed: bool = False
     graph_data: dict[str, Any] = field(factory=dict)
     graphs: int = 0
-    # Where the reading is: the open elements, the tags above, and what <data> or <default> has gathered.
+    # Parser position: the open elements, the enclosing tags, and the text gathered in <data> or <default>.
     open: list[_Element] = field(factory=list)
     path: list[str] = field(factory=list)
     skipping: int = 0
@@ -251,7 +251,7 @@ class _Reader:
                 self.key_open = (at, line, _Key(key.name, key.type, key.domain, self.value(key, text)))
             return
         if not self.open:
-            return  # data of the whole file, which no graph has
+            return  # data of the whole file, which belong to no graph
         if (known := self.keys.get(id or "")) is None:
             near = nearest(id or "", self.keys)
             self.fail(
@@ -278,13 +278,13 @@ class _Reader:
             return _BOOLEANS[written.lower()]
         if key.type == "integer" and _INTEGER.fullmatch(written):
             return int(written)
-        if key.type == "float" and "_" not in written:  # Python would take 1_000
+        if key.type == "float" and "_" not in written:  # Python would accept 1_000
             try:
                 return float(written)
             except ValueError:
                 pass
         self.fail(
-            f'"{_cut(written)}" is no {key.type}, and the key of "{_cut(key.name)}" says that it is one',
+            f'"{_cut(written)}" is not of type {key.type}, which the key of "{_cut(key.name)}" declares',
             'correct the value, or write attr.type="string" in the <key>',
         )
 
@@ -333,7 +333,7 @@ class _Reader:
         return len(pairs) < len(self.edges)
 
     def add_parallel(self, graph: Any) -> None:
-        """Add the edges with their keys; one that has none gets the number that NetworkX would give it."""
+        """Add the edges with their keys; an edge without a key gets the number that NetworkX would assign."""
         for source, target, element in self.edges:
             key: Any = element.attributes.get("id") or element.data.get("key")
             if isinstance(key, str) and _INTEGER.fullmatch(key) and str(int(key)) == key:

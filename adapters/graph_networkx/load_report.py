@@ -1,4 +1,4 @@
-"""What loading a graph did: where it came from, how large it is, and every change that was made to it, with examples."""
+"""Report of loading a graph: its source, its size, and every change made to it, with examples."""
 
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -21,14 +21,14 @@ _SAYS: dict[ChangeKind, str] = {
 }
 
 HABITS: frozenset[ChangeKind] = frozenset({"quotes", "lists", "lines", "numbers"})
-"""Habits of some tools, left alone with ``raw``. The other changes are needed for items to be JSON."""
+"""Conventions of some tools, kept unchanged with ``raw``. The other changes are needed for items to be JSON."""
 
 
 @frozen
 class Change:
-    """One kind of change in one place: ``where`` is ``node id``, ``node NAME`` or ``edge NAME``, ``count`` the values changed.
+    """One kind of change in one place: ``where`` is ``node id``, ``node NAME`` or ``edge NAME``; ``count`` is the values changed.
 
-    ``examples`` are at most three pairs of before and after.
+    ``examples``: at most three pairs of before and after.
     """
 
     kind: ChangeKind
@@ -38,32 +38,32 @@ class Change:
 
     @property
     def says(self) -> str:
-        """What was done, in words."""
+        """A description of the change."""
         return _SAYS[self.kind]
 
     @property
     def told(self) -> str:
-        """Where, what, how many, one example, and what leaves it alone: a line for whoever loads the graph."""
+        """Place, change, count, one example, and how to disable it, in one line for the user."""
         example = "".join(f", {_short(before)} -> {_short(after)}" for before, after in self.examples[:1])
         switch = "; --raw (in Python raw=True) leaves them as they are" if self.habit else ""
         return f"{self.where}: {self.says} ({self.count:,} value{'' if self.count == 1 else 's'}{example}){switch}"
 
     @property
     def habit(self) -> bool:
-        """Whether ``raw`` would leave it alone."""
+        """Whether ``raw`` disables this change."""
         return self.kind in HABITS
 
 
 @define
 class ChangeLog:
-    """Changes while they are made, by kind and place, in the order of their first; and warnings."""
+    """Collects changes by kind and place, in order of first occurrence, and warnings."""
 
     counts: dict[tuple[ChangeKind, str], int] = field(factory=dict)
     examples: dict[tuple[ChangeKind, str], list[tuple[Any, Any]]] = field(factory=dict)
     warnings: list[str] = field(factory=list)
 
     def add(self, kind: ChangeKind, where: str, before: Any, after: Any) -> None:
-        """Note one value changed."""
+        """Record one changed value."""
         at = (kind, where)
         self.counts[at] = self.counts.get(at, 0) + 1
         examples = self.examples.setdefault(at, [])
@@ -71,7 +71,7 @@ class ChangeLog:
             examples.append((before, after))
 
     def changes(self) -> tuple[Change, ...]:
-        """Return what was noted."""
+        """Return the recorded changes."""
         return tuple(
             Change(kind, where, count, tuple(self.examples[kind, where]))
             for (kind, where), count in self.counts.items()
@@ -80,7 +80,7 @@ class ChangeLog:
 
 @frozen
 class LoadReport:
-    """What was read and what was changed. ``seconds`` is for reading and normalising; ``copied`` says that a graph object was copied.
+    """Source and changes of a loaded graph. ``seconds``: reading and normalising; ``copied``: a graph object was copied.
 
     ``format`` is "graphml", "gml", "gexf", "json", "csv", "generator" or "networkx".
     """
@@ -104,11 +104,11 @@ class LoadReport:
 
     @property
     def told(self) -> tuple[str, ...]:
-        """What a person should know of the loading though nobody asked: each change, and each warning. Ids come in any form."""
+        """The changes and warnings to show to the user, one line each. Ids come in any form."""
         return (*(change.told for change in self.changes), *self.warnings)
 
     def as_lines(self) -> Iterator[str]:
-        """Say it for a person, a line each."""
+        """Yield the report as text lines."""
         yield f"{self.source}: {self.kind} of {self.nodes:,} nodes and {self.edges:,} edges ({self.format})"
         for change in self.changes:
             yield f"{change.where}: {change.says} ({change.count:,})" + "".join(
@@ -117,7 +117,7 @@ class LoadReport:
         yield from (f"warning: {warning}" for warning in self.warnings)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the same as a JSON object."""
+        """Return the report as a JSON object."""
         return {
             "source": self.source,
             "format": self.format,

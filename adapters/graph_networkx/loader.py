@@ -1,6 +1,6 @@
-"""A graph from a file, from NetworkX's generators or from a program, ready to answer, with a report of what loading did.
+"""Load a graph from a file, a NetworkX generator or a program, with a report of the changes made.
 
-Files are read by ourselves and never handed to NetworkX by path: it would unpack ``.gz`` without a limit. Pickles are refused.
+Files are read here and never passed to NetworkX by path: it would unpack ``.gz`` without a limit. Pickles are refused.
 """
 
 import os
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["LARGEST_FILE", "Loaded", "load", "read_graph"]
 
 LARGEST_FILE = 512 * 2**20
-"""Bytes of a graph file, unless the caller says otherwise."""
+"""Maximum bytes of a graph file (default)."""
 
 _SUFFIXES = {
     ".graphml": "graphml",
@@ -40,7 +40,7 @@ _READABLE = ".graphml, .gexf, .gml, .json (node-link), .csv or .tsv (edges), or 
 
 @frozen
 class Loaded:
-    """A graph that answers, and the report of how it was loaded."""
+    """A graph behind the port, and the report of loading it."""
 
     adapter: "NetworkXAdapter"
     report: LoadReport
@@ -49,7 +49,7 @@ class Loaded:
 def load(
     source: "nx.Graph[Any] | str | Path", *, raw: bool = False, strict: bool = False, largest: int = LARGEST_FILE
 ) -> Loaded:
-    """Return the graph of ``source`` with a report: a file, ``nx:NAME`` or a graph object. See ``read_graph``, ``NetworkXAdapter``."""
+    """Return the graph of ``source`` (file, ``nx:NAME`` or graph) and a report. See ``read_graph``, ``NetworkXAdapter``."""
     from .adapter import NetworkXAdapter
 
     graph, report = read_graph(source, raw=raw, largest=largest)
@@ -59,11 +59,11 @@ def load(
 def read_graph(
     source: "nx.Graph[Any] | str | Path", *, raw: bool = False, largest: int = LARGEST_FILE
 ) -> "tuple[nx.Graph[Any], LoadReport]":
-    """Return a graph whose ids and attributes are JSON, and what was done to it.
+    """Return a graph with JSON ids and attributes, and a report of the changes made.
 
-    ``source``: a path (GraphML, GEXF, GML, node-link JSON, edge CSV or TSV, by suffix, else by what it holds), ``nx:NAME``, or
-    a NetworkX graph. A graph object is never written; it is used as it is, unless a tool left quotes or ``<SEP>`` in it: then it is
-    copied, which the report says. ``raw`` leaves quotes, ``<SEP>`` and numbers written as text alone. ``largest``: bytes of a file at most.
+    ``source``: a path (GraphML, GEXF, GML, node-link JSON, edge CSV or TSV, by suffix, else by content), ``nx:NAME``, or
+    a NetworkX graph. A graph object is never modified; it is used directly, unless a tool left quotes or ``<SEP>`` in it: then it
+    is copied and reported. ``raw`` keeps quotes, ``<SEP>`` and numbers written as text. ``largest``: maximum bytes of a file.
     Raises ``AdapterError``.
     """
     began = time.perf_counter()
@@ -152,7 +152,7 @@ def _bytes(path: Path, name: str, largest: int) -> bytes:
     except PermissionError:
         raise AdapterError(f"{name}: not allowed to read it", hint="change its permissions, or copy it") from None
     except (OSError, ValueError) as error:
-        # ValueError: a name with a zero byte.
+        # ValueError: a file name with a zero byte.
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise AdapterError(f"{name}: can't be read: {why.lower()}") from None
     if len(data) > largest:
@@ -167,7 +167,7 @@ def _too_large(name: str, largest: int) -> AdapterError:
 
 
 def _beside(path: Path, name: str) -> str:
-    """Return a hint for a path that leads nowhere: a file with a name like it, or a generator's."""
+    """Return a hint for a missing path: a file with a similar name, or a generator."""
     from .formats import generators
 
     try:

@@ -1,7 +1,7 @@
-"""``MEASURE``: algorithms of NetworkX by name, called through its dispatching functions, so that a backend may do the work.
+"""``MEASURE``: NetworkX's algorithms by name, called through its dispatching functions, so that a backend can be used.
 
-Everything is deterministic: seeds are fixed, and groups are numbered by size. What an algorithm can't take is put right where
-that is usual (parallel edges as one) and said in ``Found.used``; else it is refused.
+Results are deterministic: seeds are fixed, and groups are numbered by size. A graph that an algorithm can't process is adapted
+in the usual way (parallel edges as one), noted in ``Found.used``, or refused.
 """
 
 import math
@@ -24,12 +24,12 @@ from .rows import Deadline, node_id
 __all__ = ["MEASURES", "measure"]
 
 
-# Betweenness summed up source by source, so that what is done counts when the time is over.
-# The algorithm is Brandes' (2001), as ``networkx.betweenness_centrality`` has it, on lists of integers.
+# Betweenness accumulated source by source, so that partial results remain usable at the time limit.
+# The algorithm is Brandes' (2001), as in ``networkx.betweenness_centrality``, on lists of integers.
 
 
 class PathSums:
-    """How many shortest paths go through each node, from the sources so far. ``done`` counts them."""
+    """Number of shortest paths through each node, from the sources so far. ``done`` counts these sources."""
 
     def __init__(self, graph: Any) -> None:
         import numpy as np
@@ -42,11 +42,11 @@ class PathSums:
 
     @property
     def done(self) -> int:
-        """How many sources were summed up."""
+        """Number of sources processed."""
         return self._state[0]
 
     def add(self, source: int) -> None:
-        """Add the shortest paths from one node. Whatever ends it in the middle, they count as a whole or not at all."""
+        """Add the shortest paths from one node; if interrupted, they count completely or not at all."""
         import numpy as np
 
         nexts = self._next
@@ -75,7 +75,7 @@ class PathSums:
         self._state = (count + 1, sums + np.array(share))
 
     def values(self) -> dict[Any, float]:
-        """Return the betweenness of each node, normalised; estimated where not every node was a source."""
+        """Return the normalised betweenness of each node; an estimate if not every node was a source."""
         done, sums = self._state
         count = len(self.nodes)
         if not done:
@@ -87,13 +87,13 @@ class PathSums:
 
 
 _STEPS_A_SECOND = 1_000_000
-"""Edges that a search in Python goes along in a second, roughly; it decides from when on betweenness is estimated."""
+"""Approximate edges that a Python search traverses per second; decides when betweenness is estimated."""
 
 _LOUVAIN_STEPS_A_SECOND = 20_000
-"""Nodes and ends of edges that louvain deals with in a second, all its rounds taken together, roughly."""
+"""Approximate nodes and edge ends that louvain processes per second, over all its rounds."""
 
 _GRACE = 0.25
-"""Seconds behind the limit after which an algorithm is ended: those that look at the clock themselves are through by then."""
+"""Seconds past the limit after which an algorithm is interrupted; algorithms that check the clock have ended by then."""
 
 _SEED = 0
 
@@ -103,7 +103,7 @@ Values: TypeAlias = Mapping[Any, Any]
 
 @define
 class _Task:
-    """What an algorithm is given, and what it says of how it went. ``nodes`` are those whose values are wanted."""
+    """Input of an algorithm and its notes on the run. ``nodes``: the nodes whose values are wanted."""
 
     graph: Any
     nodes: list[Any]
@@ -113,10 +113,10 @@ class _Task:
     notes: list[str] = field(factory=list)
     caps_hit: list[str] = field(factory=list)
     partial: Callable[[], Values] | None = None
-    """Gives what is done so far, where that is worth something when the time is over."""
+    """Returns the partial result, if that is useful at the time limit."""
 
     def simple(self, *, directed: bool = True, loops: bool = True, rows: bool = False) -> Any:
-        """Return the graph as the algorithm needs it, without attributes (parallel edges as one), and so that it can be ended.
+        """Return the graph as the algorithm needs it: no attributes, parallel edges merged, interruptible.
 
         ``rows``: see ``watched``.
         """
@@ -140,13 +140,13 @@ class _Task:
         return made
 
     def weight(self) -> str | None:
-        """Return ``weight`` where every edge that has one has a finite number of at least 0, else None."""
+        """Return ``weight`` if every edge with a weight has a finite number of at least 0, else None."""
         seen = False
         for _, _, value in self.graph.edges(data="weight"):
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < math.inf:
-                self.notes.append("unweighted: a weight is no number of at least 0")
+                self.notes.append("unweighted: a weight is not a number of at least 0")
                 return None
             seen = True
         self.notes.append("weighted" if seen else "unweighted")
@@ -156,15 +156,15 @@ class _Task:
 def measure(graph: Any, algorithm: str, among: Sequence[NodeId] | None = None, *, caps: Caps = DEFAULT_CAPS) -> Found:
     """Return ``{"id", algorithm: value}`` for each node, or each of ``among``, in that order. ``Stoppable`` caps can end it.
 
-    The whole graph is measured in both cases; ``among`` chooses what is shown. Values are integers for counts and groups, else
-    floats. What time did not suffice for is left out, or estimated (betweenness, by the shortest paths from sampled nodes),
-    with ``timeout_s`` in ``caps_hit``. Raises ``AdapterError``, also where the time sufficed for nothing.
+    The whole graph is always measured; ``among`` selects the nodes shown. Values are integers for counts and groups, else floats.
+    Values not computed within the time limit are omitted or estimated (betweenness, by the shortest paths from sampled nodes),
+    with ``timeout_s`` in ``caps_hit``. Raises ``AdapterError``, also if the time limit left no result.
     """
     name = algorithm.lower()
     if (known := MEASURES.get(name)) is None:
         near = nearest(name, MEASURES)
         raise AdapterError(
-            f"{algorithm[:60]!r} is no algorithm that MEASURE knows",
+            f"{algorithm[:60]!r} is not an algorithm that MEASURE knows",
             hint=f"did you mean {near}?" if near else f"known: {', '.join(MEASURES)}",
         )
     if known.directed and not graph.is_directed():
@@ -188,7 +188,7 @@ def measure(graph: Any, algorithm: str, among: Sequence[NodeId] | None = None, *
 
 
 def _done_in_time(task: _Task, name: str) -> Values:
-    """Return what an algorithm has when its time is over. Raises ``AdapterError`` where that is nothing."""
+    """Return an algorithm's partial result at the time limit. Raises ``AdapterError`` if it has none."""
     values = task.partial() if task.partial is not None else {}
     if not values:
         raise AdapterError(
@@ -213,9 +213,9 @@ def _pagerank(task: _Task) -> Values:
 
 
 def power_iteration(graph: Any, weight: str | None, *, damping: float = 0.85, rounds: int = 1000) -> dict[Any, float]:
-    """Return PageRank as ``networkx.pagerank`` does, with numpy alone (that one needs scipy). Sums to 1.
+    """Return PageRank as ``networkx.pagerank`` does, using only numpy (NetworkX needs scipy). Values sum to 1.
 
-    Stops at a change of 1e-6 a node in all, as there. Source: Page, Brin, Motwani, Winograd 1999.
+    Stops at a total change of 1e-6 per node, like NetworkX. Source: Page, Brin, Motwani, Winograd 1999.
     """
     import numpy as np
 
@@ -266,7 +266,7 @@ def _betweenness(task: _Task) -> Values:
     count, cost = len(sums.nodes), graph.number_of_nodes() + 2 * graph.number_of_edges()
     enough = int(task.seconds * _STEPS_A_SECOND / max(1, cost))
     sources = list(range(count))
-    if enough < 4 * count:  # the time may not suffice: then the first ones stand for all
+    if enough < 4 * count:  # the time may not suffice: then the first sources represent all
         sources = Random(_SEED).sample(sources, max(1, min(enough, count)))  # noqa: S311 - a sample, no secret
 
     def estimated() -> Values:
@@ -368,7 +368,7 @@ def _strong_components(task: _Task) -> Values:
 
 def _communities(task: _Task) -> Values:
     weight = task.weight()
-    # Integers for nodes: louvain goes through sets, whose order must not hang on how texts are hashed in this process.
+    # Integers as nodes: louvain iterates over sets, whose order must not depend on this process's text hashing.
     nodes = list(task.graph)
     levels: list[Iterable[Collection[int]]] = []
 
@@ -386,7 +386,7 @@ def _communities(task: _Task) -> Values:
             sum_ = made.adj[source].get(target, {}).get("weight", 0.0) + add
             made.add_edge(source, target, weight=sum_)
     if task.graph.is_directed():
-        # NetworkX's louvain for directed graphs may go on without end.
+        # NetworkX's louvain may not terminate on directed graphs.
         task.notes.append("edges either way")
     if not made.number_of_edges():
         return _numbered(task.graph, ({node} for node in nodes))
@@ -420,7 +420,7 @@ def _partition(task: _Task, graph: Any, levels: list[Iterable[Collection[int]]])
 
 
 def _numbered(graph: Any, groups: Iterable[Collection[Any]]) -> Values:
-    """Return each node's group: 0 is the largest; of equal ones, the one with the node that was added first."""
+    """Return each node's group: 0 is the largest; ties are ordered by the earliest added node."""
     place = {node: at for at, node in enumerate(graph)}
     ranked = sorted((-len(group), min(place[node] for node in group), list(group)) for group in groups)
     return {node: number for number, (_, _, group) in enumerate(ranked) for node in group}
@@ -428,7 +428,7 @@ def _numbered(graph: Any, groups: Iterable[Collection[Any]]) -> Values:
 
 @frozen
 class Measure:
-    """An algorithm: how it is computed, whether it is for directed graphs only, and what others use instead."""
+    """An algorithm: how it is computed, whether it needs a directed graph, and alternative names."""
 
     compute: Callable[[_Task], Values]
     directed: bool = False
@@ -452,4 +452,4 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         "communities": Measure(_communities),
     }
 )
-"""The algorithms by name, for ``GraphAdapter.measures``."""
+"""Algorithms by name, for ``GraphAdapter.measures``."""

@@ -1,7 +1,7 @@
-"""``WALK``, ``SUBGRAPH`` and ``CONNECT``: what lies around some nodes and between two sets of them.
+"""``WALK``, ``SUBGRAPH`` and ``CONNECT``: the neighbourhood of nodes, and the edges between two sets of nodes.
 
-Orders are fixed: nearest first, then as the graph's adjacency goes; edges in the graph's own order. A search that a cap cuts
-short returns what it has, and says so.
+Orders are fixed: nearest first, then adjacency order; edges in the graph's own order. A search cut by a cap returns its partial
+result and reports the cap.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,11 +19,11 @@ __all__ = ["connect", "resolved", "subgraph", "walk"]
 
 _CHUNK = 4096
 Row = tuple[Any, Any, Any, Any]
-"""Source, target, key (None without one) and attributes, as conditions on edges read them."""
+"""Source, target, key (None if the graph has no keys) and attributes, as conditions on edges read them."""
 
 
 def resolved(graph: Any, ids: Iterable[NodeId]) -> list[Any]:
-    """Return the graph's nodes that items show under ``ids``, each once, in that order; ids that no node has are left out."""
+    """Return the graph's nodes for the item ids ``ids``, without duplicates, in that order; unknown ids are ignored."""
     kept = computed(graph)
     found = (node_named(graph, kept, id) for id in ids)
     return list(dict.fromkeys(node for node in found if node is not MISSING))
@@ -49,7 +49,7 @@ def walk(
 
 
 def subgraph(graph: Any, centers: Sequence[NodeId], radius: int, *, caps: Caps = DEFAULT_CAPS) -> Found:
-    """Return one item with the nodes within ``radius`` of a center and the edges between them; none without a center.
+    """Return one item with the nodes within ``radius`` of a center and the edges between them; nothing without a center.
 
     At most ``caps.max_results`` nodes, and as many edges. See ``GraphAdapter.subgraph``.
     """
@@ -84,7 +84,7 @@ def connect(
     via: Condition | None = None,
     caps: Caps = DEFAULT_CAPS,
 ) -> Found:
-    """Return the edges between two sets of nodes, either way, in the graph's own order; see ``GraphAdapter.connect``."""
+    """Return the edges between two sets of nodes, in both directions, in graph order; see ``GraphAdapter.connect``."""
     deadline = Deadline.of(caps)
     predicate = None if via is None else predicate_of(graph, "edges", via)
     rows = _between(graph, set(resolved(graph, left)), set(resolved(graph, right)))
@@ -101,7 +101,7 @@ def connect(
     return Found(items, _with(hit, "timeout_s") if deadline.hit else hit, "adjacency", examined)
 
 
-# -- how ----------------------------------------------------------------------------------------------------------------
+# -- implementation -----------------------------------------------------------------------------------------------------
 
 
 def _spread(
@@ -113,7 +113,7 @@ def _spread(
     room: int,
     deadline: Deadline,
 ) -> tuple[list[Any], int, tuple[str, ...]]:
-    """Return ``origin`` and the at most ``room`` nodes around it, nearest first, the edges looked at, and the caps that cut it."""
+    """Return ``origin`` plus at most ``room`` nodes around it, nearest first, the edges examined, and the caps hit."""
     reached = dict.fromkeys(origin)
     frontier, examined = origin, 0
     for _ in range(depth):
@@ -139,21 +139,21 @@ class _Edges:
     def __init__(self, graph: Any, via: Condition | None) -> None:
         self._graph = graph
         self._predicate: Predicate | None = None if via is None else predicate_of(graph, "edges", via)
-        # An undirected edge is read with the end that was added first as its source, whichever way it is walked.
+        # In an undirected graph, the end that was added first is the source in conditions, whatever the walking direction.
         turned = via is not None and not graph.is_directed() and _names_an_end(via)
         self._place = {node: at for at, node in enumerate(graph)} if turned else None
 
     def ends(self, frontier: Iterable[Any], direction: Direction) -> Iterator[tuple[Any, int]]:
-        """Yield the nodes one edge away, in order, with repetitions, and how many edges were looked at for each.
+        """Yield the nodes one edge away, in order, with repetitions, and how many edges were examined for each.
 
-        A node of None stands for edges looked at in vain.
+        A node of None stands for edges examined without a result.
         """
         steps = self._steps(frontier, direction)
         if self._predicate is None:
             for end, _ in steps:
                 yield end, 1
             return
-        # Small batches first: a cap may end the walk early.
+        # Start with small batches: a cap may end the walk early.
         size = 64
         while batch := list(islice(steps, size)):
             size = min(_CHUNK, 2 * size)
@@ -182,7 +182,7 @@ class _Edges:
 
 
 def _between(graph: Any, left: set[Any], right: set[Any]) -> Iterator[Row]:
-    """Yield the edges with an end in each set, as ``graph.edges`` would: same order, same direction."""
+    """Yield the edges with an end in each set, in the order and direction of ``graph.edges``."""
     both, multi = left | right, graph.is_multigraph()
     done: set[Any] = set()
     for node in graph:

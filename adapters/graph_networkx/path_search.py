@@ -1,4 +1,4 @@
-"""``FIND paths`` from its conditions to its items: where paths may start and end, what they may pass, which are kept."""
+"""``FIND paths``: from its conditions (start, end, intermediate nodes and edges) to the resulting items."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -21,15 +21,15 @@ from .tables import Computed
 __all__ = ["PathQuery", "find_paths", "path_plan"]
 
 
-# What of a condition on paths can be asked earlier than of a whole path: of its ends, its length, its nodes and edges.
-# Only operands of the outermost AND are taken apart, and all are asked again of every path that is found, so a part that is not
-# understood here costs time and never an answer.
+# Parts of a path condition that can be checked early: on the path's ends, its length, its nodes and edges.
+# Only operands of the outermost AND are split off, and every path found is checked against the full condition, so a part that
+# is not recognised here costs time but never changes the result.
 
 
 @frozen
 class PathParts:
-    """The parts of a condition. ``starts`` and ``ends`` are conditions on nodes that the path's ends have to satisfy, ``nodes``
-    and ``edges`` ones that every node and every edge has to, ``lengths`` conditions on the length alone."""
+    """The parts of a condition. ``starts`` and ``ends`` are conditions on the path's end nodes, ``nodes`` and ``edges``
+    conditions on every node and every edge, ``lengths`` conditions on the length alone."""
 
     starts: Condition | None = None
     ends: Condition | None = None
@@ -38,29 +38,29 @@ class PathParts:
     lengths: tuple[Condition, ...] = field(default=())
 
     def allows(self, length: int) -> bool:
-        """Say whether a path of ``length`` edges may satisfy the condition."""
+        """Return whether a path of ``length`` edges may satisfy the condition."""
         return all(evaluate(condition, lambda _: length) is True for condition in self.lengths)
 
     def longest(self) -> int | None:
-        """Return the greatest length that may satisfy the condition; None where no length is too great."""
+        """Return the greatest length that may satisfy the condition; None if unbounded."""
         numbers = [0.0]
         for condition in self.lengths:
             for node in walk(condition):
                 if isinstance(node, Constant) and isinstance(node.value, int | float) and math.isfinite(node.value):
                     numbers.append(node.value)
-        last = math.floor(max(numbers)) + 1  # what is said of lengths changes only at a number that stands there
+        last = math.floor(max(numbers)) + 1  # the result for lengths changes only at a number in the condition
         return None if self.allows(last) else last
 
 
 def both(left: Condition | None, right: Condition | None) -> Condition | None:
-    """Return the condition that both hold; None holds always."""
+    """Return the conjunction of both conditions; None is always true."""
     if left is None or right is None:
         return left or right
     return And((left, right))
 
 
 def parts_of(where: Condition | None) -> PathParts:
-    """Take a condition on paths apart."""
+    """Split a condition on paths into its parts."""
     parts = PathParts()
     for operand in _operands(where):
         fields = [node for node in walk(operand) if isinstance(node, Field)]
@@ -93,7 +93,7 @@ def _operands(where: Condition | None) -> Iterator[Condition]:
 
 
 def _stripped(condition: Condition) -> Condition:
-    """Return a condition on what the first name of its fields stands for; a bare ``source`` is its id."""
+    """Return a condition without the first name of its fields; a bare ``source`` becomes its id."""
     if isinstance(condition, Not):
         return Not(_stripped(condition.operand))
     if isinstance(condition, Comparison | NullTest):
@@ -103,7 +103,7 @@ def _stripped(condition: Condition) -> Condition:
 
 
 def path_readers(graph: Any) -> Any:
-    """Return the readers for rows ``(nodes, edges)``: the path's nodes, and its edges as ``(source, target, key, attributes)``."""
+    """Return the readers for rows ``(nodes, edges)``; an edge is ``(source, target, key, attributes)``."""
     of_node, of_edge, attributes = node_readers(graph), edge_readers(graph), graph.nodes
 
     def read(at: Field) -> Reader:
@@ -136,14 +136,14 @@ def _items(edges: Sequence[Any]) -> list[dict[str, Any]]:
 
 _FEW = 64
 _ESTIMATED = 3
-"""Lengths from which the number of shortest paths is estimated."""
+"""Length from which the number of shortest paths is estimated."""
 
 
 @frozen
 class PathQuery:
-    """What ``FIND paths`` asks. ``starts`` and ``ends`` are ids, a condition on nodes, or None for any node.
+    """A ``FIND paths`` query. ``starts`` and ``ends`` are ids, a condition on nodes, or None for any node.
 
-    ``max_length`` is what MAXLEN says; where it is None the cap holds, and for the shortest paths no bound.
+    ``max_length`` is the value of MAXLEN; if None, the cap applies, and shortest paths are unbounded.
     """
 
     starts: Sequence[NodeId] | Condition | None = None
@@ -156,11 +156,11 @@ class PathQuery:
 
 
 class _Late(Exception):
-    """The time was over before the tables of the graph were made."""
+    """The time limit passed before the graph's tables were built."""
 
 
 def find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: bool) -> Found:
-    """Find paths. The time limit holds for the tables that the first search makes, too. Raises ``ConditionError``."""
+    """Find paths. The time limit includes building the tables at the first search. Raises ``ConditionError``."""
     deadline = Deadline.of(caps)
 
     def look() -> None:
@@ -217,7 +217,7 @@ def _find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict
 
 
 def _question(graph: Any, kept: Computed, where: Condition | None) -> tuple[Predicate | None, PathParts]:
-    """Return the condition as a predicate over rows ``(nodes, edges)``, and the parts of it that are asked early."""
+    """Return the condition as a predicate over rows ``(nodes, edges)``, and its parts that are checked early."""
     if where is None:
         return None, PathParts()
 
@@ -232,13 +232,13 @@ def _longest(query: PathQuery, caps: Caps) -> Caps:
 
 
 def lengths_of(parts: PathParts, caps: Caps, nodes: int) -> tuple[list[int], bool]:
-    """Return the lengths to look for, and whether the condition asks for longer paths than the cap allows.
+    """Return the lengths to search, and whether the condition asks for longer paths than the cap allows.
 
-    A condition that says nothing of the length asks for the paths up to the cap, and no more.
+    A condition without a length asks for paths up to the cap only.
     """
     longest = min(caps.max_path_length, max(nodes - 1, 0))
     lengths = [length for length in range(1, longest + 1) if parts.allows(length)]
-    # `length >= 2` has no end and asks for "up to the cap" as well; `length = 5` and `length > 4` want what is beyond it.
+    # `length >= 2` is unbounded and also means "up to the cap"; `length = 5` and `length > 4` ask for paths beyond the cap.
     beyond = [length for length in range(longest + 1, min(nodes, longest + 65)) if parts.allows(length)]
     open_ended = bool(beyond) and beyond[-1] >= min(nodes, longest + 65) - 1
     return lengths, bool(parts.lengths and beyond and (not lengths or not open_ended))
@@ -246,7 +246,7 @@ def lengths_of(parts: PathParts, caps: Caps, nodes: int) -> tuple[list[int], boo
 
 @frozen(eq=False)
 class _End:
-    """Where paths may start, or end: positions, None for any node; how they were found; what a node must satisfy, still."""
+    """The start or end of paths: positions (None: any node), how they were found, and the condition still to check."""
 
     at: Any
     used: str
@@ -281,7 +281,7 @@ def _keeping(
     start: Callable[..., bool] | None,
     end: Callable[..., bool] | None,
 ) -> "Keep | None":
-    """Return what keeps of some paths those that satisfy everything on the live graph; None where there is nothing to ask."""
+    """Return a filter for paths that satisfy everything on the live graph; None if there is nothing to check."""
     if predicate is None and start is None and end is None:
         return None
     data = graph.nodes
@@ -314,7 +314,7 @@ def _rows(graph: Any, kept: Computed, block: Block) -> list[Row]:
 
 
 def _pieces(block: Block) -> Iterator[Block]:
-    """Yield a block in pieces that grow: the first paths are often enough."""
+    """Yield a block in pieces of growing size: the first paths are often enough."""
     done, size = 0, _FEW
     while done < len(block.nodes):
         yield Block(block.nodes[done : done + size], block.edges[done : done + size])
@@ -322,7 +322,7 @@ def _pieces(block: Block) -> Iterator[Block]:
 
 
 def _taken(graph: Any, kept: Computed, blocks: Iterator[Block], keep: Keep | None, most: int) -> tuple[list[Row], int]:
-    """Return at most ``most`` of the paths that ``keep`` keeps, and how many were looked at."""
+    """Return at most ``most`` paths accepted by ``keep``, and how many were examined."""
     found: list[Row] = []
     examined = 0
     for block in blocks:
@@ -337,10 +337,10 @@ def _taken(graph: Any, kept: Computed, blocks: Iterator[Block], keep: Keep | Non
 
 @define(eq=False)
 class _EachPair:
-    """The shortest of the paths that ``keep`` keeps, of each pair of start and end; of at most ``longest`` edges.
+    """The shortest paths accepted by ``keep`` for each pair of start and end, with at most ``longest`` edges.
 
-    Where ``keep`` keeps none of a pair's shortest paths, ``longer`` gives its simple paths of the next lengths. ``cut``: a pair may have
-    a path that is longer than ``longest``.
+    If ``keep`` accepts none of a pair's shortest paths, ``longer`` gives its simple paths of the next lengths. ``cut``: a pair
+    may have a path longer than ``longest``.
     """
 
     graph: Any
@@ -352,10 +352,10 @@ class _EachPair:
     longest: int
     cut: bool = False
     _left: dict[tuple[int, int], None] = field(factory=dict)
-    """Pairs none of whose paths has been kept."""
+    """Pairs without an accepted path so far."""
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the paths, shorter first."""
+        """Yield the paths, shorter ones first."""
         length, deadline = 0, self.search.deadline
         bound = self.parts.longest()
         while (not self.search.is_over or self._left) and not deadline.hit:
@@ -377,7 +377,7 @@ class _EachPair:
                 yield from self._of(self.longer([length], starts), before)
 
     def _of(self, blocks: Iterator[Block], pairs: Sequence[tuple[int, int]]) -> Iterator[Block]:
-        """Yield the paths of ``pairs`` that are kept. Pairs that have one have their shortest paths."""
+        """Yield the accepted paths of ``pairs``. Pairs with an accepted path are complete."""
         wanted, done = set(pairs), set[tuple[int, int]]()
         for block in blocks:
             couples = list(zip(block.nodes[:, 0].tolist(), block.nodes[:, -1].tolist(), strict=True))
@@ -399,7 +399,7 @@ def _build(row: Row) -> Item:
 
 
 def path_plan(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: bool) -> Plan:
-    """Say how ``find_paths`` would search: where it would start and end, what is asked early, how many paths there may be."""
+    """Return how ``find_paths`` would search: starts and ends, early checks, estimated number of paths."""
     parts = _question(graph, kept, query.where)[1]
     starts, used_starts, many_starts = _planned(graph, kept, query.starts, parts.starts, strict)
     ends, used_ends, many_ends = _planned(graph, kept, query.ends, parts.ends, strict)
@@ -431,7 +431,7 @@ def path_plan(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: 
 def _planned(
     graph: Any, kept: Computed, given: Sequence[NodeId] | Condition | None, also: Condition | None, strict: bool
 ) -> tuple[tuple[str, ...], str, int | None]:
-    """Return notes, how ends would be found, and how many there may be; None for all."""
+    """Return notes, how ends would be found, and how many there may be; None for all nodes."""
     if given is None or not isinstance(given, Sequence):
         where = both(given, also)
         if where is None:

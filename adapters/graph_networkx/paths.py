@@ -1,9 +1,9 @@
-"""``FIND paths``: simple paths, shorter first, pruned from both ends, found over the adjacency in compressed rows.
+"""``FIND paths``: simple paths, shorter first, pruned from both ends, searched in compressed sparse rows.
 
-For each length in turn, blocks of partial paths grow by one edge at a time, as arrays. What can't reach an end in exactly
-the edges that are left is dropped at once: the nodes that can are grown backwards from the ends, as far as that is cheaper
-than growing forwards from the starts. A block that would grow too large is split, so memory stays bounded however many
-paths there are. Among paths of one length the order is that of the starts, then of the edges in the graph.
+For each length in turn, blocks of partial paths, stored as arrays, grow by one edge at a time. Partial paths that can't reach an
+end with exactly the remaining edges are dropped: the nodes that can are computed backwards from the ends, as long as that is
+cheaper than growing forwards from the starts. A block that would grow too large is split, so memory stays bounded however many
+paths there are. Paths of one length are in the order of the starts, then of the edges in the graph.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,13 +19,13 @@ from .tables import Adjacency, Table, distinct
 
 __all__ = ["Block", "Endpoints", "Filter", "Shortest", "search_paths"]
 
-# Which nodes or edges may be on a path, asked once of each that a search comes by.
+# Filter for the nodes or edges allowed on a path, evaluated once for each node or edge visited by a search.
 
 _UNASKED, _NO, _YES = 0, 1, 2
 
 
 class Filter:
-    """A condition on the nodes or edges of a table; the answers are kept for the time of one search."""
+    """A condition on the nodes or edges of a table; results are cached for one search."""
 
     def __init__(self, table: Table, predicate: Predicate) -> None:
         self._table = table
@@ -33,7 +33,7 @@ class Filter:
         self._answers = np.zeros(len(table), np.uint8)
 
     def allowed(self, positions: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return for each position whether what is there may be on a path."""
+        """Return, for each position, whether its node or edge may be on a path."""
         answers = self._answers[positions]
         unasked = positions[answers == _UNASKED]
         if len(unasked):
@@ -53,7 +53,7 @@ Array = NDArray[Any]
 
 @frozen(eq=False)
 class Endpoints:
-    """Where paths start and end: positions of nodes in their order; ``ends`` None means anywhere."""
+    """Start and end nodes by position, in order; ``ends`` None means any node."""
 
     starts: Array
     ends: Array | None
@@ -61,7 +61,7 @@ class Endpoints:
 
 @frozen(eq=False)
 class Block:
-    """Paths of one length: ``nodes[i]`` are the nodes of the i-th, ``edges[i]`` its edges, by position."""
+    """Paths of one length: ``nodes[i]`` are the nodes of the i-th path, ``edges[i]`` its edges, by position."""
 
     nodes: Array
     edges: Array
@@ -69,7 +69,7 @@ class Block:
 
 @define
 class _Levels:
-    """For each number of edges left, the nodes from which a walk of just so many reaches an end; None: not known, or any."""
+    """For each number of remaining edges, the nodes from which a walk of that length reaches an end; None: unknown, or any."""
 
     forward: Adjacency
     backward: Adjacency | None
@@ -79,7 +79,7 @@ class _Levels:
     _masks: list[Array] = field(factory=list)
 
     def grow(self, length: int) -> None:
-        """Grow backwards from the ends, as long as that is cheaper than going forwards from the starts over ``length`` edges."""
+        """Grow backwards from the ends, while that is cheaper than going forwards from the starts over ``length`` edges."""
         if self.points.ends is None or self.backward is None:
             return
         if not self._masks:
@@ -87,7 +87,7 @@ class _Levels:
             self._masks.append(self._mask(self._back))
         ahead = float(self.forward.degrees(self.points.starts).sum())
         spread = max(len(self.forward.heads) / max(self.size, 1), 1.0)
-        steps = 0  # that are left to going forwards
+        steps = 0  # steps left to the forward search
         while steps + len(self._masks) <= length:
             if int(self.backward.degrees(self._back).sum()) <= ahead:
                 self._back = self.backward.reached(self._back)
@@ -96,7 +96,7 @@ class _Levels:
                 steps, ahead = steps + 1, ahead * spread
 
     def open(self, left: int) -> Array | None:
-        """Return which nodes may stand with ``left`` edges to go; None where all may."""
+        """Return the nodes allowed with ``left`` edges remaining; None if all are."""
         return self._masks[left] if left < len(self._masks) else None
 
     def _mask(self, nodes: Array) -> Array:
@@ -114,10 +114,10 @@ def search_paths(
     edges: Filter | None,
     deadline: Deadline,
 ) -> Iterator[Block]:
-    """Yield the simple paths from a start to an end (start ≠ end) of each of ``lengths``, rising, in blocks.
+    """Yield the simple paths from a start to an end (start ≠ end) of each of ``lengths``, ascending, in blocks.
 
-    ``nodes`` and ``edges`` say which may be on a path. The caller stops asking when it has enough; the search stops when
-    ``deadline`` has passed.
+    ``nodes`` and ``edges`` filter what may be on a path. The caller stops iterating when it has enough; the search stops after
+    ``deadline``.
     """
     starts = points.starts
     if nodes is not None:
@@ -162,7 +162,7 @@ def _grown(
 
 
 def split(block: Block, forward: Adjacency, most: int = _BLOCK) -> tuple[Block, Block | None]:
-    """Return as many of the first paths as may grow in one step by ``most`` edges, at least one, and the others."""
+    """Return the first paths (at least one) that may grow by at most ``most`` edges in one step, and the remaining paths."""
     total = np.cumsum(forward.degrees(block.nodes[:, -1]))
     if total[-1] <= most:
         return block, None
@@ -173,7 +173,7 @@ def split(block: Block, forward: Adjacency, most: int = _BLOCK) -> tuple[Block, 
 
 
 def _step(block: Block, forward: Adjacency, mask: Array | None, nodes: Filter | None, edges: Filter | None) -> Block:
-    """Grow every path of ``block`` by each edge that may follow."""
+    """Extend every path of ``block`` by each edge that may follow."""
     keep: Array
     owner, place = forward.expand(block.nodes[:, -1])
     heads = forward.heads[place]
@@ -198,34 +198,32 @@ def _step(block: Block, forward: Adjacency, mask: Array | None, nodes: Filter | 
     )
 
 
-# ``FIND paths ... SHORTEST``: the shortest paths of each pair, breadth first, however long they are.
-# From each start the distances grow level by level. The paths to the ends of one level are grown forwards along edges that lead one
-# level further, through nodes that were reached backwards from these ends: each partial path is the beginning of a path that is
-# found.
-
+# ``FIND paths ... SHORTEST``: the shortest paths of each pair, breadth first, of any length.
+# From each start, distances are computed level by level. The paths to the ends of one level grow forwards along edges that lead
+# one level further, through nodes reached backwards from these ends, so every partial path is a prefix of a result.
 _PAIRS_BLOCK = 1 << 12
-"""Edges by which a block of partial paths may grow in one step: the first paths come soon, however many there are."""
+"""Edges by which a block of partial paths may grow in one step; small, so that the first paths come soon."""
 _KEPT = 50_000_000
-"""Distances that are kept from one level to the next; with more of them, each level is computed from its start."""
+"""Maximum distances cached between levels; beyond that, each level is recomputed from its start."""
 
 PathArray = NDArray[Any]
 
 
 @define(eq=False)
 class _Distances:
-    """How far the nodes are from one start: -1 where that is not known. ``last`` are those of the last level."""
+    """Distances of the nodes from one start: -1 if unknown. ``last`` are the nodes of the last level."""
 
     start: int
     far: PathArray
     last: PathArray
     level: int = 0
     open: int = 0
-    """Ends that were not reached."""
+    """Ends not reached yet."""
 
 
 @frozen(eq=False)
 class Reached:
-    """A start, the ends at one distance from it, and the paths to them."""
+    """A start, its ends at one distance, and the paths to them."""
 
     start: int
     ends: PathArray
@@ -234,7 +232,7 @@ class Reached:
 
 @define(eq=False)
 class Shortest:
-    """The shortest paths between two sets of nodes. ``nodes`` and ``edges`` say which may be on a path."""
+    """The shortest paths between two sets of nodes. ``nodes`` and ``edges`` filter what may be on a path."""
 
     points: Endpoints
     forward: Adjacency
@@ -249,7 +247,7 @@ class Shortest:
     _done: set[int] = field(factory=set)
 
     def __attrs_post_init__(self) -> None:
-        """Leave out the starts that may not be on a path."""
+        """Drop the starts that may not be on a path."""
         self._size = len(self.forward.first) - 1
         starts = self.points.starts
         self._starts = starts if self.nodes is None else starts[self.nodes.allowed(starts)]
@@ -260,11 +258,11 @@ class Shortest:
 
     @property
     def is_over(self) -> bool:
-        """Whether every end that can be reached has been reached."""
+        """Whether every reachable end has been reached."""
         return len(self._done) == len(self._starts)
 
     def at(self, length: int) -> Iterator[Reached]:
-        """Yield each start that has ends at this distance, in order. Ask for rising lengths, from 1 on."""
+        """Yield each start that has ends at this distance, in order. Call with ascending lengths, from 1."""
         for number in range(len(self._starts)):
             if number in self._done:
                 continue
@@ -278,7 +276,7 @@ class Shortest:
                 yield Reached(known.start, ends, self._paths(known, ends, length))
 
     def has_more(self, length: int) -> bool:
-        """Say whether an end is further away than ``length``. When time is up, ``deadline`` says so."""
+        """Return whether an end is further away than ``length``. On timeout, ``deadline`` is set."""
         while not self.is_over and not self.deadline.passed():
             length += 1
             if next(self.at(length), None) is not None:
@@ -286,7 +284,7 @@ class Shortest:
         return False
 
     def _grown(self, number: int, length: int) -> _Distances | None:
-        """Return the distances up to ``length``; None when time is up."""
+        """Return the distances up to ``length``; None on timeout."""
         known = self._kept.get(number)
         if known is None or known.level > length:
             start = int(self._starts[number])
@@ -349,7 +347,7 @@ class Shortest:
             )
 
     def _leading(self, far: PathArray, ends: PathArray, length: int) -> PathArray | None:
-        """Return which nodes stand on a shortest path to one of ``ends``; None when time is up."""
+        """Return the nodes on a shortest path to one of ``ends``; None on timeout."""
         leads = np.zeros(self._size, np.bool_)
         leads[ends] = True
         current = ends

@@ -1,10 +1,10 @@
-"""How a condition's fields are read from the live graph, and which names mean something of their own.
+"""Readers for the fields of conditions on the live graph, and the names with a special meaning.
 
-Of a node, ``id`` is its id, ``degree`` its number of edges (a loop counts twice), ``in_degree`` and ``out_degree`` those that enter and
-leave it (in an undirected graph both are the degree); of an edge, ``source`` and ``target`` are
-the ids of its ends (of an undirected edge in the order in which NetworkX yields them: the end that was added first stands
-first), ``key`` its key in a multigraph, and ``source.x``, ``target.x`` the field ``x`` of an end. An attribute that bears one
-of these names is ``attr.id`` and so on.
+For a node, ``id`` is its id, ``degree`` its number of edges (a loop counts twice), ``in_degree`` and ``out_degree`` the numbers
+of edges that enter and leave it (in an undirected graph both equal the degree). For an edge, ``source`` and ``target`` are the
+ids of its ends (in an undirected graph in NetworkX's order: the end that was added first comes first), ``key`` its key in a
+multigraph, and ``source.x``, ``target.x`` the field ``x`` of an end. An attribute with one of these names is read as ``attr.id``
+and so on.
 """
 
 import math
@@ -45,20 +45,18 @@ __all__ = [
 ]
 
 
-# JSON values of what a NetworkX graph may hold: numpy scalars, tuples, sets, dates, ids that are neither text nor number.
-# | in the graph | in an item | |---|---| | NumPy scalars and arrays | the number, text, boolean or list that they are | | tuples;
-# sets | lists; a set's in a fixed order | | dates, times | text, ISO 8601 | | enumerations; decimals, fractions | their value; a
-# float | | bytes | text, what is no UTF-8 escaped | | NaN; an infinity | null; in conditions an infinity is the number that it is |
-# | mappings | objects, their keys as text | | anything else | its ``str()`` |
-
+# JSON values for the contents of a NetworkX graph:
+# NumPy scalars and arrays: number, text, boolean or list; tuples and sets: lists (sets in a fixed order); dates, times: ISO 8601
+# text; enumerations: their value; decimals and fractions: float; bytes: text, invalid UTF-8 escaped; NaN: null; infinity: null in
+# items, the number itself in conditions; mappings: objects with text keys; anything else: its ``str()``.
 _SIMPLE_TYPES = frozenset({str, int, bool, type(None)})
 _DEEPEST = 200
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Return ``value`` as a JSON value (an infinity stays), new where it is a container.
+    """Return ``value`` as a JSON value (infinities are kept); containers are copied.
 
-    Raises ``AdapterError`` where it nests more than 200 levels deep.
+    Raises ``AdapterError`` if it nests more than 200 levels deep.
     """
     kind = value.__class__
     if kind in _SIMPLE_TYPES:
@@ -101,7 +99,7 @@ def _other(value: Any, depth: int) -> Any:
 
 
 def item_value(value: Any) -> Any:
-    """Return ``value`` as an item shows it: ``plain``, an infinity as null, since JSON has none."""
+    """Return ``value`` as an item shows it: ``plain``, with infinities as null, because JSON has none."""
     kind = value.__class__
     if kind in _SIMPLE_TYPES:
         return value
@@ -120,7 +118,7 @@ def _finite(value: Any) -> Any:
 
 
 def node_id(node: Any) -> NodeId:
-    """Return the id that items show for a node of the graph: a text or an integer as it is, all else as text."""
+    """Return the item id of a graph node: a text or an integer unchanged, anything else as text."""
     if node.__class__ is str or node.__class__ is int:
         return node
     if type(node).__module__ == "numpy":
@@ -128,14 +126,14 @@ def node_id(node: Any) -> NodeId:
     return str(node)
 
 
-# Values made fit for JSON, UTF-8 and 64 bits, which is what the state and the models take.
+# Conversion of values to JSON, UTF-8 and 64 bits, as the state and the models require.
 
 LARGEST = 2**63 - 1
 _FITTING_DEEPEST = 200
 
 
 def fit_id(node: Any) -> str | int:
-    """Return the id that a node, or the key of an edge, has outside: a text or an integer of 64 bits."""
+    """Return the external id of a node or of an edge's key: a text or a 64-bit integer."""
     shown = node_id(node)
     if isinstance(shown, str):
         return fit_text(shown)
@@ -143,7 +141,7 @@ def fit_id(node: Any) -> str | int:
 
 
 def is_fit(value: Any) -> bool:
-    """Say whether a value is a scalar of JSON as it stands."""
+    """Return whether a value is a JSON scalar without conversion."""
     kind = type(value)
     if kind is str:
         return bool(value.isascii() or fit_text(value) is value)
@@ -167,7 +165,7 @@ def _fits(value: Any, depth: int = 0) -> bool:
 
 
 def fit_text(text: str) -> str:
-    """Return ``text`` itself where UTF-8 can write it, else with its lone surrogates replaced."""
+    """Return ``text`` unchanged if UTF-8 can encode it, else with its lone surrogates replaced."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -176,7 +174,7 @@ def fit_text(text: str) -> str:
 
 
 def json_value(value: Any) -> Any:
-    """Return ``value`` as JSON and UTF-8 can hold it: as items show it, integers past 64 bits as text, lone surrogates replaced."""
+    """Return ``value`` as JSON in UTF-8, as in items: integers beyond 64 bits as text, lone surrogates replaced."""
     return _bounded(item_value(value))
 
 
@@ -193,19 +191,19 @@ def _bounded(value: Any) -> Any:
 
 
 def digits(value: int) -> str:
-    """Return an integer as text: in decimal while Python writes that, else in hexadecimal."""
+    """Return an integer as text: decimal if Python's digit limit allows it, else hexadecimal."""
     return str(value) if value.bit_length() <= 4000 else hex(value)
 
 
-# Looking at every node or edge of the live graph. Always right, whatever was written to the graph and how.
+# Scan of every node or edge of the live graph. Always correct, however the graph was modified.
 
 Kind = Literal["nodes", "edges"]
 _CHUNK, _WIDE_CHUNK = 8192, 64
-"""Rows between two looks at the clock; few for a condition so wide that each row takes long."""
+"""Rows between two checks of the clock; fewer for a wide condition, where each row takes long."""
 
 
 class Deadline:
-    """When searching must end. ``passed`` says whether it has, and remembers. ``ended``: whether the caller wants no more of it."""
+    """Deadline of a search. ``passed`` checks and remembers it. ``ended``: whether the caller has cancelled."""
 
     def __init__(self, seconds: float, ended: Callable[[], bool] = lambda: False) -> None:
         self._end = monotonic() + seconds
@@ -214,17 +212,17 @@ class Deadline:
 
     @classmethod
     def of(cls, caps: Caps) -> "Deadline":
-        """Return the deadline of a search under ``caps`` that begins now."""
+        """Return the deadline of a search that starts now, under ``caps``."""
         return cls(caps.timeout_s, caps.ended) if isinstance(caps, Stoppable) else cls(caps.timeout_s)
 
     def passed(self) -> bool:
-        """Say whether the time is over, or nobody waits any more."""
+        """Return whether the time limit has passed or the caller has cancelled."""
         self.hit = self.hit or monotonic() > self._end or self.ended()
         return self.hit
 
 
 def rows_of(graph: Any, kind: Kind) -> Iterator[tuple[Any, ...]]:
-    """Yield ``(node, attributes)`` or ``(source, target, key, attributes)`` in the graph's own order; key None without one."""
+    """Yield ``(node, attributes)`` or ``(source, target, key, attributes)`` in graph order; key None if not parallel."""
     if kind == "nodes":
         return iter(graph.nodes.items())
     if graph.is_multigraph():
@@ -235,13 +233,13 @@ def rows_of(graph: Any, kind: Kind) -> Iterator[tuple[Any, ...]]:
 def scan(
     rows: Iterable[tuple[Any, ...]], predicate: Predicate | None, most: int | None, deadline: Deadline
 ) -> tuple[list[tuple[Any, ...]], int]:
-    """Return the rows for which the predicate holds, at most ``most`` of them, and how many were looked at."""
+    """Return at most ``most`` rows for which the predicate holds, and how many rows were examined."""
     found: list[tuple[Any, ...]] = []
     examined = 0
     source = iter(rows)
     largest = _CHUNK if predicate is None or predicate.made == "code" else _WIDE_CHUNK
     while not deadline.passed() and (most is None or len(found) < most):
-        # Small chunks at first: a small LIMIT is often satisfied by the first rows.
+        # Start with small chunks: the first rows often satisfy a small LIMIT.
         chunk = list(islice(source, min(largest, 64 + 4 * examined)))
         if not chunk:
             break
@@ -251,25 +249,25 @@ def scan(
 
 
 DEGREES = ("degree", "in_degree", "out_degree")
-"""Fields of nodes that are counted, not kept."""
+"""Fields of nodes that are computed, not stored."""
 
 Readers = Callable[[Field], Reader]
 
 
 def reserved(kind: str, multi: bool) -> frozenset[str]:
-    """Return the names that mean something of their own for ``kind`` ("nodes" or "edges")."""
+    """Return the names with a special meaning for ``kind`` ("nodes" or "edges")."""
     if kind == "nodes":
         return frozenset({"id", *DEGREES})
     return frozenset({"source", "target", "key"} if multi else {"source", "target"})
 
 
 def degree_of(graph: Any, name: str) -> Any:
-    """Return NetworkX's view of the degree that a field of nodes is called after."""
+    """Return NetworkX's view for the degree field ``name``."""
     return graph.degree if name == "degree" or not graph.is_directed() else getattr(graph, name)
 
 
 def attribute_reader(path: tuple[str, ...], names: frozenset[str], argument: int) -> Reader:
-    """Return how an attribute is read from the row's mapping at ``argument``."""
+    """Return the reader of an attribute from the row's mapping at ``argument``."""
     if len(path) == 1:
         return Reader((argument,), key=path[0])
     if len(path) == 2 and path[0] == "attr" and path[1] in names:
@@ -326,7 +324,7 @@ def readers_of(graph: Any, kind: Kind) -> Readers:
     return node_readers(graph) if kind == "nodes" else edge_readers(graph)
 
 
-# Items: what a node, an edge and a path of the graph look like outside. See ``docs/design/gasl.md#items``.
+# Items: the external form of a node, an edge and a path. See ``docs/design/gasl.md#items``.
 
 _NODE = reserved("nodes", False)
 _IDS = frozenset({str, int})
@@ -335,14 +333,14 @@ _EDGE, _KEYED_EDGE = reserved("edges", False), reserved("edges", True)
 
 
 def node_item(node: Any, attributes: Mapping[Any, Any]) -> Item:
-    """Return ``{"id", ...attributes}``; an attribute called ``id`` or after a degree is kept as ``attr.id``, ``attr.degree``."""
+    """Return ``{"id", ...attributes}``; an attribute named ``id`` or like a degree is stored as ``attr.id``, ``attr.degree``."""
     item: Item = {"id": node if node.__class__ in _IDS else node_id(node)}
     _add(item, attributes, _NODE)
     return item
 
 
 def edge_item(source: Any, target: Any, key: Any, attributes: Mapping[Any, Any]) -> Item:
-    """Return ``{"source", "target", "key"?, ...attributes}``; ``key`` is None where the graph has no parallel edges."""
+    """Return ``{"source", "target", "key"?, ...attributes}``; ``key`` is None if the graph has no parallel edges."""
     item: Item = {
         "source": source if source.__class__ in _IDS else node_id(source),
         "target": target if target.__class__ in _IDS else node_id(target),
@@ -354,7 +352,7 @@ def edge_item(source: Any, target: Any, key: Any, attributes: Mapping[Any, Any])
 
 
 def _add(item: Item, attributes: Mapping[Any, Any], own: frozenset[str]) -> None:
-    """Put the attributes into an item. Most are of simple types, under names that no item has of its own."""
+    """Add the attributes to an item. Most have simple types and names that do not clash with the item's own."""
     for name, value in attributes.items():
         if value.__class__ is float:
             value = value if value - value == 0 else None
@@ -373,12 +371,12 @@ def path_item(nodes: Sequence[Any], edges: Sequence[Item]) -> Item:
 
 
 class Items(Sequence[Item]):
-    """What a search found, as a sequence of items that are built when asked for.
+    """Search results as a sequence whose items are built on access.
 
-    The length is known at once. ``rows`` are what was found, ``build`` makes an item of one. ``settle``, if given, looks at
-    rows once more and returns those that hold; it sees every row before its item is handed out. If one fails, all are looked
-    at: a graph that was written past NetworkX's methods can so shorten the sequence, but never show an item that does not
-    fit.
+    The length is known at once. ``rows`` are the results, ``build`` makes an item from a row. ``settle``, if given, rechecks
+    rows and returns those that still match; every row is rechecked before its item is returned. If one fails, all rows are
+    rechecked: writing to the graph without NetworkX's methods can shorten the sequence, but never yields an item that does not
+    match.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""The graph's nodes and edges by position: lists and arrays that columns, indexes and the search for paths refer to.
+"""Nodes and edges by position: lists and arrays used by columns, indexes and the path search.
 
-A position is the place of a node or an edge in the graph's own order, from 0. The tables hold the live attribute mappings,
-not copies: what an attribute holds is read when it is asked for.
+A position is the index of a node or an edge in the graph's own order, from 0. The tables refer to the live attribute mappings,
+not copies: values are read on access.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -35,12 +35,12 @@ __all__ = [
 
 Positions = NDArray[np.int32]
 _LOOK = 8192
-"""Rows that are read between two looks at the clock."""
+"""Rows read between two checks of the clock."""
 
 
 @define
 class NodeTable:
-    """All nodes: ``nodes[i]`` with the attributes ``data[i]``."""
+    """All nodes: ``nodes[i]`` has the attributes ``data[i]``."""
 
     kind: Kind
     nodes: list[Any]
@@ -71,7 +71,7 @@ class NodeTable:
 
 @define
 class EdgeTable:
-    """All edges: from ``sources[i]`` to ``targets[i]`` (positions of nodes), with the key and the attributes ``data[i]``."""
+    """All edges: from ``sources[i]`` to ``targets[i]`` (node positions), with keys and attributes ``data[i]``."""
 
     kind: Kind
     ends: NodeTable
@@ -82,7 +82,7 @@ class EdgeTable:
 
     @classmethod
     def of(cls, graph: Any, ends: NodeTable, look: Callable[[], None] = lambda: None) -> "EdgeTable":
-        """Read the edges of ``graph``, whose nodes are ``ends``. ``look`` is called now and then, and may raise to end the reading."""
+        """Read the edges of ``graph``, whose nodes are ``ends``. ``look`` is called periodically and may raise to cancel."""
         at = ends.positions
         if graph.is_directed() and not graph.is_multigraph():
             targets: list[int] = []
@@ -120,7 +120,7 @@ class EdgeTable:
         return len(self.data)
 
     def rows(self, positions: Sequence[int] | Positions) -> list[tuple[Any, ...]]:
-        """Return ``(source, target, key, attributes)`` for each position; key None in a graph without parallel edges."""
+        """Return ``(source, target, key, attributes)`` for each position; key is None without parallel edges."""
         nodes, data, keys = self.ends.nodes, self.data, self.keys
         chosen = np.asarray(positions, np.int64)
         sources, targets = self.sources[chosen].tolist(), self.targets[chosen].tolist()
@@ -133,14 +133,14 @@ class EdgeTable:
 Table = NodeTable | EdgeTable
 
 
-# Adjacency as compressed sparse rows: the edges that leave (or enter) each node, side by side in one array.
+# Adjacency as compressed sparse rows: the edges that leave (or enter) each node are contiguous in one array.
 
 
 @frozen(eq=False)
 class Adjacency:
-    """The edges of node ``i`` are ``edges[first[i]:first[i + 1]]``; they lead to the ``heads`` at the same places.
+    """The edges of node ``i`` are ``edges[first[i]:first[i + 1]]``; ``heads`` at the same indices are the nodes they lead to.
 
-    They stand in the graph's own order. In an undirected graph each edge stands with both of its ends.
+    Edges are in the graph's own order. In an undirected graph each edge is listed at both of its ends.
     """
 
     first: NDArray[np.int64]
@@ -148,24 +148,24 @@ class Adjacency:
     edges: Positions
 
     def degrees(self, nodes: NDArray[Any]) -> NDArray[np.int64]:
-        """Return how many edges each of ``nodes`` has here."""
+        """Return the number of edges of each of ``nodes`` here."""
         degrees: NDArray[np.int64] = self.first[nodes + 1] - self.first[nodes]
         return degrees
 
     def expand(self, nodes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return, for every edge of every one of ``nodes``, which of them it belongs to, and its place in ``heads``, ``edges``."""
+        """Return, for every edge of ``nodes``, the index of its node in ``nodes`` and its index in ``heads`` and ``edges``."""
         counts = self.degrees(nodes)
         before = np.cumsum(counts) - counts
         owner = np.repeat(np.arange(len(nodes)), counts)
         return owner, np.arange(len(owner)) + (self.first[nodes] - before)[owner]
 
     def reached(self, nodes: NDArray[Any]) -> NDArray[Any]:
-        """Return the nodes that an edge of ``nodes`` leads to, each once, by position."""
+        """Return the distinct positions of the nodes that edges of ``nodes`` lead to."""
         return distinct(self.heads[self.expand(nodes)[1]])
 
 
 def distinct(positions: NDArray[Any]) -> NDArray[Any]:
-    """Return each of ``positions`` once, rising. (For a few thousand, ``np.unique`` takes ten times as long.)"""
+    """Return the distinct ``positions``, ascending. (For a few thousand, ``np.unique`` takes ten times as long.)"""
     ordered = np.sort(positions)
     keep = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=keep[1:])
@@ -173,12 +173,12 @@ def distinct(positions: NDArray[Any]) -> NDArray[Any]:
 
 
 def outgoing(table: EdgeTable, directed: bool, look: Callable[[], None] = lambda: None) -> Adjacency:
-    """Return the edges that leave each node. ``look`` is called between the steps, and may raise to end the work."""
+    """Return the edges that leave each node. ``look`` is called between steps and may raise to cancel."""
     return _adjacency(table, table.sources, table.targets, directed, look)
 
 
 def incoming(table: EdgeTable, directed: bool, look: Callable[[], None] = lambda: None) -> Adjacency:
-    """Return the edges that enter each node, with the nodes they come from as heads. ``look``: see ``outgoing``."""
+    """Return the edges that enter each node; heads are their source nodes. ``look``: see ``outgoing``."""
     return _adjacency(table, table.targets, table.sources, directed, look)
 
 
@@ -188,14 +188,14 @@ def _adjacency(
     look()
     edges = np.arange(len(table), dtype=np.int32)
     if not directed:
-        other = tails != heads  # a loop stands once
+        other = tails != heads  # a loop is listed once
         tails, heads, edges = (
             np.concatenate([tails, heads[other]]),
             np.concatenate([heads, tails[other]]),
             np.concatenate([edges, edges[other]]),
         )
     if len(tails) and (np.diff(tails) < 0).any():
-        # By node, then by the edge's own place: lexsort's last key is the first to sort by.
+        # By node, then by edge position: lexsort's last key is the primary one.
         look()
         order = np.lexsort((edges, tails))
         look()
@@ -205,10 +205,10 @@ def _adjacency(
     return Adjacency(first, heads, edges)
 
 
-# What was computed from a graph and is kept beside it, until the graph is changed.
-# It lives in ``graph.__networkx_cache__``, which NetworkX empties whenever one of its methods changes the graph. Attributes written
-# directly (``graph.nodes[a]["x"] = 1``) leave it as it is: see ``audit``. A view of another graph is not told when that one
-# changes, so nothing is kept for it.
+# Data computed from a graph and cached next to it until the graph changes.
+# The cache is ``graph.__networkx_cache__``, which NetworkX clears whenever one of its methods changes the graph. Attributes
+# written directly (``graph.nodes[a]["x"] = 1``) do not clear it: see ``audited``. A view is not
+# notified when its graph changes, so nothing is cached for views.
 
 _KEY = "knotwork"
 _MOST_PREPARED = 512
@@ -217,10 +217,10 @@ Made = TypeVar("Made")
 
 
 class Computed:
-    """Tables, adjacency, columns and compiled conditions of one graph, each made when it is first asked for.
+    """Tables, adjacency, columns and compiled conditions of one graph, each computed on first use.
 
-    Reading threads may share it: whoever needs a part first makes it, the others wait. Copying or pickling a graph does not
-    take it along.
+    Threads may share it: the first thread that needs a part computes it, the others wait. Copying or pickling a graph does not
+    copy the cache.
     """
 
     def __init__(self) -> None:
@@ -228,13 +228,13 @@ class Computed:
         self._parts: dict[Hashable, Any] = {}
         self._prepared: dict[Hashable, tuple[Condition, Any]] = {}
         self.turn = 0
-        """Counts searches, so that each audit looks at other rows."""
+        """Counts searches, so that each audit checks other rows."""
 
     def __reduce__(self) -> tuple[type["Computed"], tuple[()]]:
         return (Computed, ())
 
     def part(self, name: Hashable, make: Callable[[], Made]) -> Made:
-        """Return the part called ``name``, made by ``make`` if it is not there yet."""
+        """Return the part called ``name``, computed by ``make`` on first use."""
         if name in self._parts:
             return self._parts[name]  # type: ignore[no-any-return]  # what `make` of this name made
         with self._lock:
@@ -243,11 +243,11 @@ class Computed:
             return self._parts[name]  # type: ignore[no-any-return]  # the same
 
     def has(self, name: Hashable) -> bool:
-        """Say whether the part was made."""
+        """Return whether the part has been computed."""
         return name in self._parts
 
     def prepared(self, name: Hashable, condition: Condition, make: Callable[[], Made]) -> Made:
-        """Return what ``make`` makes of ``condition``, kept for conditions that mean the same. The latest few hundred are kept."""
+        """Return ``make``'s result for ``condition``, cached for equivalent conditions. The latest few hundred are cached."""
         meaning = _meaning(condition)
         key = (name, id(condition) if meaning is None else meaning)
         known = self._prepared.get(key)
@@ -257,7 +257,7 @@ class Computed:
         with self._lock:
             if len(self._prepared) >= _MOST_PREPARED:
                 self._prepared.clear()
-            self._prepared[key] = (condition, made)  # the condition is held, so that no other takes its id
+            self._prepared[key] = (condition, made)  # holding the condition prevents reuse of its id
         return made
 
     def nodes(self, graph: Any) -> "NodeTable":
@@ -266,7 +266,7 @@ class Computed:
         return self.part("nodes", lambda: NodeTable.of(graph))
 
     def edges(self, graph: Any, look: Callable[[], None] = lambda: None) -> "EdgeTable":
-        """Return the table of edges. ``look`` is called now and then while it is made; what it raises ends that, and nothing is kept."""
+        """Return the table of edges. ``look`` is called periodically while it is built; if it raises, nothing is cached."""
 
         return self.part("edges", lambda: EdgeTable.of(graph, self.nodes(graph), look))
 
@@ -288,12 +288,12 @@ class Computed:
 
 
 def keeps(graph: Any) -> bool:
-    """Say whether something can be kept for ``graph``: whether it is no view and NetworkX empties its cache."""
+    """Return whether data can be cached for ``graph``: it is not a view, and NetworkX clears its cache."""
     return isinstance(getattr(graph, "__networkx_cache__", None), dict) and not hasattr(graph, "_graph")
 
 
 def computed(graph: Any, strict: bool = False) -> Computed:
-    """Return what is kept for ``graph``, or something that lasts as long as the caller holds it where nothing can be."""
+    """Return the cache of ``graph``, or a temporary one if nothing can be cached for it."""
     if strict or not keeps(graph):
         return Computed()
     kept: Computed = graph.__networkx_cache__.setdefault(_KEY, Computed())
@@ -301,15 +301,15 @@ def computed(graph: Any, strict: bool = False) -> Computed:
 
 
 def forget(graph: Any) -> None:
-    """Forget what was kept for ``graph``."""
+    """Discard the cache of ``graph``."""
     if keeps(graph):
         graph.__networkx_cache__.pop(_KEY, None)
 
 
 def _meaning(condition: Condition) -> Hashable | None:
-    """Return a key that only conditions of one meaning share; None for a large one.
+    """Return a key shared only by conditions of the same meaning; None for a large condition.
 
-    Conditions themselves won't do: they are equal when their constants are, and 1 is equal to true.
+    Conditions themselves are not usable as keys: they are equal if their constants are, and 1 is equal to true.
     """
     if isinstance(condition, Comparison):
         left, right = condition.left, condition.right
@@ -334,33 +334,33 @@ def _in_words(leaf: Comparison | NullTest) -> str | None:
     return repr(leaf) if not isinstance(items, tuple | list | dict) or len(items) <= _WIDE else None
 
 
-# Columns: what one field is in every row, as an array, so that a comparison looks at all rows at once.
-# A column of numbers is the numbers themselves (null is NaN). Any other column is coded: ``codes[i]`` says which of the different
-# values row i has, and a comparison is asked once of each different value. Texts of which most are different are searched side by
-# side, in one buffer. All answers are those of ``lang.evaluate``, whose tests they use.
+# Columns: the values of one field in all rows, as an array, so that one comparison covers all rows.
+# A column of numbers stores the numbers (null is NaN). Any other column is coded: ``codes[i]`` gives the distinct value of row i,
+# and a comparison is evaluated once per distinct value. If most texts are distinct, they are searched in one buffer. Results
+# equal those of ``lang.evaluate``, whose tests are used.
 
 
 class Column(Protocol):
-    """One field of all rows. ``at`` are positions of rows; None is all rows."""
+    """One field of all rows. ``at``: positions of rows; None means all rows."""
 
     def mask(self, leaf: Leaf, wanted: bool, at: Array | None) -> Mask | None:
-        """Return for each row whether ``leaf`` is ``wanted`` (true or false); None where the column can't say."""
+        """Return, for each row, whether ``leaf`` is ``wanted`` (true or false); None if the column can't tell."""
         ...
 
     def count(self, leaf: Leaf) -> int | None:
-        """Return for how many rows an index finds ``leaf`` true, exactly; None where no index can."""
+        """Return the exact number of rows for which an index finds ``leaf`` true; None if no index can tell."""
         ...
 
     def positions(self, leaf: Leaf) -> Array:
-        """Return the rows for which ``leaf`` is true, rising, by the index that ``count`` spoke of."""
+        """Return the ascending rows for which ``leaf`` is true, from the index used by ``count``."""
         ...
 
     def ranks(self, at: Array) -> NDArray[np.float64]:
-        """Return numbers in the order of the rows' values; NaN for null."""
+        """Return numbers that sort like the rows' values; NaN for null."""
         ...
 
     def agrees(self, at: int, value: Any) -> bool:
-        """Say whether row ``at`` has ``value`` (what the live graph has) here."""
+        """Return whether the column has ``value`` (from the live graph) in row ``at``."""
         ...
 
 
@@ -418,9 +418,9 @@ class Through:
 
 
 def column_of(raw: Sequence[Any]) -> Column:
-    """Return the column of ``raw``, the live values of all rows, None where there is none.
+    """Return the column of ``raw``, the live values of all rows; None if no column is possible.
 
-    Raises ``AdapterError`` or ``ConditionError`` for a value that nests too deep to be compared.
+    Raises ``AdapterError`` or ``ConditionError`` for a value that nests too deeply to be compared.
     """
     kinds = set(map(type, raw))
     if kinds <= {int, float, type(None)} and kinds & {int, float}:
@@ -447,13 +447,13 @@ def _width(many: int) -> type[np.unsignedinteger[Any]]:
     return np.uint8 if many < 255 else np.uint16 if many < 65_535 else np.uint32
 
 
-# A condition over columns: which of many rows satisfy it, at once. As in the generated code, NOT asks for what is false.
+# Conditions over columns: matching rows, all at once. As in the generated code, NOT asks for the rows where the operand is false.
 
 Columns = Callable[[Field], Column | None]
 
 
 def mask_of(columns: Columns, condition: Condition, wanted: bool, at: Array | None, rows: int) -> Mask | None:
-    """Return for each row at ``at`` (None: all ``rows``) whether ``condition`` is ``wanted``; None where a column can't say."""
+    """Return, for each row at ``at`` (None: all ``rows``), whether ``condition`` is ``wanted``; None if a column can't tell."""
     if isinstance(condition, Not):
         return mask_of(columns, condition.operand, not wanted, at, rows)
     if isinstance(condition, Comparison | NullTest):
@@ -462,7 +462,7 @@ def mask_of(columns: Columns, condition: Condition, wanted: bool, at: Array | No
             return np.full(rows if at is None else len(at), leaf_test(condition)(left.value) is wanted, np.bool_)
         column = columns(left)
         return None if column is None else column.mask(condition, wanted, at)
-    # One by one into the first: as many masks as operands would not fit into memory.
+    # Combine one by one into the first mask, to avoid one mask per operand in memory.
     joined: Mask | None = None
     join = np.bitwise_and if isinstance(condition, And) is wanted else np.bitwise_or
     for operand in condition.operands:

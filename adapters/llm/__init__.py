@@ -1,8 +1,8 @@
-"""The port to language models: what a client offers, what it answers, and how it fails.
+"""The port to language models: the client interface, its answers and its errors.
 
-A client is anything with ``async generate(prompt, **options)`` that returns a ``Completion`` or a plain string; the
-options are those of ``Options``. Adapters (``llm_openai``, ``llm_anthropic``, ``llm_local``, ``llm_replay``) and layers
-(``llm_layers``) have this interface. Errors are one tree::
+A client is any object with ``async generate(prompt, **options)`` that returns a ``Completion`` or a plain string; the
+options are those of ``Options``. Adapters (``openai``, ``anthropic``, ``local``, ``replay``) and layers (``middleware``,
+``budget``, ``cache``) implement this interface. All errors derive from ``LLMError``::
 
     LLMError                kind
     ├── Unavailable         "unavailable"      connection, 5xx, overload: after the SDK's own retries
@@ -10,16 +10,16 @@ options are those of ``Options``. Adapters (``llm_openai``, ``llm_anthropic``, `
     ├── RateLimited         "rate_limit"       429 after the SDK's own retries
     ├── Truncated           "truncated"        the answer stopped at the token limit, or the stream was cut
     ├── EmptyAnswer         "empty"            no choices, or a choice without text
-    ├── BadAnswer           "bad_answer"       not what was asked for (JSON, schema, choice), or no readable body
+        ├── BadAnswer           "bad_answer"       not as requested (JSON, schema, choice), or an unreadable body
     ├── Refused             "refused"          the model or a content filter declined
     ├── WrongKey            "wrong_key"        401, 403
     ├── QuotaExhausted      "quota"            the account is out of money
     ├── ModelNotFound       "model_not_found"
     ├── PromptTooLong       "prompt_too_long"
     ├── BadRequest          "bad_request"      any other 4xx: the request can't succeed as it is
-    ├── BudgetExceeded      "budget"           the next call would exceed what this run may spend
+        ├── BudgetExceeded      "budget"           the next call would exceed the run's budget
     ├── NotRecorded         "not_recorded"     a cassette has no answer to this request
-    └── NotConfigured       "not_configured"   no model, no key, an extra that is not installed, an unknown name
+        └── NotConfigured       "not_configured"   no model, no key, a missing extra, an unknown name
 """
 
 import json
@@ -38,15 +38,15 @@ __all__ = [
 
 
 BY_HAND = "written by hand"
-"""The model of an answer that a person wrote, to try something out: what rests on it is no finding."""
+"""The model name of hand-written answers, used to try something out: results based on them are not findings."""
 
 CALLED = "tool_call"
-"""The finish reason of an answer that calls a tool: its text is the call, read and checked (``Completion.tool``)."""
+"""The finish reason of an answer that calls a tool: its text is the parsed and checked call (``Completion.tool``)."""
 
 
 @frozen
 class Usage:
-    """Tokens of one call, all its attempts added up."""
+    """Tokens of one call, summed over all attempts."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -61,7 +61,7 @@ class Usage:
 
 
 class Tool(TypedDict):
-    """A tool that a model may call. ``parameters``: the JSON Schema, of type object, that a call's arguments satisfy."""
+    """A tool that a model may call. ``parameters``: the JSON Schema (type object) of the call's arguments."""
 
     name: str  # letters, digits, _ and -; 64 characters at most
     description: str
@@ -70,7 +70,7 @@ class Tool(TypedDict):
 
 @frozen
 class ToolCall:
-    """A model's call of one of the tools that it was offered; the arguments satisfy the tool's schema."""
+    """A model's call of one of the offered tools; the arguments satisfy the tool's schema."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -78,7 +78,7 @@ class ToolCall:
 
 @frozen
 class Completion:
-    """A whole answer. ``attempts`` counts requests that were sent for it; ``cost`` is in US dollars, None if unknown."""
+    """A complete answer. ``attempts`` counts the requests sent for it; ``cost`` is in US dollars, None if unknown."""
 
     text: str
     finish_reason: str = "stop"
@@ -89,13 +89,13 @@ class Completion:
     repaired: bool = False
     cost: float | None = None
     raw: str = ""
-    """The answer as it came, where ``text`` is what was read in it; "" where it is the answer itself."""
+    """The original answer, if ``text`` was extracted from it; "" if ``text`` is the whole answer."""
 
     @property
     def tool(self) -> ToolCall | None:
-        """The call that the answer is; None where the model answered in words.
+        """The tool call in the answer; None if the model answered in words.
 
-        It is read from ``text``, so that whatever keeps an answer's text and finish reason keeps the call.
+        It is parsed from ``text``, so storing an answer's text and finish reason also stores the call.
         """
         if self.finish_reason != CALLED:
             return None
@@ -110,9 +110,9 @@ class Completion:
 
 @frozen
 class Notice:
-    """What a client reports while a call is under way: a retry by the SDK, a re-ask of ours, a repair.
+    """An event reported during a call: a retry by the SDK, a repeated request, a repair.
 
-    ``lost``: the request before may have been answered, and charged for, although nothing of that arrived.
+    ``lost``: the previous request may have been answered, and charged for, although no answer arrived.
     """
 
     kind: Literal["retry", "again", "repair"]
@@ -123,24 +123,24 @@ class Notice:
 
 @define(eq=False)
 class Tally:
-    """What a caller really spent: requests, tokens, US dollars. ``cost`` is None where a model's price is not known."""
+    """Actual use of a caller: requests, tokens, US dollars. ``cost`` is None if a model's price is unknown."""
 
     calls: int = 0
     usage: Usage = field(factory=Usage)
     cost: float | None = 0.0
 
     def request(self) -> None:
-        """Count a request that is about to be sent."""
+        """Count a request before it is sent."""
         self.calls += 1
 
     def took(self, used: Usage, cost: float | None) -> None:
-        """Count what a request took."""
+        """Count the tokens and cost of a request."""
         self.usage += used
         self.cost = None if self.cost is None or cost is None else self.cost + cost
 
 
 class Options(TypedDict, total=False):
-    """What may be asked for besides the prompt. An adapter ignores what its model has no notion of, never the output's shape."""
+    """Options besides the prompt. An adapter ignores options that its model does not support, except the output's shape."""
 
     model: str
     system: str
@@ -149,19 +149,19 @@ class Options(TypedDict, total=False):
     stop: Sequence[str]
     seed: int
     timeout: float  # seconds for the whole call, retries included
-    retries: int  # how often an incomplete answer is asked for again
-    schema: Mapping[str, Any]  # JSON Schema that the answer, read as JSON, satisfies
+    retries: int  # how often an incomplete answer is requested again
+    schema: Mapping[str, Any]  # JSON Schema of the answer, parsed as JSON
     choices: Sequence[str]  # the answer is exactly one of these
-    tools: Sequence[Tool]  # the answer calls one of these, once, or is words; ``Completion.tool`` says which
-    grammar: str  # a hint: ``lang.constrain``'s text, which models that can keep to it write under; parse every answer
-    sample: int  # which of several answers to the same request; part of the cache's key only
+    tools: Sequence[Tool]  # the answer is one call of one of these, or words; see ``Completion.tool``
+    grammar: str  # a hint: grammar from ``lang.constrain``, used by models that support it; parse every answer
+    sample: int  # index among several answers to the same request; part of the cache's key only
     tidy: Callable[
         [str], str
-    ]  # makes an answer that nearly fits its schema fit, before it is judged; a ValueError says why it can't; no part of the request
-    strict_types: bool  # whether an answer fits only as it stands: no prose around JSON, no choice in other words
-    repairs: int  # how often an answer that does not fit goes back: 1, or 0; no part of the request
-    notify: Callable[[Notice], None]  # no part of the request
-    tally: Tally  # counts what the caller spends under a budget; no part of the request
+    ]  # adapts an almost fitting answer before validation; ValueError: why it can't; not part of the request
+    strict_types: bool  # the answer must fit exactly: no prose around JSON, no reworded choice
+    repairs: int  # how often an unfit answer is sent back: 1, or 0; not part of the request
+    notify: Callable[[Notice], None]  # not part of the request
+    tally: Tally  # counts the caller's actual use under a budget; not part of the request
 
 
 @runtime_checkable
@@ -169,20 +169,21 @@ class LLM(Protocol):
     """A language model."""
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return one whole answer to ``prompt``; raise an ``LLMError`` otherwise."""
+        """Return one complete answer to ``prompt``; raise an ``LLMError`` otherwise."""
         ...
 
 
 class LLMError(KnotworkError):
-    """A call that gave no usable answer. ``usage`` is what it cost all the same; ``hint`` says what to do.
+    """A call without a usable answer. ``usage`` and ``cost`` (None: unknown) are what it cost all the same; ``hint`` says what to do.
 
-    ``lost``: the model may have answered, and be paid for it, and not all of its usage arrived. ``resent``: the connection
-    broke, and the request was sent again as often as it may be.
+    ``lost``: the model may have answered, and charged for it, but not all of its usage arrived. ``resent``: the connection
+    broke, and the request was already repeated as often as allowed.
     """
 
     kind: ClassVar[str] = "error"
     lost: bool = False
     resent: bool = False
+    cost: float | None = None
 
     def __init__(self, message: str, *, hint: str = "", attempts: int = 1, usage: Usage | None = None) -> None:
         super().__init__(message)
@@ -193,25 +194,25 @@ class LLMError(KnotworkError):
 
 
 class Unavailable(LLMError):
-    """The server can't be reached, or fails."""
+    """The server can't be reached or has failed."""
 
     kind = "unavailable"
 
 
 class TimedOut(LLMError):
-    """The call's total deadline passed."""
+    """The call's total deadline has passed."""
 
     kind = "timeout"
 
 
 class RateLimited(LLMError):
-    """Too many requests, also after the retries."""
+    """Too many requests, even after the retries."""
 
     kind = "rate_limit"
 
 
 class Truncated(LLMError):
-    """The answer is cut off. ``text`` is the part that came."""
+    """The answer is cut off. ``text`` is the part received."""
 
     kind = "truncated"
 
@@ -221,13 +222,13 @@ class Truncated(LLMError):
 
 
 class EmptyAnswer(LLMError):
-    """The model answered nothing."""
+    """The model returned an empty answer."""
 
     kind = "empty"
 
 
 class BadAnswer(LLMError):
-    """The answer is not what was asked for. ``text`` is what came."""
+    """The answer is not as requested. ``text`` is the answer received."""
 
     kind = "bad_answer"
 
@@ -237,13 +238,13 @@ class BadAnswer(LLMError):
 
 
 class Refused(LLMError):
-    """The model, or a filter in front of it, declined."""
+    """The model, or a filter, declined to answer."""
 
     kind = "refused"
 
 
 class WrongKey(LLMError):
-    """The key is missing, wrong, or lacks the right."""
+    """The key is missing, wrong, or lacks permission."""
 
     kind = "wrong_key"
 
@@ -273,9 +274,9 @@ class BadRequest(LLMError):
 
 
 class BudgetExceeded(LLMError):
-    """The next call would exceed what this run may spend; it was not made.
+    """The next call would exceed the run's budget; it was not made.
 
-    ``limit`` says which limit that is, where it is known. How that is raised each interface knows for itself.
+    ``limit`` names the limit, if known. Each interface knows how to raise it.
     """
 
     kind = "budget"
@@ -292,6 +293,6 @@ class NotRecorded(LLMError):
 
 
 class NotConfigured(LLMError):
-    """There is no model to ask: none named, no key, an extra not installed."""
+    """No model can be used: none named, no key, or a missing extra."""
 
     kind = "not_configured"

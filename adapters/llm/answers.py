@@ -1,4 +1,4 @@
-"""Reading what a model answered: strict JSON, JSON Schema, choices, and the words that ask for them or for a repair."""
+"""Parsing of model answers (strict JSON, JSON Schema, choices), and the prompt texts that request a shape or a repair."""
 
 import json
 import re
@@ -39,14 +39,14 @@ __all__ = [
 ]
 
 
-# JSON Schema against answers, bounded: neither a hostile schema nor a hostile answer holds the event loop.
-# What ``jsonschema`` does by Python's ``re`` or by comparing all with all is replaced; the rest is given two seconds.
+# JSON Schema validation with bounds: neither a hostile schema nor a hostile answer blocks the event loop. Where ``jsonschema``
+# uses Python's ``re`` or compares all items pairwise, it is replaced; the rest is limited to two seconds.
 
 _SECONDS = 2.0
-"""Processor time for one answer. Some 40,000 steps on a slow machine; answers take a few hundred."""
+"""Processor time limit for one answer. Some 40,000 steps on a slow machine; answers take a few hundred."""
 _PATTERN_SECONDS = 0.2
 _MOST_FAULTS = 100
-"""Faults among which the best to tell is sought."""
+"""Maximum number of faults from which the best one to report is chosen."""
 
 _DEADLINE: ContextVar[float] = ContextVar("knotwork_schema_deadline")
 
@@ -54,7 +54,7 @@ Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError]]
 
 
 class _TooLong(Exception):
-    """The time is up."""
+    """The time limit has passed."""
 
 
 def _matches(pattern: str, text: str) -> bool:
@@ -100,7 +100,7 @@ def _unique(validator: Any, wanted: bool, instance: Any, schema: Any) -> Iterato
 
 
 def _written(value: Any) -> bytes:
-    """Return what is equal for equal JSON values: 1 and 1.0 are, 1 and true are not."""
+    """Return bytes that are equal for equal JSON values: 1 equals 1.0, 1 does not equal true."""
     return orjson.dumps(_numbers(value), option=orjson.OPT_SORT_KEYS)
 
 
@@ -108,7 +108,7 @@ def _numbers(value: Any) -> Any:
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) < 2**53 else value
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 2**63:
-        return [f"{value:x}"]  # orjson writes no larger ones
+        return [f"{value:x}"]  # orjson does not write larger integers
     if isinstance(value, list):
         return [_numbers(item) for item in value]
     if isinstance(value, dict):
@@ -130,7 +130,7 @@ _OWN: Mapping[str, Keyword] = {
     "pattern": _pattern, "patternProperties": _pattern_properties, "additionalProperties": _additional,
     "uniqueItems": _unique,
 }  # fmt: skip
-_extend: Any = extend  # it has no types
+_extend: Any = extend  # the function is untyped
 _Bounded = _extend(
     Draft202012Validator,
     {name: _timed(keyword) for name, keyword in {**Draft202012Validator.VALIDATORS, **_OWN}.items()},
@@ -139,18 +139,18 @@ _Bounded = _extend(
 
 @lru_cache(maxsize=64)
 def compiled(written: bytes) -> Any:
-    """Return the validator of a schema in JSON; raise ``BadRequest`` when that is no JSON Schema."""
+    """Return the validator of a schema in JSON; raise ``BadRequest`` if it is not a valid JSON Schema."""
     schema = orjson.loads(written)
     if large := too_large_in(schema):
         raise BadRequest(f"the schema's pattern {large[:60]!r} is too large")
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
-        raise BadRequest(f"the schema is no valid JSON Schema: {error.message[:200]}") from None
+        raise BadRequest(f"the schema is not a valid JSON Schema: {error.message[:200]}") from None
     except RecursionError:
         raise BadRequest("the schema is nested too deeply") from None
-    except OverflowError as error:  # what Python's re makes of a{99999999999}
-        raise BadRequest(f"the schema is no valid JSON Schema: {error}") from None
+    except OverflowError as error:  # raised by Python's re for a{99999999999}
+        raise BadRequest(f"the schema is not a valid JSON Schema: {error}") from None
     if b'"patternProperties"' in written and b'"unevaluatedProperties"' in written:
         raise BadRequest("a schema may have patternProperties or unevaluatedProperties, not both")
     # An empty registry: a `$ref` in an untrusted schema must not fetch anything.
@@ -158,7 +158,7 @@ def compiled(written: bytes) -> Any:
 
 
 def first_fault(validator: Any, value: Any) -> str:
-    """Say how ``value`` does not fit, "" when it does; raise ``BadRequest`` where the schema is at fault."""
+    """Return the first fault of ``value``, "" if it is valid; raise ``BadRequest`` if the schema is faulty."""
     token = _DEADLINE.set(time.thread_time() + _SECONDS)
     try:
         fault = best_match(islice(validator.iter_errors(value), _MOST_FAULTS))
@@ -195,10 +195,9 @@ _STRICT = frozenset(
 
 
 def read_json(text: str, *, halves: bool = False) -> Any:
-    """Return the JSON value that is all of ``text``; raise ValueError on anything else.
+    """Return the JSON value of the whole ``text``; raise ValueError otherwise.
 
-    Refused besides faulty JSON: duplicate keys, NaN and infinity, lone surrogates (unless ``halves``), nesting deeper
-    than 200.
+    Also refused: duplicate keys, NaN and infinity, lone surrogates (unless ``halves``), nesting deeper than 200.
     """
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
@@ -211,7 +210,7 @@ def read_json(text: str, *, halves: bool = False) -> Any:
     except RecursionError:
         raise ValueError("nested too deeply") from None
     except UnicodeEncodeError:
-        raise ValueError("a lone surrogate is no text") from None
+        raise ValueError("a lone surrogate is not a text") from None
     return value
 
 
@@ -227,12 +226,12 @@ _FAULTS: Mapping[str, str] = {
     "Invalid \\escape": "there is no escape like {found}",
     "Unexpected UTF-8 BOM": "it begins with a byte order mark",
 }
-"""How Python's messages begin, and what is told instead."""
+"""Beginnings of Python's messages and their replacements."""
 _FOUND = 24
 
 
 def json_words(error: json.JSONDecodeError) -> str:
-    """Say in a clause what is wrong with a text that is no JSON; where that is, ``error`` says."""
+    """Return a clause that says why a text is not valid JSON; ``error`` has the place."""
     text, at = error.doc, error.pos
     if not text.strip():
         return "it is empty"
@@ -276,16 +275,16 @@ def _inside(outer: "dict[str, Any] | list[Any]") -> Iterable[Any]:
 
 
 def validator(schema: Mapping[str, Any]) -> Any:
-    """Return the validator of ``schema``; raise ``BadRequest`` when that is no JSON Schema."""
+    """Return the validator of ``schema``; raise ``BadRequest`` if it is not a valid JSON Schema."""
     try:
         written = canonical(schema)
     except TypeError as error:
-        raise BadRequest(f"the schema is no JSON: {error}") from None
+        raise BadRequest(f"the schema is not JSON: {error}") from None
     return compiled(written)
 
 
 def canonical(value: Any) -> bytes:
-    """Return ``value`` as JSON with sorted keys; mappings and sequences of any kind. TypeError if it is no JSON."""
+    """Return ``value`` as JSON with sorted keys; any mappings and sequences. Raises TypeError if it is not JSON."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS, default=_plain)
 
 
@@ -298,9 +297,9 @@ def _plain(value: Any) -> Any:
 
 
 def check_answer(text: str, schema: Mapping[str, Any], *, strict: bool = False) -> tuple[str, str]:
-    """Return ``(json, "")`` when ``text``, or the one object in it, satisfies ``schema``; else ``("", why not)``.
+    """Return ``(json, "")`` if ``text``, or the only object in it, satisfies ``schema``; else ``("", reason)``.
 
-    With ``strict`` the whole text has to be the JSON.
+    With ``strict`` the whole text must be the JSON.
     """
     if not strict and not is_json(text := unfenced(text).strip()):
         text, why = _found(text, schema)
@@ -317,7 +316,7 @@ def check_answer(text: str, schema: Mapping[str, Any], *, strict: bool = False) 
 
 
 def _found(text: str, schema: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the JSON that stands in a text that is none, and ""; or the text, and why it is refused where that is sure."""
+    """Return the JSON embedded in a text and ""; else the text and a reason, if one is certain."""
     wanted = _keys_of(schema)
     if wanted is None:
         answer = without_thinking(text)
@@ -328,12 +327,12 @@ def _found(text: str, schema: Mapping[str, Any]) -> tuple[str, str]:
     if isinstance(found, ObjectRead):
         return json.dumps(found.value, ensure_ascii=False), ""
     if "{" not in text:
-        return text, ""  # what is wrong with it as JSON says more
+        return text, ""  # the JSON error is more informative
     return "", f"it can't be used: {found.reason}"
 
 
 def _keys_of(schema: Mapping[str, Any]) -> list[str] | None:
-    """Return the keys of the objects that ``schema`` wants, of any of its forms; None where it wants something else."""
+    """Return the object keys that ``schema`` requires in any of its forms; None if it requires something else."""
     forms = [schema, *schema.get("anyOf", ()), *schema.get("oneOf", ())]
     objects = [
         form for form in forms if isinstance(form, Mapping) and ("properties" in form or form.get("type") == "object")
@@ -344,13 +343,13 @@ def _keys_of(schema: Mapping[str, Any]) -> list[str] | None:
 
 
 def check_choice(text: str, choices: Sequence[str], *, strict: bool = False) -> tuple[str, str]:
-    """Return the choice that ``text`` says and "", or "" and why it says none: ``lang.coercion`` has the rules."""
+    """Return the choice in ``text`` and "", or "" and why there is none; rules: ``lang.coercion``."""
     found = as_type(text, list(choices), strict=strict)
     return (str(found.value), "") if isinstance(found, Fit) else ("", found.reason)
 
 
 def unfenced(text: str) -> str:
-    """Return what is in the fence that ``text`` is, else ``text``. By hand: a pattern for it takes quadratic time."""
+    """Return the content of a text that is one code fence, else ``text``. No regular expression: it takes quadratic time."""
     bare = text.strip()
     head, newline, _ = bare[:100].partition("\n")
     if not newline or len(bare) < len(head) + 4 or not bare.endswith("```") or not _FENCE_HEAD.fullmatch(head):
@@ -359,16 +358,16 @@ def unfenced(text: str) -> str:
 
 
 def answer_format(options: Mapping[str, Any]) -> tuple[dict[str, Any], bool] | None:
-    """Return the JSON Schema to ask a server for and whether the answer comes wrapped in ``{"answer": ...}``.
+    """Return the JSON Schema to send to a server, and whether the answer is wrapped in ``{"answer": ...}``.
 
-    None when neither ``schema`` nor ``choices`` is asked for. Servers want an object at the top: choices and schemas of
-    anything else are wrapped.
+    None if neither ``schema`` nor ``choices`` is given. Servers require an object at the top level: choices and schemas of
+    other types are wrapped.
     """
     if (choices := options.get("choices")) is not None:
         return _wrap({"type": "string", "enum": list(choices)}), True
     if (schema := options.get("schema")) is None:
         return None
-    # In its own order: services write an object's keys in the order of its schema, and a reason belongs before its verdict.
+    # Keep the key order: services write keys in the order of the schema, and a reason must precede its verdict.
     plain: dict[str, Any] = orjson.loads(orjson.dumps(schema, default=_plain))
     if plain.get("type") == "object" or "$ref" in plain:
         return plain, False
@@ -381,7 +380,7 @@ def _wrap(inner: dict[str, Any]) -> dict[str, Any]:
 
 
 def unwrap(text: str, *, as_json: bool) -> str:
-    """Return the value of ``{"answer": value}``, as JSON or else as a plain string; other texts come back unchanged."""
+    """Return the value of ``{"answer": value}``, as JSON or as a plain string; other texts are returned unchanged."""
     try:
         value = read_json(unfenced(text))
     except ValueError:
@@ -396,12 +395,12 @@ def unwrap(text: str, *, as_json: bool) -> str:
 
 
 def prose_of(text: str) -> str:
-    """Return ``text`` where it is more than JSON, or JSON in a fence; else ""."""
+    """Return ``text`` if it has more than JSON, or JSON in a fence; else ""."""
     return "" if is_json(unfenced(text)) else text
 
 
 def strict_ready(schema: Any) -> bool:
-    """Tell whether servers take the schema as ``strict``: objects are closed and all their keys required."""
+    """Return whether servers accept the schema as ``strict``: objects are closed and all their keys required."""
     if not isinstance(schema, dict) or not set(schema) <= _STRICT:
         return False
     if schema.get("type") == "object":
@@ -415,7 +414,7 @@ def strict_ready(schema: Any) -> bool:
 
 
 def instructions(options: Mapping[str, Any]) -> str:
-    """Return the words that ask for the output's shape where a server has no parameter for it, "" for any shape."""
+    """Return the prompt text that requests the output's shape, for servers without a parameter for it; "" for any shape."""
     if tools := options.get("tools"):
         listed = "\n".join(
             f"- {tool['name']}: {tool['description']} Its arguments fit {canonical(tool['parameters']).decode()}"

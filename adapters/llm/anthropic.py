@@ -1,4 +1,4 @@
-"""The adapter to Anthropic's messages, through the ``anthropic`` SDK (an extra)."""
+"""The adapter for Anthropic's messages API, through the ``anthropic`` SDK (an extra)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -33,12 +33,12 @@ _OPTIONAL = ("output_config", "temperature", "tool_choice", "tools")
 
 
 class AnthropicModel(SDKModel):
-    """A model behind Anthropic's messages.
+    """A model behind Anthropic's messages API.
 
-    ``base_url`` None is Anthropic's own address. ``stream=True`` asks for a stream and puts it together. ``timeout``:
-    seconds for a call that names none. ``max_retries``: how often the SDK sends a failed request again. The protocol
-    wants a limit: a call without ``max_tokens`` gets 4,096. It has no ``seed``. What a model refuses by name is left
-    out from then on; the output's shape is then asked for in words. It has no grammars.
+    ``base_url`` None is Anthropic's own address. ``stream=True`` requests a stream and joins it. ``timeout``: seconds for
+    calls without their own timeout. ``max_retries``: how often the SDK repeats a failed request. The protocol requires a limit:
+    a call without ``max_tokens`` gets 4,096. ``seed`` and grammars are not supported. Parameters that a model refuses by name
+    are omitted from then on; the output's shape is then requested in the prompt.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class AnthropicModel(SDKModel):
             hide=hide,
         )
         self._sdk = AsyncAnthropic(
-            # Never left out: the SDK would go looking for credentials in profiles on the disk.
+            # Never omitted: the SDK would search for credentials in profiles on the disk.
             api_key=api_key or "none",
             base_url=base_url,
             max_retries=max_retries,
@@ -75,7 +75,7 @@ class AnthropicModel(SDKModel):
         self._strict = Strictness()
 
     async def aclose(self) -> None:
-        """Close all connections; the model can't be asked any more."""
+        """Close all connections; the model can't be used afterwards."""
         await self._sdk.close()
 
     async def _ask(self, prompt: str, options: Options) -> Completion:
@@ -105,7 +105,7 @@ class AnthropicModel(SDKModel):
         return evolve(answer, text=text, raw="" if text is answer.text else prose_of(answer.text))
 
     def _refusal(self, error: BadRequestError | UnprocessableEntityError, request: Mapping[str, Any]) -> str | None:
-        """Return the optional part of ``request`` that the error names; remember it unless this schema is at fault."""
+        """Return the optional part of ``request`` that the error names; remember it unless only this schema is at fault."""
         if type(status_error(error.response)) is not BadRequest:
             return None
         words = error.response.text.lower()
@@ -129,7 +129,7 @@ class AnthropicModel(SDKModel):
         }
         shape = answer_format(options)
         if shape is not None:
-            # The service takes closed objects only; what has no such form is asked for in words and checked by us.
+            # The service accepts closed objects only; other shapes are requested in the prompt and checked here.
             form = shape[0] if strict_ready(shape[0]) else self._strict.form(shape[0])
             if "output_config" not in skip and form is not None:
                 request["output_config"] = {"format": {"type": "json_schema", "schema": form}}
@@ -148,7 +148,7 @@ class AnthropicModel(SDKModel):
         if options.get("stop"):
             request["stop_sequences"] = list(options["stop"])
         if "temperature" in options and "temperature" not in skip:
-            # This SDK has no such parameter any more (newer models refuse it), the protocol still does.
+            # This SDK no longer has the parameter (newer models refuse it), but the protocol does.
             request["extra_body"]["temperature"] = options["temperature"]
         if self._stream:
             request["stream"] = True
@@ -156,7 +156,7 @@ class AnthropicModel(SDKModel):
 
 
 def _usage(found: Any, before: Usage | None = None) -> Usage:
-    """Return the tokens of ``found``; what a stream's last message leaves out is taken from ``before``."""
+    """Return the tokens of ``found``; values missing in a stream's last message are taken from ``before``."""
     before = before or Usage()
     cached = count(found, "cache_creation_input_tokens") + count(found, "cache_read_input_tokens")
     prompt = count(found, "input_tokens") + cached
@@ -164,7 +164,7 @@ def _usage(found: Any, before: Usage | None = None) -> Usage:
 
 
 def _whole(text: str, stop: Any, usage: Usage, model: Any) -> Completion:
-    """Return the answer if it is one; raise an error of its kind if not."""
+    """Return the answer if it is complete; raise the matching error otherwise."""
     if stop == "refusal":
         raise Refused("the model declined", usage=usage)
     if stop == "max_tokens":
@@ -181,7 +181,7 @@ def _whole(text: str, stop: Any, usage: Usage, model: Any) -> Completion:
 
 
 def _answered(parts: list[str], calls: list[tuple[Any, Any]], stop: Any, options: Options) -> tuple[str, Any]:
-    """Return an answer's text and stop reason where it may consist of calls; calls that nobody asked for are nothing."""
+    """Return the text and stop reason of an answer that may consist of calls; unrequested calls are ignored."""
     if not calls or not options.get("tools"):
         return joined(parts), stop
     return called_text(calls), "end_turn" if stop == "tool_use" else stop

@@ -1,4 +1,4 @@
-"""What a run may spend: a layer that stops before the call that would exceed it, and one that says what an answer cost."""
+"""Run budgets: a layer that refuses calls that would exceed the limits, and a layer that reports the cost of answers."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ _NO_LIMIT = 1 << 62
 _FRAME = 64
 """Tokens that a server's chat template may add around the texts."""
 _WORDS = 256
-"""Bytes of our own words that ask for an output's shape."""
+"""Bytes of the prompt text that requests an output's shape."""
 
 
 @frozen
@@ -30,12 +30,12 @@ class Price:
     completion: float
 
     def of(self, usage: Usage) -> float:
-        """Return what ``usage`` costs, in US dollars."""
+        """Return the cost of ``usage`` in US dollars."""
         return (usage.prompt_tokens * self.prompt + usage.completion_tokens * self.completion) / 1e6
 
 
 class Priced(Layer):
-    """Says in ``Completion.cost`` what an answer cost, all its attempts together."""
+    """Sets the cost of an answer, or of a failed call, including all attempts."""
 
     def __init__(self, inner: Client, price: Price) -> None:
         super().__init__(inner)
@@ -43,13 +43,17 @@ class Priced(Layer):
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
         """Return the inner client's answer with its cost."""
-        answer = await self._inner.generate(prompt, **options)
+        try:
+            answer = await self._inner.generate(prompt, **options)
+        except LLMError as error:
+            error.cost = self._price.of(error.usage)
+            raise
         return evolve(answer, cost=self._price.of(answer.usage))
 
 
 @define(eq=False)
 class Ledger:
-    """What a run may spend and has spent, all its models together: limits on calls, tokens and US dollars (None: no limit)."""
+    """Limits and use of a run, over all its models: calls, tokens and US dollars (None: no limit)."""
 
     max_calls: int | None = None
     max_tokens: int | None = None
@@ -58,7 +62,7 @@ class Ledger:
     usage: Usage = field(factory=Usage, init=False)
     cost: float = field(default=0.0, init=False)
     unpriced: bool = field(default=False, init=False)
-    """Whether a model was asked whose price is not known: ``cost`` is what the others cost."""
+    """Whether a model without a known price was used: ``cost`` then covers only the others."""
     _held_tokens: int = field(default=0, init=False)
     _held_cost: float = field(default=0.0, init=False)
     _under_way: int = field(default=0, init=False)
@@ -66,7 +70,7 @@ class Ledger:
 
     @property
     def limits_size(self) -> bool:
-        """Whether it matters how large a call is."""
+        """Whether the limits depend on the size of a call."""
         return self.max_tokens is not None or self.max_cost is not None
 
     @property
@@ -74,9 +78,9 @@ class Ledger:
         return f"the budget of {self.max_calls} call{'' if self.max_calls == 1 else 's'}"
 
     async def reserve(self, need: "_Need", price: Price) -> Usage:
-        """Reserve room for a call and return it; raise ``BudgetExceeded`` when there will be none.
+        """Reserve budget for a call and return the reservation; raise ``BudgetExceeded`` if it can never fit.
 
-        While other calls are under way, one that does not fit waits for them to be settled.
+        While other calls are running, a call that does not fit waits until they are settled.
         """
         waiting: asyncio.Future[None] | None = None
         while True:
@@ -88,12 +92,12 @@ class Ledger:
                 self._under_way += 1
                 self._held_tokens += hold.total
                 self._held_cost += price.of(hold)
-                self._wake()  # there may be room for another one
+                self._wake()  # another call may fit
                 return hold
             if not self._under_way:
                 self._wake()
                 raise self._exceeded(need)
-            first = waiting is not None  # it was woken as the first in the line, and stays that
+            first = waiting is not None  # it was woken as the first in the queue and keeps that place
             waiting = asyncio.get_running_loop().create_future()
             if first:
                 self._line.appendleft(waiting)
@@ -107,9 +111,9 @@ class Ledger:
                 raise
 
     def again(self, hold: Usage, price: Price, notice: Notice) -> None:
-        """Count a request that is about to be sent again; raise ``BudgetExceeded`` when there is no room for it.
+        """Count a request that is about to be repeated; raise ``BudgetExceeded`` if the budget does not suffice.
 
-        Where the answer to the one before may only have been lost on the way, its reservation counts as spent.
+        If only the answer to the previous request may have been lost, its reservation counts as spent.
         """
         if self.max_calls is not None and self.calls >= self.max_calls:
             raise BudgetExceeded(f"{self._calls} is used up, after {notice.reason}", limit="calls")
@@ -124,7 +128,7 @@ class Ledger:
         self.calls += 1
 
     def settle(self, hold: Usage, used: Usage, price: Price) -> None:
-        """Replace a reservation by what the call took."""
+        """Replace a reservation by the actual usage of the call."""
         self._under_way -= 1
         self._held_tokens -= hold.total
         self._held_cost -= price.of(hold)
@@ -133,7 +137,7 @@ class Ledger:
         self._wake()
 
     def _wake(self) -> None:
-        """Let the first in the line look again."""
+        """Wake the first waiting call to check again."""
         while self._line:
             waiting = self._line.popleft()
             if not waiting.done():
@@ -141,7 +145,7 @@ class Ledger:
                 return
 
     def _left(self, bound: int, price: Price) -> int:
-        """Return how many tokens an answer may have at most, after a prompt of ``bound`` tokens; below 0: none fits."""
+        """Return the maximum tokens of an answer after a prompt of ``bound`` tokens; below 0: the prompt does not fit."""
         left = _NO_LIMIT
         if self.max_tokens is not None:
             left = self.max_tokens - self.usage.total - self._held_tokens - bound
@@ -154,7 +158,7 @@ class Ledger:
         return left
 
     def _fit(self, need: "_Need", price: Price) -> Usage | None:
-        """Return what to reserve for a call, None when it does not fit now."""
+        """Return the reservation for a call, None if it does not fit now."""
         if not self.limits_size:
             return Usage()
         left = self._left(need.prompt, price)
@@ -174,13 +178,13 @@ class Ledger:
 
 
 class Budget(Layer):
-    """Lets calls through while the limits of a ledger are sure to hold. Several models can share one ledger.
+    """Passes calls through only while the limits of a ledger are certain to hold. Several models can share one ledger.
 
-    Before a call its upper bound is reserved: one call; a prompt token for each byte sent; ``max_tokens`` for the answer.
-    A call without ``max_tokens`` gets min(1024, what remains) under a limit on tokens or cost. Afterwards the
-    reservation is replaced by the usage reported (by the bytes seen, where a server reports none; the reservation
-    itself, where the answer was lost on the way). Failed calls and the SDK's retries count as calls. A resumed run has a
-    ledger of its own: the limits are those of one process.
+    Before a call, its upper bound is reserved: one call; one prompt token per byte sent; ``max_tokens`` for the answer.
+    A call without ``max_tokens`` gets min(1024, remaining) under a limit on tokens or cost. Afterwards the
+    reservation is replaced by the reported usage (by the bytes received, if the server reports none; the reservation itself,
+    if the answer was lost). Failed calls and the SDK's retries count as calls. A resumed run has its own ledger: the
+    limits apply to one process.
     """
 
     def __init__(self, inner: Client, ledger: Ledger, price: Price | None = None) -> None:
@@ -196,7 +200,7 @@ class Budget(Layer):
         self._price = price or Price(0.0, 0.0)
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return the inner client's answer; raise ``BudgetExceeded``, without a call, when it might exceed the budget."""
+        """Return the inner client's answer; raise ``BudgetExceeded``, without a call, if it might exceed the budget."""
         started = time.monotonic()
         need = self._need(prompt, options)
         hold = await self.ledger.reserve(need, self._price)
@@ -236,23 +240,23 @@ class Budget(Layer):
         return notify
 
     def _cost(self, used: Usage) -> float | None:
-        """Return what ``used`` costs; None where the price is not known."""
+        """Return the cost of ``used``; None if the price is unknown."""
         return None if self._known is None else self._known.of(used)
 
     def _need(self, prompt: str, options: Options) -> "_Need":
-        """Return what a call may take; its prompt is measured only where that matters."""
+        """Return the upper bounds of a call; the prompt is measured only if needed."""
         bound = _prompt_bound(prompt, options) if self.ledger.limits_size else len(prompt)
         return _Need(bound, options.get("max_tokens", _USUAL_ANSWER), "max_tokens" in options)
 
 
 def _larger(hold: Usage, told: Usage) -> Usage:
-    """Return what counts for an answer that was lost after a part of its usage had been told."""
+    """Return the usage to count for a lost answer whose usage was partly reported."""
     return Usage(max(hold.prompt_tokens, told.prompt_tokens), max(hold.completion_tokens, told.completion_tokens))
 
 
 @frozen
 class _Need:
-    """Upper bounds of a call's tokens; ``fixed`` when the caller named the answer's."""
+    """Upper bounds of a call's tokens; ``fixed``: the caller set the answer's limit."""
 
     prompt: int
     answer: int
@@ -260,7 +264,7 @@ class _Need:
 
 
 def _prompt_bound(prompt: str, options: Mapping[str, Any] | Options) -> int:
-    """Return an upper bound of the prompt's tokens: a token is at least a byte of what is sent."""
+    """Return an upper bound of the prompt's tokens: one token per byte sent."""
     size = len(prompt.encode(errors="replace")) + len(options.get("system", "").encode(errors="replace")) + _FRAME
     for name in ("schema", "choices", "tools", "grammar"):
         if name in options:

@@ -1,4 +1,4 @@
-"""The call cache: answers in SQLite, found by the content of the request; one call for equal requests under way."""
+"""The call cache: answers in SQLite, keyed by request content; concurrent equal requests share one call."""
 
 import asyncio
 import copy
@@ -32,14 +32,14 @@ _TABLE = Table(
 
 
 def request_key(identity: str, prompt: str, options: Mapping[str, Any] | Options) -> bytes:
-    """Return the request's 32-byte key: over the model's spec, the prompt, what is asked for, and the sample index."""
+    """Return the request's 32-byte key: a hash over the model's spec, the prompt, the options and the sample index."""
     request = [_VERSION, identity, prompt, asked_for(options), options.get("sample", 0)]
     return blake3(canonical(request)).digest()
 
 
 @define(eq=False)
 class _Flight:
-    """A call under way: its own task, so that a caller who gives up does not take the others' answer along."""
+    """A running call in its own task, so that one caller's cancellation does not cancel it for the others."""
 
     task: "asyncio.Task[Completion]"
     waiting: int = 0
@@ -47,11 +47,11 @@ class _Flight:
 
 
 class Cached(Layer):
-    """Answers from ``path`` (SQLite, made with its folder 0700 and itself 0600) what was answered before.
+    """Returns earlier answers from ``path`` (SQLite, created with folder mode 0700 and file mode 0600).
 
-    ``identity`` is the model's spec. Only whole, validated answers enter: this is the outermost layer. A hit has
-    ``cached`` set, no usage, no cost. A file that is damaged, locked or not writable costs one ``warn`` and the cache,
-    never the run. ``busy``: seconds to wait for another process that writes.
+    ``identity`` is the model's spec. Only complete, validated answers are stored: this is the outermost layer. A hit has
+    ``cached`` set, no usage, no cost. A file that is damaged, locked or not writable causes one ``warn`` and disables the cache,
+    but never stops the run. ``busy``: seconds to wait for another process that writes.
     """
 
     def __init__(
@@ -64,13 +64,13 @@ class Cached(Layer):
         self._closed = False
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return the answer kept for this request, or the inner client's, which is kept from then on."""
+        """Return the stored answer to this request, or the inner client's answer, which is then stored."""
         try:
             key = request_key(self._identity, prompt, options)
         except (
             TypeError,
             ValueError,
-        ):  # a lone surrogate, a schema that is no JSON: the inner layers say what is wrong
+        ):  # a lone surrogate or an invalid schema: the inner layers report the fault
             return await self._inner.generate(prompt, **options)
         await self._shelf.opened()
         while True:
@@ -86,7 +86,7 @@ class Cached(Layer):
                 answer = await self._landed(key, flight)
             except LLMError as error:
                 if joined and isinstance(error, TimedOut | BudgetExceeded):
-                    continue  # it was the other caller's time that ran out, or the other's budget
+                    continue  # the other caller's timeout or budget was exceeded
                 if joined:
                     error = copy.copy(error)
                     error.usage = Usage()
@@ -94,7 +94,7 @@ class Cached(Layer):
             return _free(answer) if joined else answer
 
     async def aclose(self) -> None:
-        """Stop the calls under way, close the file and the inner client."""
+        """Cancel the running calls, close the file and the inner client."""
         if self._closed:
             return
         self._closed = True
@@ -120,7 +120,7 @@ class Cached(Layer):
         if self._flights.get(key) is flight:
             del self._flights[key]
         if flight.task.done() and not flight.task.cancelled():
-            flight.task.exception()  # seen: with no caller left nobody else looks at it
+            flight.task.exception()  # mark as retrieved: no caller is left
 
     async def _fly(self, key: bytes, prompt: str, options: Options) -> Completion:
         answer = await self._inner.generate(prompt, **options)
@@ -138,13 +138,13 @@ class Cached(Layer):
         finally:
             flight.waiting -= 1
             if not flight.waiting and not flight.task.done():
-                # Nobody wants the answer any more: its task must not outlive its last caller, nor gain a new one.
+                # The last caller has left: the task must end, and must not be joined by a new caller.
                 self._remove(key, flight)
                 flight.task.cancel()
                 await asyncio.wait([flight.task])
 
     def _find(self, key: bytes) -> Completion | None:
-        """Return the kept answer."""
+        """Return the stored answer."""
         row = self._shelf.find(key)
         if row is None:
             return None
@@ -156,12 +156,12 @@ class Cached(Layer):
 
 
 def _digest(key: bytes, text: str) -> bytes:
-    """Return what tells a damaged text: SQLite itself has no checksums."""
+    """Return a checksum that detects a damaged text: SQLite itself has none."""
     return blake3(key + text.encode()).digest(length=8)
 
 
 def _came(answer: Completion, options: Options) -> str:
-    """Return what is kept: the answer as it came where it is read again in the same way, so that each run tells how it was read."""
+    """Return the text to store: the original answer if it parses the same way again, so that each run reports how it was read."""
     if answer.raw:
         again = fitting(evolve(answer, text=answer.raw, raw=""), options)
         if again is not None and again.text == answer.text:

@@ -1,7 +1,7 @@
-"""The HTTP client under the SDKs: bounded bodies, retries reported, keys taken out; and the reading of bodies.
+"""The HTTP client under the SDKs: bounded bodies, reported retries, keys masked; and parsing of bodies.
 
-The SDKs do the retrying. This room sees every request they send (``BoundedClient.send``), so it can count attempts,
-keep bodies within ``MAX_BODY``, and tell the SDK what is worth retrying.
+The SDKs do the retrying. This module sees every request they send (``BoundedClient.send``), so it can count attempts,
+keep bodies within ``MAX_BODY``, and tell the SDK what to retry.
 """
 
 import asyncio
@@ -44,20 +44,20 @@ __all__ = [
 ]
 
 
-# Connections in many small pools: httpx's pool looks at every connection it has for each request, which is slow with hundreds.
-# A pool is filled before the next one is used, so that few calls at a time share few connections.
+# Connections in many small pools: httpx's pool checks all its connections for each request, which is slow with hundreds.
+# A pool is filled before the next one is used, so that few concurrent calls share few connections.
 
 _EACH = 4
-"""Requests under way in one pool. At 200 at a time a call takes a quarter less of the processor than in one pool of all."""
+"""Concurrent requests per pool. With 200 concurrent requests, a call needs a quarter less CPU time than in a single pool."""
 _IDLE = 5.0
-"""Seconds after which a pool that is not used is closed, with the connections that it kept open."""
+"""Seconds after which an unused pool is closed, with its open connections."""
 
 
 @define(eq=False)
 class _Pool:
     transport: httpx2.AsyncBaseTransport
     under_way: int = 0
-    left: float = 0.0  # when its last request ended, on the monotonic clock
+    left: float = 0.0  # end of its last request, on the monotonic clock
 
     def leave(self) -> None:
         self.under_way -= 1
@@ -65,7 +65,7 @@ class _Pool:
 
 
 class _Body(httpx2.AsyncByteStream):
-    """A response's body, whose request is under way until it is closed."""
+    """A response's body; its request counts as running until the body is closed."""
 
     def __init__(self, body: httpx2.AsyncByteStream, pool: _Pool) -> None:
         self._body = body
@@ -86,14 +86,14 @@ class _Body(httpx2.AsyncByteStream):
 
 @define(eq=False)
 class Pools(httpx2.AsyncBaseTransport):
-    """A transport over as many of ``make``'s as the requests under way need. It belongs to one event loop."""
+    """A transport that uses as many transports from ``make`` as the concurrent requests need. It belongs to one event loop."""
 
     make: Callable[[], httpx2.AsyncBaseTransport]
     _pools: list[_Pool] = field(factory=list, init=False)
     _looked: float = field(factory=monotonic, init=False)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send ``request`` through the first pool that has room."""
+        """Send ``request`` through the first pool with free capacity."""
         await self._close_idle()
         pool = next((pool for pool in self._pools if pool.under_way < _EACH), None)
         if pool is None:
@@ -125,7 +125,7 @@ class Pools(httpx2.AsyncBaseTransport):
 
 
 MAX_BODY = 4 * 1024 * 1024
-"""Bytes of a body that are read at most, before and after decompression."""
+"""Maximum bytes read of a body, before and after decompression."""
 
 _PIECE = 64 * 1024
 _LEFTOVER = 0.2  # seconds
@@ -146,20 +146,19 @@ _OWN_HEADERS = frozenset(
 )
 _CLOSED = "the connection was closed before the answer was complete"
 _BREAKS = (httpx2.RequestError, OSError)
-"""What a connection raises that breaks inside a body; TLS has errors of its own, which httpx passes on."""
+"""Exceptions raised when a connection breaks inside a body; httpx passes TLS errors on unchanged."""
 _NOBODY = "no connection: the server does not answer at this address"
 _SPENT = frozenset(("content-encoding", "content-length", "transfer-encoding", "x-should-retry"))
 
 
 @define
 class Watch:
-    """One call seen from the wire: requests sent, why the last one failed, and when the call has to be over.
+    """One call at the HTTP level: requests sent, the reason of the last failure, and the deadline.
 
-    A request may take ``span`` seconds and the call be under way until ``deadline`` (of the loop's clock): ``scope``, the
-    call's timeout, is put off when the SDK is going to ask again.
-    ``fault`` is what is wrong with the last body, where that is not to be told to the SDK. ``lost``: the last request had
-    reached the server when the connection broke, so that it may have been answered, and charged for. ``keys`` are hidden in
-    what is reported.
+    A request may take ``span`` seconds, and the call may last until ``deadline`` (event loop time): ``scope``, the call's
+    timeout, is extended when the SDK is about to retry.
+    ``fault``: the fault of the last body, if it is hidden from the SDK. ``lost``: the last request had reached the server
+    when the connection broke, so it may have been answered and charged for. ``keys`` are masked in reports.
     """
 
     notify: Callable[[Notice], None] | None
@@ -173,14 +172,14 @@ class Watch:
     fault: Exception | None = None
 
     def sending(self) -> None:
-        """Count a request, and report it when it repeats an earlier one."""
+        """Count a request, and report it if it repeats an earlier one."""
         self.sent += 1
         if self.sent > 1 and self.reason and self.notify is not None:
             self.notify(Notice("retry", self.sent, hidden(self.reason, *self.keys), self.lost))
         self.reason, self.lost = "", False
 
     def put_off(self, wait: float) -> None:
-        """Give the next request, ``wait`` seconds from now, its time too."""
+        """Extend the timeout for the next request, which starts in ``wait`` seconds."""
         if self.scope is not None and not self.scope.expired():
             now = asyncio.get_running_loop().time()
             self.scope.reschedule(min(self.deadline, now + wait + self.span))
@@ -191,7 +190,7 @@ _WATCH: ContextVar[Watch] = ContextVar("knotwork_llm_call")
 
 @contextmanager
 def watching(watch: Watch) -> Iterator[None]:
-    """Make ``watch`` the one of the requests sent inside, by this task."""
+    """Use ``watch`` for the requests sent inside the block by this task."""
     token = _WATCH.set(watch)
     try:
         yield
@@ -204,25 +203,25 @@ class BodyTooLarge(Exception):
 
 
 class BodyUnreadable(Exception):
-    """The body is not what its Content-Encoding says."""
+    """The body does not match its Content-Encoding."""
 
 
 class Broken(Truncated):
-    """The connection broke inside the body of a response, behind the last retry of the SDK."""
+    """The connection broke inside a response's body, after the SDK's last retry."""
 
 
 class BoundedClient(httpx2.AsyncClient):
     """The HTTP client under an SDK: no redirects, bounded bodies, retries reported to the call's ``Watch``.
 
-    ``key`` is replaced by ``***`` in what comes back. With ``foreign`` only headers of the protocol leave, so that what
-    the SDK picks up from the environment for its own service (organisation, custom headers) does not reach another one.
-    ``plain``: the address is http, there will be no TLS.
+    ``key`` is replaced by ``***`` in responses. With ``foreign``, only protocol headers are sent, so that settings which
+    the SDK reads from the environment for its own service (organisation, custom headers) do not reach another service.
+    ``plain``: the address is http, without TLS.
     """
 
     def __init__(self, *, key: str = "", foreign: bool = False, plain: bool = False) -> None:
-        # A context without authorities verifies nothing as good, and takes no time to make.
+        # A context without authorities accepts no certificate and is fast to create.
         verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else httpx2.create_ssl_context()
-        # Where the environment names a proxy httpx finds its own way, in one pool.
+        # If the environment names a proxy, httpx handles it, with a single pool.
         mounts = {} if getproxies() else {"all://": Pools(lambda: httpx2.AsyncHTTPTransport(verify=verify))}
         super().__init__(
             verify=verify,
@@ -235,11 +234,11 @@ class BoundedClient(httpx2.AsyncClient):
         self._foreign = foreign
 
     async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
-        """Send ``request``; a failed status is read whole (bounded) and marked with whether to retry it."""
+        """Send ``request``; the body of a failed response is read completely (bounded) and marked as retryable or not."""
         watch = _WATCH.get()
         try:
             watch.sending()
-        except LLMError as error:  # the budget has no room for asking again
+        except LLMError as error:  # the budget does not allow another attempt
             watch.fault, watch.sent = error, watch.sent - 1
             return httpx2.Response(400, headers={"x-should-retry": "false"}, content=b"", request=request)
         if self._foreign:
@@ -249,7 +248,7 @@ class BoundedClient(httpx2.AsyncClient):
         options["follow_redirects"] = False
         try:
             response = await super().send(request, stream=True, **options)
-            # The body comes decoded and whole from here on; whether to retry is said below, not by the server.
+            # From here on the body is decoded and complete; the retry decision is made below, not by the server.
             headers = httpx2.Headers([pair for pair in response.headers.multi_items() if pair[0] not in _SPENT])
             if stream and response.is_success:
                 return httpx2.Response(
@@ -262,7 +261,7 @@ class BoundedClient(httpx2.AsyncClient):
             watch.lost = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol)
             raise
         except (BodyTooLarge, BodyUnreadable) as error:
-            # Not raised here: one of the SDKs would take any exception for a fault of the connection, and ask again.
+            # Not raised here: one of the SDKs would treat any exception as a connection error and retry.
             watch.fault = error
             return httpx2.Response(400, headers={"x-should-retry": "false"}, content=b"", request=request)
         if self._key:
@@ -285,7 +284,7 @@ def _is_own(name: str) -> bool:
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A response's body, decoded here and bounded, whose closing closes the connection's response."""
+    """A response's body, decoded and bounded here; closing it closes the underlying response."""
 
     def __init__(self, response: httpx2.Response) -> None:
         self._response = response
@@ -300,7 +299,7 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 async def _pieces(response: httpx2.Response) -> Any:
-    """Yield the decoded body; raise ``BodyTooLarge`` past ``MAX_BODY`` before anything larger is in memory."""
+    """Yield the decoded body; raise ``BodyTooLarge`` before more than ``MAX_BODY`` is in memory."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
         await response.aclose()
@@ -347,21 +346,21 @@ def _connection_reason(error: Exception) -> str:
     if isinstance(error, httpx2.ConnectError):
         return _NOBODY
     if isinstance(error, httpx2.UnsupportedProtocol):
-        return "the address is no http(s) URL"
+        return "the address is not an http(s) URL"
     return _CLOSED
 
 
 def connection_hint(reason: str) -> str:
-    """Return what to do about a reason that a ``Watch`` has; "" where nothing is known."""
+    """Return advice for the ``reason`` of a ``Watch``; "" if unknown."""
     if reason == _NOBODY or reason.startswith("no connection within"):
         return "is it running? its address stands in --llm, KNOTWORK_LLM or a ..._BASE_URL of the environment"
     return ""
 
 
 async def server_events(response: httpx2.Response) -> Any:
-    """Yield the ``data`` of each server-sent event, as text; a cut last event is left out.
+    """Yield the ``data`` of each server-sent event, as text; an incomplete last event is omitted.
 
-    Raises ``Broken`` when the connection breaks, ``BadAnswer`` when the stream is no UTF-8.
+    Raises ``Broken`` if the connection breaks, ``BadAnswer`` if the stream is not UTF-8.
     """
     held = b""
     data: list[bytes] = []
@@ -394,11 +393,11 @@ def _decoded(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise BadAnswer("the stream is no UTF-8") from None
+        raise BadAnswer("the stream is not UTF-8") from None
 
 
 async def whole_body(response: httpx2.Response) -> bytes:
-    """Return a response's body; raise ``Broken`` when the connection breaks in it."""
+    """Return a response's body; raise ``Broken`` if the connection breaks inside it."""
     try:
         return await response.aread()
     except _BREAKS:
@@ -406,7 +405,7 @@ async def whole_body(response: httpx2.Response) -> bytes:
 
 
 def unfinished(error: LLMError, parts: list[str], usage: Usage) -> LLMError:
-    """Return ``error``, which ended a stream, with what had come until then; its usage is not known whole."""
+    """Return ``error``, which ended a stream, with the parts received so far; its usage may be incomplete."""
     if isinstance(error, Truncated | BadAnswer):
         error.text = "".join(parts).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         error.lost = True
@@ -415,38 +414,38 @@ def unfinished(error: LLMError, parts: list[str], usage: Usage) -> LLMError:
 
 
 def body_object(content: bytes) -> dict[str, Any]:
-    """Return a response's JSON object; raise ``BadAnswer`` when it is cut, no object, or has duplicate keys."""
+    """Return a response's JSON object; raise ``BadAnswer`` if it is cut, not an object, or has duplicate keys."""
     try:
         value = read_json(content.decode())
     except UnicodeDecodeError:
-        raise BadAnswer("the body is no UTF-8") from None
+        raise BadAnswer("the body is not UTF-8") from None
     except ValueError as error:
-        raise BadAnswer(f"the body is no whole JSON: {error}") from None
+        raise BadAnswer(f"the body is not a whole JSON: {error}") from None
     if not isinstance(value, dict):
-        raise BadAnswer("the body is no JSON object")
+        raise BadAnswer("the body is not JSON object")
     if value.get("error"):
         raise in_band_error(value["error"])
     return value
 
 
 def event_object(data: str) -> dict[str, Any]:
-    """Return a stream event's JSON object; raise ``BadAnswer`` when it is none, or the error that it reports.
+    """Return a stream event's JSON object; raise ``BadAnswer`` if it is not one, or the error that it reports.
 
-    Halves of surrogate pairs pass: the other half may come with the next event.
+    Lone surrogates are accepted: the other half may come with the next event.
     """
     try:
         value = read_json(data, halves=True)
     except ValueError as error:
-        raise BadAnswer(f"a part of the stream is no JSON: {error}") from None
+        raise BadAnswer(f"a part of the stream is not JSON: {error}") from None
     if not isinstance(value, dict):
-        raise BadAnswer("a part of the stream is no JSON object")
+        raise BadAnswer("a part of the stream is not JSON object")
     if value.get("error"):
         raise in_band_error(value["error"])
     return value
 
 
 async def finish_stream(events: Any, response: httpx2.Response) -> None:
-    """Close a stream; what is left of a finished one is read first, briefly, so that its connection stays usable."""
+    """Close a stream; the remainder of a finished stream is read first, briefly, so that its connection can be reused."""
     with suppress(LLMError, httpx2.HTTPError, TimeoutError, BodyTooLarge, BodyUnreadable):
         async with asyncio.timeout(_LEFTOVER):
             async for _ in events:
@@ -457,15 +456,15 @@ async def finish_stream(events: Any, response: httpx2.Response) -> None:
 
 
 def count(usage: Any, name: str) -> int:
-    """Return the token count ``name`` of a usage object, 0 when the server does not say."""
+    """Return the token count ``name`` of a usage object, 0 if missing."""
     value = usage.get(name) if isinstance(usage, Mapping) else None
     return value if isinstance(value, int) and value > 0 else 0
 
 
 def joined(parts: list[str]) -> str:
-    """Return the parts as one text, halves of surrogate pairs put together; raise ``BadAnswer`` on a lone one."""
+    """Return the parts as one text, with split surrogate pairs joined; raise ``BadAnswer`` on a lone surrogate."""
     text = "".join(parts)
     try:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
-        raise BadAnswer("the answer contains a lone surrogate, which is no text") from None
+        raise BadAnswer("the answer contains a lone surrogate, which is not a text") from None

@@ -1,4 +1,4 @@
-"""Keys of services: which texts look like one, which the environment has, and how they stay out of what is shown and kept."""
+"""API keys: recognise them in texts, read them from the environment, and keep them out of output and files."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from . import NotConfigured
 __all__ = ["has_key", "hidden", "known_keys", "mask_keys", "refuse_key"]
 
 _SHORTEST = 8
-"""Characters that a key has at least, and that its beginning has where it is hidden."""
+"""Minimum length of a key, and of a key's prefix that is masked."""
 _LONG = 16
 _FORMS = "(?:(?:sk|pk|rk|xai|gsk|csk|key|pplx|nvapi|glpat)-|(?:sk|gsk|hf|ghp|gho|ghs|github_pat|fw|r8|tgp)_|AIza)"  # services'
 _KEY_LIKE = re.compile(rf"\b(?:({_FORMS})[A-Za-z0-9_-]{{12,}}|(sk-)(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{{4,}})")
@@ -19,16 +19,16 @@ _IN_A_NAME = re.compile(
 _RUN = re.compile(r"(?<!sha256:)\b[A-Za-z0-9]{20,}")
 _CHANGES = re.compile(r"(?<=[0-9])[A-Za-z]|(?<=[A-Za-z])[0-9]")
 _MOST_CHANGES = 4
-"""Changes between letters and digits in a long name that somebody made up: Llama3370BInstruct has two."""
+"""Changes between letters and digits allowed in a long model name: Llama3370BInstruct has two."""
 _ENDLESS = 32
-"""Letters and digits in a row that are no name any more."""
+"""Letters and digits in a row from which a text is no longer considered a name."""
 _NAMED = re.compile(r"(?:API_?KEY|_TOKEN|_SECRET|SECRET_KEY|PASSWORD)$", re.IGNORECASE)
 
 
 def mask_keys(text: str, *, typed: bool = False) -> str:
-    """Return ``text`` with what looks like a service's key replaced by ``***``.
+    """Return ``text`` with texts that look like a service's key replaced by ``***``.
 
-    ``typed``: it repeats what somebody typed, and has no hashes of ours; what is long and random in it is a key too.
+    ``typed``: the text is user input and has no generated hashes; long random-looking parts are masked too.
     """
     if typed:
         text = _RUN.sub(lambda found: "***" if _is_random(found[0]) else found[0], text)
@@ -36,10 +36,10 @@ def mask_keys(text: str, *, typed: bool = False) -> str:
 
 
 def hidden(text: str, *keys: str) -> str:
-    """Return ``text`` with the keys replaced by ``***``, and with every beginning of one that has 8 characters or more.
+    """Return ``text`` with the keys, and their prefixes of 8 or more characters, replaced by ``***``.
 
-    An answer is data, but a server that repeats the key in it must not get it into files and other prompts. Keys of
-    less than 8 characters are none (they would be found in words), and stay.
+    A server that repeats the key in its answer must not leak it into files and other prompts. Texts of
+    less than 8 characters are not treated as keys (they would match inside words) and stay.
     """
     for key in sorted({each for each in keys if len(each) >= _SHORTEST}, key=len, reverse=True):
         text = _hide(text, key)
@@ -65,7 +65,7 @@ def _hide(text: str, key: str) -> str:
 
 
 def known_keys(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the keys in the environment, whoever they are for. A short word (``not-needed``) is none."""
+    """Return the keys in the environment, for any service. A short word (``not-needed``) is not a key."""
     found = {value.strip() for name, value in environ.items() if _NAMED.search(name)}
     return tuple(sorted(key for key in found if _is_secret(key)))
 
@@ -75,9 +75,9 @@ def _is_secret(key: str) -> bool:
 
 
 def refuse_key(spec: str, environ: Mapping[str, str]) -> None:
-    """Raise ``NotConfigured`` where a key was typed in the place of a model's name, without repeating it.
+    """Raise ``NotConfigured`` if a key was given as a model's name; the message does not repeat it.
 
-    Specs are printed and kept: in runs, cassettes, caches, reports.
+    Specs are printed and saved: in runs, cassettes, caches, reports.
     """
     if has_key(spec, environ):
         raise NotConfigured(
@@ -89,12 +89,12 @@ def refuse_key(spec: str, environ: Mapping[str, str]) -> None:
 
 
 def has_key(text: str, environ: Mapping[str, str]) -> bool:
-    """Say whether a model's spec, or an address, has a key in it: one of the environment's, or what looks like one."""
+    """Return whether a model's spec or address has a key in it: one from the environment, or a text that looks like one."""
     return any(key in text for key in known_keys(environ)) or bool(_IN_A_NAME.search(text)) or _has_run(text)
 
 
 def _has_run(spec: str) -> bool:
-    """Tell whether a name has a long run of letters and digits in no order; a path may have one (the name of a download)."""
+    """Return whether a name has a long random run of letters and digits; a path may have one (the name of a download)."""
     if spec.startswith("record:"):
         spec = spec.partition(",")[2]
     if spec.startswith(("local:", "replay:")):

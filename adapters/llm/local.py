@@ -1,8 +1,8 @@
 """A language model in this process: xllamacpp (llama.cpp) with the weights of ``weights.SMOLLM2`` or any GGUF file.
 
-Calls go one after the other unless asked otherwise: llama.cpp's results depend on what else is in a batch, so calls
-side by side answer slightly differently from run to run, and on two cores they gain under a fifth. Several slots hold
-the beginnings of recent prompts all the same, so that two steps with long examples in turn don't read them each time.
+Calls run one after the other by default: llama.cpp's results depend on the rest of a batch, so the answers of parallel calls
+vary slightly from run to run, and on two cores parallel calls gain under a fifth. Several slots still cache
+prefixes of recent prompts, so that two alternating steps with long examples do not process them each time.
 """
 
 import asyncio
@@ -45,10 +45,10 @@ DEFAULT_TIMEOUT = 120.0
 DEFAULT_MAX_TOKENS = 256
 DEFAULT_SEED = 1
 CONTEXT = (
-    8192  # tokens of one call; what SmolLM2 was trained on. llama.cpp lowers it for a model that was trained on less.
+    8192  # tokens of one call: context length of SmolLM2's training. llama.cpp lowers it for a model trained on less.
 )
-PREFIXES = 2  # how many prompts' beginnings are kept, at 190 MB each with SmolLM2; two steps often run side by side
-BATCH = 64  # prompt tokens between two looks at cancel and deadline: a quarter of a second of SmolLM2 on two cores
+PREFIXES = 2  # number of cached prompt prefixes, at 190 MB each with SmolLM2; two steps often run in parallel
+BATCH = 64  # prompt tokens between checks for cancellation and deadline: a quarter of a second of SmolLM2 on two cores
 
 
 def _to_stderr(line: str) -> None:
@@ -56,11 +56,11 @@ def _to_stderr(line: str) -> None:
 
 
 class LocalModel:
-    """The spec ``local`` (``path=None``; the weights are fetched at the first call) or ``local:PATH``.
+    """The spec ``local`` (``path=None``; the weights are downloaded at the first call) or ``local:PATH``.
 
-    ``say`` gets lines for people about a download. ``parallel`` is the number of calls under way at once; more than
-    one makes answers depend on what runs beside them. The model is loaded at the first call, once. It may be used from several event
-    loops. Without ``aclose`` it is dropped with the object or at the interpreter's end.
+    ``say`` receives messages about a download. ``parallel`` is the number of concurrent calls; with more than one, answers
+    depend on the calls that run at the same time. The model is loaded once, at the first call. It may be used from several event
+    loops. Without ``aclose`` it is freed with the object or at interpreter exit.
     """
 
     def __init__(self, path: str | None = None, *, say: Callable[[str], None] = _to_stderr, parallel: int = 1) -> None:
@@ -77,7 +77,7 @@ class LocalModel:
         return "local" if self._path is None else f"local:{self._path}"
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return one whole answer; ``LLMError`` otherwise. ``timeout`` counts once the model is loaded and it's this call's turn."""
+        """Return one complete answer; ``LLMError`` otherwise. ``timeout`` starts once the model is loaded and the call runs."""
         continues = "system" not in options and not options.get("tools") and is_continued(prompt)
         request = _request(prompt, options, continues)
         call = _Call(options.get("timeout", DEFAULT_TIMEOUT), tuple(options.get("choices", ())), continues)
@@ -88,14 +88,14 @@ class LocalModel:
         return marked(await _wait(job, call), options)
 
     async def aclose(self) -> None:
-        """Stop what runs, end the threads and give the memory back. Calls after it fail."""
+        """Stop running calls, end the threads and free the memory. Later calls fail."""
         self._engine.closing.set()
         await asyncio.to_thread(self._threads.shutdown, wait=True, cancel_futures=True)
         self._drop()
 
 
 async def _wait(job: "Future[Completion]", call: "_Call") -> Completion:
-    """Wait for a call in a thread; when cancelled, stop it first, and wait until it has ended."""
+    """Wait for a call in a thread; if cancelled, stop the call first and wait until it has ended."""
     waiting = asyncio.wrap_future(job)
     cancelled = False
     while not waiting.done():
@@ -104,7 +104,7 @@ async def _wait(job: "Future[Completion]", call: "_Call") -> Completion:
         except asyncio.CancelledError:
             cancelled = True
             call.stop.set()
-            job.cancel()  # works while it is queued
+            job.cancel()  # succeeds while it is queued
     if cancelled:
         with contextlib.suppress(BaseException):  # retrieved, so that asyncio doesn't warn; the cancel is the result
             waiting.exception()
@@ -116,7 +116,7 @@ async def _wait(job: "Future[Completion]", call: "_Call") -> Completion:
 
 @define
 class _Call:
-    """One call as its thread sees it: when to stop, and what has come so far."""
+    """One call as seen by its thread: when to stop, and the output so far."""
 
     timeout: float
     choices: tuple[str, ...]
@@ -131,7 +131,7 @@ class _Call:
     tokens: int = 0
 
     def chunk(self, data: Mapping[str, Any]) -> bool:
-        """Take one chunk of the stream; true ends the generation."""
+        """Process one chunk of the stream; return true to end the generation."""
         if "error" in data:
             self.failure = data["error"]
             return True
@@ -148,10 +148,10 @@ class _Call:
         return self.timed_out or self.stop.is_set()
 
     def completion(self, model: str) -> Completion:
-        """Return the answer, or raise what is wrong with it."""
+        """Return the answer, or raise the matching error."""
         text = "".join(self.text)
         if self.continues:
-            text = text.removeprefix(" ")  # the one after the label's colon
+            text = text.removeprefix(" ")  # the space after the label's colon
         usage = self.usage if self.usage.completion_tokens else Usage(self.usage.prompt_tokens, self.tokens)
         if self.failure is not None:
             raise _error(self.failure)
@@ -174,7 +174,7 @@ class _Call:
 
 
 class _Engine:
-    """The model in memory, seen from the threads: loaded by the first that needs it."""
+    """The model in memory, as used by the threads: loaded by the first thread that needs it."""
 
     def __init__(self, path: str | None, say: Callable[[str], None], parallel: int) -> None:
         self.closing = threading.Event()
@@ -202,7 +202,7 @@ class _Engine:
             ValueError,
             TypeError,
             RuntimeError,
-        ) as error:  # a schema that makes no grammar, a template that refuses
+        ) as error:  # an unusable grammar schema, or a template error
             raise BadRequest(f"the local model can't take this request: {error}") from error
         return call.completion(self._name)
 
@@ -237,15 +237,15 @@ class _Engine:
             raise NotConfigured(
                 f"{path} can't be loaded as a model", hint="the file is damaged, or of a kind that xllamacpp can't run"
             ) from error
-        # llama.cpp's loop runs in a thread of its own, and a server that is dropped before that has started never
-        # ends. One token shows that it has.
+        # llama.cpp's loop runs in its own thread, and a server that is dropped before the loop has started never
+        # ends. Generating one token ensures that it has started.
         server.handle_completions({"prompt": "a", "max_tokens": 1, "stream": True}, lambda _: False)
         self._name = path.stem
         return server
 
 
 def _library() -> Any:
-    # OpenMP's threads spin while they wait for one another, at a fifth of the speed on busy cores. Read at import.
+    # OpenMP's threads spin while waiting for one another, which cuts the speed to a fifth on busy cores. Read at import.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         import xllamacpp
@@ -263,19 +263,19 @@ def _parameters(xllamacpp: Any, path: Path, parallel: int) -> Any:
     p.model.path = str(path)
     p.n_parallel = max(PREFIXES, parallel)
     p.n_ctx = CONTEXT * p.n_parallel
-    # With slots that share their memory, or with flash attention, sums are taken in an order that depends on what was
-    # asked before, and answers with it (log-probabilities off by up to 0.1). So each slot has memory of its own.
+    # With slots that share memory, or with flash attention, the order of summation depends on earlier requests,
+    # and so do the answers (log-probabilities off by up to 0.1). So each slot has its own memory.
     p.kv_unified = False
     p.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
-    p.slot_prompt_similarity = 0.5  # at its default of 0.1 the header that all prompts share picks the wrong slot
+    p.slot_prompt_similarity = 0.5  # at its default of 0.1 the header shared by all prompts selects the wrong slot
     p.cache_ram_mib = 0
     p.n_batch = p.n_ubatch = BATCH
-    p.cpuparams.n_threads = max(1, cores // 2)  # writing tokens waits for memory: more threads are slower
-    p.cpuparams_batch.n_threads = cores  # reading the prompt computes
+    p.cpuparams.n_threads = max(1, cores // 2)  # generation is limited by memory bandwidth: more threads are slower
+    p.cpuparams_batch.n_threads = cores  # prompt processing is limited by computation
     p.warmup = False
     p.fit_params = False
     p.verbosity = -1
-    # The server listens on a port, whether it is wanted or not: on this machine only, and behind a key.
+    # The server always listens on a port: restrict it to this machine and require a key.
     p.hostnames = ["127.0.0.1"]
     p.port = 0
     p.api_keys = [secrets.token_urlsafe(32)]
@@ -299,10 +299,10 @@ _LABEL = re.compile(r"([^\W\d_][^:\n]{0,39}:)\Z")
 
 
 def is_continued(prompt: str) -> bool:
-    """Tell whether a prompt is a pattern to be continued: it ends in a label that two examples before have filled in.
+    """Return whether a prompt is a pattern to be continued: it ends in a label that was filled in twice before.
 
-    ``Review: ... / Mood: glad / Review: ... / Mood: sad / Review: ... / Mood:`` is one. A model this small follows
-    such a pattern as plain text, and loses it inside a chat message (moods of 20 reviews right: 19 against 11).
+    ``Review: ... / Mood: glad / Review: ... / Mood: sad / Review: ... / Mood:`` is an example. A model this small follows
+    such a pattern as plain text, but not inside a chat message (moods of 20 reviews right: 19 against 11).
     """
     label = _LABEL.search(prompt)
     return label is not None and len(re.findall(rf"^{re.escape(label[1])} ?\S", prompt, re.MULTILINE)) >= 2
@@ -312,7 +312,7 @@ def _request(prompt: str, options: Options, continues: bool) -> dict[str, Any]:
     request: dict[str, Any] = {
         "stream": True,
         "stream_options": {"include_usage": True},
-        "return_progress": True,  # chunks while the prompt is read, too: there a call can be stopped
+        "return_progress": True,  # also send chunks while the prompt is processed: the call can be stopped there
         "temperature": options.get("temperature", 0.0),
         "max_tokens": options.get("max_tokens", DEFAULT_MAX_TOKENS),
         "seed": options.get("seed", DEFAULT_SEED),
@@ -343,12 +343,12 @@ def _request(prompt: str, options: Options, continues: bool) -> dict[str, Any]:
     try:
         f"{prompt}{options.get('system', '')}".encode()
     except UnicodeEncodeError as error:
-        raise BadRequest("the prompt holds a lone surrogate, which is no text") from error
+        raise BadRequest("the prompt holds a lone surrogate, which is not a text") from error
     return request
 
 
 def choice_grammar(choices: Sequence[str], before: str = "") -> str:
-    """Return a GBNF grammar of exactly these texts, ``before`` before each (llama.cpp, grammars/README.md)."""
+    """Return a GBNF grammar that accepts exactly these texts, each after ``before`` (llama.cpp, grammars/README.md)."""
     if not choices or "" in choices:
         raise BadRequest("choices must be texts of at least one character")
     return "root ::= " + " | ".join(f'"{"".join(map(_gbnf, before + choice))}"' for choice in choices)
@@ -356,15 +356,15 @@ def choice_grammar(choices: Sequence[str], before: str = "") -> str:
 
 def _gbnf(character: str) -> str:
     if 0xD800 <= ord(character) <= 0xDFFF:
-        raise BadRequest("a choice holds a lone surrogate, which is no text")
+        raise BadRequest("a choice holds a lone surrogate, which is not a text")
     plain = character.isascii() and (character.isalnum() or character == " ")
     return character if plain else f"\\U{ord(character):08X}"
 
 
 def _constraining(schema: Any) -> Any:
-    """Return the schema without ``pattern``: llama.cpp takes few, and complains of the others on stderr.
+    """Return the schema without ``pattern``: llama.cpp supports few patterns, and reports the others on stderr.
 
-    What answers are must be checked against the whole schema in any case.
+    Answers must be checked against the whole schema in any case.
     """
     if isinstance(schema, Mapping):
         kept = {key: value for key, value in schema.items() if not (key == "pattern" and isinstance(value, str))}

@@ -1,7 +1,7 @@
-"""The layers between a caller and an adapter, each with the port's own interface: ``generate`` and ``aclose``.
+"""The layers between a caller and an adapter, each with the port's interface: ``generate`` and ``aclose``.
 
-From outside: ``Cached`` (llm_cache) → ``Priced`` (llm_budget) → ``Validated`` → ``Again`` → ``Budget`` (llm_budget) →
-``Throttled`` → adapter. A client and its layers belong to one event loop.
+From the outside: ``Cached`` (``cache``) → ``Priced`` (``budget``) → ``Validated`` → ``Again`` → ``Budget`` (``budget``)
+→ ``Throttled`` → adapter. A client and its layers belong to one event loop.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ __all__ = [
 
 _TIMEOUT = 120.0
 _NOT_ASKED = frozenset(("notify", "tidy", "timeout", "retries", "repairs", "sample", "strict_types", "tally"))
-"""Options that say how to ask, not what is asked for."""
+"""Options that control the call but are not part of the request."""
 
 
 @runtime_checkable
@@ -49,29 +49,29 @@ class Client(Protocol):
     """A model or a layer over one."""
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return one whole answer; raise an ``LLMError`` otherwise."""
+        """Return one complete answer; raise an ``LLMError`` otherwise."""
         ...
 
     async def aclose(self) -> None:
-        """Let go of connections, files and threads."""
+        """Release connections, files and threads."""
         ...
 
 
 class Granted(int):
-    """A ``max_tokens`` that a budget set, not the caller: no part of what is asked for."""
+    """A ``max_tokens`` set by a budget, not by the caller: not part of the request."""
 
 
 def asked_for(options: Mapping[str, Any] | Options) -> dict[str, Any]:
-    """Return the options that are part of the request itself."""
+    """Return the options that are part of the request."""
     return {name: value for name, value in options.items() if name not in _NOT_ASKED and not isinstance(value, Granted)}
 
 
 class Own:
-    """Marks the clients of this house, which answer Completions and keep to timeouts: ``as_client`` passes them on."""
+    """Marks this project's clients, which return Completions and respect timeouts: ``as_client`` returns them unchanged."""
 
 
 class Layer(Own):
-    """A client over another one."""
+    """A client that wraps another client."""
 
     def __init__(self, inner: Client) -> None:
         self._inner = inner
@@ -84,8 +84,8 @@ class Layer(Own):
 class Patience(float):
     """A timeout in seconds.
 
-    ``queued`` grows by what a call waits for its turn, which does not count. ``whole``, where it is larger, is what the
-    call may take when the server says that it has to be asked later.
+    ``queued`` is the time a call waited for its turn, which does not count. ``whole``, if larger, is the total time
+    the call may take when the server asks to retry later.
     """
 
     queued: float = 0.0
@@ -93,7 +93,7 @@ class Patience(float):
 
     @staticmethod
     def waited(options: Options, seconds: float) -> None:
-        """Say that the call of ``options`` waited ``seconds`` for its turn."""
+        """Record that the call of ``options`` waited ``seconds`` for its turn."""
         timeout = options.get("timeout")
         if isinstance(timeout, Patience):
             timeout.queued += seconds
@@ -101,7 +101,7 @@ class Patience(float):
 
 @define(eq=False)
 class _Asking:
-    """One caller's call while several asks are made for it: one timeout for all, usage and attempts added up."""
+    """One caller's call over several requests: a shared timeout, usage and attempts summed."""
 
     inner: Client
     options: Options
@@ -111,13 +111,13 @@ class _Asking:
     started: float = field(factory=time.monotonic)
 
     def left(self) -> float:
-        """Return the seconds left of the call's timeout."""
+        """Return the remaining seconds of the call's timeout."""
         return self.options.get("timeout", _TIMEOUT) - (time.monotonic() - self.started) + self.queued
 
     async def ask(self, prompt: str, share: float = 1.0) -> Completion:
-        """Return the inner client's answer with the usage and attempts of all asks so far; errors carry them too.
+        """Return the inner client's answer with the usage and attempts of all requests so far; errors carry them too.
 
-        The ask gets ``share`` of the seconds that are left.
+        The request gets ``share`` of the remaining seconds.
         """
         left = max(self.left(), 0.001)
         patience = Patience(left * share)
@@ -146,10 +146,10 @@ class _Asking:
 
 
 class Again(Layer):
-    """Asks again, ``retries`` times at most (default 2), when an answer is cut, empty or unreadable.
+    """Repeats the request, at most ``retries`` times (default 2), if an answer is cut, empty or unreadable.
 
-    With ``halve`` the first ask is given up after half of the call's timeout and asked again once, so that one stuck
-    answer does not cost the call. A model for which slow answers are normal is better asked without.
+    With ``halve`` the first request is abandoned after half of the call's timeout and repeated once, so that one stuck
+    answer does not fail the call. Not suitable for models whose answers are normally slow.
     """
 
     def __init__(self, inner: Client, *, halve: bool = True) -> None:
@@ -157,7 +157,7 @@ class Again(Layer):
         self._halve = halve
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return the first whole answer; after the last ask raise the error of its own kind."""
+        """Return the first complete answer; after the last request raise its error."""
         asking = _Asking(self._inner, options)
         retries = max(options.get("retries", 2), 0)
         turn = 0
@@ -174,14 +174,14 @@ class Again(Layer):
 
 
 class Validated(Layer):
-    """Checks every answer to a request with ``schema``, ``choices`` or ``tools``, and asks for a repair once.
+    """Checks every answer to a request with ``schema``, ``choices`` or ``tools``, and requests one repair.
 
-    A JSON answer comes back as the JSON alone, a choice as it is written in ``choices`` (``Completion.raw`` has what came), a
-    call of a tool as ``Completion.tool``; words, where tools were offered, are an answer too.
+    A JSON answer is returned as the JSON alone, a choice as written in ``choices`` (``Completion.raw`` has the original), a
+    tool call as ``Completion.tool``; if tools were offered, words are a valid answer too.
     """
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return an answer that fits; raise ``BadAnswer`` when the repaired one does not fit either."""
+        """Return an answer that fits; raise ``BadAnswer`` if the repaired answer does not fit either."""
         if not _check_request(options):
             return await self._inner.generate(prompt, **options)
         asking = _Asking(self._inner, options)
@@ -206,7 +206,7 @@ class Validated(Layer):
 
 
 class ModelCheck(Layer):
-    """Warns once if a server answers with another model than ``model``, the one that the calls ask for."""
+    """Warns once if a server answers with a model other than ``model``, the requested one."""
 
     def __init__(self, inner: Client, model: str, warn: Callable[[str], None]) -> None:
         super().__init__(inner)
@@ -226,7 +226,7 @@ class ModelCheck(Layer):
 
 
 def is_same_model(asked: str, answered: str) -> bool:
-    """Say whether two names are those of one model: a provider's prefix, a date or a version behind the name make no difference."""
+    """Return whether two names mean the same model, ignoring a provider's prefix and a date or version suffix."""
     left, right = (name.strip().lower().rpartition("/")[2].removesuffix(":latest") for name in (asked, answered))
     return left == right or any(
         long.startswith(short) and _VERSION.fullmatch(long[len(short) :]) is not None
@@ -239,7 +239,7 @@ _VERSION = re.compile(r"[-@:](?:latest|(?:preview|exp)(?:-[\d-]+)?|\d{3,}[\d-]*(
 
 
 def fitting(answer: Completion, options: Options) -> Completion | None:
-    """Return a kept answer as ``Validated`` gives it; None where it does not fit (any more)."""
+    """Return a stored answer as ``Validated`` returns it; None if it does not fit."""
     if "choices" in options:
         exact = answer.text in options["choices"]
     elif "schema" in options:
@@ -253,7 +253,7 @@ def fitting(answer: Completion, options: Options) -> Completion | None:
 
 
 def _read(answer: Completion, text: str) -> Completion:
-    """Return ``answer`` with the ``text`` that was read in it, and what it was before that."""
+    """Return ``answer`` with the parsed ``text``, and the original text."""
     return answer if text == answer.text else evolve(answer, text=text, raw=answer.raw or answer.text)
 
 
@@ -261,7 +261,7 @@ _SHAPES = ("schema", "choices", "tools", "grammar")
 
 
 def _check_request(options: Options) -> bool:
-    """Tell whether the answer has a shape that can be judged; raise ``BadRequest`` where what is asked for makes no sense."""
+    """Return whether the answer's shape can be checked; raise ``BadRequest`` for an invalid combination of options."""
     asked = [name for name in _SHAPES if name in options]
     if len(asked) > 1:
         raise BadRequest(f"a request has {asked[0]} or {asked[1]}, not both")
@@ -278,7 +278,7 @@ def _check_request(options: Options) -> bool:
 
 
 def _judge(text: str, options: Options) -> tuple[str, str]:
-    """Return the fitting answer and "", or "" and what is wrong."""
+    """Return the fitting answer and "", or "" and the fault."""
     if "tools" in options:
         return text, judge_call(text, options["tools"])[1]
     if (tidy := options.get("tidy")) is not None:
@@ -293,9 +293,9 @@ def _judge(text: str, options: Options) -> tuple[str, str]:
 
 
 class Throttled(Layer):
-    """Lets at most ``max_concurrency`` calls be under way, and ``per_minute`` begin in a minute; None is no limit.
+    """Allows at most ``max_concurrency`` concurrent calls, and ``per_minute`` call starts per minute; None is no limit.
 
-    A rate allows bursts of a second's worth. Waiting for one's turn does not count against the call's timeout.
+    A rate allows bursts of one second's worth. Waiting time does not count against the call's timeout.
     """
 
     def __init__(self, inner: Client, *, max_concurrency: int | None = None, per_minute: float | None = None) -> None:
@@ -307,7 +307,7 @@ class Throttled(Layer):
             self._limiter = AsyncLimiter(burst, 60 * burst / per_minute)
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return the inner client's answer when it is this call's turn."""
+        """Return the inner client's answer once it is this call's turn."""
         started = time.monotonic()
         async with self._slots:
             if self._limiter is not None:
@@ -321,22 +321,22 @@ async def structured(
 ) -> dict[str, Any]:
     """Return the JSON object that ``client`` answers, checked against ``schema``; raise ``BadAnswer`` if it does not fit.
 
-    ``client`` is anything ``as_client`` takes. One repair round is made, also where the client has no such layer.
+    ``client`` is any object that ``as_client`` accepts. One repair round is made, even if the client has no such layer.
     """
     asked: Options = {**options, "schema": schema}
     answer = await Validated(as_client(client)).generate(prompt, **asked)
     value = read_json(answer.text)
     if not isinstance(value, dict):
-        raise BadAnswer("the answer is no JSON object", text=answer.text, usage=answer.usage, attempts=answer.attempts)
+        raise BadAnswer("the answer is not JSON object", text=answer.text, usage=answer.usage, attempts=answer.attempts)
     return value
 
 
 class NoText(BadAnswer):
-    """A client of somebody's own gave what is neither a text nor a Completion: a fault of its code, which asking again cures not."""
+    """A custom client returned neither a text nor a Completion: a programming error that a repeated request can't fix."""
 
 
 class _Plain(Own):
-    """A client of somebody's own: answers strings or Completions, knows some options or none, may have no ``aclose``."""
+    """A custom client: returns strings or Completions, supports some options or none, may have no ``aclose``."""
 
     def __init__(self, ask: Callable[..., Any], close: Callable[[], Any] | None) -> None:
         self._ask = ask
@@ -375,12 +375,12 @@ class _Plain(Own):
 def as_client(client: Any) -> Client:
     """Return ``client`` as a ``Client``.
 
-    Taken: an object with ``generate(prompt, **options)``, or a function of the prompt; async or not (one that is not
-    blocks the event loop); the answer a string or a Completion; ``aclose`` may be missing. TypeError for anything else.
+    Accepted: an object with ``generate(prompt, **options)``, or a function of the prompt; async or not (a synchronous one
+    blocks the event loop); the answer a string or a Completion; ``aclose`` is optional. TypeError for anything else.
     """
     if isinstance(client, Own) and isinstance(client, Client):
         return client
     ask = getattr(client, "generate", client)
     if not callable(ask) or isinstance(client, type):
-        raise TypeError(f"{type(client).__name__} is no model client: it has no generate(prompt, **options)")
+        raise TypeError(f"{type(client).__name__} is not a model client: it has no generate(prompt, **options)")
     return _Plain(ask, getattr(client, "aclose", None))

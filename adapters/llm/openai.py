@@ -1,4 +1,4 @@
-"""The adapter to chat completions: OpenAI and every server that speaks its protocol, through the ``openai`` SDK."""
+"""The adapter for chat completions: OpenAI and every server with the same protocol, through the ``openai`` SDK."""
 
 import json
 import re
@@ -31,7 +31,7 @@ from .tools import about_tools, called_text, custom_tool, function_tools, marked
 __all__ = ["OpenAIModel"]
 
 
-# The reading of what chat completions answer: a body or a stream, of text or of calls, made one whole answer or an error.
+# Parsing of chat completions: a body or a stream, of text or of calls, becomes one complete answer or an error.
 
 _WHOLE = frozenset(("stop", "eos", "eos_token", "end_turn", "stop_sequence"))
 _CUT = frozenset(("length", "max_tokens", "model_length", "abort", "cancelled"))
@@ -44,7 +44,7 @@ def _usage(found: Any) -> Usage:
 
 
 def _whole(text: str, finish: Any, refusal: Any, usage: Usage, model: Any) -> Completion:
-    """Return the answer if it is one; raise ``Refused``, ``Truncated``, ``EmptyAnswer`` or ``BadAnswer`` if not."""
+    """Return the answer if it is complete; raise ``Refused``, ``Truncated``, ``EmptyAnswer`` or ``BadAnswer`` otherwise."""
     if refusal or finish in _FILTERED:
         raise Refused(f"the model declined{': ' + str(refusal)[:200] if refusal else ''}", usage=usage)
     if finish in _CUT:
@@ -61,7 +61,7 @@ def _whole(text: str, finish: Any, refusal: Any, usage: Usage, model: Any) -> Co
 
 
 def _text(content: Any) -> str:
-    """Return a message's content: a string, or a list of parts of which those of type text count."""
+    """Return a message's content: a string, or the text parts of a list."""
     if isinstance(content, list):
         content = "".join(
             part["text"]
@@ -91,7 +91,7 @@ def _part(call: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _answered(text: str, calls: list[tuple[Any, Any]], finish: Any, options: Options) -> tuple[str, Any]:
-    """Return an answer's text and finish reason where it may consist of calls; calls that nobody asked for are nothing."""
+    """Return the text and finish reason of an answer that may consist of calls; unrequested calls are ignored."""
     if not calls or not (options.get("tools") or options.get("grammar")):
         return text, finish
     if finish in _CALLS:
@@ -104,7 +104,7 @@ def _answered(text: str, calls: list[tuple[Any, Any]], finish: Any, options: Opt
 
 
 def read_body(content: bytes, options: Options) -> Completion:
-    """Return the whole answer that a body is; raise an ``LLMError`` of its kind."""
+    """Return the complete answer in a body; raise the matching ``LLMError``."""
     body = body_object(content)
     usage = _usage(body.get("usage"))
     choice = _first(body)
@@ -120,7 +120,7 @@ def read_body(content: bytes, options: Options) -> Completion:
 
 
 class _Gathering:
-    """Calls put together from the parts of a stream."""
+    """Joins tool calls from the parts of a stream."""
 
     def __init__(self) -> None:
         self._names: dict[Any, str] = {}
@@ -131,10 +131,10 @@ class _Gathering:
         for part in parts:
             name, arguments = _part(part)
             key = part.get("index")
-            if not isinstance(key, int):  # some servers number none: a part with a name begins a call
+            if not isinstance(key, int):  # some servers omit indices: a part with a name begins a call
                 key = f"call {len(self._names)}" if name or self._last is None else self._last
             self._last = key
-            if not self._names.get(key):  # some servers say it in every part
+            if not self._names.get(key):  # some servers repeat it in every part
                 self._names[key] = name if isinstance(name, str) else ""
             if arguments is not None:
                 written = arguments if isinstance(arguments, str) else json.dumps(arguments)
@@ -145,7 +145,7 @@ class _Gathering:
 
 
 async def read_stream(response: httpx2.Response, options: Options) -> Completion:
-    """Return the whole answer that a stream's events make; raise an ``LLMError`` of its kind."""
+    """Return the complete answer in a stream's events; raise the matching ``LLMError``."""
     parts: list[str] = []
     gathering = _Gathering()
     refusal = ""
@@ -170,7 +170,7 @@ async def read_stream(response: httpx2.Response, options: Options) -> Completion
                 refusal += str(delta.get("refusal") or "")
             finish = choice.get("finish_reason") or finish
     except LLMError as error:
-        # A connection that breaks after the finish_reason has cut off nothing but the usage.
+        # If the connection breaks after the finish_reason, only the usage is lost.
         if finish is None or not isinstance(error, Broken):
             raise unfinished(error, parts, usage) from None
     finally:
@@ -191,12 +191,12 @@ _UNKNOWN = re.compile("unsupported|not supported|unknown|unrecogni|forbidden|not
 class OpenAIModel(SDKModel):
     """A model behind chat completions.
 
-    ``base_url`` None is OpenAI's own address. ``stream=True`` asks for a stream and puts it together. ``grammar=True``
-    hands choices over as a GBNF grammar (llama.cpp's server). ``timeout``: seconds for a call that names none.
-    ``max_retries``: how often the SDK sends a failed request again. What a server refuses by name (``response_format``,
-    ``tools``, ``seed``, ...) is left out from then on; the output's shape is then asked for in words. The option
-    ``grammar`` is OpenAI's custom tool, at other addresses vLLM's ``structured_outputs`` (once ``guided_grammar``); a
-    server that knows neither answers without. llama.cpp's server gets none: built without llguidance, it would abort.
+    ``base_url`` None is OpenAI's own address. ``stream=True`` requests a stream and joins it. ``grammar=True``
+    sends choices as a GBNF grammar (llama.cpp's server). ``timeout``: seconds for calls without their own timeout.
+    ``max_retries``: how often the SDK repeats a failed request. Parameters that a server refuses by name (``response_format``,
+    ``tools``, ``seed``, ...) are omitted from then on; the output's shape is then requested in the prompt. The option
+    ``grammar`` becomes OpenAI's custom tool, at other addresses vLLM's ``structured_outputs`` (formerly ``guided_grammar``); a
+    server that supports neither answers without it. llama.cpp's server gets none: built without llguidance, it would abort.
     """
 
     def __init__(
@@ -220,7 +220,7 @@ class OpenAIModel(SDKModel):
             sdk_error=OpenAIError,
             hide=hide,
         )
-        # The SDK insists on a key; servers of one's own mostly want none.
+        # The SDK requires a key; self-hosted servers mostly do not.
         self._sdk = AsyncOpenAI(
             api_key=api_key or "none", base_url=base_url, max_retries=max_retries, http_client=self._http
         )
@@ -235,7 +235,7 @@ class OpenAIModel(SDKModel):
         self._in_words = False
 
     async def aclose(self) -> None:
-        """Close all connections; the model can't be asked any more."""
+        """Close all connections; the model can't be used afterwards."""
         await self._sdk.close()
 
     async def _ask(self, prompt: str, options: Options) -> Completion:
@@ -287,8 +287,8 @@ class OpenAIModel(SDKModel):
         messages = [{"role": "user", "content": prompt}]
         if system := options.get("system"):
             messages.insert(0, {"role": "system", "content": system})
-        # These go into the body as they are: as arguments the SDK would compare them with all the types that it knows of
-        # messages and formats, and change nothing in them.
+        # Put directly into the body: as arguments, the SDK would match them against all its message and format types without
+        # changing anything in them.
         request["messages"] = []
         request["extra_body"]["messages"] = messages
         if (limit := options.get("max_tokens")) is not None:
@@ -311,7 +311,7 @@ class OpenAIModel(SDKModel):
         return {"type": "json_schema", "json_schema": asked}
 
     def _under_grammar(self, text: str, skip: set[str]) -> dict[str, Any]:
-        """Return what asks for an answer under a grammar, nothing when all that could was refused."""
+        """Return the request options for an answer under a grammar, empty if all of them were refused."""
         grammar = read_grammar(text)
         match next((name for name in self._carriers if name not in skip), None):
             case "custom":
@@ -326,7 +326,7 @@ class OpenAIModel(SDKModel):
     def _refusal(
         self, error: BadRequestError | UnprocessableEntityError | NotFoundError, request: Mapping[str, Any]
     ) -> str | None:
-        """Return the optional part of ``request`` that the error names; remember it unless this schema is at fault."""
+        """Return the optional part of ``request`` that the error names; remember it unless only this schema is at fault."""
         kind = type(status_error(error.response))
         words = error.response.text.lower()
         if kind is ModelNotFound and "support" in words:
@@ -336,12 +336,12 @@ class OpenAIModel(SDKModel):
         for name in _OPTIONAL:
             if name not in request and name not in request["extra_body"]:
                 continue
-            # `stop`, `seed` and the like occur in many messages: they count as named when they are quoted.
+            # `stop`, `seed` and similar words occur in many messages: they count as named only if quoted.
             named = name in words if "_" in name or name == "grammar" else re.search(f"['\"`]{name}\\b", words)
             if str(error.param) != name and not named:
                 continue
             if name == _other(self._limit) or (name == self._limit and not _UNKNOWN.search(words)):
-                return None  # the limit goes by another name at most, it is never left out
+                return None  # at most the limit's parameter name changes; it is never omitted
             if name == "response_format" and "schema" in words and self._strict.gives_up(_sent_schema(request)):
                 return "strict"
             if not (name == "response_format" and "schema" in words) and not (
@@ -352,10 +352,10 @@ class OpenAIModel(SDKModel):
         return self._refused_tools(words, request)
 
     def _refused_tools(self, words: str, request: Mapping[str, Any]) -> str | None:
-        """Return what to leave out when ``words`` are about tools: remembered unless it is these tools that are at fault."""
+        """Return the part to omit if ``words`` are about tools; it is remembered unless only these tools are at fault."""
         sent = request["extra_body"]
         if "grammar" in words and (carrier := next((name for name in self._carriers if name in sent), None)):
-            return carrier  # it can't read this grammar
+            return carrier  # the server can't parse this grammar
         name = "custom" if "tool_choice" in sent else "tools"
         at_fault = re.search("grammar|lark" if name == "custom" else "schema", words)
         if "tools" not in sent or not (about_tools(words) or (name == "custom" and at_fault)):
@@ -377,7 +377,7 @@ class OpenAIModel(SDKModel):
         return evolve(answer, text=text, raw="" if text is answer.text else prose_of(answer.text))
 
     def _notice_ignored(self, text: str) -> None:
-        """Say the shape in words too from now on when the server ignores ``response_format``."""
+        """Request the shape in the prompt too from now on, because the server ignores ``response_format``."""
         if not self._in_words and "response_format" not in self._refused:
             try:
                 read_json(text)

@@ -1,19 +1,18 @@
-"""Cassettes: model calls in a file that a person can read and review; one adapter answers from it, one writes it.
+"""Cassettes: model calls in a file that a person can read and review; one adapter replays it, one records it.
 
-A cassette is JSONL with sorted keys. The first line is a header, every other line a request and what came of it::
+A cassette is JSONL with sorted keys. The first line is a header, every other line a request and its result::
 
     {"cassette": 1, "made_by": "knotwork", "model": "openai:gpt-5-mini"}
     {"answer": {"finish_reason": "stop", "text": "Oslo"}, "request": {"prompt": "Capital of Norway?"}}
     {"error": {"kind": "truncated", "message": "cut", "text": "Os"}, "request": {"prompt": "Capital?"}}
 
-``request`` has the prompt and the options that say what is asked for (system, temperature, schema, ...). A request that
-is there several times is answered in that order, and from then on by the last; ``sample`` picks by index instead.
-``answer`` has text, and may have finish_reason, usage ({"prompt_tokens", "completion_tokens"}) and model; without one it is
-of the header's model. Where the request offers tools it may have ``{"tool": NAME, "arguments": {...}}`` instead of text.
-Written by hand, a request may be ``{"prompt_contains": "..."}``: it answers every prompt with that text in it (and with
-the options that stand beside it, if any) for which there is no whole request; the first such line wins. Empty lines are
-skipped.
-No key and no header of a call is ever in a cassette.
+``request`` has the prompt and the options that are part of the request (system, temperature, schema, ...). A request that
+occurs several times is answered in that order, and then by its last answer; ``sample`` selects by index instead.
+``answer`` has text, and may have finish_reason, usage ({"prompt_tokens", "completion_tokens"}) and model (default: the
+header's model). If the request offers tools, it may have ``{"tool": NAME, "arguments": {...}}`` instead of text.
+A hand-written request may be ``{"prompt_contains": "..."}``: it answers every prompt that has this text (and the
+given options, if any) and no exact request; the first such line wins. Empty lines are skipped.
+A cassette never has a key or a header of a call.
 """
 
 from collections.abc import Mapping
@@ -82,7 +81,7 @@ class _Loose:
 class ReplayModel(Own):
     """Answers from the cassette at ``path``; a request that is not in it raises ``NotRecorded``.
 
-    A cassette that can't be read is ``NotConfigured``, with its file and line. ``spec`` is the model it was made with.
+    An unreadable cassette raises ``NotConfigured`` with its file and line. ``spec`` is the model of the recording.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -121,7 +120,7 @@ class ReplayModel(Own):
             why = (error.strerror or str(error)).lower()
             raise NotConfigured(f"the cassette {self.path} can't be read: {why}", hint=there) from None
         except UnicodeDecodeError as error:
-            raise NotConfigured(f"the cassette {self.path} is no UTF-8 (byte {error.start})") from None
+            raise NotConfigured(f"the cassette {self.path} is not UTF-8 (byte {error.start})") from None
         headed = False
         for number, line in enumerate(lines, 1):
             if not line.strip():
@@ -137,7 +136,7 @@ class ReplayModel(Own):
                 why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
                 raise NotConfigured(f"{self.path}:{number}: no cassette line: {why}") from None
         if not headed:
-            raise NotConfigured(f"{self.path}: an empty file is no cassette")
+            raise NotConfigured(f"{self.path}: an empty file is not a cassette")
 
     def _head(self, entry: dict[str, Any]) -> None:
         if entry.get(_HEADER) != 1:
@@ -170,7 +169,7 @@ def _read_answer(entry: dict[str, Any], made_with: str, by_hand: bool) -> _Answe
     if "error" in entry:
         error = {name: _str(value, name) for name, value in _dict(entry["error"], "error").items()}
         if error["kind"] not in _ERRORS:
-            raise ValueError(f"{error['kind']!r} is no kind of error")
+            raise ValueError(f"{error['kind']!r} is not a kind of error")
         return _Answer(None, {"message": error["kind"], **error})
     answer = _dict(entry["answer"], "answer")
     if "tool" in answer:
@@ -195,13 +194,13 @@ def _read_answer(entry: dict[str, Any], made_with: str, by_hand: bool) -> _Answe
 
 def _dict(value: Any, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError(f"{name} is no object")
+        raise ValueError(f"{name} is not an object")
     return value
 
 
 def _str(value: Any, name: str) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{name} is no string")
+        raise ValueError(f"{name} is not a string")
     return value
 
 
@@ -223,7 +222,7 @@ def _is_text(prompt: str) -> bool:
 
 
 def _short(prompt: str, beside: str = "") -> str:
-    """Return the prompt's first 80 characters; those around the first difference when it is shown beside another."""
+    """Return the prompt's first 80 characters, or those around the first difference from ``beside``."""
     flat = " ".join(prompt.split())
     other = " ".join(beside.split())
     differ = next((i for i, (a, b) in enumerate(zip(flat, other, strict=False)) if a != b), 0)
@@ -233,10 +232,10 @@ def _short(prompt: str, beside: str = "") -> str:
 
 
 class RecordModel(Layer):
-    """Asks ``inner`` and writes each request with its answer or error to a new cassette at ``path``.
+    """Calls ``inner`` and writes each request with its answer or error to a new cassette at ``path``.
 
-    ``spec`` names the model in the header. The file is begun by the first answer, so that a run which does not get so
-    far loses nothing; a file there that is no cassette is refused (``NotConfigured``). Each line is flushed.
+    ``spec`` names the model in the header. The file is created at the first answer, so that a run which fails earlier
+    overwrites nothing; an existing file that is not a cassette is refused (``NotConfigured``). Each line is flushed.
     """
 
     def __init__(self, inner: Client, path: str | Path, spec: str) -> None:
@@ -249,7 +248,7 @@ class RecordModel(Layer):
         self._check()
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return the inner model's answer; errors are recorded too, and raised."""
+        """Return the inner model's answer; errors are recorded and raised again."""
         try:
             answer = await self._inner.generate(prompt, **options)
         except LLMError as error:
@@ -266,7 +265,7 @@ class RecordModel(Layer):
                 "prompt_tokens": answer.usage.prompt_tokens,
                 "completion_tokens": answer.usage.completion_tokens,
             }
-        if answer.model != self.spec:  # an empty one too: without it the header's would be read
+        if answer.model != self.spec:  # an empty one too: otherwise the header's would be used
             kept["model"] = answer.model
         self._write(prompt, options, {"answer": kept})
         return answer
@@ -287,11 +286,11 @@ class RecordModel(Layer):
         except OSError as error:
             raise NotConfigured(f"the cassette {self.path} can't be written: {error.strerror}") from None
         if first.strip() and f'"{_HEADER}"'.encode() not in first:
-            raise NotConfigured(f"{self.path} is no cassette, and is not overwritten")
+            raise NotConfigured(f"{self.path} is not a cassette, and is not overwritten")
 
     def _write(self, prompt: str, options: Options, came: dict[str, Any]) -> None:
         if not _is_text(prompt):
-            return  # it was refused, and can't be written either
+            return  # a refused request, which can't be written either
         line = canonical({"request": {"prompt": prompt, **asked_for(options)}, **came}) + b"\n"
         if self._end == 0:
             line = canonical({_HEADER: 1, "made_by": "knotwork", "model": self.spec}) + b"\n" + line
@@ -306,7 +305,7 @@ class RecordModel(Layer):
             raise NotConfigured(f"the cassette {self.path} can't be written: {error.strerror or error}") from None
 
     def _append(self, file: FileIO, line: bytes) -> None:
-        """Write a line with one write; of one that fails nothing stays, so that an answer asked for again is there once."""
+        """Write a line with one write; a failed write is removed, so that a repeated answer is recorded only once."""
         try:
             if file.write(line) != len(line):
                 raise OSError(0, "the disk took only a part of a line")

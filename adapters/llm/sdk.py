@@ -1,4 +1,4 @@
-"""What the adapters over an SDK share: one call under its deadline, and every fault turned into an ``LLMError``."""
+"""Shared parts of the SDK adapters: one call under its deadline, and every fault translated into an ``LLMError``."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -27,15 +27,15 @@ from .service_errors import status_error
 __all__ = ["DEFAULT_TIMEOUT", "SDKModel"]
 
 DEFAULT_TIMEOUT = 120.0
-"""Seconds for a whole call where the caller names none."""
-_FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0  # seconds, as the SDKs have them
+"""Seconds for a whole call without its own timeout."""
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0  # seconds, as in the SDKs
 
 
 class SDKModel(Own, ABC):
-    """A model behind an SDK: runs one call under its deadline, and turns whatever goes wrong into an ``LLMError``.
+    """A model behind an SDK: runs one call under its deadline, and translates every fault into an ``LLMError``.
 
-    An adapter says how to ask (``_ask``), which exceptions are its SDK's, and how to close. ``base_url`` None is the
-    SDK's own address. ``hide``: keys besides its own that no answer may repeat.
+    An adapter defines how to call (``_ask``), its SDK's exceptions, and how to close. ``base_url`` None is the
+    SDK's own address. ``hide``: other keys that no answer may repeat.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class SDKModel(Own, ABC):
             except httpx2.InvalidURL:
                 valid = False
             if not valid:
-                raise NotConfigured("the model's address is no http(s) URL")
+                raise NotConfigured("the model's address is not an http(s) URL")
         self.model = model
         self._keys = (key, *hide)
         self._timeout = timeout
@@ -77,9 +77,9 @@ class SDKModel(Own, ABC):
         """Close all connections."""
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return one whole answer; raise an ``LLMError`` of the kind the port's table names.
+        """Return one complete answer; raise the matching ``LLMError`` of the port's table.
 
-        ``timeout`` (seconds) covers all of it, the SDK's retries and their waiting included.
+        ``timeout`` (seconds) covers the whole call, including the SDK's retries and their waits.
         """
         timeout = options.get("timeout", self._timeout)
         whole = max(timeout.whole, timeout) if isinstance(timeout, Patience) else timeout
@@ -97,11 +97,11 @@ class SDKModel(Own, ABC):
         failure.attempts = max(watch.sent, 1)
         unfinished = isinstance(failure, TimedOut | Truncated | EmptyAnswer | BadAnswer)
         failure.lost = failure.lost or ((watch.lost or unfinished) and not failure.usage.total)
-        # Outside the handler, so that no SDK exception (which holds the request and its key) hangs on ours.
+        # Raised outside the handler, so that it does not hold the SDK's exception (with the request and its key).
         raise failure
 
     async def _unbroken(self, prompt: str, options: Options, watch: Watch) -> Completion:
-        """Ask, and send the request again when the connection breaks inside the answer, which no SDK does for a stream."""
+        """Send the request, and repeat it if the connection breaks inside the answer; no SDK repeats a broken stream."""
         while True:
             try:
                 return await self._ask(prompt, options)
@@ -140,7 +140,7 @@ class SDKModel(Own, ABC):
         if isinstance(error, BodyUnreadable):
             return BadAnswer(str(error))
         if isinstance(error, UnicodeEncodeError):
-            return BadRequest("the prompt contains a lone surrogate, which is no text")
+            return BadRequest("the prompt contains a lone surrogate, which is not a text")
         response = getattr(error, "response", None)
         if isinstance(response, httpx2.Response):
             return status_error(response)

@@ -1,4 +1,4 @@
-"""The table of a server's errors: which status, code and words stand for which ``LLMError``."""
+"""The table of server errors: which ``LLMError`` each status, code and message means."""
 
 import json
 import re
@@ -36,11 +36,11 @@ _NO_MODEL = re.compile(
 )
 
 _READ = 4000
-"""Code points of a server's words that are looked at: it may send 4 MiB that are slow to search."""
+"""Maximum code points of a server's message that are searched: it may send 4 MiB that are slow to search."""
 
 
 def status_error(response: httpx2.Response, body: Mapping[str, Any] | None = None) -> LLMError:
-    """Return the error that a response with a failed status stands for; ``body`` instead of its own when given."""
+    """Return the error for a response with a failed status; ``body``, if given, replaces the response's own."""
     if body is None:
         try:
             loaded = json.loads(response.content)
@@ -81,7 +81,7 @@ def _error(status: int, named: str, message: str) -> LLMError:
 
 
 def in_band_error(found: Any) -> LLMError:
-    """Return the error of ``{"error": ...}`` inside a 200: of its own kind where that is lasting, else a bad answer."""
+    """Return the error for ``{"error": ...}`` inside a 200 response: its own kind if permanent, else ``BadAnswer``."""
     body = found if isinstance(found, Mapping) else {"message": str(found)}
     code = body.get("code")
     status = int(code) if isinstance(code, int) and 300 <= code < 600 else 400

@@ -1,9 +1,9 @@
-"""A JSON Schema in the form that services hold a model to (OpenAI's strict structured outputs), and the way back to the schema itself.
+"""Conversion of a JSON Schema to the strict form that services enforce (OpenAI's strict structured outputs), and back.
 
-Strict schemas have closed objects whose keys are all required, and few keywords. So an optional key is nullable, an object with keys
-of the model's choice is a list of ``{"key", "value"}``, one of several forms is ``anyOf``, and what else limits a value (lengths,
-patterns, and where the service does not take them bounds) is left out. ``restored`` turns an answer back; it is then judged by the
-schema that was asked for, which nothing here changes.
+Strict schemas have closed objects whose keys are all required, and few keywords. So an optional key becomes nullable, an object
+with arbitrary keys becomes a list of ``{"key", "value"}``, alternatives become ``anyOf``, and other limits of a value (lengths,
+patterns, and bounds if the service does not accept them) are omitted. ``restored`` converts an answer back; it is then checked
+against the original schema, which is not changed here.
 """
 
 import json
@@ -20,15 +20,15 @@ __all__ = ["Means", "Strictness", "bounded_form", "means_of", "restored", "stric
 
 _KEPT = ("type", "description", "enum", "const")
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems")
-"""Limits that OpenAI's rules take as well, and Anthropic's do not."""
+"""Limits that OpenAI's rules accept and Anthropic's do not."""
 _WIDER = frozenset({"allOf", "prefixItems", "$dynamicRef", "$recursiveRef"})
-"""Keywords that say what a value is: without them nothing of it would be left."""
+"""Keywords that define a value: without them, nothing of its schema would remain."""
 _NULL = {"type": "null"}
 _DEEPEST = 60
 _DEFINED = "#/$defs/"
 _MOST_MADE = 1_000
 _LOOKS = 200_000
-"""Values that are looked at to find which of several forms an answer has; a seed of a hundred steps takes some ten thousand."""
+"""Maximum values examined to find which alternative an answer has; a seed of a hundred steps takes some ten thousand."""
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,), "null": (type(None),), "integer": (int,),
     "number": (int, float),
@@ -36,7 +36,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 
 
 def strict_form(schema: Mapping[str, Any], bounds: bool = False) -> dict[str, Any] | None:
-    """Return the strict form of an object's schema; None where it has none. ``bounds``: with those of numbers and lists."""
+    """Return the strict form of an object's schema; None if it has none. ``bounds``: keep limits of numbers and lists."""
     try:
         return _Forms(schema, _BOUNDS if bounds else ()).whole()
     except (_NoForm, RecursionError):
@@ -44,9 +44,9 @@ def strict_form(schema: Mapping[str, Any], bounds: bool = False) -> dict[str, An
 
 
 def restored(answer: "str | Mapping[str, Any] | list[Any]", schema: Mapping[str, Any]) -> str:
-    """Return an answer in ``schema``'s strict form as JSON text in the form of ``schema`` itself.
+    """Return an answer in the strict form of ``schema`` as JSON text in the form of ``schema`` itself.
 
-    ``answer`` is the text, or what was parsed of it. Text that is neither form comes back as it is.
+    ``answer`` is the text, or its parsed value. Text in neither form is returned unchanged.
     """
     plain = dict(answer) if isinstance(answer, Mapping) else answer
     text = plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
@@ -59,10 +59,10 @@ def restored(answer: "str | Mapping[str, Any] | list[Any]", schema: Mapping[str,
 
 
 def bounded_form(schema: Any, *, text: int, items: int) -> Any:
-    """Return a narrower schema, whose answers a small model can finish: texts of ``text`` characters, lists of ``items`` elements.
+    """Return a narrower schema whose answers a small model can complete: ``text`` characters per text, ``items`` per list.
 
-    A list whose elements have to differ has one. Of several forms those with keys of the model's choice are left out where another
-    one is there.
+    A list with unique elements is limited to one. Alternatives with arbitrary keys are omitted if others
+    exist.
     """
     if not isinstance(schema, Mapping):
         return schema
@@ -79,24 +79,24 @@ def bounded_form(schema: Any, *, text: int, items: int) -> Any:
     if made.get("type") == "string" and "enum" not in made and "const" not in made:
         made["maxLength"] = min(text, made.get("maxLength", text))
     if made.get("type") == "array":
-        most = 1 if made.get("uniqueItems") else items  # no grammar keeps elements apart
+        most = 1 if made.get("uniqueItems") else items  # no grammar enforces unique elements
         made["maxItems"] = max(made.get("minItems", 0), min(most, made.get("maxItems", most)))
     return made
 
 
 @define
 class Strictness:
-    """What one service is asked to keep to strictly. A form that it has refused is not sent again."""
+    """The strict features that one service supports. A form that it has refused is not sent again."""
 
     own_address: bool = True
-    """Whether the service is the one that made these rules: other servers are given schemas as they are."""
+    """Whether the service is the one that defined these rules: other servers get schemas unchanged."""
     bounds: bool = False
-    """Whether it takes bounds of numbers and lists."""
+    """Whether it accepts bounds of numbers and lists."""
     _made: dict[bytes, bool] = field(factory=dict, init=False)
-    """Forms that were made, and whether the service has refused them."""
+    """Forms created so far, and whether the service has refused them."""
 
     def form(self, schema: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the strict form of a schema that is not strict by itself; None where it has to be sent as it is."""
+        """Return the strict form of a schema that is not strict already; None if it must be sent unchanged."""
         if not self.own_address or strict_ready(schema):
             return None
         made = strict_form(schema, self.bounds)
@@ -107,7 +107,7 @@ class Strictness:
         return None if self._made.setdefault(canonical(made), False) else made
 
     def gives_up(self, sent: Any) -> bool:
-        """Remember that what was ``sent`` is refused, and say whether it was a form, in place of which the schema itself can be sent."""
+        """Record that ``sent`` was refused, and return whether it was a strict form, so that the original schema can be sent."""
         written = canonical(sent)
         if self._made.get(written) is not False:
             return False
@@ -115,7 +115,7 @@ class Strictness:
         return True
 
     def restored(self, answer: Completion, schema: Mapping[str, Any] | None) -> Completion:
-        """Return an answer in the form of the schema that was asked for."""
+        """Return an answer in the form of the original schema."""
         if schema is None or self.form(schema) is None:
             return answer
         return evolve(answer, text=restored(answer.text, schema))
@@ -127,7 +127,7 @@ class _NoForm(Exception):
 
 @define
 class _Forms:
-    """A schema, its definitions, and the strict forms of what stands in it."""
+    """A schema, its definitions, and the strict forms of its parts."""
 
     root: Mapping[str, Any]
     _bounds: tuple[str, ...] = ()
@@ -153,7 +153,7 @@ class _Forms:
         self._known[id(schema)] = (
             schema,
             made,
-        )  # kept alive with its form: an id is one object's only while that lives
+        )  # stored with its form, so that its id is not reused
         return made
 
     def _form(self, schema: Any, depth: int) -> dict[str, Any]:
@@ -191,7 +191,7 @@ class _Forms:
         return {**kept, **_closed(made)}
 
     def back(self, value: Any, schema: Any, depth: int) -> Any:
-        """Return ``value``, which has the strict form of ``schema``, in the form of ``schema``."""
+        """Return ``value``, which is in the strict form of ``schema``, in the form of ``schema``."""
         if depth > _DEEPEST:
             raise _NoForm
         if isinstance(schema, Mapping) and "$ref" in schema:
@@ -222,7 +222,7 @@ class _Forms:
         return made if len(made) == len(value) else value
 
     def _fits(self, value: Any, form: Mapping[str, Any]) -> bool:
-        """Say whether ``value`` has the strict form ``form``."""
+        """Return whether ``value`` has the strict form ``form``."""
         self._left -= 1
         if self._left < 0:
             raise _NoForm
@@ -258,7 +258,7 @@ def _branches(schema: Mapping[str, Any]) -> "list[Any] | None":
 
 
 def _is_map(schema: Mapping[str, Any]) -> bool:
-    """Say whether an object's keys are the model's to choose."""
+    """Return whether an object's keys are chosen by the model."""
     described = schema.get("type") == "object" and not schema.get("properties")
     return described and schema.get("additionalProperties", True) is not False
 
@@ -268,13 +268,13 @@ def _closed(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _any() -> dict[str, Any]:
-    """Return the form of what may be anything: a plain value, or a list of them."""
+    """Return the form of an arbitrary value: a scalar, or a list of scalars."""
     plain = ("string", "number", "boolean", "null")
     return {"anyOf": [{"type": kind} for kind in plain] + [{"type": "array", "items": {"type": list(plain)}}]}
 
 
 def _typed(kept: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the type of an enum's values: services want one."""
+    """Return the type of an enum's values: services require one."""
     values = kept.get("enum", [kept.get("const")])
     names = {bool: "boolean", str: "string", int: "integer", float: "number", type(None): "null"}
     if not all(type(value) in names for value in values):
@@ -297,22 +297,20 @@ def _nullable(form: dict[str, Any]) -> dict[str, Any]:
     return {**made, "enum": [*form["enum"], None]} if "enum" in form else made
 
 
-# What the model of a spec can be held to by its own means: what a loop asks it for depends on it.
-# A service may still refuse what is said here (an older model, another server); its adapter then asks without, and remembers it. A
-# cassette is asked as the model was that it was made with, so that a recorded run can be replayed.
-
+# Output constraints that the model of a spec supports by itself; loops choose their requests accordingly.
+# A service may still refuse (an older model, another server); its adapter then requests without the feature and remembers that.
+# A cassette gets the requests of the model it was recorded with, so that a recorded run can be replayed.
 _SERVICES = ("openai:", "http://", "https://")
 _LONG = 3_000
-"""Tokens of a long answer of a model in this process: beside a prompt they fit its context."""
+"""Tokens of a long answer of a model in this process: together with a prompt they fit its context."""
 _HEAD = 4_096
-"""Characters of a cassette's first line that are looked at."""
+"""Maximum characters read of a cassette's first line."""
 
 
 @frozen
 class Means:
-    """``tools``: it calls tools in a form of its own. ``grammar``: it writes under a grammar. ``small``: it writes little, and hardly
-    anything right that nothing holds it to; its answers are kept short. ``tokens``: how many a long answer has to be granted, None
-    where the model's own limit is high enough.
+    """``tools``: native tool calls. ``grammar``: output under a grammar. ``small``: a small model whose answers need constraints
+    and are kept short. ``tokens``: tokens to allow for a long answer, None if the model's own limit is high enough.
     """
 
     tools: bool = False
@@ -322,7 +320,7 @@ class Means:
 
 
 def means_of(model: Any) -> Means:
-    """Return the means of a spec, or of a client that has one (``client.spec``); none for other clients. Never raises."""
+    """Return the means of a spec, or of a client with a ``spec``; the defaults for other clients. Never raises."""
     spec = model if isinstance(model, str) else getattr(model, "spec", "")
     if not isinstance(spec, str):
         return Means()
@@ -334,7 +332,7 @@ def means_of(model: Any) -> Means:
         return Means() if made_with.startswith("replay:") else means_of(made_with)
     if spec == "local":
         return Means(grammar=True, small=True)
-    if spec.startswith("local:"):  # any model: it may be a large one
+    if spec.startswith("local:"):  # any GGUF model: it may be large
         return Means(grammar=True, tokens=_LONG)
     if spec.startswith("anthropic:"):
         return Means(tools=True)
@@ -342,7 +340,7 @@ def means_of(model: Any) -> Means:
 
 
 def _recorded_with(path: str) -> str:
-    """Return the spec in a cassette's head, "" where there is none; what is wrong with the cassette is told when it is opened."""
+    """Return the spec in a cassette's head, "" if missing; faults of the cassette are reported when it is opened."""
     try:
         with Path(path).open(encoding="utf-8") as stream:
             head = json.loads(stream.readline(_HEAD))

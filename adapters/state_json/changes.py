@@ -1,7 +1,7 @@
-"""What a change does to a state: DECLARE, RESET, UPDATE. A change is applied whole or refused; the old state stays as it was.
+"""Application of changes to a state: DECLARE, RESET, UPDATE. A change is applied completely or refused with no effect.
 
-What takes what: a LIST takes a list, item by item, and anything else but null as one item. A DICT takes an object; a field
-that bears the name of a key declared in it goes to that key. A COUNTER takes a number, an object of numbers, or the rows of
+A LIST accepts a list, item by item, and any other value but null as one item. A DICT accepts an object; a field with the
+name of a key declared in the DICT goes to that key. A COUNTER accepts a number, an object of numbers, or the rows of
 COUNT BY (``[{field, "count"}, ...]``), whose labels become its keys.
 """
 
@@ -21,9 +21,9 @@ from .values import evidence_text, field_of, texts_of, whole_copy
 __all__ = ["apply", "attached", "change_of", "check_name", "undeclared", "with_proofs", "written"]
 
 RESERVED = frozenset({"_meta", "items", "value"})
-"""Names that the written form of a state needs for itself: no part of a key may bear one."""
+"""Names used by the written form of a state: no part of a key may have one of them."""
 
-_MOST_PARTS = 20  # keys this deep and values as deep as the codec allows can be written together
+_MOST_PARTS = 20  # keys this deep and values as deep as the codec allows can still be written together
 _LONGEST = 200
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _EMPTY: Mapping[StateType, Node] = {"LIST": ListNode(), "DICT": DictNode(), "COUNTER": CounterNode()}
@@ -32,9 +32,9 @@ Proof = Sequence[Sequence[Any]] | Mapping[str, Sequence[Any]]
 
 
 def apply(root: DictNode, change: Change) -> DictNode:
-    """Return the state after a change; ``root`` itself where nothing changes. Raises ``StateError``.
+    """Return the state after a change; ``root`` itself if nothing changes. Raises ``StateError``.
 
-    The change went through ``changes.written``: it is JSON, and nobody else holds it.
+    The change must come from ``written``: it is JSON, and not shared with the caller.
     """
     if isinstance(change, DeclareKey):
         return _declared(root, change)
@@ -50,7 +50,7 @@ def apply(root: DictNode, change: Change) -> DictNode:
 
 
 def _marked(node: Node, reasons: Sequence[str], value: Any, *, replace: bool) -> Node:
-    """Return the node with why it is incomplete, and so the keys declared in it that ``value`` has fields for."""
+    """Return the node marked as incomplete for ``reasons``, including declared keys for which ``value`` has fields."""
     marks = tuple(dict.fromkeys((*(() if replace else node.incomplete), *reasons)))
     if isinstance(node, DictNode) and (reasons or replace):
         held = {name: child for name, child in node.children.items() if name in value}
@@ -73,7 +73,7 @@ def _declared(root: DictNode, change: DeclareKey) -> DictNode:
         raise StateError(message, status="schema_mismatch", hint="take another name for it")
     check_name(change.key, parts)
     if change.type not in _EMPTY:
-        raise StateError(f"{change.type} is no type; the types are LIST, DICT and COUNTER", status="schema_mismatch")
+        raise StateError(f"{change.type} is not a type; the types are LIST, DICT and COUNTER", status="schema_mismatch")
     if change.description is not None and not isinstance(change.description, str):
         raise StateError(f"the description of {change.key} must be a text", status="schema_mismatch")
     parent: Node | None = find(root, ".".join(parts[:-1])) if parts[1:] else root
@@ -88,13 +88,13 @@ def _declared(root: DictNode, change: DeclareKey) -> DictNode:
         above = ".".join(parts[:-1])
         raise StateError(f"{above} is a {parent.type}; keys can be declared in a DICT only", status="schema_mismatch")
     if parts[-1] in parent.fields:
-        message = f"{'.'.join(parts[:-1])} has a field {parts[-1]} already, which is no declared key"
+        message = f"{'.'.join(parts[:-1])} has a field {parts[-1]} already, which is not a declared key"
         raise StateError(message, status="schema_mismatch", hint="take another name, or RESET the DICT first")
     return put(root, change.key, evolve(_EMPTY[change.type], description=change.description))
 
 
 def check_name(key: str, parts: Sequence[str]) -> None:
-    """Refuse a key with a part that no key may have (``StateError``)."""
+    """Raise ``StateError`` if a part of the key is not allowed."""
     for part in parts:
         if part in RESERVED:
             message = f"{part} can't be part of a key: the state's file uses that name itself"
@@ -107,13 +107,13 @@ def check_name(key: str, parts: Sequence[str]) -> None:
 
 
 def declaration(key: str, kind: StateType) -> str:
-    """Return the command that declares a key, its names in backticks where they need them."""
+    """Return the command that declares a key, with backticks around names that need them."""
     parts = [part if _NAME.match(part) else f"`{part}`" for part in key.split(".")]
     return f"DECLARE {'.'.join(parts)} AS {kind}"
 
 
 def undeclared(root: DictNode, key: str, value: Any = None) -> StateError:
-    """Return the error for a key that is not declared. Its hint are the commands that declare it, one a line."""
+    """Return the error for an undeclared key. Its hint has the commands that declare it, one per line."""
     kind: StateType = "DICT" if isinstance(value, Mapping) else "COUNTER" if _is_number(value) else "LIST"
     like = nearest(key, [path for path, _ in walk(root)])
     meant = f"; did you mean {like}?" if like else ""
@@ -136,7 +136,7 @@ def _missing(root: DictNode, parts: Sequence[str], kind: StateType) -> Iterable[
 
 
 def _changed(node: Node, key: str, value: Any, evidence: Proof, *, replace: bool) -> Node:
-    """Return the node with a checked value merged in, or in place of what it held."""
+    """Return the node with a checked value merged in, or with its content replaced."""
     if isinstance(node, ListNode):
         return _into_list(node, key, value, evidence, replace)
     if isinstance(node, DictNode):
@@ -146,7 +146,7 @@ def _changed(node: Node, key: str, value: Any, evidence: Proof, *, replace: bool
 
 def _into_list(node: ListNode, key: str, value: Any, evidence: Proof, replace: bool) -> ListNode:
     if value is None:
-        raise StateError(f"{key} is a LIST; null is no item of one", status="schema_mismatch")
+        raise StateError(f"{key} is a LIST; null is not an item of one", status="schema_mismatch")
     values = value if isinstance(value, list) else [value]
     texts = texts_of(values)
     if isinstance(evidence, Mapping):
@@ -158,7 +158,7 @@ def _into_list(node: ListNode, key: str, value: Any, evidence: Proof, replace: b
     if not len(evidence):
         return node if items is node.items else evolve(node, items=items)
     proofs, there = {}, len(node.evidence)
-    for position, more in zip(positions, evidence, strict=False):  # the last items may have none
+    for position, more in zip(positions, evidence, strict=False):  # the last items may have no evidence
         if more:
             had = proofs.get(position)
             if had is None:
@@ -171,7 +171,7 @@ def _into_list(node: ListNode, key: str, value: Any, evidence: Proof, replace: b
 
 
 def with_proofs(vector: Vector, proofs: Mapping[int, tuple[bytes, ...]]) -> Vector:
-    """Return a LIST's evidence with that of some items set; it ends with the last item that has any."""
+    """Return a LIST's evidence with that of some items set; it ends with the last item that has evidence."""
     there = len(vector)
     inside = {at: proof for at, proof in proofs.items() if at < there}
     last = max([at for at, proof in proofs.items() if proof], default=-1)
@@ -180,7 +180,7 @@ def with_proofs(vector: Vector, proofs: Mapping[int, tuple[bytes, ...]]) -> Vect
 
 
 def attached(root: DictNode, key: str, indices: Sequence[int], evidence: Sequence[Any]) -> DictNode:
-    """Return the state with a piece of evidence beside each of a LIST's items at ``indices``. Raises ``StateError``."""
+    """Return the state with a piece of evidence added to each of a LIST's items at ``indices``. Raises ``StateError``."""
     node = find(root, key)
     if node is None:
         raise undeclared(root, key)
@@ -255,7 +255,7 @@ def _check_field(key: str, name: str, value: Any) -> None:
 
 
 def _deep(old: Any, value: Any) -> Any:
-    """Return the field with a value merged in; the same object where nothing changes."""
+    """Return the field with a value merged in; the same object if nothing changes."""
     if not (isinstance(old, Table) and isinstance(value, dict)):
         new = field_of(value)
         return old if isinstance(new, bytes) and new == old else new
@@ -290,11 +290,11 @@ def _kind(value: Any) -> str:
     return "an object"
 
 
-# Changes as JSON, as the journal keeps them. What passes here is checked and copied: nobody outside can change it any more.
+# Changes as JSON, as stored in the journal. Values are checked and copied here, so that the caller can't change them later.
 
 
 def written(change: Change) -> tuple[bytes, dict[str, Any]]:
-    """Return a change as JSON text, and what that text says. Raises ``StateError`` that names the place, for what is no JSON.
+    """Return a change as JSON text, and the value of that text. Raises ``StateError`` with the place of a value that is not JSON.
 
     ``{"do": "declare", "key", "type", "description"}``, ``{"do": "reset", "key"}``, ``{"do": "merge" | "replace", "key",
     "value", "evidence"?, "incomplete"?}``.
@@ -327,7 +327,7 @@ def _plain_evidence(key: str, evidence: Any) -> list[list[Any]] | dict[str, list
 
 def _group(key: str, group: Sequence[Evidence]) -> list[Any]:
     if type(group) is list and all([type(each) is dict for each in group]):
-        return group  # as nearly all are; it is copied when it is written
+        return group  # the usual case; it is copied when it is written
     if isinstance(group, list | tuple) or not isinstance(group, Mapping | str | bytes):
         pieces = list(group)
         if all(type(each) is dict or isinstance(each, Mapping) for each in pieces):
@@ -336,7 +336,7 @@ def _group(key: str, group: Sequence[Evidence]) -> list[Any]:
 
 
 def change_of(plain: Mapping[str, Any]) -> Change:
-    """Return the change that was written. Raises ``ValueError`` or ``KeyError`` for anything else."""
+    """Return the change from its written form. Raises ``ValueError`` or ``KeyError`` if invalid."""
     do = plain["do"]
     if do == "declare":
         return DeclareKey(plain["key"], plain["type"], plain["description"])

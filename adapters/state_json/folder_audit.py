@@ -1,4 +1,4 @@
-"""Looks at everything that lies with a state and says of each file whether it is whole: bytes, hashes, and each against the others."""
+"""Checks all files of a state and reports whether each is whole: bytes, hashes, and consistency between files."""
 
 import os
 import re
@@ -19,7 +19,7 @@ from .state_object import CHECK, NAME, as_json, from_json, from_text, hash_of
 __all__ = ["Audit", "Looked", "Nested", "audit"]
 
 Nested = Callable[[Path], Iterator[tuple[Path, str | None]]]
-"""Looks at the files of a folder in the directory: each path with what is wrong there, "" where nothing is, None where nobody knows."""
+"""Checks the files of a subfolder: each path with its fault, "" if there is none, None if unknown."""
 
 _HASH = re.compile("[0-9a-f]{64}")
 _LEFT = re.compile(r"torn-\d+-\d+(-\d+)?|damaged-.+")
@@ -28,7 +28,7 @@ _SIGNS = ("version", "variables", "history", "replay", CHECK)
 
 @frozen
 class Looked:
-    """A file by its name below the directory, its size, and what was found: why it is damaged, or why it was not checked."""
+    """A file with its name below the directory, its size, and the result: why it is damaged, or why it was not checked."""
 
     name: str
     size: int
@@ -38,7 +38,7 @@ class Looked:
 
 @define
 class Audit:
-    """What was found. ``hash`` and ``steps`` are None where the state itself can't be read; ``report`` where a file was looked at."""
+    """The result of an audit. ``hash`` and ``steps`` are None if the state can't be read; ``report`` is None for a file."""
 
     report: VerifyReport | None = None
     hash: str | None = None
@@ -49,12 +49,12 @@ class Audit:
 
     @property
     def ok(self) -> bool:
-        """Whether all that was checked is whole."""
+        """Whether everything that was checked is whole."""
         return not self.damage
 
 
 def audit(path: Path, nested: Nested) -> Audit:
-    """Look at a directory, or at an exported state. Raises ``StoreError`` only where there is nothing to look at."""
+    """Audit a directory or an exported state. Raises ``StoreError`` only if there is nothing to check."""
     found = Audit()
     if path.is_dir():
         _directory(path, found, nested)
@@ -75,7 +75,7 @@ def _directory(path: Path, found: Audit, nested: Nested) -> None:
     found.damage += report.damage
     if (torn := report.torn) is not None:
         found.notices.append(
-            f"{torn.file} ends at byte {torn.position} in what is no whole record ({torn.reason}): a commit that is under way, or one "
+            f"{torn.file} ends at byte {torn.position} in what is not a whole record ({torn.reason}): a commit that is under way, or one "
             "that was torn by a crash and never counted"
         )
     if report.seal is None and not report.damage:
@@ -132,12 +132,12 @@ def _looked(found: Audit, name: str, size: int) -> None:
 
 
 def _is_export(text: bytes) -> bool:
-    """Say whether a file is an exported state, or was one before it was damaged."""
+    """Return whether a file is an exported state, possibly a damaged one."""
     return sum(f'"{sign}"'.encode() in text for sign in _SIGNS) > len(_SIGNS) // 2
 
 
 def _exported(name: str, text: bytes, found: Audit) -> Moment | None:
-    """Look at an exported state: its form, its check, and the hash that its history has for what it holds."""
+    """Audit an exported state: its form, its check, and the hash of its content in its history."""
     try:
         moment = from_text(text, name)
     except StoreError as error:
@@ -161,7 +161,7 @@ def _exported(name: str, text: bytes, found: Audit) -> Moment | None:
 
 
 def _said(moment: Moment) -> tuple[Any, str] | None:
-    """Return the step and the hash that the history has last for the state."""
+    """Return the last step and hash in the state's history."""
     for entry in reversed(Entries(moment.history)):
         said = entry.get("state")
         if isinstance(said, str) and _HASH.fullmatch(said) and not entry.get("rolled_back"):
@@ -170,7 +170,7 @@ def _said(moment: Moment) -> tuple[Any, str] | None:
 
 
 def _statefile(text: bytes, found: Audit, report: VerifyReport, commits: "_Commits | None") -> None:
-    """Look at ``state.json``, which is the state as of some commit."""
+    """Audit ``state.json``, which has the state of some commit."""
     sealed = report.seal.beside.get(NAME) if report.seal is not None else None
     if sealed == hash_of(text):
         return
@@ -186,7 +186,7 @@ def _statefile(text: bytes, found: Audit, report: VerifyReport, commits: "_Commi
 
 
 class _Commits:
-    """The moments that a directory's journal leads through, each held to the hash that its record has."""
+    """The moments of a directory's journal, each compared with the hash in its record."""
 
     def __init__(self, path: Path, found: Audit) -> None:
         self._path = path
@@ -219,7 +219,7 @@ class _Commits:
             log.close()
 
     def against(self, moment: Moment, told: Mapping[str, Any]) -> str:
-        """Return why a ``state.json`` is not the state at any commit, "" where it is, or is older than the journal."""
+        """Return why a ``state.json`` does not match any commit; "" if it does, or is older than the journal."""
         first = ""
         near = False
         for each, _ in self._walk():

@@ -1,7 +1,7 @@
-"""The journal's records: what a commit adds to the moment before it, and back.
+"""The journal's records: the difference between a commit and the moment before it, and its application.
 
-``{"at", "hash", "changes"?, "history"?, "answers"?, "commands"?, "rolled_back"?: [index], "about"?}``. ``hash`` is the state's
-afterwards. ``about`` has what changed of query, config, seed and created_at.
+``{"at", "hash", "changes"?, "history"?, "answers"?, "commands"?, "rolled_back"?: [index], "about"?}``. ``hash`` is that of the
+resulting state. ``about`` has the changes of query, config, seed and created_at.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,21 +23,21 @@ from .values import as_text, evidence_text, field_of, joined, parsed, plain, tex
 __all__ = ["advanced", "applied", "past", "patch", "patched", "record", "recovered"]
 
 
-# From one state to another, as JSON for the journal: how a rollback is kept. It costs what differs, whichever way one came.
-# Operations: ``{"do": "put", "key", "form", "proofs"}`` (a key and all below it, as the state object has it), ``{"do": "drop",
-# "key"}``, ``{"do": "list" | "dict" | "counter", "key", ...}`` with what changes in items, fields, counts and evidence. A vector's
+# The difference between two states as JSON for the journal, used to store a rollback. Its size depends on the differences only.
+# Operations: ``{"do": "put", "key", "form", "proofs"}`` (a key and all below it, in state object form), ``{"do": "drop",
+# "key"}``, ``{"do": "list" | "dict" | "counter", "key", ...}`` with the changes of items, fields, counts and evidence. A vector's
 # change is ``{"length", "set": {index: value}, "more": [...]}``, a table's ``{"set": {name: value}, "drop": [name]}``.
 
 OPERATIONS = frozenset({"put", "drop", "list", "dict", "counter"})
 
 
 def patch(before: DictNode, after: DictNode) -> list[dict[str, Any]]:
-    """Return the operations that make ``after`` of ``before``."""
+    """Return the operations that turn ``before`` into ``after``."""
     return _children(before, after, "")
 
 
 def patched(root: DictNode, operation: Mapping[str, Any]) -> DictNode:
-    """Return the state after one operation. Raises ``KeyError``, ``ValueError`` or ``StateError`` for one that does not fit."""
+    """Return the state after one operation. Raises ``KeyError``, ``ValueError`` or ``StateError`` if it does not apply."""
     do, key = operation["do"], operation["key"]
     if do == "put":
         root = put(root, key, node_of(operation["form"], key))
@@ -173,7 +173,7 @@ _ABOUT = ("query", "config", "seed", "created_at")
 
 
 def applied(root: DictNode, change: Mapping[str, Any]) -> DictNode:
-    """Return the state after a change as the journal has it. Raises ``StateError``."""
+    """Return the state after a change in the journal's form. Raises ``StateError``."""
     if change["do"] in OPERATIONS:
         return patched(root, change)
     if change["do"] == "attach":
@@ -182,9 +182,9 @@ def applied(root: DictNode, change: Mapping[str, Any]) -> DictNode:
 
 
 def record(before: Moment, after: Moment, staged: Sequence[bytes], rolled_back: Sequence[int]) -> Fragment:
-    """Return what takes ``before`` to ``after``, as JSON text.
+    """Return the record that leads from ``before`` to ``after``, as JSON text.
 
-    ``staged`` are the changes, ``rolled_back`` indices of older entries. What is text already goes into it unread.
+    ``staged`` are the changes, ``rolled_back`` indices of older entries. Existing JSON text is included without parsing.
     """
     texts: dict[str, Sequence[bytes]] = {
         "changes": staged,
@@ -205,7 +205,7 @@ def _new(before: Vector, after: Vector) -> list[bytes]:
 
 
 def advanced(moment: Moment, plain: Any) -> Moment:
-    """Return the moment after a record. Raises ``StoreError`` for one that does not fit what came before it."""
+    """Return the moment after a record. Raises ``StoreError`` if the record does not follow from the moment before it."""
     try:
         root = moment.root
         for change in plain.get("changes", ()):
@@ -224,13 +224,13 @@ def advanced(moment: Moment, plain: Any) -> Moment:
 
 
 def recovered(found: Recovered, path: Path) -> tuple[Moment, Commits]:
-    """Return the last moment that a log kept, and its commits since the snapshot. Raises ``StoreError`` where it is not whole."""
+    """Return the last moment in a log, and its commits since the snapshot. Raises ``StoreError`` if the log is damaged."""
     moment, commits, last = Moment(), Commits(), ""
     if found.snapshot is not None:
         try:
             moment, last = from_json(found.snapshot["state"]), found.snapshot["hash"]
         except (StateError, LookupError, TypeError) as error:
-            raise StoreError(f"the snapshot in {path} is no state: {error}") from error
+            raise StoreError(f"the snapshot in {path} is not a state: {error}") from error
         _same_hash(moment, last, path)
     commits = commits.with_commit(moment.root)
     for record in found.records:
@@ -252,7 +252,7 @@ def _same_hash(moment: Moment, said: object, path: Path) -> None:
 
 
 def past(directory: Path, prefix: str) -> DictNode | None:
-    """Return the state of the commit whose hash begins so, from the journal in a directory; None where it has none or several."""
+    """Return the state of the commit with this hash prefix, from the journal in a directory; None if none or several match."""
     log, found = Log.open(directory, read_only=True)
     try:
         moment = Moment() if found.snapshot is None else from_json(found.snapshot["state"])

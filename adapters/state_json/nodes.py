@@ -1,4 +1,4 @@
-"""What a state is made of: LIST, DICT and COUNTER nodes, none of which ever changes. The state itself is a DICT without a name."""
+"""The nodes of a state: LIST, DICT and COUNTER, all immutable. The state itself is a DICT without a name."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -33,16 +33,16 @@ __all__ = [
 ]
 
 
-# Which items a list has: an index from identity to position that versions of the list share.
-# Versions that follow each other share one dictionary: an entry counts for a version only if its position lies below the version's
-# length. A version that is extended a second time (a fork, a rolled-back block) gets a layer of its own above. So a fork costs
-# nothing, and appending costs what is appended.
+# Index of a list's items, from identity to position, shared by the versions of the list.
+# Successive versions share one dictionary: an entry counts for a version only if its position is below the version's
+# length. A version that is extended a second time (a fork, a rolled-back block) gets its own layer above. So a fork costs
+# nothing, and appending costs only the appended items.
 
-_LAYERS = 8  # a look-up goes through as many at most
+_LAYERS = 8  # maximum layers of a look-up
 
 
 def identity(written: bytes) -> bytes:
-    """Return an item's identity as a key: its ``id`` where it is an object that has one other than null, else all of it.
+    """Return an item's identity as a key: its ``id`` if it is an object with a non-null ``id``, else the whole item.
 
     Both are canonical JSON as written: 1, 1.0, true and "1" are four identities.
     """
@@ -50,7 +50,7 @@ def identity(written: bytes) -> bytes:
 
 
 def identity_of(value: Any) -> bytes:
-    """Return ``identity`` of an item that is at hand as a value."""
+    """Return the ``identity`` of an item given as a value."""
     if isinstance(value, dict) and value.get("id") is not None:
         key = b"i" + orjson.dumps(value["id"], option=orjson.OPT_SORT_KEYS)
     else:
@@ -59,12 +59,12 @@ def identity_of(value: Any) -> bytes:
 
 
 def whole(written: bytes) -> bytes:
-    """Return the identity of what is the same only if all of it is; ``written`` is canonical."""
+    """Return the identity of an item that is compared as a whole; ``written`` is canonical."""
     return written if len(written) <= 32 else b"#" + blake3(written).digest()
 
 
 class _Layer:
-    """Positions by identity, for versions at least ``bound`` long; below that what ``under`` says."""
+    """Positions by identity, for versions of at least ``bound`` items; earlier positions are in ``under``."""
 
     __slots__ = ("_end", "_lock", "bound", "depth", "own", "under")
 
@@ -86,7 +86,7 @@ class _Layer:
         return None
 
     def extended(self, keys: Sequence[bytes], length: int) -> "_Layer":
-        """Return the index for a version of ``length`` with ``keys`` appended."""
+        """Return the index for a version of ``length`` items with ``keys`` appended."""
         with self._lock:
             if self._end == length:
                 for position, key in enumerate(keys, length):
@@ -117,7 +117,7 @@ class _Layer:
 
 @frozen(eq=False)
 class Items:
-    """JSON texts in their order, and an index of them by identity, made when it is first needed."""
+    """JSON texts in order, with an index by identity that is built on first use."""
 
     vector: Vector = EMPTY
     identify: Callable[[bytes], bytes] = identity
@@ -134,9 +134,9 @@ class Items:
         return self._index[0]
 
     def merged(self, texts: Sequence[bytes], keys: Sequence[bytes]) -> "tuple[Items, list[int]]":
-        """Return the items with those appended that are not there, and the position of each of ``texts``.
+        """Return the items with the new ones of ``texts`` appended, and the position of each of ``texts``.
 
-        ``keys`` are what ``identify`` gives for each.
+        ``keys`` are the results of ``identify`` for each.
         """
         layer, length = self._layer(), len(self.vector)
         new: dict[bytes, int] = {}
@@ -154,7 +154,7 @@ class Items:
         return Items(self.vector.extended(written), self.identify, [layer.extended(list(new), length)]), positions
 
     def spliced(self, keep: int, texts: Sequence[bytes]) -> "Items":
-        """Return the first ``keep`` items and ``texts`` after them, as they are."""
+        """Return the first ``keep`` items followed by ``texts``, without merging."""
         vector = self.vector.taken(keep).extended(texts)
         if not self._index or not keep:
             return Items(vector, self.identify)
@@ -162,7 +162,7 @@ class Items:
 
     @property
     def digest(self) -> bytes:
-        """The digest of the items in their order."""
+        """The digest of the items in order."""
         return self.vector.digest
 
 
@@ -171,16 +171,16 @@ def _no_evidence() -> Items:
 
 
 def _described(node: "Node") -> bytes:
-    """Return what a node's digest begins with. A complete one's is what it was before there were marks."""
+    """Return the start of a node's digest. For a complete node it has no mark, for compatibility with older states."""
     marks = [list(node.incomplete)] if node.incomplete else []
     return as_text([node.type, node.description, *marks])
 
 
 @frozen(eq=False)
 class ListNode:
-    """``evidence`` has, by index, tuples of canonical JSON texts; it ends with the last item that has any.
+    """``evidence`` has, by index, tuples of canonical JSON texts; it ends with the last item that has evidence.
 
-    ``incomplete``, here and in the others: why what it holds is not the whole answer.
+    ``incomplete``, here and in the other nodes: why the content is not the whole answer.
     """
 
     type: ClassVar[StateType] = "LIST"
@@ -191,16 +191,16 @@ class ListNode:
 
     @cached_property
     def digest(self) -> bytes:
-        """The digest of all that it holds."""
+        """The digest of the whole content."""
         return digest(_described(self), self.items.digest, self.evidence.digest)
 
     @property
     def size(self) -> int:
-        """How many items."""
+        """Number of items."""
         return len(self.items)
 
     def emptied(self) -> "ListNode":
-        """Return it without items."""
+        """Return the node without items."""
         return ListNode(self.description)
 
     def value(self) -> list[Any]:
@@ -234,17 +234,17 @@ class CounterNode:
 
     @cached_property
     def digest(self) -> bytes:
-        """The digest of all that it holds."""
+        """The digest of the whole content."""
         held = self.count.digest if isinstance(self.count, Table) else b"n" + as_text(self.count)
         return digest(_described(self), held, b"|", self.evidence.digest)
 
     @property
     def size(self) -> int:
-        """How many counts."""
+        """Number of counts."""
         return len(self.count) if isinstance(self.count, Table) else 1
 
     def emptied(self) -> "CounterNode":
-        """Return it at 0."""
+        """Return the node at 0."""
         return CounterNode(self.description)
 
     def value(self) -> Any:
@@ -274,17 +274,17 @@ class DictNode:
 
     @cached_property
     def digest(self) -> bytes:
-        """The digest of all that it holds."""
+        """The digest of the whole content."""
         parts = (self.children.digest, self.fields.digest, self.evidence.digest)
         return digest(_described(self), *parts)
 
     @property
     def size(self) -> int:
-        """How many fields and declared keys."""
+        """Number of fields and declared keys."""
         return len(self.fields) + len(self.children)
 
     def emptied(self) -> "DictNode":
-        """Return it without fields; the keys declared in it stay, emptied."""
+        """Return the node without fields; its declared keys stay, emptied."""
         return DictNode(self.description, Table.of({name: node.emptied() for name, node in self.children.items()}))
 
     def value(self) -> dict[str, Any]:
@@ -301,18 +301,18 @@ class DictNode:
         return as_text({name: Fragment(joined(texts)) for name, texts in self.evidence.items()})
 
     def with_children(self, children: Mapping[str, "Node"]) -> "DictNode":
-        """Return it with these keys set."""
+        """Return the node with these keys set."""
         return evolve(self, children=self.children.updated(children))
 
 
 Node: TypeAlias = ListNode | DictNode | CounterNode
 
 NOTHING = DictNode()
-"""The state in which nothing is declared."""
+"""The state without declarations."""
 
 
 def find(root: DictNode, key: str) -> Node | None:
-    """Return what is declared under a key; None where nothing is."""
+    """Return the node declared under a key; None if there is none."""
     node: Node = root
     for part in key.split("."):
         if not isinstance(node, DictNode):
@@ -325,7 +325,7 @@ def find(root: DictNode, key: str) -> Node | None:
 
 
 def put(root: DictNode, key: str, node: Node) -> DictNode:
-    """Return the state with ``node`` under ``key``, whose parents are declared DICTs (else ``KeyError``)."""
+    """Return the state with ``node`` under ``key``; its parents must be declared DICTs (else ``KeyError``)."""
     first, _, rest = key.partition(".")
     if rest:
         parent = root.children.get(first)
@@ -344,14 +344,14 @@ def walk(node: Node, key: str = "") -> Iterator[tuple[str, Node]]:
             yield from walk(child, path)
 
 
-# How a COUNTER counts: one number, or a number per key.
+# Addition to a COUNTER: one number, or a number per key.
 
 
 def counted(key: str, value: Any) -> float | dict[str, float]:
-    """Return what a checked value adds: a number, or numbers per key. Raises ``StateError`` (schema_mismatch).
+    """Return the amount that a checked value adds: a number, or numbers per key. Raises ``StateError`` (schema_mismatch).
 
-    Rows are as ``COUNT ... BY field`` gives them: objects of one field, the same in all, and ``count``. A label that is no
-    text is the key by its JSON text (``null``, ``3``).
+    Rows have the form of ``COUNT ... BY field``: objects with one field, the same in all, and ``count``. A label that is not a
+    text becomes a key as its JSON text (``null``, ``3``).
     """
     if number(value):
         return value  # type: ignore[no-any-return]
@@ -374,14 +374,14 @@ def _rows(key: str, rows: list[Any]) -> dict[str, float]:
             raise _wrong(key, f"; row {at} is none of these")
         label = row[next(iter(names))]
         if isinstance(label, list | dict):
-            raise _wrong(key, f"; the label of row {at} is no single value")
+            raise _wrong(key, f"; the label of row {at} is not a single value")
         name = label if isinstance(label, str) else as_text(label).decode()
         counts[name] = _sum(key, counts.get(name, 0), row["count"])
     return counts
 
 
 def summed(key: str, old: Any, given: float | dict[str, float]) -> Any:
-    """Return a counter's count with ``given`` added; the same object where nothing changes."""
+    """Return a counter's count with ``given`` added; the same object if nothing changes."""
     if isinstance(old, Table):
         if not isinstance(given, dict):
             message = f"{key} counts per key; one number can't be added to that"

@@ -1,4 +1,4 @@
-"""Opening a state: in memory, in a directory, or out of a ``state.json``."""
+"""Opening a state: in memory, from a directory, or from a ``state.json``."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -23,12 +23,12 @@ from .store import Durability, JSONStateStore, utc_now
 __all__ = ["fork_directory", "open_store", "read_brief"]
 
 
-# Opening a directory's state with what stands there: the journal, and where that is damaged, ``state.json`` if it has all of it.
-# A clean close leaves a mark (``log.seal``) that knows ``state.json`` by its hash. Where nothing was committed since, a state that
-# is damaged elsewhere is there as a whole, and nothing has to be given up.
+# Opens a directory's state from the journal, or, if that is damaged, from ``state.json`` if it is complete.
+# A clean close leaves a mark (``log.journal.Seal``) with the hash of ``state.json``. If nothing was committed since,
+# ``state.json`` has the whole state even if the journal is damaged, and nothing is lost.
 
 Opened = tuple[Log | None, Moment, Commits, list[str]]
-"""The open log (None: it is only read), the state, its commits, and what a person should know."""
+"""The open log (None: read-only), the state, its commits, and notices for the user."""
 
 
 def opened(directory: Path, *, read_only: bool, files: Files | None = None) -> Opened:
@@ -55,12 +55,12 @@ def _as_it_is(directory: Path, read_only: bool, files: Files | None) -> Opened:
         log.close(clean=False)
         raise
     if read_only:
-        log.close()  # all of it was read
+        log.close()  # it was read completely
     return None if read_only else log, moment, commits, list(found.notices)
 
 
 def _standing(directory: Path) -> tuple[Seal, Moment] | None:
-    """Return the mark and the state of the last closing, where both are whole and nothing was committed since."""
+    """Return the mark and the state of the last close, if both are whole and nothing was committed since."""
     try:
         seal = read_seal(directory)
         if seal is None or NAME not in seal.beside:
@@ -78,9 +78,9 @@ def _standing(directory: Path) -> tuple[Seal, Moment] | None:
 
 
 def _anew(directory: Path, seal: Seal, moment: Moment, files: Files) -> tuple[Log, list[str]]:
-    """Put what is damaged aside and begin a generation with the state. Return the log and the new names. Raises ``StoreError``.
+    """Move damaged files aside and begin a generation with the state. Return the log and the new names. Raises ``StoreError``.
 
-    Up to the end of it ``state.json`` and the mark stand, so that a kill in between changes nothing.
+    ``state.json`` and the mark remain until the end, so that a kill in between changes nothing.
     """
     aside: list[str] = []
 
@@ -117,11 +117,11 @@ def open_store(
     clock: Callable[[], str] = utc_now,
     files: Files | None = None,
 ) -> JSONStateStore:
-    """Open a state. Raises ``StoreError``: locked, damaged, or no state.
+    """Open a state. Raises ``StoreError``: locked, damaged, or not a state.
 
-    ``path`` None: a new one in memory. A directory, or what is not there yet: the state that its journal keeps. A file: what a
-    ``state.json`` says, in memory; the file itself is never written. ``query`` and ``config`` are set where they are given.
-    ``clock`` gives the times in the state, ISO 8601 in UTC; ``files`` does what is asked of the system.
+    ``path`` None: a new state in memory. A directory, existing or not: the state in its journal. A file: the content of a
+    ``state.json``, in memory; the file itself is never written. ``query`` and ``config`` are set if given.
+    ``clock`` returns the times in the state, ISO 8601 in UTC; ``files`` performs the system calls.
     """
     if durability not in ("command", "plan"):
         raise ValueError(f'durability is "command" or "plan", not {durability!r}')
@@ -174,15 +174,15 @@ def _in_directory(
     )
 
 
-# A state of its own on the disk that begins as another one is: the whole state as one snapshot, in a directory that appears whole.
+# A new state on the disk that starts as a copy of another: one snapshot, in a directory that appears whole.
 
 
 def fork_directory(source: Path, into: Path, *, files: Files | None = None) -> str:
-    """Make a store in ``into``, which must not be there, that begins as ``source`` is; return the state's hash.
+    """Create a store in ``into``, which must not exist, as a copy of ``source``; return the state's hash.
 
-    ``source`` is a directory, which may be in use, or a ``state.json``; it is only read. The new directory is built under
-    another name beside its place and renamed when all of it is on the disk: whatever happens, it is there whole or not at
-    all. Raises ``StoreError``.
+    ``source`` is a directory, which may be in use, or a ``state.json``; it is only read. The new directory is built next to
+    its destination under another name, and renamed once it is on the disk: it appears completely or not at all.
+    Raises ``StoreError``.
     """
     if os.path.lexists(into) or not into.name:
         raise StoreError(f"{into} is there already", hint="a fork gets a directory of its own")
@@ -205,7 +205,7 @@ def fork_directory(source: Path, into: Path, *, files: Files | None = None) -> s
 
 
 def moment_of(source: Path) -> Moment:
-    """Return what a directory, which may be in use, or a ``state.json`` holds. Raises ``StoreError``."""
+    """Return the state of a directory, which may be in use, or of a ``state.json``. Raises ``StoreError``."""
     if source.is_file():
         try:
             return from_text(source.read_bytes(), str(source))
@@ -215,7 +215,7 @@ def moment_of(source: Path) -> Moment:
 
 
 def _write(directory: Path, snapshot: object, files: Files) -> None:
-    """Begin a log and put the state into it. Raises ``StoreError``, also for what would only put a compaction off."""
+    """Begin a log and write the state to it. Raises ``StoreError``, also for errors that would only defer a compaction."""
     log, _ = Log.open(directory, files=files)
     try:
         if put_off := log.compact(snapshot):
@@ -224,13 +224,13 @@ def _write(directory: Path, snapshot: object, files: Files) -> None:
         log.close()
 
 
-# A state to be told of: its object, with a history that is read entry by entry, however long it is.
+# A state for reports: its object, with a history of any length that is read entry by entry.
 
 
 def read_brief(path: Path) -> dict[str, Any]:
     """Return the state object of a directory or a ``state.json``, without ``replay``; ``history`` is a sequence.
 
-    ``answers`` is added: how many answers of models are kept. Raises ``StoreError``.
+    ``answers`` is added: the number of stored model answers. Raises ``StoreError``.
     """
     moment = moment_of(path)
     empty = Moment()

@@ -1,7 +1,7 @@
-"""A persistent table: an object that never changes; setting keys gives another, which shares all but the path to them.
+"""A persistent table: an immutable object; setting keys returns a new table that shares all but the path to them.
 
-A trie over hashes of the keys, in buckets. A part is a bucket exactly while it has no more than ``BUCKET`` keys, so the shape,
-and with it the digest, follows from the keys alone. Keys are listed in the order in which they were first set.
+A trie over hashes of the keys, with buckets. A part is a bucket exactly if it has at most ``BUCKET`` keys, so the shape,
+and with it the digest, depends on the keys alone. Keys are listed in the order in which they were first set.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from blake3 import blake3
 
 __all__ = ["EMPTY", "EMPTY_TABLE", "WIDTH", "Table", "Vector", "canonical", "digest"]
 
-# Digests of values. What is equal as JSON has one digest, whatever the order of an object's keys and whatever led to it.
+# Digests of values. Values that are equal as JSON have one digest, whatever the key order of objects and their history.
 
 
 def digest(*parts: bytes) -> bytes:
@@ -31,17 +31,17 @@ def canonical(written: bytes) -> bytes:
 
 
 def canonical_list(elements: Sequence[Any]) -> bytes:
-    """Return the canonical text of a list. An element is JSON text, or a tuple of canonical texts, which stands for a list."""
+    """Return the canonical text of a list. An element is JSON text, or a tuple of canonical texts, which represents a list."""
     if elements and isinstance(elements[0], tuple):
         return b"[%b]" % b",".join([b"[%b]" % b",".join(texts) for texts in elements])
     return canonical(b"[%b]" % b",".join(elements))
 
 
 def digest_of(value: Any) -> bytes:
-    """Return what stands for a value inside the digest of what holds it.
+    """Return the bytes that represent a value inside the digest of its container.
 
-    A value is JSON text (bytes), a number, a tuple of canonical JSON texts, or has a ``digest`` of its own. The first byte
-    keeps the kinds apart.
+    A value is JSON text (bytes), a number, a tuple of canonical JSON texts, or an object with a ``digest``. The first byte
+    distinguishes these kinds.
     """
     if isinstance(value, bytes):
         return b"j" + canonical(value)
@@ -54,17 +54,17 @@ def digest_of(value: Any) -> bytes:
 
 
 BUCKET = 32
-"""Keys in a bucket; what has more is divided."""
+"""Maximum keys in a bucket; larger ones are split."""
 
 _BITS = 5
-_LAST = 60  # the hash has no more bits to divide by
+_LAST = 60  # the hash has no more bits to split by
 
-_Entry: TypeAlias = tuple[int, Any]  # the key's turn, and its value
+_Entry: TypeAlias = tuple[int, Any]  # the key's insertion number, and its value
 
 
 @frozen(eq=False)
 class _Bucket:
-    entries: dict[str, _Entry]  # never written after it is made
+    entries: dict[str, _Entry]  # never modified after creation
 
     @property
     def size(self) -> int:
@@ -95,7 +95,7 @@ _NOTHING = _Bucket({})
 
 
 def _spread(key: str) -> int:
-    """A hash that is the same in every process: the shape is part of the digest. Keys are untrusted, so it is a strong one."""
+    """Return a process-independent hash, because the shape is part of the digest; keys are untrusted, so it is a strong hash."""
     return int.from_bytes(blake3(key.encode()).digest(8), "little")
 
 
@@ -155,7 +155,7 @@ def _entries(part: _Part) -> Iterator[tuple[str, _Entry]]:
 
 
 def _differing(one: _Part, other: _Part) -> Iterator[str]:
-    """Yield the keys whose values are not the same object or text. What both share is not looked into."""
+    """Yield the keys whose values are not the same object or text. Shared parts are skipped."""
     if one is other:
         return
     if isinstance(one, _Division) and isinstance(other, _Division):
@@ -175,14 +175,14 @@ def _same(one: Any, other: Any) -> bool:
 
 @frozen(eq=False)
 class Table:
-    """Values are as ``hashing.digest_of`` takes them. Cost is the logarithm of the size, or what is asked for."""
+    """Values have the types of ``digest_of``. Costs are logarithmic in the size, or proportional to the result."""
 
     root: _Part
     turn: int
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Table":
-        """Return a table of these keys and values, in their order."""
+        """Return a table of these keys and values, in order."""
         if not values:
             return EMPTY_TABLE
         return cls(_part({key: (turn, value) for turn, (key, value) in enumerate(values.items())}, 0), len(values))
@@ -194,7 +194,7 @@ class Table:
         return self._entry(key) is not None
 
     def get(self, key: str) -> Any:
-        """Return the value under ``key``; None where there is none (no value is None)."""
+        """Return the value under ``key``; None if missing (no value is None)."""
         entry = self._entry(key)
         return None if entry is None else entry[1]
 
@@ -209,7 +209,7 @@ class Table:
         return [(key, entry[1]) for key, entry in sorted(_entries(self.root), key=_turn)]
 
     def some(self, most: int) -> list[tuple[str, Any]]:
-        """Return up to ``most`` keys and values, whichever; cost grows with ``most`` only."""
+        """Return up to ``most`` arbitrary keys and values; the cost depends on ``most`` only."""
         found: list[tuple[str, Any]] = []
         for key, (_, value) in _entries(self.root):
             if len(found) >= most:
@@ -229,12 +229,12 @@ class Table:
         return Table(_without(self.root, list(keys), 0), self.turn)
 
     def differing(self, other: "Table") -> list[str]:
-        """Return the keys that one has and the other has not, or with another value; cost is what differs."""
+        """Return the keys that only one table has or whose values differ; the cost depends on the differences."""
         return list(_differing(self.root, other.root))
 
     @property
     def digest(self) -> bytes:
-        """The digest of keys and values, whatever their order."""
+        """The digest of keys and values, independent of their order."""
         return self.root.digest
 
 
@@ -246,20 +246,20 @@ EMPTY_TABLE = Table(_NOTHING, 0)
 """The table without keys."""
 
 
-# A persistent vector: a list that never changes; appending gives another, which shares all but the path to what is new.
-# The tree's shape follows from the length alone (all is full but the right edge), so equal vectors have equal digests, and every
-# node keeps its digest: after a small change only the path is hashed again.
+# A persistent vector: an immutable list; appending returns a new vector that shares all but the path to the new elements.
+# The tree's shape depends on the length alone (all nodes but the right edge are full), so equal vectors have equal digests, and
+# every node caches its digest: after a small change only the path is hashed again.
 
 _VECTOR_BITS = 5
 
 WIDTH = 1 << _VECTOR_BITS
-"""Elements in a leaf and children of a branch. Larger ones copy and hash more for a small change, smaller ones make it deep."""
+"""Elements in a leaf and children of a branch. A larger width copies and hashes more per change, a smaller one makes it deep."""
 
 
 @frozen(eq=False)
 class _Leaf:
     items: tuple[Any, ...]
-    _begun: list[tuple[blake3, int]] = field(factory=list)  # a hash over the first so many items, not yet ended
+    _begun: list[tuple[blake3, int]] = field(factory=list)  # an open hash over the first so many items
 
     @property
     def size(self) -> int:
@@ -267,7 +267,7 @@ class _Leaf:
 
     @cached_property
     def digest(self) -> bytes:
-        """The digest of ``leaf`` and the list's canonical text. What the leaf that this one extends has hashed is not hashed again."""
+        """The digest of ``leaf`` and the list's canonical text. The hash of the leaf that this one extends is continued."""
         hasher, done = _last(self._begun) or (blake3(b"leaf["), 0)
         more = canonical_list(self.items[done:])[1:-1]
         hasher.update(b"," + more if done and more else more)
@@ -276,13 +276,13 @@ class _Leaf:
         return hasher.update(b"]").digest()
 
     def extended(self, items: tuple[Any, ...]) -> "_Leaf":
-        """Return it with more items. The hash begun is handed on: only the newest version needs it, and it is 2 KB."""
+        """Return the leaf with more items. The open hash is passed on: only the newest version needs it, and it takes 2 KB."""
         begun = _last(self._begun)
         return _Leaf(self.items + items, [begun] if begun else [])
 
 
 def _last(begun: list[tuple[blake3, int]]) -> tuple[blake3, int] | None:
-    """Take the entry out in one step: versions may be used in several threads."""
+    """Take the entry out atomically: versions may be used in several threads."""
     if begun:
         with suppress(IndexError):
             return begun.pop()
@@ -312,7 +312,7 @@ def _height(node: _Node) -> int:
 
 
 def _room(height: int) -> int:
-    """How many elements a full node of this height has."""
+    """Return how many elements a full node of this height has."""
     return 1 << (_VECTOR_BITS * (height + 1))
 
 
@@ -324,7 +324,7 @@ def _built(height: int, items: Sequence[Any], start: int) -> _Node:
 
 
 def _filled(node: _Node, items: Sequence[Any], start: int) -> tuple[_Node, int]:
-    """Return the node with as many of ``items`` from ``start`` on as it has room for, and where the rest begins."""
+    """Return the node filled with ``items`` from ``start`` on, and the index of the first item that did not fit."""
     if isinstance(node, _Leaf):
         end = min(len(items), start + WIDTH - node.size)
         return node.extended(tuple(items[start:end])), end
@@ -367,7 +367,7 @@ def _taken(node: _Node, count: int) -> _Node:
 
 
 def _differing_items(one: _Node, other: _Node, start: int) -> Iterator[int]:
-    """Yield the indices that both have and at which they differ. What both share is not looked into."""
+    """Yield the common indices at which the nodes differ. Shared parts are skipped."""
     if one is other:
         return
     while isinstance(one, _Branch) and one.height > _height(other):
@@ -384,7 +384,7 @@ def _differing_items(one: _Node, other: _Node, start: int) -> Iterator[int]:
 
 @frozen(eq=False)
 class Vector:
-    """Elements are JSON texts, or tuples of canonical ones (evidence). Cost is the logarithm of the length, or what is asked for."""
+    """Elements are JSON texts, or tuples of canonical ones (evidence). Costs are logarithmic, or proportional to the result."""
 
     root: _Node
 
@@ -418,7 +418,7 @@ class Vector:
                 waiting.append((node.children[whole], rest))
 
     def extended(self, items: Sequence[Any]) -> "Vector":
-        """Return the vector with ``items`` at its end."""
+        """Return the vector with ``items`` appended."""
         if not items:
             return self
         root, start = self.root, 0
@@ -430,7 +430,7 @@ class Vector:
         return Vector(root)
 
     def changed(self, changes: Mapping[int, Any]) -> "Vector":
-        """Return the vector with other elements at the indices given, all of which it has."""
+        """Return the vector with other elements at the given existing indices."""
         return Vector(_changed(self.root, changes, 0)) if changes else self
 
     def taken(self, count: int) -> "Vector":
@@ -445,12 +445,12 @@ class Vector:
         return Vector(root)
 
     def differing(self, other: "Vector") -> list[int]:
-        """Return the indices that both have and at which they differ (JSON texts: as texts); cost is what differs."""
+        """Return the common indices with different elements (JSON texts: as texts); the cost depends on the differences."""
         return list(_differing_items(self.root, other.root, 0))
 
     @property
     def digest(self) -> bytes:
-        """The digest of the elements in their order."""
+        """The digest of the elements in order."""
         return digest(b"vector", b"%d" % len(self), self.root.digest)
 
 

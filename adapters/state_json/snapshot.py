@@ -1,4 +1,4 @@
-"""A state at one moment, as the port shows it."""
+"""A state at one moment, behind the port's ``Snapshot`` interface."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,13 +32,13 @@ __all__ = [
 
 @frozen(eq=False)
 class JSONSnapshot:
-    """A state that never changes. It shares what it has in common with every other."""
+    """An immutable state. It shares common parts with all other snapshots."""
 
     root: DictNode
 
     @cached_property
     def hash(self) -> str:
-        """See ``state.Snapshot``: blake3 in hex; only what changed since the last one is hashed."""
+        """See ``state.Snapshot``: blake3 in hex; only changed parts are hashed again."""
         return self.root.digest.hex()
 
     def _node(self, key: str) -> Node:
@@ -68,7 +68,7 @@ class JSONSnapshot:
         return None if node is None else node.type
 
     def sample(self, key: str, most: int) -> tuple[int, list[Any]]:
-        """See ``state.Snapshot``. Of a DICT or a COUNTER: one-key objects of some fields or counts, or the one number."""
+        """See ``state.Snapshot``. For a DICT or a COUNTER: one-key objects of some fields or counts, or the single number."""
         node = self._node(key)
         if isinstance(node, ListNode):
             return node.size, _spread(node, most)
@@ -99,7 +99,7 @@ def _spread(node: ListNode, most: int) -> list[Any]:
 
 
 def written_form(node: Node, *, raw: bool = False) -> dict[str, Any]:
-    """Return a node as the state object has it; ``raw``: with ``orjson.Fragment`` where JSON text is at hand."""
+    """Return a node in state object form; ``raw``: with ``orjson.Fragment`` for existing JSON text."""
     meta: dict[str, Any] = {"type": node.type, "description": node.description}
     if node.incomplete:
         meta["incomplete"] = list(node.incomplete)
@@ -114,7 +114,7 @@ def written_form(node: Node, *, raw: bool = False) -> dict[str, Any]:
     return form
 
 
-# A bounded look at a state, for prompts and people: however large it is, what is shown is not.
+# A view of a state for prompts and users, of bounded size however large the state is.
 
 _SAMPLE = 3
 _TEXT = 200
@@ -123,7 +123,7 @@ _LEVELS = 3
 
 
 def summary(snapshot: JSONSnapshot, keys: Sequence[str] | None) -> dict[str, Any]:
-    """Return ``{key: {"type", "size", "description", "incomplete"?, "sample"}}`` of the keys, else of all. Raises ``StateError``."""
+    """Return ``{key: {"type", "size", "description", "incomplete"?, "sample"}}`` of ``keys`` or all. Raises ``StateError``."""
     declared = snapshot.declared() if keys is None else [snapshot.declared(key)[0] for key in keys]
     return {
         each.key: {
@@ -138,7 +138,7 @@ def summary(snapshot: JSONSnapshot, keys: Sequence[str] | None) -> dict[str, Any
 
 
 def bounded(value: Any, levels: int = _LEVELS) -> Any:
-    """Return a value with long texts cut, and of lists and objects the first parts; "…" stands where something is left out."""
+    """Return a value with long texts cut, and only the first parts of lists and objects; "…" marks omissions."""
     if isinstance(value, str):
         return value if len(value) <= _TEXT else f"{value[:_TEXT]}…"
     if isinstance(value, list):
@@ -153,16 +153,16 @@ def bounded(value: Any, levels: int = _LEVELS) -> Any:
     return value
 
 
-# How two states differ, for people. The cost is what differs: what both share is not looked into.
+# The differences between two states, for users. The cost depends on the differences: shared parts are skipped.
 
 
 def differences(before: DictNode, after: DictNode) -> list[Difference]:
     """Return the differences, by key in the order of declaration.
 
-    "declared" and "removed" keys: their type and description (``after``, ``before``), then what they hold as "added" or gone with
-    them as "removed" items. "added" and "removed": a list of a LIST's items, an object of a DICT's fields. "changed": an object
-    of fields, or ``{index: item}`` of a LIST, or ``{"_meta": ...}`` for a description or why it is incomplete. "count": the counts
-    that differ. "provenance": the evidence that differs, ``{index or field: [...]}`` (of a COUNTER the list).
+    "declared" and "removed" keys: their type and description (``after``, ``before``), followed by their content as "added" or
+    "removed" items. "added" and "removed": a list of a LIST's items, an object of a DICT's fields. "changed": an object
+    of fields, or ``{index: item}`` of a LIST, or ``{"_meta": ...}`` for a description or the reasons of incompleteness. "count":
+    the counts that differ. "provenance": the evidence that differs, ``{index or field: [...]}`` (for a COUNTER the list).
     """
     return list(_children(before, after, ""))
 
@@ -208,7 +208,7 @@ def _node(key: str, old: Node, new: Node) -> Iterator[Difference]:
 
 
 def _contents(key: str, old: Node, new: Node) -> Iterator[Difference]:
-    """Yield how two nodes of one type differ in what they hold themselves."""
+    """Yield the differences of two nodes of one type in their own content."""
     if isinstance(old, ListNode) and isinstance(new, ListNode):
         yield from _items(key, old.items.vector, new.items.vector)
         yield from _proofs(key, _by_index(old.evidence, new.evidence))
@@ -242,7 +242,7 @@ def _fields(key: str, old: Table, new: Table) -> Iterator[Difference]:
     gone = {name: plain(old.get(name)) for name in names if name not in new}
     come = {name: plain(new.get(name)) for name in names if name not in old}
     both = {name: (plain(old.get(name)), plain(new.get(name))) for name in names if name not in gone | come}
-    # two routes to one value make two objects and maybe two orders of keys; what is left differs as JSON
+    # the same value may occur as two objects, maybe with different key orders; report only values that differ as JSON
     other = {name: pair for name, pair in both.items() if _differ(old.get(name), new.get(name))}
     if gone:
         yield Difference(key, "removed", before=gone)
@@ -288,15 +288,15 @@ def _proofs(key: str, pairs: dict[str, tuple[tuple[bytes, ...], tuple[bytes, ...
         yield Difference(key, "provenance", before, {at: [parsed(t) for t in new] for at, (_, new) in pairs.items()})
 
 
-# All that a store holds at one moment, as one immutable value, and how a record of the journal takes it to the next.
+# The whole content of a store at one moment, as an immutable value.
 
 
 @frozen
 class About:
-    """What the run is about. Times are ISO 8601 in UTC."""
+    """Metadata of a run. Times are ISO 8601 in UTC."""
 
     query: str = ""
-    config: Mapping[str, Any] = field(factory=dict)  # never written after it is made
+    config: Mapping[str, Any] = field(factory=dict)  # never modified after creation
     seed: int = 0
     created_at: str = ""
     updated_at: str = ""
@@ -304,7 +304,7 @@ class About:
 
 @frozen(eq=False)
 class Moment:
-    """``root`` are variables and provenance; the vectors hold JSON texts."""
+    """``root`` has variables and provenance; the vectors have JSON texts."""
 
     root: DictNode = NOTHING
     history: Vector = EMPTY
@@ -314,7 +314,7 @@ class Moment:
 
 
 def with_about(moment: Moment, **changes: Any) -> Moment:
-    """Return the moment with some of ``about`` changed."""
+    """Return the moment with some fields of ``about`` changed."""
     return evolve(moment, about=evolve(moment.about, **changes))
 
 
@@ -325,7 +325,7 @@ def flagged(history: Vector, indices: Sequence[int]) -> Vector:
 
 
 class Entries(Sequence[Mapping[str, Any]]):
-    """A vector of JSON texts, read one by one when they are asked for."""
+    """A vector of JSON texts, parsed one by one on access."""
 
     def __init__(self, texts: Vector) -> None:
         self._texts = texts
@@ -348,10 +348,10 @@ class Entries(Sequence[Mapping[str, Any]]):
         return (parsed(text) for text in self._texts)
 
 
-# The commits of a session by hash. They share all that they have in common; the oldest are let go of.
+# The commits of a session by hash. They share common parts; the oldest are discarded.
 
 MOST = 1000
-"""Commits that are surely at hand; at most twice as many are held."""
+"""Minimum number of commits held, if made; at most twice as many are held."""
 
 _HASH = re.compile(r"[0-9a-fA-F]{4,64}\Z")
 
@@ -365,7 +365,7 @@ class _Commit:
 
 @frozen(eq=False)
 class Commits:
-    """An immutable chain, newest first, so that a fork has it for nothing."""
+    """An immutable chain, newest first, so that a fork shares it without copying."""
 
     _last: _Commit | None = None
 
@@ -386,12 +386,12 @@ class Commits:
         return Commits(_Commit(root, last, MOST + 1))
 
     def find(self, prefix: str) -> DictNode | None:
-        """Return the state of the commit whose hash begins so; None where none does.
+        """Return the state of the commit with this hash prefix; None if none matches.
 
-        Raises ``StateError`` for what is no hash, and where more than one begins so.
+        Raises ``StateError`` if ``prefix`` is not a hash prefix, or if several commits match.
         """
         if not _HASH.match(prefix):
-            raise StateError(f"{prefix[:70]!r} is no hash: 4 to 64 hexadecimal digits", status="error")
+            raise StateError(f"{prefix[:70]!r} is not a hash: 4 to 64 hexadecimal digits", status="error")
         wanted, found = prefix.lower(), dict[str, DictNode]()
         each = self._last
         while each is not None:

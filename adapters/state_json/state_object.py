@@ -1,8 +1,8 @@
-"""The state as the state object has it (``docs/design/state.md#state-object``): out of a moment, and back into one, checked.
+"""The state object (``docs/design/state.md#state-object``): conversion from and to a moment, with checks.
 
-``variables`` are ``{key: {"_meta": {"type", "description", "incomplete"?}, ...}}``: a LIST has ``items``, a COUNTER ``value``, a DICT
-its fields and the keys declared in it. ``provenance`` is ``{key: evidence}``, ``answers`` stand under ``replay``; both only where there
-are any. What is written to a file has a ``check`` over all the rest, so that a change is seen.
+``variables`` are ``{key: {"_meta": {"type", "description", "incomplete"?}, ...}}``: a LIST has ``items``, a COUNTER ``value``, a
+DICT its fields and the keys declared in it. ``provenance`` is ``{key: evidence}``, ``answers`` are under ``replay``; both are
+present only if not empty. A file also has a ``check`` over the rest, so that modifications are detected.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 CHECK = "check"
-"""The key of a file's check over itself."""
+"""The key of a file's check value."""
 
 VERSION = "0.1"
 
@@ -50,7 +50,7 @@ _KEYS = frozenset(
 
 
 def as_json(moment: Moment, *, raw: bool = False) -> dict[str, Any]:
-    """Return the state object; ``raw``: with ``orjson.Fragment`` where JSON text is at hand, for ``codec.encode_again``."""
+    """Return the state object; ``raw``: with ``orjson.Fragment`` for existing JSON text, for ``codec.encode_again``."""
     about, snapshot = moment.about, JSONSnapshot(moment.root)
     whole_state: dict[str, Any] = {
         "version": VERSION,
@@ -67,18 +67,18 @@ def as_json(moment: Moment, *, raw: bool = False) -> dict[str, Any]:
 
 
 def with_check(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what ``as_json`` gave, as it is written to a file: with its check."""
+    """Return the result of ``as_json`` with its check, as written to a file."""
     return {**told, CHECK: check_of(told)}
 
 
 def check_of(told: Mapping[str, Any]) -> str:
-    """Return the check over all but itself. How the JSON is laid out does not count."""
+    """Return the check over everything except the check itself. JSON formatting does not matter."""
     rest = {name: part for name, part in told.items() if name != CHECK}
     return f"blake3:{blake3(canonical(as_text(rest))).hexdigest()}"
 
 
 def replay_of(moment: Moment, *, raw: bool = False) -> dict[str, Any]:
-    """Return what is needed to run it again: seed, config, commands, and answers where a model was asked."""
+    """Return the data for a replay: seed, config, commands, and answers if a model was called."""
     replay: dict[str, Any] = {
         "seed": moment.about.seed,
         "config": parsed(as_text(moment.about.config)),
@@ -92,7 +92,7 @@ def _listed(texts: Vector, raw: bool) -> Any:
 
 
 def from_text(text: bytes, name: str) -> Moment:
-    """Read a ``state.json``. Raises ``StoreError`` for what is no JSON, has a key twice, or is not of the seed's form."""
+    """Read a ``state.json``. Raises ``StoreError`` if it is not JSON, has duplicate keys, or is not a state object."""
     import json
 
     def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def from_text(text: bytes, name: str) -> Moment:
     try:
         value = json.loads(text.decode(), object_pairs_hook=pairs, parse_constant=refused)
     except (ValueError, RecursionError) as error:
-        raise StoreError(f"{name} is no JSON: {error}") from None
+        raise StoreError(f"{name} is not JSON: {error}") from None
     try:
         told = _checked(name, value)
         if isinstance(told, dict) and CHECK in told and told[CHECK] != check_of(told):
@@ -119,20 +119,20 @@ def from_text(text: bytes, name: str) -> Moment:
             )
         return from_json(told)
     except StateError as error:
-        raise StoreError(f"{name} is no state: {error.message}", hint=error.hint) from None
+        raise StoreError(f"{name} is not a state: {error.message}", hint=error.hint) from None
 
 
 def _checked(name: str, value: Any) -> Any:
-    """Return the value as the codec reads it. A state may lie deeper than each of its values, so it has orjson's own limit."""
+    """Return the value as read by the codec. A state may nest deeper than its values, so orjson's own limit applies."""
     try:
         return decode(as_text(value))
     except (TypeError, ValueError):
-        whole_text(name, value)  # which names the place
-        raise StateError("it is no JSON", status="schema_mismatch") from None
+        whole_text(name, value)  # this names the place
+        raise StateError("it is not JSON", status="schema_mismatch") from None
 
 
 def from_json(value: Any) -> Moment:
-    """Return the moment that a checked JSON value describes. Raises ``StateError`` naming the place, for any other form."""
+    """Return the moment described by a checked JSON value. Raises ``StateError`` with the place if the form is wrong."""
     state = _object(value, "$", _KEYS)
     if state.get("version") != VERSION:
         raise _wrong("$.version", f'must be "{VERSION}", is {str(state.get("version"))[:40]!r}')
@@ -167,7 +167,7 @@ def from_json(value: Any) -> Moment:
 
 
 def node_of(form: Any, path: str, depth: int = 1) -> Node:
-    """Return the node that a checked JSON value describes. Raises ``StateError`` naming the place."""
+    """Return the node described by a checked JSON value. Raises ``StateError`` with the place."""
     if depth > 20:
         raise _wrong(path, "lies too deep")
     held = dict(_mapping(form, path))
@@ -206,7 +206,7 @@ def node_of(form: Any, path: str, depth: int = 1) -> Node:
 
 
 def with_proof(node: Node, proof: Any, path: str) -> Node:
-    """Return the node with evidence in the form of ``Snapshot.evidence``. Raises ``StateError`` naming the place."""
+    """Return the node with evidence in the form of ``Snapshot.evidence``. Raises ``StateError`` with the place."""
     if isinstance(node, DictNode):
         groups = {name: _group(group, f"{path}.{name}") for name, group in _mapping(proof, path).items()}
         stray = next((name for name in groups if name not in node.fields), None)
@@ -261,13 +261,13 @@ def _wrong(path: str, why: str) -> StateError:
     return StateError(f"{path} {why}", status="schema_mismatch")
 
 
-# ``state.json``: the state as people read it. Written whole and put in place at once; never read for a directory's state.
+# ``state.json``: the state for human readers. Written whole, replaced atomically; not read when a directory is opened normally.
 
 NAME = "state.json"
 
 
 def write_state(files: Files, path: Path, moment: Moment) -> str:
-    """Write the state object to ``path`` (0600): a file beside it, synced, renamed. Return its hash. Raises ``StoreError``."""
+    """Write the state object to ``path`` (0600) via a synced, renamed temporary file. Return its hash. Raises ``StoreError``."""
     text = orjson.dumps(with_check(as_json(moment)), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     unfinished = path.with_name(f"{path.name}.new")
     try:
@@ -289,5 +289,5 @@ def write_state(files: Files, path: Path, moment: Moment) -> str:
 
 
 def hash_of(text: bytes) -> str:
-    """Return the hash by which the mark of a clean close knows the file."""
+    """Return the hash of the file, as stored in the mark of a clean close."""
     return blake3(text).hexdigest()

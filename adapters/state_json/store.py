@@ -1,4 +1,4 @@
-"""The state store: a working moment, the last committed one, and a log between them and the disk. See ``state.StateStore``."""
+"""The state store: a working moment, the last committed moment, and a log on the disk. See ``state.StateStore``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -38,10 +38,10 @@ class _Mark:
 
 @define(eq=False)
 class JSONStateStore:
-    """``opening.open_store`` makes one. In memory there is no log: ``commit`` then keeps the state for ``rollback`` only.
+    """A state store, created by ``open_state.open_store``. In memory there is no log: ``commit`` then only serves ``rollback``.
 
-    With ``durability`` "plan" a commit does not wait for the disk; ``sync`` does, at the end of a plan. ``notices`` are what a
-    person should know of the opening and of compactions.
+    With ``durability`` "plan" a commit does not wait for the disk; ``sync`` does, at the end of a plan. ``notices`` are messages
+    for the user about opening and compactions.
     """
 
     _now: Moment
@@ -76,17 +76,17 @@ class JSONStateStore:
                 self._staged.append(text)
 
     def note(self, entry: Mapping[str, Any]) -> None:
-        """See ``state.StateStore``. Raises ``StateError`` for what is no JSON object."""
+        """See ``state.StateStore``. Raises ``StateError`` if ``entry`` is not a JSON object."""
         self._check_writable()
         self._now = evolve(self._now, history=self._now.history.extended([_object("an entry of the history", entry)]))
 
     def answered(self, answer: Mapping[str, Any]) -> None:
-        """See ``state.StateStore``. Raises ``StateError`` for what is no JSON object."""
+        """See ``state.StateStore``. Raises ``StateError`` if ``answer`` is not a JSON object."""
         self._check_writable()
         self._now = evolve(self._now, answers=self._now.answers.extended([_object("an answer", answer)]))
 
     def ran(self, command: str) -> None:
-        """See ``state.StateStore``. Raises ``StateError`` for what is no text."""
+        """See ``state.StateStore``. Raises ``StateError`` if ``command`` is not a text."""
         self._check_writable()
         if not isinstance(command, str):
             raise StateError("a command must be a text", status="error")
@@ -100,7 +100,7 @@ class JSONStateStore:
         seed: int | None = None,
         source: Mapping[str, Any] | None = None,
     ) -> None:
-        """See ``state.StateStore``. Raises ``StateError`` for what is no text, object or integer."""
+        """See ``state.StateStore``. Raises ``StateError`` for arguments of the wrong type."""
         self._check_writable()
         changes: dict[str, Any] = {}
         if query is not None:
@@ -124,7 +124,7 @@ class JSONStateStore:
         return _Mark(self._now, len(self._staged), self._number)
 
     def back(self, mark: object) -> None:
-        """See ``state.StateStore``. A mark from before a commit is fine: then the way back is what is staged."""
+        """See ``state.StateStore``. A mark from before a commit is allowed: then the change back is staged."""
         self._check_writable()
         if not isinstance(mark, _Mark):
             raise TypeError("back takes what mark gave")
@@ -136,10 +136,10 @@ class JSONStateStore:
         elif self._log is not None:
             self._staged = [orjson.dumps(each) for each in patch(self._kept.root, mark.moment.root)]
 
-    # Keeping
+    # Saving
 
     def commit(self, *, found: bool = True) -> str:
-        """See ``state.StateStore``. What ``configure`` set stays for the next commit, also where this one fails."""
+        """See ``state.StateStore``. Values set by ``configure`` stay for the next commit, even if this one fails."""
         self._check_writable()
         about = self._now.about
         if found and self._source and self._now.root.digest != self._kept.root.digest:
@@ -152,7 +152,7 @@ class JSONStateStore:
         return self._source
 
     def _commit(self, about: About) -> str:
-        """Commit. Where that fails nothing of it is left, here as little as on the disk, and ``about`` is as given."""
+        """Commit. On failure nothing remains, in memory or on the disk, and ``about`` keeps the given value."""
         state = self.hash
         if not self._pending:
             return state
@@ -177,7 +177,7 @@ class JSONStateStore:
         return state
 
     def _forget(self, about: About) -> None:
-        """Make the working moment the last committed one. The way back to a mark of before is what is staged then."""
+        """Reset the working moment to the last committed one. Later returns to an earlier mark are staged as changes."""
         self._now = evolve(self._kept, about=about)
         self._staged = []
         self._rolled_back = set()
@@ -196,13 +196,13 @@ class JSONStateStore:
             self._log.sync()
 
     def persist(self) -> None:
-        """See ``state.StateStore``. What is staged is not in it."""
+        """See ``state.StateStore``. Staged changes are not included."""
         self._check_writable()
         if self._directory is not None:
             self._beside = {STATEFILE: write_state(self._files, self._directory / STATEFILE, self._kept)}
 
     def close(self) -> None:
-        """See ``state.StateStore``; more than once is fine. The lock is let go of whatever fails."""
+        """See ``state.StateStore``; repeated calls are allowed. The lock is released even if something fails."""
         if self._closed:
             return
         try:
@@ -217,7 +217,7 @@ class JSONStateStore:
             if self._log is not None:
                 self._log.close(self._beside)
 
-    # The documented names
+    # The documented methods
 
     def merge(self, key: str, value: Any) -> None:
         """See ``state.StateStore``."""
@@ -235,7 +235,7 @@ class JSONStateStore:
         self.commit()
 
     def attach_provenance(self, key: str, indices: Sequence[int], provenance_items: Sequence[Evidence]) -> None:
-        """See ``state.StateStore``. The first index goes with the first piece, and so on. Raises ``StateError``."""
+        """See ``state.StateStore``. Indices and pieces are matched in order. Raises ``StateError``."""
         pieces = [dict(piece) for piece in provenance_items]
         change = {"do": "attach", "key": key, "indices": list(indices), "evidence": pieces}
         self._stage(*whole_copy(f"the evidence for {key}", change))
@@ -258,7 +258,7 @@ class JSONStateStore:
 
     @property
     def history(self) -> Sequence[Mapping[str, Any]]:
-        """See ``state.StateStore``; entries are read when they are asked for."""
+        """See ``state.StateStore``; entries are read on access."""
         self._check()
         return Entries(self._now.history)
 
@@ -280,21 +280,21 @@ class JSONStateStore:
     # Other states
 
     def fork(self) -> "JSONStateStore":
-        """See ``state.StateStore``. What is staged here is staged there."""
+        """See ``state.StateStore``. Changes staged here are staged in the fork too."""
         self._check()
         return JSONStateStore(self._now, self._kept, clock=self._clock, commits=self._commits, source=self._source)
 
     def diff(self, before: Snapshot | str, after: Snapshot | str) -> list[Difference]:
-        """See ``state.StateStore``. Raises ``StateError`` (error) for a hash that no commit at hand has."""
+        """See ``state.StateStore``. Raises ``StateError`` (error) for a hash that matches no available commit."""
         return differences(self._root(before), self._root(after))
 
     def rollback(self, to: Snapshot | str) -> None:
-        """See ``state.StateStore``. Raises ``StateError`` (error) for a hash that no commit at hand has."""
+        """See ``state.StateStore``. Raises ``StateError`` (error) for a hash that matches no available commit."""
         self.restore(to)
         self.commit(found=False)
 
     def restore(self, to: Snapshot | str) -> None:
-        """See ``state.StateStore``. Raises ``StateError`` (error) for a hash that no commit at hand has."""
+        """See ``state.StateStore``. Raises ``StateError`` (error) for a hash that matches no available commit."""
         self._check_writable()
         root = self._root(to)
         if root.digest != self._now.root.digest:

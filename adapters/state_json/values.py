@@ -1,7 +1,7 @@
-"""JSON values at the door of the state: checked, copied and written once. Inside, a value is its text, which nobody can change.
+"""JSON values entering the state: checked, copied and serialised once. Inside, a value is its text, which is immutable.
 
-An object in a DICT is a table of its own, so that a deep merge costs what is merged. All else is JSON text, its keys in the
-order in which they came.
+An object in a DICT is a separate table, so that a deep merge costs only what is merged. Everything else is JSON text, with its
+keys in the original order.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,21 +19,21 @@ __all__ = [
 ]  # fmt: skip
 
 Field: TypeAlias = "bytes | Table"
-"""A DICT's field: JSON text, or a table where it is an object."""
+"""A DICT's field: JSON text, or a table if it is an object."""
 
 _LARGEST, _SMALLEST = 2**63 - 1, -(2**63)
 
 
 def whole_text(what: str, value: Any) -> bytes:
-    """Return a value from outside as JSON text. Raises ``StateError`` naming the place, for what is no JSON.
+    """Return an external value as JSON text. Raises ``StateError`` with the place if it is not JSON.
 
-    It may be two levels less deep than the codec allows: a record of the journal puts it into a list in an object.
+    Its nesting limit is two levels below the codec's: a journal record wraps it in a list in an object.
     """
     return whole_copy(what, value)[0]
 
 
 def whole_copy(what: str, value: Any) -> tuple[bytes, Any]:
-    """Return what ``whole_text`` gives, and the value of that text, which nobody else holds. Raises ``StateError`` as it does."""
+    """Return the result of ``whole_text``, and the value of that text, not shared with the caller. Raises ``StateError``."""
     try:
         text, copy = encoded_copy([[value]])
         return text[2:-2], copy[0][0]
@@ -43,12 +43,12 @@ def whole_copy(what: str, value: Any) -> tuple[bytes, Any]:
 
 
 def as_text(value: Any) -> bytes:
-    """Return a value as text that comes from a text, so was checked."""
+    """Return a value as text; the value comes from a text, so it has been checked."""
     return encode_to_keep(value)
 
 
 def parsed(text: bytes) -> Any:
-    """Return the value of a text, new each time."""
+    """Return the value of a text, a new object each time."""
     return orjson.loads(text)
 
 
@@ -58,38 +58,38 @@ def evidence_text(evidence: Evidence) -> bytes:
 
 
 def field_of(value: Any) -> Field:
-    """Return a checked value as a DICT keeps it."""
+    """Return a checked value in the form stored in a DICT."""
     if isinstance(value, dict):
         return Table.of({name: field_of(part) for name, part in value.items()})
     return as_text(value)
 
 
 def plain(value: Any) -> Any:
-    """Return the JSON value of what a DICT or a COUNTER keeps, new each time."""
+    """Return the JSON value of the content of a DICT or a COUNTER, a new object each time."""
     if isinstance(value, Table):
         return {name: plain(part) for name, part in value.items()}
     return parsed(value) if isinstance(value, bytes) else value
 
 
 def joined(texts: Iterable[bytes]) -> bytes:
-    """Return texts as the text of a list."""
+    """Return texts joined as the text of a list."""
     return b"[%b]" % b",".join(texts)
 
 
 def as_fragment(value: Any) -> Any:
-    """Return what a DICT or a COUNTER keeps as ``as_text`` takes it, without reading the texts."""
+    """Return the content of a DICT or a COUNTER as ``as_text`` accepts it, without parsing the texts."""
     if isinstance(value, Table):
         return {name: as_fragment(part) for name, part in value.items()}
     return orjson.Fragment(value) if isinstance(value, bytes) else value
 
 
 def number(value: Any) -> bool:
-    """Say whether a value is a number. True and false are none."""
+    """Return whether a value is a number. True and false are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def added(one: float, other: float) -> float | None:
-    """Return the sum; None where it is an integer beyond 64 bits or no finite number."""
+    """Return the sum; None if it is an integer beyond 64 bits or not a finite number."""
     try:
         total = one + other
     except OverflowError:

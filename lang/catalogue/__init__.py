@@ -1,1 +1,1 @@
-"""What the languages offer: operations, functions, settings, rules, and the schema of a graph."""
+"""Reference data of the languages: operations, functions, settings, rules, and the schema of a graph."""

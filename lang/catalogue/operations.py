@@ -1,6 +1,6 @@
-"""The operations that a script may call, seen from the text: their arguments and options.
+"""The operations that a script may call: their arguments and options.
 
-How an operation runs is ``runtime.lwt.operations``' business. A plugin adds a signature here and a runner there through the
+``runtime.lwt.operations`` implements them. A plugin adds a signature here and a runner there through the
 entry point group ``knotwork.operations``; the grammar does not change.
 """
 
@@ -42,10 +42,10 @@ class Parameter:
 
 @frozen
 class OptionSpec:
-    """An option. ``values`` closes the set; ``minimum``/``maximum`` bound a number, both inclusive.
+    """An option. ``values`` are the allowed values; ``minimum``/``maximum`` bound a number, both inclusive.
 
-    Two kinds see other steps' values: condition (a string that is an expression, its references values) and value (a reference
-    or a constant). checks is a check of a text, or a list of them, as ``evaluate.checks`` reads them.
+    Two kinds access other steps' values: condition (a string with an expression, references are its values) and value (a
+    reference or a constant). checks is a text check, or a list of them, as read by ``evaluate.text_checks``.
     """
 
     name: str
@@ -60,8 +60,8 @@ class OptionSpec:
 class Signature:
     """An operation's name, its required positional arguments in order, and its options by name.
 
-    ``instead`` names an option that stands in for the arguments: with it there are none. ``required`` options must be given.
-    ``bindings``: what an option of any other name is; None where there is none.
+    ``instead`` names an option that replaces the arguments. ``required`` options must be given.
+    ``bindings``: the spec of options with any other name; None if there are none.
     """
 
     name: str
@@ -73,10 +73,10 @@ class Signature:
     required: tuple[str, ...] = ()
     bindings: OptionSpec | None = None
     option_names: tuple[str, ...] = field(init=False, eq=False, repr=False)
-    """All options that have a name of their own, those of every operation too."""
+    """All named options, including those of every operation."""
 
     def option(self, name: str) -> OptionSpec | None:
-        """Return what ``name=`` takes: an option of its own, one that every operation has, or a binding."""
+        """Return the spec of option ``name``: its own, one of every operation, or a binding."""
         return self.options.get(name) or COMMON_OPTIONS.get(name) or self.bindings
 
     @option_names.default
@@ -93,7 +93,7 @@ COMMON_OPTIONS: Mapping[str, OptionSpec] = _options(
         "when", "condition", "Whether the step runs: an expression; where it is false, the step's value is null."
     ),
 )
-"""The options that every operation has, a plugin's too: what they do is the run's business, not the operation's."""
+"""The options of every operation, including plugins; the run implements them, not the operation."""
 
 TYPES = ("text", "json", "list", "int", "float", "bool")
 
@@ -203,16 +203,16 @@ BUILTIN: Mapping[str, Signature] = {
         ),
     )
 }
-"""The operations that come with the toolkit, by name."""
+"""The built-in operations by name."""
 
 
-# The functions and methods of expressions, seen from the text: how many arguments, which keywords, what they give.
-# What they do is ``lang.evaluate.expr``'s business. See ``docs/design/seed.md#expressions``.
+# The functions and methods of expressions: number of arguments, keywords, results.
+# ``lang.evaluate.expr`` implements them. See ``docs/design/seed.md#expressions``.
 
 
 @frozen
 class Function:
-    """A function or a method: least and most arguments (None: any number), keywords, and what it does, in a sentence.
+    """A function or a method: minimum and maximum arguments (None: any number), keywords, and a one-sentence description.
 
     ``comprehension``: its first argument may be a bare ``element for ...``.
     """

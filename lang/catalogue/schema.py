@@ -1,6 +1,6 @@
-"""What is known of a graph without looking at it again: labels, attributes, types, frequent values.
+"""Summary of a graph: labels, attributes, types, frequent values.
 
-An engine makes it (``adapters.graph``), the linter checks against it, prompts and people read it.
+Graph engines compute it (``adapters.graph``); the linter checks against it, prompts and users read it.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ __all__ = ["Attribute", "Schema"]
 
 @frozen
 class Attribute:
-    """What is known of an attribute: on how many nodes or edges, of which types, and its frequent values with counts.
+    """Summary of an attribute: on how many nodes or edges it occurs, its types, and its frequent values with counts.
 
     ``types`` are JSON kinds ("text", "integer", "float", "boolean", "list", "object", "null") with counts. ``values`` are the
     most frequent scalars; ``distinct`` counts different scalars (None: more than were counted).
@@ -28,10 +28,10 @@ class Attribute:
 
 @frozen
 class Schema:
-    """A graph in summary, for a person, a check or a prompt.
+    """Summary of a graph, for users, checks and prompts.
 
-    ``labels`` are the values of the attribute that tells kinds of nodes apart (``label_attribute``), ``relations`` those of
-    edges (``relation_attribute``), both with counts; the attributes are None-d where the graph has no such attribute.
+    ``labels`` are the values of the attribute that gives the type of a node (``label_attribute``), ``relations`` those of
+    edges (``relation_attribute``), both with counts; these attributes are None if the graph has no such attribute.
     """
 
     directed: bool

@@ -1,6 +1,6 @@
 """The settings that ``SET`` may change for a plan: their keys, kinds and ranges. See ``docs/design/gasl.md#execution``.
 
-Whoever runs a plan sets the ceiling of the caps; what is in this room holds for everyone.
+The host sets the ceiling of the caps; the limits in this module always apply.
 """
 
 from collections.abc import Mapping
@@ -38,11 +38,11 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         )
     }
 )
-"""Every key that SET knows."""
+"""Every key that SET accepts."""
 
 
 def fault_of(setting: Setting, value: Any) -> str | None:
-    """Return what is wrong with ``value`` for ``setting`` as a clause ("takes a whole number, not a text"), or None."""
+    """Return why ``value`` is invalid for ``setting``, as a clause ("takes a whole number, not a text"), or None."""
     if setting.kind == "text":
         if not isinstance(value, str):
             return f"takes a text, not {_kind(value)}"

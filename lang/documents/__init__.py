@@ -1,1 +1,1 @@
-"""JSON documents that people and models write: read with positions, checked, told in diagnostics."""
+"""JSON documents written by people and models: read with positions, checked, faults reported as diagnostics."""

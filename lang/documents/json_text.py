@@ -1,7 +1,7 @@
-"""Reads JSON with positions, strictly, and says what is wrong with it so that it can be put right.
+"""Reads JSON with positions, strictly, and reports its faults with fixes.
 
-Trailing commas, comments, single quotes, quotes inside texts, Python's literals, prose and fences around are told with exact
-edits, and reading goes on behind them. Refused: a key twice, NaN, integers over 64 bits, half surrogate pairs, more than 64
+Trailing commas, comments, single quotes, quotes inside texts, Python's literals, prose and fences around are reported with exact
+edits, and parsing goes on after them. Refused: repeated keys, NaN, integers over 64 bits, unpaired surrogates, more than 64
 levels, more than 4 MiB. Nothing recurses. See ``docs/design/README.md#parsing``.
 """
 
@@ -32,26 +32,26 @@ from .json_tree import (
 __all__ = ["JsonNode", "StringMap", "not_json", "path_text", "read_json"]
 
 
-# Finds the quotes that a model wrote inside a JSON text without their backslashes: ``"say "yes" to it"``.
-# Nothing is taken for one that a missing comma or a missing quote explains as well: each pair has to stand as quotes do in writing,
-# and the text has to end on the same line where JSON goes on.
+# Finds unescaped quotes that a model wrote inside a JSON text: ``"say "yes" to it"``.
+# A quote that a missing comma or a missing quote also explains is not one of these: each pair must be placed like quotation
+# marks, and the text must end on the same line where JSON goes on.
 
 _QUOTE = re.compile(r'(?<!\\)(?:\\\\)*+(?P<quote>")')
 _GOES_ON = re.compile(r"[ \t]*+(?:,?[ \t]*+\r?\n|[,}\]])")
-"""What follows a text that ends: a comma, a closing bracket, the end of the line."""
+"""The text after the end of a string: a comma, a closing bracket, the end of the line."""
 _BEFORE_OPENING = frozenset(" \t(=<>[{,'")
 _AFTER_CLOSING = frozenset(" \t)]}.;!?'\"-")
 _NEVER_INSIDE = frozenset(" \t\r\n(=<>[{,:")
-"""What no quotation ends with; most of it begins none either."""
+"""Characters that never end a quotation; most of them do not begin one either."""
 _OPENING, _CLOSING = re.compile(r"[(\[{]"), re.compile(r"[)\]}]")
 _FAR = 10_000
-"""Characters behind the first quote that are looked at."""
+"""Maximum number of characters after the first quote that are examined."""
 _MOST = 100
-"""Quotes inside one text; with more it is no slip."""
+"""Maximum number of quotes inside one text; more are not a typing error."""
 
 
 class Inner(NamedTuple):
-    """Where the quotes inside a text stand, where the text ends (0: not to be told), and what it says with their backslashes."""
+    """The places of the quotes inside a text, its end (0: unknown), and its value with these quotes escaped."""
 
     quotes: tuple[int, ...]
     end: int = 0
@@ -59,9 +59,9 @@ class Inner(NamedTuple):
 
 
 def quotes_inside(text: str, start: int, at: int, end: int) -> Inner | None:
-    """Look whether the text that began at ``start`` was not over at ``at``, right behind the quote that seemed to end it.
+    """Return the inner quotes if the text that began at ``start`` did not end at ``at``, right after its seeming closing quote.
 
-    None where that quote does not look like one that opens a quotation. Looks no further than the line and ``end``.
+    None if that quote does not look like an opening quotation mark. Examines at most the line, up to ``end``.
     """
     if not _opens(text, at - 1, end) and at - 1 != start + 1:
         return None
@@ -72,7 +72,7 @@ def quotes_inside(text: str, start: int, at: int, end: int) -> Inner | None:
         place = found.start("quote")
         depth += len(_OPENING.findall(text, seen, place)) - len(_CLOSING.findall(text, seen, place))
         seen, closing = place, len(quotes) % 2 == 1
-        # Inside brackets a quote and a comma are a list in the text, ("a", "b"), and end nothing.
+        # Inside brackets a quote and a comma are a list in the text, ("a", "b"), and do not end it.
         if depth <= 0 and _GOES_ON.match(text, place + 1, end):
             return _whole(text, start, quotes, place) if not closing else Inner(tuple(quotes))
         if not (_closes if closing else _opens)(text, place, end):
@@ -82,7 +82,7 @@ def quotes_inside(text: str, start: int, at: int, end: int) -> Inner | None:
 
 
 def _whole(text: str, start: int, quotes: list[int], last: int) -> Inner:
-    """Return the text up to its last quote; unsure where backslashes alone don't make it JSON."""
+    """Return the text up to its last quote; its end is unknown if escaping the quotes does not make it JSON."""
     pieces = [text[begin:end] for begin, end in zip([start, *quotes], [*quotes, last + 1], strict=True)]
     read = read_string("\\".join(pieces), 0)
     if read is None or read.fault is not None:
@@ -91,38 +91,38 @@ def _whole(text: str, start: int, quotes: list[int], last: int) -> Inner:
 
 
 def _opens(text: str, at: int, end: int) -> bool:
-    """Say whether the quote at ``at`` stands as one that opens a quotation: something before it, a word behind."""
+    """Return whether the quote at ``at`` is placed like an opening quotation mark: a separator before it, a word after it."""
     following = text[at + 1 : at + 2] if at + 1 < end else ""
     return text[at - 1] in _BEFORE_OPENING and bool(following) and following not in _NEVER_INSIDE | _AFTER_CLOSING
 
 
 def _closes(text: str, at: int, end: int) -> bool:
-    """Say whether the quote at ``at`` stands as one that closes a quotation: a word before it, none behind."""
+    """Return whether the quote at ``at`` is placed like a closing quotation mark: a word before it, none after it."""
     following = text[at + 1 : at + 2] if at + 1 < end else ""
-    # A comma behind it is one of a list in brackets: everywhere else the text would end there.
+    # A comma after it belongs to a list in brackets: anywhere else the text would end there.
     return text[at - 1] not in _NEVER_INSIDE and (following in _AFTER_CLOSING or following == ",") and bool(following)
 
 
 MAX_SIZE = 4 * 1024 * 1024
-"""Bytes of UTF-8."""
+"""Maximum size in bytes of UTF-8."""
 MAX_DEPTH = 64
-"""Lists and objects inside one another."""
+"""Maximum nesting depth of lists and objects."""
 MAX_VALUES = 100_000
-"""Values in one document: a bound on memory."""
+"""Maximum number of values in one document, which limits memory."""
 _MOST_FAULTS = 100
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|#[^\n]*", re.DOTALL)
 _FENCE = re.compile(r"```[ \t]*+[A-Za-z0-9]*+[ \t]*+\r?\n(?P<inside>.*?)```", re.DOTALL)
 _PROSE = re.compile(r"[^\W\d]\w*+(?:[ \t]++[^\W\d]\w*+){2}")
-"""Three words in a row, where a value has ended."""
+"""Three consecutive words after the end of a value."""
 _BARE_KEY = re.compile(r"[^\W\d][\w-]*")
 
 
 def read_json(source: Source | str) -> JsonRead:
-    """Read a JSON text. Never raises for what the text says; ``root`` is None where nothing could be made of it.
+    """Read a JSON text. Never raises for faults in the text; ``root`` is None if nothing could be read.
 
-    Where there are diagnostics, ``root`` is what the text says once their edits are made, as far as it was understood.
+    If there are diagnostics, ``root`` is the value of the text after their edits, as far as it could be read.
     """
     source = Source(source) if isinstance(source, str) else source
     if len(source.text) > MAX_SIZE or len(source.text.encode("utf-8", "surrogatepass")) > MAX_SIZE:
@@ -134,12 +134,12 @@ def read_json(source: Source | str) -> JsonRead:
 
 
 class _Stop(Exception):
-    """Reading can't go on; what is wrong was noted."""
+    """Parsing cannot go on; the fault is recorded."""
 
 
 @define
 class _Open:
-    """An object or a list that is being read."""
+    """An object or a list in progress."""
 
     start: int
     is_object: bool
@@ -148,7 +148,7 @@ class _Open:
     items: list[JsonNode] = field(factory=list)
     key: str = ""
     comma: int | None = None
-    """Where the comma stands that was read last, with nothing behind it yet."""
+    """The place of the last comma, if nothing follows it yet."""
 
     def put(self, node: JsonNode) -> None:
         if self.is_object:
@@ -159,11 +159,11 @@ class _Open:
 
     @property
     def last(self) -> JsonNode:
-        """What was put in last."""
+        """Return the last value added."""
         return self.fields[self.key] if self.is_object else self.items[-1]
 
     def replace(self, node: JsonNode) -> None:
-        """Put ``node`` where what was put in last stands."""
+        """Replace the last value added with ``node``."""
         if self.is_object:
             self.fields[self.key] = node
         else:
@@ -204,14 +204,14 @@ class _Reader:
             raise _Stop
 
     def stop(self, code: str, message: str, start: int, end: int, *hints: str) -> _Stop:
-        """Note a fault behind which nothing can be read, and return what to raise."""
+        """Record a fault after which nothing can be read, and return the exception to raise."""
         self.found.append(json_fault(code, message, start, end, *hints))
         return _Stop()
 
-    # What stands around
+    # Text around the document
 
     def _choose_range(self) -> None:
-        """Find where the document begins and ends: a model writes prose and fences around it."""
+        """Find the start and the end of the document: a model writes prose and fences around it."""
         text = self.text
         self.end = len(text)
         if text.startswith("\ufeff"):
@@ -241,7 +241,7 @@ class _Reader:
         self.at = start
 
     def _is_scalar(self) -> bool:
-        """Say whether the text as a whole is a string, a number or a word."""
+        """Return whether the text as a whole is a string, a number or a word."""
         try:
             json.loads(self.text[self.at :].strip()[:MAX_SIZE], parse_int=float)
         except (ValueError, RecursionError):
@@ -255,10 +255,10 @@ class _Reader:
             hint = "leave out all but the JSON"
             self.note("JSON002", "text stands behind the document", self.at, self.end, hint, edits=(edit,))
 
-    # What stands in it
+    # The contents of the document
 
     def _skip(self) -> None:
-        """Go over blanks, and over comments, which JSON doesn't have."""
+        """Skip blanks, and comments, which JSON does not have."""
         while True:
             blank = _BLANK.match(self.text, self.at, self.end)
             self.at = blank.end() if blank else self.at
@@ -272,17 +272,17 @@ class _Reader:
             self.at = comment.end()
 
     def _path(self) -> JsonPath:
-        """Return where reading is."""
+        """Return the current path."""
         return [open_.key if open_.is_object else len(open_.items) for open_ in self.stack]
 
     def _last_path(self) -> JsonPath:
-        """Return where the value stands that was read last."""
+        """Return the path of the last value read."""
         path = list(self._path())
         last = path[-1]
         return [*path[:-1], last - 1 if isinstance(last, int) else last]
 
     def _value(self) -> JsonNode:
-        """Read a whole value, whatever is in it."""
+        """Read a whole value with its contents."""
         while True:
             node = self._scalar_or_opening()
             while node is not None:
@@ -292,7 +292,7 @@ class _Reader:
                 node = self._next_or_closing()
 
     def _scalar_or_opening(self) -> JsonNode | None:
-        """Read a scalar, or go into an object or a list up to its first value; return it if it is empty."""
+        """Read a scalar, or enter an object or a list up to its first value; return it if it is empty."""
         self._skip()
         text, at = self.text, self.at
         self.values += 1
@@ -324,14 +324,14 @@ class _Reader:
         word = read_word(self.text, self.at)
         if word is None:
             place = path_text(self._path())
-            raise self.stop("JSON001", f"a value is missing at {place}" if self.stack else "this is no JSON",
+            raise self.stop("JSON001", f"a value is missing at {place}" if self.stack else "this is not JSON",
                             self.at, self.at + 1)  # fmt: skip
         if not self.stack and isinstance(word.value, str):
-            raise self.stop("JSON001", "this is no JSON", self.at, word.end, "a document begins with `{` or `[`")
+            raise self.stop("JSON001", "this is not JSON", self.at, word.end, "a document begins with `{` or `[`")
         return word
 
     def _first(self) -> JsonNode | None:
-        """Go to the first value of what was just opened; close it if there is none."""
+        """Go to the first value of the object or list just opened; close it if it is empty."""
         self._skip()
         open_ = self.stack[-1]
         if self.at < self.end and self.text[self.at] == ("}" if open_.is_object else "]"):
@@ -341,7 +341,7 @@ class _Reader:
         return None
 
     def _next_or_closing(self) -> JsonNode | None:
-        """Read what follows a value: a comma and the way to the next value, or the closing bracket."""
+        """Read the text after a value: a comma and the path to the next value, or the closing bracket."""
         open_ = self.stack[-1]
         close = "}" if open_.is_object else "]"
         value_end = self.at
@@ -385,9 +385,9 @@ class _Reader:
         return None
 
     def _inner_quotes(self, start: int, at: int) -> Inner | None:
-        """Tell the quotes inside a text, the first of which has cut it short at ``at``; None where none has.
+        """Report the quotes inside a text, the first of which ended it at ``at``; None if there are none.
 
-        Where it isn't plain which quotes are inside, nothing is offered and nothing read on: the pieces would pass for texts.
+        If the inner quotes are ambiguous, no edit is offered and parsing stops: the pieces would be read as texts.
         """
         if self.text[start] != '"' or (inner := quotes_inside(self.text, start, at, self.end)) is None:
             return None
@@ -450,7 +450,7 @@ class _Reader:
             raise self.stop("JSON001", f"a colon is missing after the key {path_text(self._path())}", start, end)
 
     def _unfinished(self, whole: bool = False) -> _Stop:
-        """Say where the text ends too early, ``whole``: behind a value; the beginning of something is never taken for the whole."""
+        """Report that the text ends too early, ``whole``: after a value; an incomplete text is never accepted."""
         if not self.stack:
             return self.stop(
                 "JSON001", "there is no JSON here", 0, min(1, len(self.text)), "a document begins with `{` or `[`"
@@ -465,21 +465,21 @@ class _Reader:
         return self.stop("JSON010", message, open_.start, open_.start + 1, *hints)
 
     def _left_for_prose(self) -> _Stop:
-        """Say that prose begins where something is open: its words are no values that lack quotes and commas."""
+        """Report prose inside an open object or list: its words are not values without quotes and commas."""
         message = f"prose begins before the `{self._closing()[0]}` of {path_text(self._path()[:-1])}"
         hint = f"if nothing else is missing, write `{self._closing()}` instead of it"
         return self.stop("JSON010", message, self.at, self.end, hint)
 
     def _closing(self) -> str:
-        """Return the brackets that close all that is open."""
+        """Return the brackets that close everything open."""
         return "".join("}" if each.is_object else "]" for each in reversed(self.stack))
 
 
-# Says whether a Python object is a JSON document, before it is written as one.
+# Checks whether a Python object is a JSON document, before it is written as one.
 
 
 def not_json(document: Any) -> str | None:
-    """Say what keeps a Python object from being JSON, or return None. A cycle is a depth without end."""
+    """Return why a Python object is not JSON, or None if it is. A cycle counts as too deep."""
     stack: list[tuple[Any, int]] = [(document, 0)]
     seen = 0
     while stack:
@@ -489,12 +489,12 @@ def not_json(document: Any) -> str | None:
             return f"it is nested deeper than {MAX_DEPTH} levels" if depth > MAX_DEPTH else "it has too many values"
         if isinstance(value, dict):
             if odd := next((key for key in value if not isinstance(key, str)), None):
-                return f"the key {odd!r:.40} is no text"
+                return f"the key {odd!r:.40} is not a text"
             stack += [(inner, depth + 1) for inner in value.values()]
         elif isinstance(value, list | tuple):
             stack += [(inner, depth + 1) for inner in value]
         elif isinstance(value, float) and not math.isfinite(value):
-            return f"{value} is no number of JSON"
+            return f"{value} is not a number of JSON"
         elif value is not None and not isinstance(value, str | int | float):
-            return f"a {type(value).__name__} is no JSON value"
+            return f"a {type(value).__name__} is not JSON value"
     return None

@@ -1,4 +1,4 @@
-"""A JSON document as a tree that knows where everything stands, and the way from a string's text back into the file."""
+"""A JSON document as a tree with positions, and the mapping from a string's value back to the file."""
 
 import json
 import math
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 JsonPath: TypeAlias = Sequence[str | int]
-"""The way from the root to a value: keys and indexes."""
+"""The path from the root to a value: keys and indexes."""
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -49,10 +49,10 @@ def path_text(path: JsonPath) -> str:
 
 @frozen(eq=False)
 class JsonNode:
-    """A value and where it stands. ``value`` is plain JSON (dict, list, str, int, float, bool, None).
+    """A value with its span. ``value`` is plain JSON (dict, list, str, int, float, bool, None).
 
-    ``fields`` are an object's values and ``keys`` where their keys stand; ``items`` are a list's. ``faulty``: something in
-    the text of a scalar is wrong, and its value is a guess or null.
+    ``fields`` are an object's values and ``keys`` the spans of their keys; ``items`` are a list's. ``faulty``: the text of a
+    scalar has a fault, and its value is a guess or null.
     """
 
     value: Any
@@ -65,11 +65,11 @@ class JsonNode:
 
     @property
     def span(self) -> Span:
-        """Where the value stands."""
+        """Return the span of the value."""
         return Span(self.start, self.end)
 
     def at(self, path: JsonPath) -> "JsonNode | None":
-        """Return what stands at ``path``, or None."""
+        """Return the node at ``path``, or None."""
         node: JsonNode | None = self
         for part in path:
             if node is None:
@@ -78,7 +78,7 @@ class JsonNode:
         return node
 
     def nearest_span(self, path: JsonPath) -> Span:
-        """Return where ``path`` stands, or the innermost thing on the way to it that is there."""
+        """Return the span of ``path``, or of its innermost ancestor that exists."""
         node = self
         for part in path:
             below = node.at((part,))
@@ -88,7 +88,7 @@ class JsonNode:
         return node.span
 
     def key_span(self, path: JsonPath) -> Span | None:
-        """Return where the key of the field at ``path`` stands, or None."""
+        """Return the span of the key of the field at ``path``, or None."""
         parent = self.at(path[:-1])
         last = path[-1] if path else None
         return parent.keys.get(last) if parent is not None and isinstance(last, str) else None
@@ -100,7 +100,7 @@ def _element(items: Sequence[JsonNode], index: int) -> JsonNode | None:
 
 @frozen
 class JsonRead:
-    """What reading gave: the tree, as far as the text could be read (None: not at all), and what was wrong."""
+    """Result of a read: the tree, as far as the text could be read (None: not at all), and the diagnostics."""
 
     root: JsonNode | None
     source: Source
@@ -113,9 +113,9 @@ _SURROGATES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-
 
 @frozen(slots=False)
 class StringMap:
-    """The way from offsets in a string's text to offsets in the file where it stands with its escapes.
+    """Maps offsets in a string's value to offsets in the file, where it may have escapes.
 
-    ``text`` is the whole file, ``span`` where the string's literal stands, with its quotes.
+    ``text`` is the whole file, ``span`` the span of the string's literal with its quotes.
     """
 
     text: str = field(repr=False)
@@ -123,7 +123,7 @@ class StringMap:
 
     @cached_property
     def _breaks(self) -> tuple[list[int], list[int]]:
-        """Return where escapes have ended: offsets in the value, and the offsets in the file that these are."""
+        """Return the ends of escapes: offsets in the value, and the corresponding offsets in the file."""
         decoded, raw = [0], [self.span.start + 1]
         position, end = self.span.start + 1, self.span.end - 1
         for begin, stop in self._escapes(position, end):
@@ -140,28 +140,28 @@ class StringMap:
             yield at, position
 
     def offset(self, offset: int) -> int:
-        """Return where the character at ``offset`` of the string's value stands (its end: the closing quote)."""
+        """Return the place of the character at ``offset`` of the string's value (for its end: the closing quote)."""
         decoded, raw = self._breaks
         at = bisect_right(decoded, offset) - 1
         return min(raw[at] + offset - decoded[at], self.span.end - 1)
 
     def located(self, span: Span) -> Span:
-        """Return where a span of the string's value stands."""
+        """Return the span in the file of a span of the string's value."""
         start = self.offset(span.start)
         return Span(start, max(start, self.offset(span.end)))
 
     def edit(self, edit: Edit) -> Edit:
-        """Return the edit of the file that makes an edit of the string's value: placed there, its text escaped."""
+        """Return the edit of the file for an edit of the string's value: placed there, with its text escaped."""
         quote = self.text[self.span.start : self.span.start + 1]
         text = json.dumps(edit.text, ensure_ascii=False)[1:-1]
         return Edit(self.located(edit.span), text.replace("'", "\\'") if quote == "'" else text)
 
 
-# The scalars of JSON text: strings, numbers and words, with what is usually wrong in them.
-# Each function reads at an offset and returns the value, where it ends, and a fault or None; edits are exact.
+# The scalars of JSON text: strings, numbers and words, with their usual faults.
+# Each function reads at an offset and returns the value, its end, and a fault or None; edits are exact.
 
 CLOSING = {'"': '"', "'": "'", "\u201c": "\u201d", "\u201e": "\u201c", "\u2018": "\u2019"}
-"""The quotes that strings are found in, and what closes them; JSON knows the first only."""
+"""The opening quotes of strings, with their closing quotes; JSON allows only the first."""
 
 _STRING = re.compile(r'"[^"\\\x00-\x1f\ud800-\udfff]*"')
 _BODY = {
@@ -178,11 +178,11 @@ _WORDS = {"true": True, "false": False, "null": None}
 _MEANT = {"True": True, "False": False, "None": None, "TRUE": True, "FALSE": False, "NULL": None, "Null": None,
           "undefined": None, "nil": None}  # fmt: skip
 _MOST_EDITS = 200
-"""Edits of one string; with more faults than that it is no slip."""
+"""Maximum number of edits of one string; more faults are not typing errors."""
 
 
 class Scalar(NamedTuple):
-    """A value, where its text ends, and what is wrong with it."""
+    """A value, the end of its text, and its fault."""
 
     value: Any
     end: int
@@ -195,7 +195,7 @@ def json_fault(code: str, message: str, start: int, end: int, *hints: str, edits
 
 
 def read_string(text: str, at: int) -> Scalar | None:
-    """Read the string whose opening quote, of whatever kind, stands at ``at``. None where it is not closed."""
+    """Read the string whose opening quote, of any kind, is at ``at``. None if it is not closed."""
     match = _STRING.match(text, at)
     if match:
         return Scalar(text[at + 1 : match.end() - 1], match.end())
@@ -226,7 +226,7 @@ def _whole(value: str, at: int, end: int) -> Scalar:
 
 
 def _repaired(text: str, at: int, end: int) -> Scalar:
-    """Return the value of a string with raw control characters or escapes that JSON doesn't have, and the edits."""
+    """Return the value of a string with raw control characters or escapes that JSON does not allow, and the edits."""
     edits: list[Edit] = []
     first = at
     for match in _FAULTY.finditer(text, at + 1, end - 1):
@@ -242,7 +242,7 @@ def _repaired(text: str, at: int, end: int) -> Scalar:
         what = {"\n": "a line break", "\t": "a tab", "\r": "a carriage return"}.get(raw, "a control character")
         message, hint = f"a string has {what} in it", f"write `{json.dumps(raw)[1:-1]}`"
     else:
-        message = f"a string has `{text[first : first + 2]}`, which is no escape of JSON"
+        message = f"a string has `{text[first : first + 2]}`, which is not an escape of JSON"
         hint = "a backslash itself is written twice"
     fixes = tuple(edits) if len(edits) <= _MOST_EDITS else ()
     return Scalar(
@@ -255,7 +255,7 @@ _SIMPLE = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\"
 
 
 def _decoded(raw: str) -> str:
-    """Return what a faulty string most likely says."""
+    """Return the most likely value of a faulty string."""
 
     def character(match: re.Match[str]) -> str:
         body = match[1]
@@ -266,7 +266,7 @@ def _decoded(raw: str) -> str:
 
 
 def read_number(text: str, at: int) -> Scalar:
-    """Read the number at ``at``, where a digit, a sign or a point stands."""
+    """Read the number at ``at``, where a digit, a sign or a decimal point is."""
     whole = _NUMBERISH.match(text, at)
     end = whole.end() if whole else at + 1
     match = _NUMBER.match(text, at)
@@ -293,15 +293,15 @@ def _odd_number(text: str, at: int, end: int) -> Scalar:
         return Scalar(None, end, fault)
     match = _PLUS.fullmatch(word)
     if match is None or not (match[2] or match[3]) or len(word) > 30:
-        return Scalar(None, end, json_fault("JSON007", f"`{_cut(word)}` is no number of JSON", at, end))
+        return Scalar(None, end, json_fault("JSON007", f"`{_cut(word)}` is not a number of JSON", at, end))
     meant = f"{match[1]}{match[2].lstrip('0') or '0'}{'.' + (match[3] or '0') if match[3] is not None else ''}{match[4] or ''}"
     edit = Edit(Span(at, end), meant)
-    fault = json_fault("JSON007", f"`{word}` is no number of JSON", at, end, f"write `{meant}`", edits=(edit,))
+    fault = json_fault("JSON007", f"`{word}` is not a number of JSON", at, end, f"write `{meant}`", edits=(edit,))
     return Scalar(json.loads(meant), end, fault)
 
 
 def read_word(text: str, at: int) -> Scalar | None:
-    """Read ``true``, ``false``, ``null``, or what other languages call them. None where no word is."""
+    """Read ``true``, ``false``, ``null``, or their names in other languages. None if there is no word."""
     match = _WORD.match(text, at)
     if match is None:
         return None

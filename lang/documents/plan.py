@@ -122,10 +122,10 @@ class Plan:
 
 @frozen
 class PlanRead:
-    """What reading gave. ``plan`` is None where the document is no plan; its commands may still have faults.
+    """What reading gave. ``plan`` is None where the document is not a plan; its commands may still have faults.
 
     ``diagnostics`` are all faults of the document and of its commands, placed in ``source``, the document. ``draft`` is what
-    could be read of a document that is no plan: its commands can be checked, so that one round tells all that is wrong.
+    could be read of a document that is not a plan: its commands can be checked, so that one round tells all that is wrong.
     """
 
     plan: Plan | None

@@ -1,6 +1,6 @@
-"""Checks a JSON document against a pydantic model, and says by path and place what is wrong: for plans, and for what comes.
+"""Checks a JSON document against a pydantic model, and reports faults with path and place: for plans and seeds.
 
-The model is the one description of the shape: its JSON Schema is what models and clients are told.
+The model is the only description of the shape: its JSON Schema is given to models and clients.
 """
 
 import json
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["Misfit", "fitted", "json_schema", "misfits"]
 
 _MOST = 100
-"""Misfits that are told; a document with more has one cause."""
+"""Maximum number of misfits reported; a document with more has one cause."""
 
 
 @frozen
 class Misfit:
-    """One way in which a document is not of a shape.
+    """A fault in the shape of a document.
 
     ``kind``: "unknown" key, "missing" key, wrong "type", or another fault of a "value".
     """
@@ -47,18 +47,18 @@ def json_schema(model: "type[BaseModel]") -> dict[str, Any]:
 
 
 def misfits(model: "type[BaseModel]", root: JsonNode, within: JsonPath = (), *, filling: bool = False) -> list[Misfit]:
-    """Return how a document is not of the model's shape, by place; see ``fitted``."""
+    """Return the faults in the shape of a document, in source order; see ``fitted``."""
     return fitted(model, root, within, filling=filling)[1]
 
 
 def fitted(
     model: "type[BaseModel]", root: JsonNode, within: JsonPath = (), *, filling: bool = False
 ) -> tuple[bool, list[Misfit]]:
-    """Return whether a document is of the model's shape, and how it is not, by place.
+    """Return whether a document has the model's shape, and the faults in source order.
 
-    ``root`` may be a part of a document, at the path ``within``: messages and paths begin there. Where a part is no JSON, reading has
-    told it: the document is not of the shape then, and nothing is told here. ``filling``: an unknown key is asked whether it was
-    meant for the one that is missing, however it is called.
+    ``root`` may be a part of a document, at the path ``within``: messages and paths begin there. If a part is not valid JSON, the
+    parser has reported it: the document does not have the shape then, and nothing is reported here. ``filling``: an unknown key
+    is matched with the only missing key, whatever its name.
     """
     from pydantic import ValidationError
 
@@ -74,9 +74,9 @@ def fitted(
         path, branch = _path_of(fault["loc"], shape)
         node = root.at(path)
         if branch == "str" and node is not None and isinstance(node.value, dict):
-            continue  # the other branch of "a text or an object" says what is wrong with the object
+            continue  # the other branch of "a text or an object" reports the fault of the object
         if node is not None and node.faulty:
-            continue  # reading has said what is wrong
+            continue  # the parser has reported the fault
         if path not in made and len(made) < _MOST:
             made[path] = _misfit(fault, path, root, shape)
     placed = [evolve(misfit, path=(*within, *misfit.path)) for misfit in made.values()] if within else made.values()
@@ -130,7 +130,7 @@ def _misfit(fault: Mapping[str, Any], path: tuple[str | int, ...], root: JsonNod
 
 
 def _type_edits(value: Any, wanted: str, node: JsonNode | None) -> tuple[Edit, ...]:
-    """Return the edit for what was surely meant: ``"true"`` for true, a single text for a list of one."""
+    """Return the edit for the value certainly meant: ``"true"`` for true, a single text for a list of one."""
     if node is None:
         return ()
     if wanted == "true or false" and isinstance(value, str) and value.strip().lower() in ("true", "false"):
@@ -146,10 +146,10 @@ def _unknown(path: tuple[str | int, ...], root: JsonNode, shape: "_Shape") -> Mi
     known = shape.fields_around(path)
     parent, node = root.at(path[:-1]), root.at(path)
     span = root.key_span(path) or root.nearest_span(path)
-    # A key that can't hold the value was not meant by it: `confidence: 0.9` is no misspelt `config`.
+    # A key that cannot hold the value was not meant: `confidence: 0.9` is not a misspelt `config`.
     free = [key for key in known if parent is None or key not in parent.fields]
     near = nearest(str(path[-1]), [key for key in free if node is None or shape.may_hold(known[key], node.value)])
-    # What fills the one gap by its kind is likely it, but nothing of its name says so: a hint, and no edit.
+    # A key that fills the only gap by its kind is likely, but its name is not similar: a hint, and no edit.
     like = near or (_filling(path, parent, shape) if shape.filling and parent is not None else None)
     hints = [f"did you mean `{like}`?"] if like else []
     hints.append(f"the keys here are {', '.join(map(str, known))}")
@@ -158,7 +158,7 @@ def _unknown(path: tuple[str | int, ...], root: JsonNode, shape: "_Shape") -> Mi
 
 
 def _filling(path: Sequence[str | int], parent: JsonNode, shape: "_Shape") -> str | None:
-    """Return the key that is missing beside the unknown one at ``path``, where only the one can be the other."""
+    """Return the missing key that the unknown one at ``path`` replaces, if only this pair is possible."""
     known = shape.fields_around(path)
     strangers = [key for key in parent.fields if key not in known]
     missing = [key for key in shape.needed_around(path) if key not in parent.fields]
@@ -169,11 +169,11 @@ def _filling(path: Sequence[str | int], parent: JsonNode, shape: "_Shape") -> st
 
 @frozen
 class _Shape:
-    """A model's JSON Schema, to walk through."""
+    """A model's JSON Schema, with functions that walk through it."""
 
     root: Mapping[str, Any]
     within: tuple[str | int, ...] = ()
-    """Where in the document this is the shape of."""
+    """The path of this shape in the document."""
     filling: bool = False
 
     def text(self, path: Sequence[str | int]) -> str:
@@ -181,14 +181,14 @@ class _Shape:
         return path_text((*self.within, *path))
 
     def is_union(self, path: Sequence[str | int]) -> bool:
-        """Say whether several kinds of values may stand at ``path``."""
+        """Return whether values of several kinds are allowed at ``path``."""
         current = self.root
         for part in path:
             current = self.below(current, part)
         return "anyOf" in current
 
     def below(self, current: Mapping[str, Any], part: str | int) -> Mapping[str, Any]:
-        """Return what the schema says of a field or an element, its unions as they are."""
+        """Return the schema of a field or an element, with unions unresolved."""
         inner = self.object_in(current)
         found: Mapping[str, Any] = (
             inner.get("items", {}) if isinstance(part, int) else inner.get("properties", {}).get(part, {})
@@ -196,7 +196,7 @@ class _Shape:
         return found
 
     def object_in(self, current: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what a reference, or the reference in a union, stands for."""
+        """Return the target of a reference, or of the reference in a union."""
         for choice in (current, *current.get("anyOf", ())):
             if "$ref" in choice:
                 found: Mapping[str, Any] = self.root.get("$defs", {}).get(choice["$ref"].rsplit("/", 1)[-1], {})
@@ -204,17 +204,17 @@ class _Shape:
         return current
 
     def may_hold(self, field: Mapping[str, Any], value: Any) -> bool:
-        """Say whether a field could hold a value of this kind: one that could not was not meant by it."""
+        """Return whether a field can hold a value of this kind: otherwise it was not meant."""
         kinds = {each.get("type") for each in (field, self.object_in(field), *field.get("anyOf", ()))} - {None}
         return not kinds or any(_is_of(kind, value) for kind in kinds)
 
     def fields_around(self, path: Sequence[str | int]) -> Mapping[Any, Any]:
-        """Return the fields that the object around ``path`` may have, with what the schema says of them."""
+        """Return the fields allowed in the object around ``path``, with their schemas."""
         fields: Mapping[Any, Any] = self._object_around(path).get("properties", {})
         return fields
 
     def needed_around(self, path: Sequence[str | int]) -> Sequence[str]:
-        """Return the fields that the object around ``path`` must have."""
+        """Return the fields required in the object around ``path``."""
         needed: Sequence[str] = self._object_around(path).get("required", ())
         return needed
 

@@ -1,1 +1,1 @@
-"""What conditions, expressions and seeds mean: each has an interpreter, the reference, and a code generator for speed."""
+"""Evaluation of conditions, expressions and seeds: each has an interpreter, the reference, and a code generator for speed."""

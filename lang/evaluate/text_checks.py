@@ -1,6 +1,6 @@
-"""Checks of a text as they are written, ``words:10..40`` or ``regex:PATTERN``: read here, applied by the run.
+"""Text checks in written form, such as ``words:10..40`` or ``regex:PATTERN``: parsed here, applied by the run.
 
-A check comes from outside: patterns are RE2's, and their program is bounded, so that searching takes time by the text only.
+Checks are untrusted: patterns use RE2 with bounded programs, so that search time depends on the text only.
 """
 
 import json
@@ -17,18 +17,18 @@ from ..errors import KnotworkError
 __all__ = ["FORMS", "MOST", "Check", "CheckError", "read_check", "too_large_in"]
 
 
-# Patterns from outside, bounded: RE2's own, and those of a JSON Schema, which Python's engines compile.
+# Untrusted patterns, bounded: RE2 patterns, and those of a JSON Schema, which Python's engines compile.
 
 _MEMORY = 8 << 20
 _LARGEST = 20_000
-"""The most instructions of a pattern's program."""
+"""Maximum instructions of a pattern's program."""
 _LARGEST_SCHEMA = 50_000
-"""The same of all patterns in a schema."""
+"""Maximum instructions of all patterns in a schema."""
 _REPEATED = re.compile(r"\{([0-9]{1,9})")
 
 
 class PatternError(KnotworkError, ValueError):
-    """The text is no pattern of RE2's, or one that gets too large (``is_large``)."""
+    """The text is not a valid RE2 pattern, or it is too large (``is_large``)."""
 
     def __init__(self, message: str, is_large: bool) -> None:
         super().__init__(message)
@@ -36,8 +36,8 @@ class PatternError(KnotworkError, ValueError):
 
 
 def compiled(text: str) -> Any:
-    """Return the pattern ``text``, for UTF-8 and without captures. Raises ``PatternError``."""
-    import re2  # late: most scripts have none
+    """Return the compiled pattern ``text``, for UTF-8 and without captures. Raises ``PatternError``."""
+    import re2  # rarely needed
 
     options = re2.Options()
     options.log_errors = False
@@ -47,16 +47,16 @@ def compiled(text: str) -> Any:
         pattern: Any = re2.compile(text, options)
     except (re2.error, UnicodeEncodeError) as error:
         why = error.args[0].decode(errors="replace") if error.args and isinstance(error.args[0], bytes) else "not text"
-        raise PatternError(f"{text[:80]!r} is no pattern: {why}", "too large" in why) from None
+        raise PatternError(f"{text[:80]!r} is not a pattern: {why}", "too large" in why) from None
     if pattern.programsize > _LARGEST:
         raise PatternError(f"the pattern {text[:80]!r} is too large", True)
     return pattern
 
 
 def too_large_in(schema: Any) -> str:
-    """Return the pattern with which those of a schema would take up too much memory, wherever they stand in it; "" without one.
+    """Return the pattern with which the patterns anywhere in a schema exceed the memory limit; "" if none does.
 
-    What is repeated n times is written n times when it is compiled, also by engines that have a timeout for searching.
+    A part repeated n times is compiled n times, even by engines that have a timeout for searching.
     """
     size, waiting = 0, [schema]
     while waiting:
@@ -74,10 +74,10 @@ def too_large_in(schema: Any) -> str:
 
 
 def _size(text: str) -> int:
-    """Return about how large a pattern of a schema gets."""
+    """Return the approximate size of a schema's pattern."""
     try:
         return int(compiled(text).programsize)
-    except PatternError:  # schemas may have what RE2 has not, such as look-around: then by the worst that it can mean
+    except PatternError:  # schemas may use features that RE2 lacks, such as look-around: assume the worst case
         return len(text) * prod(max(1, int(least)) for least in _REPEATED.findall(text))
 
 
@@ -92,16 +92,16 @@ FORMS: Mapping[str, str] = {
     "json": "json",
     "schema": "schema:{...}",
 }
-"""How each kind is written."""
+"""The written form of each kind."""
 
 MOST = 20
-"""The most checks of one answer."""
+"""Maximum number of checks of one answer."""
 _LONGEST = 10_000
-"""The most characters of a check."""
+"""Maximum characters of a check."""
 _SHOWN = 80
-"""Characters of what is meant that a hint shows."""
+"""Characters of the suggestion shown in a hint."""
 _AS_IT_IS = ("regex", "not-regex", "contains")
-"""The kinds in which white space counts."""
+"""The kinds in which white space is significant."""
 _RANGE = re.compile(r"\s*(?P<low>[0-9]{1,9})?\s*(?P<dots>\.\.)?\s*(?P<high>[0-9]{1,9})?\s*")
 _OTHERWISE = re.compile(r"\s*([0-9]{1,9})\s*(?:[-,:.\u2013\u2014\u2026]|to|\.\.\.)\s*([0-9]{1,9})\s*")
 _SMALLER = "repeat smaller parts, or fewer times"
@@ -115,7 +115,7 @@ _ALSO_CALLED = {
 
 
 class CheckError(KnotworkError, ValueError):
-    """What is written is no check. ``hint`` says what to write, ``meant`` is the check that was surely meant, "" if none was."""
+    """The text is not a valid check. ``hint`` says what to write, ``meant`` is the clearly intended check, "" if unclear."""
 
     def __init__(self, message: str, hint: str = "", meant: str = "") -> None:
         super().__init__(message)
@@ -126,9 +126,9 @@ class CheckError(KnotworkError, ValueError):
 
 @frozen
 class Check:
-    """A check that can be read. ``kind`` is a key of ``FORMS``; ``written`` the whole of it.
+    """A parsed check. ``kind`` is a key of ``FORMS``; ``written`` the whole text.
 
-    ``text``: the pattern, the text to be contained. ``low``, ``high``: the bounds of a range, both inclusive; None: none.
+    ``text``: the pattern, or the text to be contained. ``low``, ``high``: the bounds of a range, both inclusive; None: unbounded.
     ``pattern``: the compiled pattern, for UTF-8. ``schema``: the JSON Schema.
     """
 
@@ -142,7 +142,7 @@ class Check:
 
 
 def read_check(written: str) -> Check:
-    """Read a check. Raises ``CheckError``."""
+    """Parse a check. Raises ``CheckError``."""
     if not isinstance(written, str):
         raise CheckError(f"a check is a text, not {type(written).__name__}", _forms())
     if len(written) > _LONGEST:
@@ -150,7 +150,7 @@ def read_check(written: str) -> Check:
     kind, colon, rest = written.partition(":")
     kind = kind.strip()
     if kind not in FORMS:
-        raise CheckError(f"{written.strip()[:60]!r} is no check", *_meant(kind.casefold(), rest, bool(colon)))
+        raise CheckError(f"{written.strip()[:60]!r} is not a check", *_meant(kind.casefold(), rest, bool(colon)))
     if kind == "json":
         if rest.strip():
             raise CheckError("json takes nothing", "write json; a form is given by schema:{...}")
@@ -172,7 +172,7 @@ def _forms() -> str:
 
 
 def _meant(kind: str, rest: str, colon: bool) -> tuple[str, str]:
-    """Return what to write in place of a kind that there is not, and the whole check where it can be read."""
+    """Return the suggestion for an unknown kind, and the whole check if it can be parsed."""
     like = _ALSO_CALLED.get(kind) or nearest(kind, FORMS)
     if like is None:
         return _forms(), ""
@@ -227,11 +227,11 @@ def _schema(text: str) -> dict[str, Any]:
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
-        raise CheckError(f"the schema is no valid JSON Schema: {error.message[:200]}", example) from None
+        raise CheckError(f"the schema is not a valid JSON Schema: {error.message[:200]}", example) from None
     except RecursionError:
         raise CheckError("the schema is nested too deeply") from None
-    except OverflowError as error:  # what Python's re makes of a{99999999999}
-        raise CheckError(f"the schema is no valid JSON Schema: {error}", _SMALLER) from None
+    except OverflowError as error:  # raised by Python's re for a{99999999999}
+        raise CheckError(f"the schema is not a valid JSON Schema: {error}", _SMALLER) from None
     if lost := _lost_reference(schema):
         raise CheckError(
             f"the schema refers to {lost[:80]!r}, which is not in it", "nothing is fetched: put it into $defs"
@@ -240,7 +240,7 @@ def _schema(text: str) -> dict[str, Any]:
 
 
 def _lost_reference(schema: Mapping[str, Any]) -> str:
-    """Return the first reference that leads out of the schema or nowhere, "" without one: no answer would ever fit."""
+    """Return the first unresolvable or external reference of the schema, "" if none: with it no answer would ever fit."""
     from referencing import Registry
     from referencing.exceptions import Unresolvable
     from referencing.jsonschema import DRAFT202012
@@ -253,7 +253,7 @@ def _lost_reference(schema: Mapping[str, Any]) -> str:
         for reference in filter(None, map(contents.get, ("$ref", "$dynamicRef"))):
             try:
                 resolver.lookup(reference)
-            except (Unresolvable, ValueError):  # ValueError: it is no address at all
+            except (Unresolvable, ValueError):  # ValueError: not a valid address
                 return str(reference)
         waiting += [(inner, resolver.in_subresource(inner)) for inner in resource.subresources()]
     return ""

@@ -1,4 +1,4 @@
-"""What the rules of every language share: a rule with its code, did-you-mean, and comments that ignore a code."""
+"""The parts that the rules of every language share: a rule with its code, did-you-mean, and comments that ignore a code."""
 
 import math
 import re
@@ -21,24 +21,24 @@ C = TypeVar("C")
 
 @attrs.frozen
 class Lint(Generic[C]):
-    """A rule: its code and the function that finds it, which is given a language's context."""
+    """A rule: its code and its function, which takes the context of a language."""
 
     code: str
     find: Callable[[C], Iterable[Diagnostic]]
 
 
 def lint(code: str) -> Callable[[Callable[[C], Iterable[Diagnostic]]], Lint[C]]:
-    """Make the function below the rule for ``code``."""
+    """Return a decorator that makes a function the rule for ``code``."""
     return lambda find: Lint(code, find)
 
 
 _MOST = 50
-"""Different names that are looked for in one check; a text with more faults than that has one cause."""
+"""Maximum number of different names looked up in one check; a text with more faults has one cause."""
 
 
 @attrs.define(eq=False)
 class Suggestions:
-    """The did-you-means of one check. ``names``: the most known names that are looked at for them, all look-ups together.
+    """The did-you-means of one check. ``names``: maximum number of known names compared in all look-ups together.
 
     ``near`` looks a name up among known ones.
     """
@@ -50,23 +50,23 @@ class Suggestions:
 
     @property
     def has_enough(self) -> bool:
-        """Say whether no more names are looked for."""
+        """Return whether the limit of look-ups is reached."""
         return len(self._asked) >= _MOST or self._looked_at >= self.names
 
     def find(self, name: str, known: Collection[str]) -> str | None:
-        """Return the known name that was most likely meant; None once many different ones have been looked for."""
+        """Return the known name that was most likely meant; None after many different names were looked up."""
         if self.has_enough:
             return None
         key = (name, id(known))
         if key not in self._asked:
             self._looked_at += len(known)
-            self._asked[key] = (known, self.near(name, known))  # what is kept keeps its identity
+            self._asked[key] = (known, self.near(name, known))  # a stored collection keeps its identity
         return self._asked[key][1]
 
 
-# Ignore comments, ``# knotwork: ignore[CODE]`` above a step or a command: silences what is said about it, in every language.
-# Several codes are parted by commas; without brackets all are meant. Comments may stand between, a blank line may not. Faults of
-# syntax can't be silenced: there is nothing to run. What else is said of a step or a command that can't be read can be.
+# Ignore comments, ``# knotwork: ignore[CODE]`` above a step or a command, silence its diagnostics in every language.
+# Several codes are separated by commas; without brackets all codes are meant. Other comments may be in between, a blank line may
+# not. Syntax errors cannot be silenced, because nothing can run. Other diagnostics of an unreadable step or command can be.
 
 _IGNORE = re.compile(r"#[ \t]*knotwork:[ \t]*ignore\b[ \t]*(?:\[(?P<codes>[^\[\]]*)\])?")
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
@@ -74,9 +74,9 @@ _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 
 @frozen
 class Commented:
-    """What is to be known of a language: what a comment is for, and the rule that reports one which silences nothing.
+    """The language-specific part: the target of a comment, and the rule that reports a comment that silences nothing.
 
-    ``is_comment`` tells comments from what they are for, ``is_trailing`` those that stand behind it; ``blocks`` are the
+    ``is_comment`` separates comments from their targets, ``is_trailing`` finds comments after their target; ``blocks`` are the
     lists of items inside an item.
     """
 
@@ -89,7 +89,7 @@ class Commented:
 
 @define
 class _Ignore:
-    """An ignore comment, what it is for, and what it has silenced. No codes: all."""
+    """An ignore comment, its target, and the codes that it has silenced. No codes: all."""
 
     span: Span
     codes: tuple[str, ...]
@@ -105,7 +105,7 @@ def silence(
     items: Sequence[Node], text: str, found: Iterable[Diagnostic], language: Commented,
     report: Callable[[str, str, Span, str], Diagnostic],
 ) -> list[Diagnostic]:  # fmt: skip
-    """Return what is ``found`` without what comments silence, and with the comments that silence nothing.
+    """Return ``found`` without the silenced diagnostics, plus a diagnostic for each comment that silences nothing.
 
     ``report`` makes a diagnostic of a code, a message, a place and a hint.
     """
@@ -122,12 +122,12 @@ def silence(
 
 @define
 class _Finder:
-    """Finds the comments and what each is for: by where that begins, all that hold there."""
+    """Finds the comments and their targets: for the start of each target, all comments that apply there."""
 
     text: str
     language: Commented
     last: int
-    """Where the last item of the whole text ends."""
+    """The end of the last item of the whole text."""
     found: list[_Ignore] = field(factory=list)
     by_start: dict[int, list[_Ignore]] = field(factory=dict)
 
@@ -162,7 +162,7 @@ class _Finder:
             self._is_unread(previous.span.end, len(self.text), pending)
 
     def _is_unread(self, start: int, stop: int, pending: list[_Ignore]) -> bool:
-        """Say whether text that could not be read begins directly behind ``start``; then that is what the comments are for."""
+        """Return whether text that could not be read begins right after ``start``; it is then the target of the comments."""
         between = self.text[start : max(start, stop)]
         if not between.strip() or _BLANK_LINE.match(between.lstrip(" \t\r")):
             return False
@@ -174,7 +174,7 @@ class _Finder:
         return True
 
     def _are_apart(self, before: Node, after: Node) -> bool:
-        """Say whether a blank line stands between the two."""
+        """Return whether a blank line is between the two."""
         if NOWHERE in (before.span, after.span):
             return False
         return _BLANK_LINE.search(self.text, before.span.end, max(before.span.end, after.span.start)) is not None
@@ -204,7 +204,7 @@ def _unused(
         message = f"this ignore comment stands above no {language.noun}"
         return [report(code, message, span, f"put it directly above the {language.noun} it is for")]
     if ignore.is_unread:
-        return []  # the rules have not seen what it is for
+        return []  # the rules did not check its target
     if not ignore.codes:
         message = "this ignore comment silences nothing"
         return [] if ignore.used else [report(code, message, span, "leave it out")]

@@ -1,1 +1,1 @@
-"""Text to trees: the one door to Lark. A folder a language; ``fault`` is what all have."""
+"""Parsers: the only modules that import Lark. One folder per language; ``repairs`` and ``lookahead`` are shared."""

@@ -1,7 +1,7 @@
-"""What may follow: where Lark's parser stands behind a text, which terminals it takes next, and the shortest way to an end.
+"""Possible continuations of a text: the states of Lark's parser after it, the terminals allowed next, the shortest completion.
 
-An ``Automaton`` walks the states of a built parser without values, so no node is made and no callback is called. Nothing here
-reads a text by itself: an engine hands a ``Follower`` the tokens of its own lexer.
+An ``Automaton`` walks the states of a built parser without values, so no node is made and no callback is called. This module
+does not read text itself: an engine passes the tokens of its own lexer to a ``Follower``.
 """
 
 import re
@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice, product
 
-# The one reader of patterns that there is. It has no public name (sre_parse, its old one, is deprecated, and Lark itself uses it so);
-# tests/lang/test_ahead.py says plainly if it changes.
+# Python's only parser of patterns. It has no public name (its old name, sre_parse, is deprecated, and Lark itself uses it so);
+# tests/lang/test_ahead.py fails if it changes.
 from re import _constants, _parser
 from typing import Any, TypeAlias
 
@@ -23,14 +23,14 @@ from lark.parsers.lalr_analysis import Shift
 __all__ = ["Automaton", "Follower", "Met", "States"]
 
 States: TypeAlias = tuple[int, ...]
-"""The parser's stack of states behind a text."""
+"""The parser's stack of states after a text."""
 
 _Item: TypeAlias = tuple[str, tuple[str, ...], int]
-"""A rule that has begun: what it is of, its symbols, and how many of them are there."""
+"""A rule in progress: its origin, its symbols, and how many of them were read."""
 
 _END = "$END"
 _MOST_SPELLINGS = 40
-# In conditions on paths a field begins with node or edge where ANY stands before it; elsewhere it may too.
+# In conditions on paths a field begins with node or edge after ANY; elsewhere it may too.
 _PROBES = (
     "x",
     "node.x",
@@ -54,7 +54,7 @@ _PROBES = (
 
 @frozen
 class Met:
-    """A token that was read: its terminal and where it stands."""
+    """A token that was read: its terminal and its span."""
 
     terminal: str
     start: int
@@ -63,7 +63,7 @@ class Met:
 
 @define(eq=False)
 class Follower:
-    """Takes tokens as Lark's parser does, and keeps its states only. It is what Lark's lexer asks where reading is."""
+    """Takes tokens as Lark's parser does, but stores only its states. Lark's lexer queries it for the current state."""
 
     automaton: "Automaton"
     states: list[int]
@@ -71,22 +71,22 @@ class Follower:
 
     @property
     def parser_state(self) -> "Follower":
-        """Itself: an engine asks a parser for it."""
+        """Return itself: Lark's lexer expects a parser state with this attribute."""
         return self
 
     @property
     def position(self) -> int:
-        """The state on top, by which the lexer chooses what to look for."""
+        """Return the top state, by which the lexer selects the terminals to match."""
         return self.states[-1]
 
     def feed_token(self, token: Token, is_end: bool = False) -> None:
-        """Take a token. Raises Lark's ``UnexpectedToken`` where it can't stand."""
+        """Take a token. Raises Lark's ``UnexpectedToken`` if it is not allowed here."""
         if not self.automaton.push(self.states, token.type):
             raise UnexpectedToken(token, set())  # type: ignore[no-untyped-call]
         self.met.append(Met(token.type, token.start_pos or 0, token.end_pos or 0))
 
     def over(self, thread: LexerThread) -> "Follower | None":
-        """Take all tokens that a lexer finds and return itself; None where one can't be found, or can't stand."""
+        """Take all tokens of a lexer and return itself; None if the text has an unknown token or one that is not allowed."""
         try:
             for token in thread.lex(self):  # type: ignore[no-untyped-call]
                 self.feed_token(token)
@@ -96,10 +96,10 @@ class Follower:
 
 
 class Automaton:
-    """The states of a parser that Lark built."""
+    """The states of a parser built by Lark."""
 
     def __init__(self, lark: Lark) -> None:
-        # The states as Lark's own interactive parser has them; no text is read.
+        # The states come from Lark's own interactive parser; no text is read.
         table = lark.parse_interactive("", start=lark.options.start[0]).parser_state.parse_conf.parse_table
         self._table: Mapping[int, Mapping[str, tuple[Any, Any]]] = table.states
         self._starts: Mapping[str, int] = table.start_states
@@ -108,11 +108,11 @@ class Automaton:
         self._patterns = {terminal.name: terminal.pattern.to_regexp() for terminal in lark.terminals}
 
     def follower(self, start: str, behind: States | None = None) -> Follower:
-        """Return a follower at the beginning of a text, or with the states ``behind`` what stands before it."""
+        """Return a follower at the beginning of a text, or with the states ``behind`` of the text before."""
         return Follower(self, [self._starts[start]] if behind is None else list(behind))
 
     def push(self, states: list[int], terminal: str) -> bool:
-        """Take ``terminal``; False, and ``states`` in no good order, where it can't stand."""
+        """Take ``terminal``; return False, with ``states`` in an undefined state, if it is not allowed."""
         while True:
             action = self._table[states[-1]].get(terminal)
             if action is None:
@@ -127,12 +127,12 @@ class Automaton:
             states.append(self._table[states[-1]][argument.origin.name][1])
 
     def accepts(self, states: States) -> list[str]:
-        """Return the terminals that may stand next, ``$END`` among them, in the order of the grammar's file."""
+        """Return the terminals that are allowed next, including ``$END``, in the order of the grammar file."""
         found = {name for name in self._table[states[-1]] if self._is_taken(states, name)}
         return [name for name in (*self._patterns, _END) if name in found]
 
     def after(self, states: States, *terminals: str) -> States | None:
-        """Return the states behind further terminals, or None where one of them can't stand."""
+        """Return the states after further terminals, or None if one of them is not allowed."""
         moved = list(states)
         return tuple(moved) if all(self.push(moved, name) for name in terminals) else None
 
@@ -140,12 +140,12 @@ class Automaton:
         return (name in self._patterns or name == _END) and self.push(list(states), name)
 
     def ending(self, states: States) -> list[str]:
-        """Return the fewest terminals with which the text ends. Each item of a state is valid, so each way out leads to an end."""
+        """Return the fewest terminals that complete the text. Each item of a state is valid, so each leads to a completion."""
         found: list[str] = []
         stack = list(states)
         while True:
             kernel = self._kernels[stack[-1]]
-            # One more of a list leads back here: its end is elsewhere, however long the way.
+            # One more list element leads back to this state: the completion is elsewhere, however long.
             onwards = [item for item in kernel if not _is_one_more(item)]
             origin, symbols, dot = min(onwards or kernel, key=self._left)
             for symbol in symbols[dot:]:
@@ -161,7 +161,7 @@ class Automaton:
 
     @cached_property
     def _shortest(self) -> Mapping[str, tuple[str, ...]]:
-        """The fewest terminals of each symbol."""
+        """Return the fewest terminals of each symbol."""
         found: dict[str, tuple[str, ...]] = {name: (name,) for name in (*self._patterns, _END)}
         found |= {
             symbol: (symbol,)
@@ -181,7 +181,7 @@ class Automaton:
 
     @cached_property
     def _kernels(self) -> Mapping[int, tuple[_Item, ...]]:
-        """The items of each state: Lark's tables keep none, so they are walked from the starts again (LR(0))."""
+        """Return the items of each state: Lark's tables lack them, so they are recomputed from the start states (LR(0))."""
         by_origin: dict[str, list[tuple[str, ...]]] = {}
         for origin, symbols in self._rules:
             by_origin.setdefault(origin, []).append(symbols)
@@ -204,11 +204,11 @@ class Automaton:
                     waiting.append((action[1], tuple(dict.fromkeys(items))))
         return found
 
-    # How terminals are written
+    # Spellings of terminals
 
     @cached_property
     def spellings(self) -> Mapping[str, tuple[str, ...]]:
-        """How each terminal is written that is written in few ways only: keywords, signs. As the grammar's file has them."""
+        """Return the spellings of each terminal that has only a few: keywords and signs, as in the grammar file."""
         found = {}
         for name, pattern in self._patterns.items():
             texts = list(islice(_spelled(_parser.parse(pattern)), _MOST_SPELLINGS + 1))
@@ -218,7 +218,7 @@ class Automaton:
 
     @cached_property
     def samples(self) -> Mapping[str, str]:
-        """A text for each terminal."""
+        """Return a sample text for each terminal."""
         found = {name: texts[0] for name, texts in self.spellings.items()}
         for name, pattern in self._patterns.items():
             if name not in found:
@@ -248,7 +248,7 @@ _BLANKS = frozenset(" \t\r\n\f")
 
 
 def _spelled(pattern: Any) -> Iterator[str]:
-    """Yield the texts of a parsed pattern, blanks as few as may be; nothing of one that has no end of them."""
+    """Yield the texts that match a parsed pattern, with as few blanks as possible; nothing if they are infinitely many."""
     parts: list[list[str]] = []
     for kind, argument in pattern:
         texts = list(islice(_of_part(kind, argument), _MOST_SPELLINGS + 1))

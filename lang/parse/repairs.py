@@ -1,4 +1,4 @@
-"""A fault of a text: its diagnostic, and whether a lenient reading makes the diagnostic's edits and goes on."""
+"""Faults of a text: the diagnostic, and whether the lenient parser makes its edits and goes on."""
 
 import re
 from bisect import bisect_right
@@ -18,10 +18,10 @@ __all__ = ["Fault", "Repaired", "fault", "is_ended", "is_remark", "reads_as_text
 
 @frozen
 class Fault:
-    """One thing wrong. ``accepted``: the lenient reading takes the text as edited, and the diagnostic is a warning.
+    """A fault. ``accepted``: the lenient parser reads the text as edited, and the diagnostic is a warning.
 
-    ``supposed`` are edits that are never offered, because the text has another reading: reading goes on as if they were made, so
-    that the faults behind this one are found too.
+    ``supposed`` are edits that are not offered, because the text has another reading: parsing goes on as if they were made, so
+    that the faults after this one are found too.
     """
 
     diagnostic: Diagnostic
@@ -30,7 +30,7 @@ class Fault:
 
     @property
     def as_warning(self) -> Diagnostic:
-        """The diagnostic as the lenient reading reports it."""
+        """Return the diagnostic as the lenient parser reports it."""
         return evolve(self.diagnostic, severity="warning")
 
 
@@ -43,32 +43,32 @@ def fault(
     edits: tuple[Edit, ...] = (),
     accepted: bool = False,
 ) -> Fault:
-    """Build an error over ``[start, end)``; what can't be edited can't be accepted."""
+    """Build an error over ``[start, end)``; a fault without edits cannot be accepted."""
     diagnostic = Diagnostic(code, "error", message, Span(start, end), tuple(hint for hint in hints if hint), edits)
     return Fault(diagnostic, accepted and bool(edits))
 
 
 def shown(text: str, limit: int = 30) -> str:
-    """Return ``text`` short enough for a message, on one line."""
+    """Return ``text`` shortened for a message, on one line."""
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 
-# Edits applied to a text, and the way back: from spans of the repaired text to spans of the text as it was given.
+# Applies edits to a text and maps spans of the repaired text back to the original.
 
 _N = TypeVar("_N", bound=Node)
 
 
 @frozen
 class Repaired:
-    """A repaired text. ``_starts[k]`` is where edit k's replacement begins in it; ``_edits`` are in place order."""
+    """A repaired text. ``_starts[k]`` is where edit k's replacement begins in it; ``_edits`` are in source order."""
 
     text: str
     _starts: tuple[int, ...]
     _edits: tuple[Edit, ...]
 
     def back(self, offset: int) -> int:
-        """Return the offset in the given text for ``offset`` in the repaired one."""
+        """Return the offset in the original text for ``offset`` in the repaired one."""
         found = bisect_right(self._starts, offset) - 1
         if found < 0:
             return offset
@@ -79,13 +79,13 @@ class Repaired:
         return edit.span.end + within - len(edit.text)
 
     def back_span(self, span: Span) -> Span:
-        """Return the span in the given text for ``span`` in the repaired one."""
+        """Return the span in the original text for ``span`` in the repaired one."""
         start = self.back(span.start)
         return Span(start, max(start, self.back(span.end)))
 
 
 def repair(text: str, edits: Iterable[Edit]) -> Repaired:
-    """Make ``edits`` in ``text``; of two that overlap the later one by place is left out."""
+    """Make ``edits`` in ``text``; of two that overlap the later one in the text is skipped."""
     pieces: list[str] = []
     made: list[Edit] = []
     starts: list[int] = []
@@ -124,9 +124,9 @@ def respan(node: _N, move: Callable[[Span], Span]) -> _N:
     return type(node)(**fields, span=move(node.span))
 
 
-# Which lines outside of commands and steps are text by all signs, so that nothing is lost where they become remarks.
-# A line that only may be text gets no such edit: who makes the edits of a check without a look would run a program with a part of
-# it left out.
+# Recognises lines outside of commands and steps that are certainly prose, so that they can become comments without loss.
+# A line that is only possibly prose gets no such edit: a client that applies all edits of a check unseen would run a program
+# with a part left out.
 
 _ASKED = (
     "SHOW LIST DISPLAY PRINT RETURN GIVE TELL ASK DESCRIBE SUMMARIZE SORT ORDER FILTER GET FETCH SEARCH LOOKUP LOAD SAVE STORE"
@@ -135,7 +135,7 @@ _ASKED = (
     " ELSE"
 )
 _REQUESTS = frozenset(_ASKED.split())
-"""First words of a line that asks for something: left out, something would be missing."""
+"""First words of a line that requests something: such a line must not be left out."""
 
 _TOLD = re.compile(
     r"\b(?:is|are|was|were|be|been|will|would|can|could|should|must|may|might|has|have|had|does|did|do(?:es)?n't|let's|i|i'm|i'll|we"
@@ -152,17 +152,17 @@ _WORD = re.compile(r"[^\W\d][\w']*")
 
 
 def is_ended(line: str) -> bool:
-    """Say whether the line ends as a sentence or a heading does."""
+    """Return whether the line ends like a sentence or a heading."""
     return _ENDED.search(line) is not None
 
 
 def is_remark(line: str) -> bool:
-    """Say whether the line begins as a remark of another language does, or is a rule or a row of a table."""
+    """Return whether the line begins like a comment of another language, or is a rule or a row of a table."""
     return _REMARK.match(line) is not None or _RULE.fullmatch(line) is not None
 
 
 def reads_as_text(line: str, before: str = "") -> bool:
-    """Say whether a line without blanks around it is a sentence, a heading, or goes on with the text ``before`` it."""
+    """Return whether a line, without surrounding blanks, is a sentence, a heading, or continues the text ``before`` it."""
     body = line.lstrip("*_>#- \t")
     word = _WORD.match(body)
     if not word or word[0].upper() in _REQUESTS:

@@ -1,1 +1,1 @@
-"""Trees back to text, in one spelling. A room a language."""
+"""Trees back to text, in one spelling. One module per language."""

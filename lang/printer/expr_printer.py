@@ -1,7 +1,7 @@
-"""The canonical text of an expression: reading it gives the same tree, and printing that gives the same text.
+"""The canonical text of an expression: parsing it gives the same tree, and printing that gives the same text.
 
 Strings in double quotes, ``null``, ``true`` and ``false``, a blank around every sign between two values, and parentheses
-only where the tree would be another without. Nothing here recurses: a tree may be as deep as memory.
+only where the tree would differ without them. Nothing here recurses: only memory limits the depth of a tree.
 """
 
 import json
@@ -36,7 +36,7 @@ from ..trees.expr import (
 __all__ = ["VALUE", "format_expr", "rank"]
 
 _Piece: TypeAlias = Any
-"""A text to write, or a node with the lowest rank that stands at its place without parentheses."""
+"""A text to write, or a node with the lowest rank allowed in its place without parentheses."""
 
 TEST, _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _MINUS, _POWER, VALUE = range(10)
 
@@ -44,10 +44,10 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def format_expr(expr: Expr, place: int = TEST) -> str:
-    """Return the canonical text of ``expr``, on one line; in parentheses where its ``rank`` is below ``place``.
+    """Return the canonical text of ``expr``, on one line; in parentheses if its ``rank`` is below ``place``.
 
-    Raises ``ValueError`` for a tree that no text can have (a chain of one, a generator that is no argument, a number that
-    is none, a name with a blank); reading never makes one.
+    Raises ``ValueError`` for a tree that cannot be written (a chain of one, a generator that is not an argument, a number that
+    is not finite, a name with a blank); the parser never makes one.
     """
     written: list[str] = []
     stack: list[_Piece] = [(expr, place)]
@@ -65,7 +65,7 @@ def format_expr(expr: Expr, place: int = TEST) -> str:
 
 
 def rank(node: Expr) -> int:
-    """Return how tightly ``node`` holds together: from ``TEST`` (a conditional) to ``VALUE`` (a name, brackets)."""
+    """Return the precedence of ``node``: from ``TEST`` (a conditional) to ``VALUE`` (a name, brackets)."""
     match node:
         case Arithmetic(rest=rest):
             return _SUM if rest and rest[0][0] in ("+", "-") else _PRODUCT
@@ -182,7 +182,7 @@ def _comprehension(node: Comprehension) -> Iterator[_Piece]:
 
 
 def _primary(node: Expr) -> _Piece:
-    """Write what something stands behind; a number would take a dot for its own."""
+    """Return the text of a value before a suffix; a number gets parentheses, because it would absorb the dot."""
     number = isinstance(node, Literal) and type(node.value) in (int, float)
     return (node, VALUE + 1 if number else VALUE)
 

@@ -1,7 +1,7 @@
-"""The canonical text of GASL: reading it gives the same tree, and printing that gives the same text.
+"""The canonical text of GASL: parsing it gives the same tree, and printing that gives the same text.
 
-Keywords are in capitals, strings in double quotes, names in backticks only where they need them, parentheses only where
-precedence (comparison, NOT, AND, OR) asks for them. Nothing here recurses: a tree may be as deep as memory.
+Keywords are in capitals, strings in double quotes, names in backticks only if necessary, parentheses only where
+precedence (comparison, NOT, AND, OR) requires them. Nothing here recurses: only memory limits the depth of a tree.
 """
 
 import json
@@ -19,42 +19,42 @@ from ..trees.gasl import Branch, Command, Comment, Explain, Item, Key, Name, On,
 __all__ = ["format_command", "format_condition", "format_gasl", "format_key", "format_name", "format_text"]
 
 _LINE: Final = object()
-"""A new line, at the indentation in force."""
+"""A new line, at the current indentation."""
 _IN: Final = object()
 _OUT: Final = object()
 
 _Piece: TypeAlias = Any
-"""A text to write, a node to write out, or one of the three marks above."""
+"""A text to write, a node to expand, or one of the three marks above."""
 
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 
 
 def format_gasl(program: Program) -> str:
-    """Return the canonical text of ``program``: a command a line, comments and whys kept, single blank lines kept.
+    """Return the canonical text of ``program``: one command per line, with comments, whys and single blank lines preserved.
 
-    Raises ``ValueError`` for a tree that no text can have (an ELSE that would go to another BRANCH, a TRY inside a
-    command, a name with a line break, a number that is none); reading never makes one.
+    Raises ``ValueError`` for a tree that cannot be written (an ELSE that would belong to another BRANCH, a TRY inside a
+    command, a name with a line break, a number that is not finite); the parser never makes one.
     """
     text = _written(_items(program.items, program.source))
     return text + "\n" if text else ""
 
 
 def format_command(command: Command) -> str:
-    """Return the canonical text of a command: one line, but for TRY. Raises ``ValueError`` as ``format_gasl`` does."""
+    """Return the canonical text of a command: one line, except for TRY. Raises ``ValueError`` as ``format_gasl`` does."""
     return _written([command])
 
 
 def format_condition(condition: Condition) -> str:
     """Return the canonical text of a condition.
 
-    A list or an object that binding a variable put there is written as JSON, for people; no text can say it. Raises
-    ``ValueError`` for a number that is none and for an AND or OR of nothing.
+    A list or an object that came from binding a variable is written as JSON, for people; it cannot be parsed. Raises
+    ``ValueError`` for a number that is not finite and for an AND or OR without operands.
     """
     return _written([condition])
 
 
 def format_name(name: str) -> str:
-    """Return a name, in backticks where it is not letters, digits and ``_``. Raises ``ValueError`` for an unwritable one."""
+    """Return a name, in backticks unless it is letters, digits and ``_``. Raises ``ValueError`` if it cannot be written."""
     return name if _PLAIN.fullmatch(name) else _quoted(name)
 
 
@@ -65,12 +65,12 @@ def _quoted(name: str) -> str:
 
 
 def format_key(key: Key | Path) -> str:
-    """Return a state key or a field with its dots."""
+    """Return the text of a state key or a field, with dots."""
     return ".".join(map(format_name, key.parts))
 
 
 def format_text(text: str) -> str:
-    """Return ``text`` as a string literal: JSON's escapes, letters of all scripts as they are, what nobody sees escaped."""
+    """Return ``text`` as a string literal: JSON's escapes, letters of all scripts unescaped, invisible characters escaped."""
     quoted = json.dumps(text, ensure_ascii=False)
     if quoted.isprintable():
         return quoted
@@ -80,9 +80,9 @@ def format_text(text: str) -> str:
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _JOINERS = frozenset("\u200c\u200d")
-"""Characters that nobody sees but some scripts and emoji need."""
+"""Invisible characters that some scripts and emoji need."""
 _FIRST_IN_CONDITION = frozenset({"NOT", "ANY", "ALL", "NONE", "LEN"})
-"""Keywords that a condition may begin with: a field of this name needs backticks."""
+"""Keywords that may begin a condition: a field with this name needs backticks."""
 
 
 def _escaped(character: str) -> str:
@@ -94,7 +94,7 @@ def _escaped(character: str) -> str:
 
 
 def _written(pieces: Iterable[_Piece]) -> str:
-    """Write the pieces out, replacing nodes by their pieces until only texts and marks are left."""
+    """Return the text of the pieces, replacing nodes by their pieces until only texts and marks are left."""
     done: list[str] = []
     stack = list(pieces)[::-1]
     depth = 0
@@ -114,7 +114,7 @@ def _written(pieces: Iterable[_Piece]) -> str:
 
 
 def _items(items: Sequence[Item], source: Source | None) -> Iterator[_Piece]:
-    """Yield the pieces of items, a line each; a comment that stands behind a command stays there."""
+    """Yield the pieces of items, one per line; a comment after a command stays on its line."""
     before: Item | None = None
     for item in items:
         if before is not None and not _is_trailing(item, before):
@@ -145,7 +145,7 @@ def _blank_between(before: Item, after: Item, source: Source) -> bool:
 def _block(items: Sequence[Item]) -> Iterator[_Piece]:
     """Yield the pieces of a block's items, indented, with the line break before them."""
     if items and isinstance(first := items[0], Comment) and first.trailing:
-        yield f"  {first.text.rstrip()}"  # behind the TRY, CATCH ANY or FINALLY itself
+        yield f"  {first.text.rstrip()}"  # after the TRY, CATCH ANY or FINALLY itself
         items = items[1:]
     if items:
         yield from (_IN, _LINE, *_items(items, None), _OUT)
@@ -173,14 +173,14 @@ def _branch(command: Branch) -> Iterator[_Piece]:
 
 
 def _inside(command: Command) -> Command:
-    """Return a command that stands inside another. Raises ``ValueError`` for TRY, which is a block of lines."""
+    """Return a command inside another. Raises ``ValueError`` for TRY, which is a block of lines."""
     if isinstance(command, Try):
         raise ValueError("a TRY can't be written inside another command")
     return command
 
 
 def _is_open(command: Command) -> bool:
-    """Say whether an ELSE behind ``command`` would be taken by a BRANCH in it."""
+    """Return whether a BRANCH in ``command`` would take an ELSE after it."""
     while True:
         if isinstance(command, On):
             command = command.then
@@ -195,7 +195,7 @@ def _is_open(command: Command) -> bool:
 
 
 def _operand(condition: Condition, within: type) -> Iterator[_Piece]:
-    """Yield a condition that stands inside another, in parentheses where it binds less tightly."""
+    """Yield a condition inside another, in parentheses if it binds less tightly."""
     loose = isinstance(condition, And | Or) and len(condition.operands) > 1
     if loose and not (within is Or and isinstance(condition, And)):
         yield from ("(", condition, ")")

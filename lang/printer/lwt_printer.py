@@ -1,7 +1,7 @@
-"""The canonical text of a script: reading it gives the same tree, and printing that gives the same text.
+"""The canonical text of a script: parsing it gives the same tree, and printing that gives the same text.
 
-What a string may hold and how, is in LWT.md, "Syntax". The runtime keys its cache and journal by ``format_call``, so a
-change of the output here makes old runs unknown.
+LWT.md, "Syntax", describes the contents and the escapes of strings. The runtime keys its cache and journal by ``format_call``,
+so a change of the output here invalidates old runs.
 """
 
 import math
@@ -35,12 +35,12 @@ _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 
 
 def format_lwt(script: Script) -> str:
-    """Return the canonical text of ``script``: a step a line, comments kept, single blank lines between items kept.
+    """Return the canonical text of ``script``: one step per line, with comments and single blank lines between items preserved.
 
-    A step whose canonical text would hide a warning or an error stays as it is written.
+    A step whose canonical text would hide a warning or an error stays unchanged.
 
-    Raises ``ValueError`` for a tree that no text can have (a text that ends in ``{`` right before a reference, a key
-    with a newline, a number that is none); reading never makes one.
+    Raises ``ValueError`` for a tree that cannot be written (a text that ends in ``{`` right before a reference, a key
+    with a newline, a number that is not finite); the parser never makes one.
     """
     lines: list[str] = []
     before: Step | Comment | None = None
@@ -59,10 +59,10 @@ def _blank_between(before: Step | Comment, after: Step | Comment, source: Source
 
 
 def _step(step: Step, script: Script) -> str:
-    """Return the step's canonical text; as it is written where that would hide what is said about it.
+    """Return the step's canonical text; its original text if the canonical one would hide its diagnostics.
 
-    A brace doubled or a bracket escaped on the way says that the text was meant so, and an argument moved before the options
-    says that nothing is wrong with it: the warning would be gone, with its fix. The lenient reading has made the fixes.
+    Doubling a brace or escaping a bracket would mark the text as intended, and moving an argument before the options
+    would remove its fault: the warning would be lost, with its fix. The lenient parser has made the fixes.
     """
     printed = format_step(step)
     if script.mode == "lenient" or step.span == NOWHERE:
@@ -73,7 +73,7 @@ def _step(step: Step, script: Script) -> str:
 
 
 def _moved(call: Call) -> bool:
-    """Say whether an argument stands behind an option, here or in a call inside."""
+    """Return whether an argument comes after an option, here or in an inner call."""
     inner = [*call.arguments, *(option.value for option in call.options)]
     if any(isinstance(value, Call) and _moved(value) for value in inner):
         return True
@@ -97,7 +97,7 @@ def _option(option: Option) -> str:
 
 
 def format_value(value: Value) -> str:
-    """Return the text of an argument or of an option's value. As deep as the tree is; reading stops at a fixed depth."""
+    """Return the text of an argument or of an option's value. Recursive: the parser limits the depth."""
     return _FORMATS[type(value)](value)
 
 
@@ -111,7 +111,7 @@ def _accessor(accessor: Accessor) -> str:
         if "\n" in accessor.value:
             raise ValueError(f"a key with a newline can't be written in a reference: {accessor.value!r}")
         if accessor.value == "index":
-            return "[index]"  # in EACH it is a place in a list, which quotes would hide
+            return "[index]"  # in EACH it is the index of the item, which quotes would hide
         escaped = accessor.value.replace("\\", "\\\\").replace('"', '\\"')
         return f'["{escaped}"]'
     if isinstance(accessor, Index):
@@ -153,7 +153,7 @@ _RUN_OF_BACKSLASHES = re.compile(r"\\+")
 def format_template(template: Template) -> str:
     """Return the string of ``template`` in the quotes that need the fewest escapes.
 
-    Raises ``ValueError`` where a text ends in ``{`` right before a reference: ``{{(`` would be read as a literal.
+    Raises ``ValueError`` if a text ends in ``{`` right before a reference: ``{{(`` would be read as a literal.
     """
     parts = _merged(template.parts)
     quote = _quote([part for part in parts if isinstance(part, str)], isinstance(parts[-1], str) if parts else False)
@@ -183,7 +183,7 @@ def _merged(parts: Iterable[Text | Reference]) -> list[str | Reference]:
 
 
 def _quote(texts: list[str], ends_in_text: bool) -> str:
-    """Choose the quotes: double, single where the text has double ones, three where it has both."""
+    """Return the quotes: double, single if the text has double ones, three if it has both."""
     if not any('"' in text for text in texts):
         return '"'
     if not any("'" in text for text in texts):
@@ -194,7 +194,7 @@ def _quote(texts: list[str], ends_in_text: bool) -> str:
 
 
 def _text(text: str, quote: str, after_reference: bool, is_last: bool) -> str:
-    """Write literal text so that reading it inside ``quote`` gives it back."""
+    """Return literal text escaped so that parsing it inside ``quote`` returns it unchanged."""
     mark = quote[0]
     if "\\" in text:
         text = _RUN_OF_BACKSLASHES.sub(lambda run: _backslashes(run, mark, is_last, after_reference), text)
@@ -208,7 +208,7 @@ def _text(text: str, quote: str, after_reference: bool, is_last: bool) -> str:
 
 
 def _backslashes(run: re.Match[str], mark: str, is_last: bool, after_reference: bool) -> str:
-    """Write a run of backslashes: one alone stays where what follows makes no escape of it, else all are doubled."""
+    """Return a run of backslashes: a single one stays if the next character makes no escape of it, else all are doubled."""
     following = run.string[run.end() : run.end() + 1]
     before_bracket = following == "[" and after_reference and run.start() == 0
     ends = not following and is_last

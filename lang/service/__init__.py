@@ -1,9 +1,9 @@
-"""What editors, the REPL, notebooks and agents ask about a text: pure functions over the same parser, printer and checker.
+"""Queries of editors, the REPL, notebooks and agents about a text: pure functions over the same parser, printer and checker.
 
-``language`` is "lwt", "gasl", "expr" (one expression) or "seed" (the JSON document); a GASL plan in JSON is none of them.
-``source`` is a text, a ``Source``, or a ``Reading`` of one (``read``): of that nothing is read twice, and ``Reading.changed`` goes on to
-the next text. Every offset and span counts code points; an offset beside the text is moved into it.
-No function raises for what a text says, and none does I/O.
+``language`` is "lwt", "gasl", "expr" (one expression) or "seed" (the JSON document); a GASL plan in JSON is not supported.
+``source`` is a text, a ``Source``, or a ``Reading`` of one (``read``): a ``Reading`` is parsed only once, and ``Reading.changed``
+returns that of the next text. Every offset and span counts code points; an offset outside of the text is moved into it.
+No function raises for faults in a text, and none does I/O.
 """
 
 from ..diagnostic import Diagnostic, Edit
@@ -58,10 +58,10 @@ def _placed(language: Language, source: Text, offset: int) -> tuple[Reading, int
 
 
 def complete(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> tuple[Completion, ...]:
-    """Return what may stand at ``offset``, the best first, at most 200: what the grammar takes next, and the names that fit.
+    """Return the possible texts at ``offset``, the best first, at most 200: what the grammar allows next, and the fitting names.
 
-    Each, put in place of its span, gives a text that the parser takes as far as the cursor. Where the cursor is inside of a word
-    or a string, the span goes on to its end.
+    Each, put in place of its span, gives a text that the parser accepts up to the cursor. If the cursor is inside of a word
+    or a string, the span extends to its end.
     """
     from .completion import completed
 
@@ -70,7 +70,7 @@ def complete(language: Language, source: Text, offset: int, known: Known = _NOTH
 
 
 def hover(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> Hover | None:
-    """Return what there is to say of what stands at ``offset``: a command's reference, a variable's producer, a field's values."""
+    """Return the description of the token at ``offset``: a command's reference, a variable's producer, a field's values."""
     from .navigation import hovered
 
     reading, offset = _placed(language, source, offset)
@@ -78,7 +78,7 @@ def hover(language: Language, source: Text, offset: int, known: Known = _NOTHING
 
 
 def definition(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> Place | None:
-    """Return where the name at ``offset`` is defined: the step, the command that binds the variable, the seed's field."""
+    """Return the definition of the name at ``offset``: the step, the command that binds the variable, the seed's field."""
     from .navigation import defined, names_in
 
     reading, offset = _placed(language, source, offset)
@@ -86,7 +86,7 @@ def definition(language: Language, source: Text, offset: int, known: Known = _NO
 
 
 def references(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> tuple[Place, ...]:
-    """Return every place that names what the name at ``offset`` does, its definition too, in the order of the text."""
+    """Return every place that names the same thing as the name at ``offset``, including its definition, in source order."""
     from .navigation import names_in, places
 
     reading, offset = _placed(language, source, offset)
@@ -94,7 +94,7 @@ def references(language: Language, source: Text, offset: int, known: Known = _NO
 
 
 def renamable(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> Place | Diagnostic:
-    """Return the place of the name at ``offset`` if it can be another, else why it can't."""
+    """Return the place of the name at ``offset`` if it can be renamed, else a diagnostic with the reason."""
     from .navigation import can_be_renamed
 
     reading, offset = _placed(language, source, offset)
@@ -104,9 +104,9 @@ def renamable(language: Language, source: Text, offset: int, known: Known = _NOT
 def rename(
     language: Language, source: Text, offset: int, new: str, known: Known = _NOTHING
 ) -> tuple[Edit, ...] | Diagnostic:
-    """Return the edits that rename what stands at ``offset`` everywhere in the text, or why that can't be done.
+    """Return the edits that rename the name at ``offset`` everywhere in the text, or a diagnostic with the reason for refusal.
 
-    The renamed text names the same things at the same places and has the same diagnostics there; a rename that would change
+    The renamed text has the same names at the same places and the same diagnostics there; a rename that would change
     them is refused. The diagnostic's code is ``KW005``.
     """
     from .navigation import renamed
@@ -116,28 +116,28 @@ def rename(
 
 
 def symbols(language: Language, source: Text) -> tuple[Symbol, ...]:
-    """Return what the text defines, in the order of the text."""
+    """Return the definitions of the text, in source order."""
     from .navigation import symbols_of
 
     return symbols_of(read(language, source))
 
 
 def folds(language: Language, source: Text) -> tuple[Fold, ...]:
-    """Return what can be folded: blocks, steps over several lines, runs of comments, objects and lists of a document."""
+    """Return the foldable parts: blocks, steps over several lines, runs of comments, objects and lists of a document."""
     from .navigation import folds_of
 
     return folds_of(read(language, source))
 
 
 def tokens(language: Language, source: Text) -> tuple[Token, ...]:
-    """Return the semantic tokens of the text, as far as it can be read; what can't be read has those of its words."""
+    """Return the semantic tokens of the text; in invalid parts, each word is classified by itself."""
     from .semantic_tokens import tokens_in
 
     return tokens_in(read(language, source))
 
 
 def diagnose(language: Language, source: Text, known: Known = _NOTHING) -> tuple[Diagnostic, ...]:
-    """Return what the checker says of the text with what is known, in the order of place."""
+    """Return the diagnostics of the checker, given ``known``, in source order."""
     from .document import diagnosed
 
     return diagnosed(read(language, source), known)

@@ -1,4 +1,4 @@
-"""A text that was read: its tree, names, tokens and faults, each worked out once, for whoever asks several things of one text."""
+"""A parsed text: its tree, names, tokens and faults, each computed once, for several queries of one text."""
 
 from collections.abc import Callable, Hashable, Mapping
 from functools import cache, cached_property
@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 
 @frozen(slots=False, eq=False)
 class Reading:
-    """A text in a language, and all that reading it gives. Whatever is asked for first is worked out then, and kept with it."""
+    """A text in a language, and the results of parsing it. Each is computed on first use and cached."""
 
     language: Language
     source: Source
@@ -39,45 +39,45 @@ class Reading:
 
     @property
     def text(self) -> str:
-        """What was read."""
+        """Return the text."""
         return self.source.text
 
     @cached_property
     def script(self) -> Script:
-        """The text as a script, read strictly."""
+        """Return the text as a script, parsed strictly."""
         return parse_lwt(self.source)
 
     @cached_property
     def program(self) -> Program:
-        """The text as a GASL program."""
+        """Return the text as a GASL program."""
         return parse_gasl(self.source)
 
     @cached_property
     def expression(self) -> ExprRead:
-        """The text as an expression."""
+        """Return the text as an expression."""
         return parse_expr(self.text)
 
     def parsed(self, expression: str) -> ExprRead:
-        """Return an expression that stands in the text, read once however often it stands there."""
+        """Return an expression in the text, parsed once however often it occurs."""
         return self.once(("expression", expression), lambda _: parse_expr(expression))
 
     @cached_property
     def seed(self) -> "SeedRead":
-        """The text as a seed."""
+        """Return the text as a seed."""
         from ..documents.seed import seed_in
 
         return seed_in(self.document)
 
     @cached_property
     def document(self) -> "JsonRead":
-        """The text as a JSON document."""
+        """Return the text as a JSON document."""
         from ..documents.json_text import read_json
 
         return read_json(self.source)
 
     @property
     def faults(self) -> tuple[Diagnostic, ...]:
-        """What reading alone found wrong; nothing beside the text counts for it."""
+        """Return the parser's faults, which depend only on the text."""
         match self.language:
             case "lwt":
                 return self.script.diagnostics
@@ -90,7 +90,7 @@ class Reading:
 
     @property
     def items(self) -> tuple[Span, ...]:
-        """Where the steps or commands stand."""
+        """Return the spans of the steps or commands."""
         match self.language:
             case "lwt":
                 return tuple(step.span for step in self.script.steps)
@@ -99,7 +99,7 @@ class Reading:
         return ()
 
     def once(self, what: Hashable, find: "Callable[[Reading], _T]") -> _T:
-        """Return what ``find`` makes of the text, which the rooms here that ask more than once have worked out once."""
+        """Return the result of ``find`` for the text, computed once per key ``what``."""
         if what not in self._notes:
             self._notes[what] = find(self)
         found: _T = self._notes[what]
@@ -107,11 +107,11 @@ class Reading:
 
 
 Text: TypeAlias = Reading | Source | str
-"""A text as the service takes it: one that was read need not be read again."""
+"""A text as the service takes it: a ``Reading`` is not parsed again."""
 
 
 def read(language: Language, text: Text) -> Reading:
-    """Return the reading of a text. Raises ``ValueError`` for one that was read as another language."""
+    """Return the reading of a text. Raises ``ValueError`` for a reading in another language."""
     if isinstance(text, Reading):
         if text.language != language:
             raise ValueError(f"the text was read as {text.language}, not as {language}")
@@ -121,19 +121,19 @@ def read(language: Language, text: Text) -> Reading:
 
 @cache
 def seed_schemas() -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the JSON Schemas of seeds: of the declarative form and of the formula form. They are made from models, slowly."""
+    """Return the JSON Schemas of seeds: declarative form and formula form. They are made from pydantic models, which is slow."""
     from ..documents import seed as seeds
 
     return seeds.SEED_SCHEMA, seeds.SEED_SCHEMA_000
 
 
-# The checker of each language, given what is known beside the text.
+# The checker of each language, given data from outside the text.
 
 _Found = list[tuple[Known, tuple[Diagnostic, ...]]]
 
 
 def diagnosed(reading: Reading, known: Known) -> tuple[Diagnostic, ...]:
-    """See ``service.diagnose``. With the same known as before, it is what was said then."""
+    """See ``service.diagnose``. The result for the same ``known`` object is cached."""
     kept: _Found = reading.once("diagnostics", lambda _: [])
     for given, found in tuple(kept):
         if given is known:

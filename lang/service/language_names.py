@@ -1,4 +1,4 @@
-"""A place of a text that names something."""
+"""The names in a text, with their places."""
 
 import json
 import re
@@ -38,15 +38,15 @@ __all__ = [
 
 
 def as_it_is(name: str) -> str | None:
-    """Return a name as it is written where nothing has to be done for it: letters, digits and ``_``."""
+    """Return a name unchanged if it needs no quotes or escapes: letters, digits and ``_``."""
     return name if name.isidentifier() and name.isascii() else None
 
 
 class Occurrence(NamedTuple):
-    """``span`` names ``name``, which is a thing of ``kind`` in ``scope`` (two things of one scope and name are one).
+    """``span`` names ``name``, which is a thing of ``kind`` in ``scope`` (equal scope and name mean the same thing).
 
-    ``written`` gives the text of another name at this place, None where it can't stand there; ``fixed`` says why it can't be another.
-    A file has thousands of them, so they are tuples.
+    ``written`` returns the text of another name at this place, None if it is not allowed; ``fixed`` is the reason if renaming is
+    impossible. A file has thousands of occurrences, so they are tuples.
     """
 
     kind: SymbolKind
@@ -59,25 +59,25 @@ class Occurrence(NamedTuple):
 
     @property
     def thing(self) -> tuple[str, str, int]:
-        """What is named."""
+        """Return the identity of the named thing."""
         return self.kind, self.name, self.scope
 
 
 Names: TypeAlias = tuple[Occurrence, ...]
-"""All that a text names, in its order."""
+"""All names in a text, in source order."""
 
 
-# The programs and expressions in the strings of a script: what they say, and where that stands in the script.
+# The programs and expressions in the strings of a script: their texts, and their places in the script.
 
 _FARTHEST = 300
-"""Characters by which escapes and references may have moved a place that is looked for."""
+"""Maximum number of characters by which escapes and references may have moved a place."""
 
 
 @frozen
 class Inside:
-    """A string of ``call`` that is a program or an expression: ``text`` is what it says, with names for references.
+    """A string of ``call`` that is a program or an expression: ``text`` is its value, with names in place of references.
 
-    ``given`` are the options that an expression has its values from.
+    ``given`` are the options that give an expression its values.
     """
 
     language: Language
@@ -88,13 +88,13 @@ class Inside:
     _places: Places = field(repr=False, eq=False)
 
     def outside(self, span: Span) -> Span | None:
-        """Return where a part of the text stands in the script; None for one that is said in another way there."""
+        """Return the span in the script of a part of the text; None if the script does not have it verbatim."""
         return self._places.verbatim(span)
 
     def inner(self, offset: int) -> int | None:
-        """Return the offset in the text of a place in the script; None where there is none."""
+        """Return the offset in the text of a place in the script; None if there is none."""
         guess = offset - self.span.start
-        # Escapes and references make the text shorter or longer than what stands in the script.
+        # Escapes and references change the length of the text compared with the script.
         wanted = Span(offset, offset)
         return next((at for at in _around(guess, len(self.text)) if self.outside(Span(at, at)) == wanted), None)
 
@@ -107,7 +107,7 @@ def _around(guess: int, most: int) -> Iterator[int]:
 
 
 def insides_of(item: Step | Comment, text: str) -> Iterator[Inside]:
-    """Yield the programs and expressions of a step; its places are those of ``text``."""
+    """Yield the programs and expressions of a step; its spans are those of ``text``."""
     if isinstance(item, Comment):
         return
     for call in walk(item):
@@ -134,7 +134,7 @@ _GIVEN = "error is what CATCH gives; it has no other name"
 
 
 def gasl_occurrences(text: str, items: tuple[Item, ...]) -> Iterator[Occurrence]:
-    """Yield what the items of a program name, as far as ``text`` was read."""
+    """Yield the names in the items of a program, as far as ``text`` was read."""
     for item in items:
         for node in walk(item):
             into = getattr(node, "into", None)
@@ -162,13 +162,13 @@ def _name(name: str) -> str | None:
         return None
 
 
-# The names of an expression: the variables of its comprehensions, and what it is given.
+# The names of an expression: the variables of its comprehensions, and its given values.
 
 _FOR = re.compile(r"for\s+(?P<name>[A-Za-z_][A-Za-z0-9_]*)")
 
 
 def expr_occurrences(expr: Expr, text: str) -> Iterator[Occurrence]:
-    """Yield what the expression names. What it is given has the scope 0, a variable of a comprehension that of its clause."""
+    """Yield the names in the expression. Given values have the scope 0, a variable of a comprehension the scope of its clause."""
     stack: list[tuple[Node, Mapping[str, int]]] = [(expr, {})]
     while stack:
         node, bound = stack.pop()
@@ -191,7 +191,7 @@ def expr_occurrences(expr: Expr, text: str) -> Iterator[Occurrence]:
 
 
 def fields_in(expr: Expr, text: str) -> Iterator[tuple[str, Span]]:
-    """Yield the extracted fields that the expression names: ``extraction.x`` and ``e["x"]``, with where the name stands."""
+    """Yield the extracted fields in the expression, ``extraction.x`` and ``e["x"]``, with the spans of their names."""
     for place in Context(expr).places:
         node = place.node
         if isinstance(node, Field) and node.namespace == "extraction":
@@ -206,11 +206,11 @@ def _children(node: Node) -> list[Node]:
     return [child for child in walk(node, lambda each: each is node) if child is not node]
 
 
-# The names of a script: its steps, what references name, and the variables of the programs and expressions in its strings.
+# The names of a script: its steps, the names in references, and the variables of the programs and expressions in its strings.
 
 
 def lwt_occurrences(text: str, items: tuple[Step | Comment, ...]) -> Iterator[Occurrence]:
-    """Yield what the items of a script name, as far as ``text`` was read."""
+    """Yield the names in the items of a script, as far as ``text`` was read."""
     has_others = "GASL" in text or "EXPR" in text
     for step in items:
         if isinstance(step, Comment):
@@ -233,7 +233,7 @@ def _program(inside: Inside) -> Iterator[Occurrence]:
 
 
 def _expression(inside: Inside) -> Iterator[Occurrence]:
-    """Yield the names of an expression: an option says what one holds, and its name is one and the same."""
+    """Yield the names in an expression: an option defines a value, under the same name."""
     own = inside.call.span.start + 1
     for option in inside.given:
         start = option.span.start
@@ -248,14 +248,14 @@ def _id(name: str) -> str | None:
     return name if re.fullmatch(ID, name) and name not in RESERVED else None
 
 
-# The names of a seed: its steps (filters too) and its extracted fields, in the document's strings and in expressions inside them.
+# The names of a seed: its steps (filters too) and its extracted fields, in the document's strings and in their expressions.
 
 _EXPRESSIONS = ("expr", "formula", "when")
 _TAKEN = frozenset({"extractions"})
 
 
 def seed_occurrences(reading: Reading) -> Iterator[Occurrence]:
-    """Yield what the seed names, as far as the document can be read."""
+    """Yield the names in the seed, as far as the document can be read."""
     text, root = reading.text, reading.document.root
     if root is None:
         return
@@ -309,7 +309,7 @@ def _where(text: str, node: JsonNode, key: str, names: set[str]) -> Iterator[Occ
 def _string(
     text: str, node: JsonNode | None, kind: str, *, before: str = "", defines: bool = False
 ) -> Iterator[Occurrence]:
-    """Yield the name in a string that is written without escapes."""
+    """Yield the name in a string without escapes."""
     if node is None or not isinstance(node.value, str):
         return
     name = node.value[len(before) :]

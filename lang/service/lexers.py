@@ -1,6 +1,6 @@
-"""Pygments lexers over the tokens, so that documents, consoles and notebooks colour the languages as editors do.
+"""Pygments lexers over the tokens, so that documents, consoles and notebooks highlight the languages as editors do.
 
-Entry points of ``pygments.lexers``; Pygments comes with rich.
+Entry points of ``pygments.lexers``; Pygments is installed with rich.
 """
 
 from collections.abc import Iterator
@@ -22,8 +22,8 @@ _TYPES: dict[TokenType, Any] = {
 }  # fmt: skip
 
 
-class _Service(Lexer):  # type: ignore[misc]  # it has no types
-    """What the lexers share."""
+class _Service(Lexer):  # type: ignore[misc]  # Pygments has no types
+    """The common base of the lexers."""
 
     language: ClassVar[Language]
 

@@ -1,6 +1,6 @@
-"""Where a name is defined, who refers to it, and what renames it. The same for all languages.
+"""Definitions, references and renaming of names. The same for all languages.
 
-A rename is made on a copy first: the copy must be read, name the same things at the same places, and have the same diagnostics.
+A rename is tried on a copy first: the copy must parse, have the same names at the same places, and the same diagnostics.
 """
 
 import re
@@ -55,12 +55,12 @@ _LONGEST = 200
 
 
 def occurrences_in(language: Language, text: Text) -> Names:
-    """Return all that the text names, in the order of the text."""
+    """Return all names in the text, in source order."""
     return names_in(read(language, text))
 
 
 def names_in(reading: Reading) -> Names:
-    """Return all that a text names, in the order of the text."""
+    """Return all names in a text, in source order."""
     return reading.once("names", _names)
 
 
@@ -80,13 +80,13 @@ def _names(reading: Reading) -> Names:
 
 
 def named_at(found: Sequence[Occurrence], offset: int) -> Occurrence | None:
-    """Return what is named at ``offset``, or right before it: a cursor behind a name is on it."""
+    """Return the occurrence at ``offset``, or right before it: a cursor right after a name is on it."""
     on = next((each for each in found if each.span.covers(offset)), None)
     return on or next((each for each in found if each.span.end == offset), None)
 
 
 def defined(found: Sequence[Occurrence], offset: int) -> Place | None:
-    """Return where what is named at ``offset`` is defined: there, else above, nearest first, else below."""
+    """Return the definition of the name at ``offset``: the same place, else above, nearest first, else below."""
     at = named_at(found, offset)
     if at is None:
         return None
@@ -97,7 +97,7 @@ def defined(found: Sequence[Occurrence], offset: int) -> Place | None:
 
 
 def places(found: Sequence[Occurrence], offset: int) -> tuple[Place, ...]:
-    """Return every place that names what is named at ``offset``."""
+    """Return every place that names the same thing as the name at ``offset``."""
     at = named_at(found, offset)
     return () if at is None else tuple(Place(each.span, each.defines) for each in found if each.thing == at.thing)
 
@@ -134,7 +134,7 @@ _WORDS = {"computation": "step"}
 
 
 def _fault(at: Occurrence, same: Sequence[Occurrence], found: Sequence[Occurrence], new: str, known: Known) -> str:
-    """Return why the name can't be another, or ""."""
+    """Return why the name cannot be changed, or ""."""
     fixed = next((each.fixed for each in same if each.fixed), "")
     if fixed:
         return fixed
@@ -144,7 +144,8 @@ def _fault(at: Occurrence, same: Sequence[Occurrence], found: Sequence[Occurrenc
         return "a name is not empty" if not new.strip() else f"a name has at most {_LONGEST} characters"
     if any(each.written(new) is None for each in same):
         return f"{_shown(new)} can't be the name of a {_WORDS.get(at.kind, at.kind)}"
-    # Variables of two strings or two comprehensions don't meet; where one would take another's place, the copy tells.
+    # Variables of two strings or two comprehensions do not conflict; if one would capture another, the check of the copy
+    # finds it.
     near = (each for each in found if at.kind != "variable" or not at.scope or each.scope in (0, at.scope))
     if new != at.name and any(each.name == new and each.kind == at.kind for each in near):
         return f"there is a {_WORDS.get(at.kind, at.kind)} {_shown(new)} already"
@@ -156,7 +157,7 @@ def _fault(at: Occurrence, same: Sequence[Occurrence], found: Sequence[Occurrenc
 
 
 def _unread(reading: Reading, at: Occurrence, same: Sequence[Occurrence]) -> str:
-    """Return why not, where a part of the text that can't be read has the name."""
+    """Return the reason for refusal if a part of the text that could not be read contains the name."""
     if not reading.faults:
         return ""
     words = len(re.findall(rf"(?<!\w){re.escape(at.name)}(?!\w)", reading.text))
@@ -190,7 +191,7 @@ def _changed(reading: Reading, edits: Sequence[Edit], at: Occurrence, new: str, 
 
 
 def _together(found: Iterable[Occurrence]) -> list[tuple[int, int, str, int]]:
-    """Return all places that name something, each with the first that names the same."""
+    """Return all occurrences, each with the first one of the same thing."""
     ordered = sorted(found, key=lambda each: (each.span.start, each.span.end))
     first: dict[tuple[str, str, int], int] = {}
     return [
@@ -199,7 +200,7 @@ def _together(found: Iterable[Occurrence]) -> list[tuple[int, int, str, int]]:
 
 
 def _ends_back(made: Repaired, span: Span) -> tuple[int, int]:
-    """Return where a span was, as ``back_span`` does; of thousands of names no spans are made."""
+    """Return the original start and end of a span, as ``back_span`` does, without making spans for thousands of names."""
     start = made.back(span.start)
     return start, max(start, made.back(span.end))
 
@@ -216,7 +217,7 @@ def _shown(name: str) -> str:
     return printable(name if len(name) <= 60 else name[:59] + "…")
 
 
-# What a text defines, as an outline.
+# The definitions in a text, as an outline.
 
 
 def symbols_of(reading: Reading) -> tuple[Symbol, ...]:
@@ -242,7 +243,7 @@ def symbols_of(reading: Reading) -> tuple[Symbol, ...]:
 
 
 _DEEPEST = 60
-"""Commands in commands that are told of; faulty texts may have any number."""
+"""Maximum depth of nested commands in the outline; faulty texts may be nested more deeply."""
 
 
 def _items(items: Iterable[Item], text: str, depth: int = 0) -> Iterator[Symbol]:
@@ -290,7 +291,7 @@ def _named(node: JsonNode | None, kind: SymbolKind, detail: str) -> Iterator[Sym
             yield Symbol(name.value, kind, item.span, name.span, about if isinstance(about, str) else "")
 
 
-# What can be folded.
+# The foldable parts of a text.
 
 _COMMENTS = re.compile(r"(?:^[ \t]*+#[^\n]*+(?:\n|\Z)){2,}", re.MULTILINE)
 
@@ -340,7 +341,7 @@ def _seed_folds(reading: Reading) -> Iterator[tuple[int, int]]:
             waiting += [*node.fields.values(), *node.items]
 
 
-# What there is to say of what stands at a place: the same that completion says when it offers it, and who binds and uses a name.
+# Hover text: the description that completion offers for the token, and the bindings and uses of a name.
 
 _BRACKETS = re.compile(r"\[[^\[\]\n]*\]")
 _NAMING = frozenset({"variable", "step", "property", "string"})
@@ -362,7 +363,7 @@ def hovered(reading: Reading, offset: int, known: Known) -> Hover | None:
 
 
 def _offered(reading: Reading, token: Token, span: Span, known: Known) -> Completion | None:
-    """Return what completion offers at the end of what stands at ``span``, if it is that."""
+    """Return the completion offered at the end of ``span``, if it equals the text there."""
     said = reading.text[span.start : span.end]
     end = span.end
     is_text = said[:1] in "\"'" and len(said) > 1 and said[-1] == said[0]
@@ -378,13 +379,13 @@ def _offered(reading: Reading, token: Token, span: Span, known: Known) -> Comple
 
 
 def _accessor(text: str, token: Token, offset: int) -> Span | None:
-    """Return the brackets at ``offset`` of those behind a reference."""
+    """Return the brackets at ``offset``, if they follow a reference."""
     parts = _BRACKETS.finditer(text, token.start, token.end)
     return next((Span(*part.span()) for part in parts if part.start() <= offset <= part.end()), None)
 
 
 def _inside(reading: Reading, offset: int, known: Known) -> Hover | None:
-    """Say what there is to say of a word in a string that is a program or an expression."""
+    """Return the hover text of a word in a string that is a program or an expression."""
     if "GASL" not in reading.text and "EXPR" not in reading.text:
         return None
     for step in reading.script.steps:
@@ -425,13 +426,13 @@ def _about(found: Completion, reading: Reading, token: Token) -> str:
         return f"**{found.kind}** {name}\n\n{found.documentation}"
     if not found.detail and not found.documentation:
         form = _form(reading, token) if reading.language == "gasl" else ""
-        return f"**{found.kind}** {name}, in\n\n{form}" if form else ""  # the word alone says nothing that isn't there
+        return f"**{found.kind}** {name}, in\n\n{form}" if form else ""  # the word alone adds no information
     head = f"**{found.kind}** {name}" + (f" · {plain(found.detail)}" if found.detail else "")
     return f"{head}\n\n{found.documentation}" if found.documentation else head
 
 
 def _form(reading: Reading, token: Token) -> str:
-    """Return the form of the command that a word of it belongs to."""
+    """Return the form of the command that contains the token."""
     tokens = tokens_in(reading)
     place = bisect_right(tokens, token.start, key=lambda each: each.start) - 1
     command = next((each for each in reversed(tokens[: place + 1]) if each.type == "command"), None)
@@ -440,7 +441,7 @@ def _form(reading: Reading, token: Token) -> str:
 
 
 def _uses(reading: Reading, offset: int) -> list[str]:
-    """Say who binds the name at ``offset``, where this is the place, and how often it is used."""
+    """Return the use count of the name defined at ``offset``; nothing if ``offset`` is not at a definition."""
     found = names_in(reading)
     at = named_at(found, offset)
     if at is None:

@@ -18,7 +18,7 @@ from .model import Language, Token, TokenType
 __all__ = ["tokens_in", "tokens_of"]
 
 
-# The tokens of a script. A step begins at a head and ends at its closing parenthesis; what stands between steps has none.
+# The tokens of a script. A step extends from its head to its closing parenthesis; text between steps has no tokens.
 
 _OUTSIDE = re.compile(
     rf"^[ \t]*+(?:(?P<comment>\#[^\n]*+)|(?={HEAD.pattern})(?P<head>\([^)]*+\)[ \t]*+)=)", re.MULTILINE
@@ -60,14 +60,14 @@ def lwt_tokens(text: str) -> Iterator[Token]:
 
 
 def _line(line: str) -> tuple[Token, ...] | None:
-    """Return the tokens of a line that is a comment or a whole step; None where the step goes on."""
+    """Return the tokens of a line that is a comment or a whole step; None if the step continues on the next line."""
     match = _OUTSIDE.match(line)
     found: list[Token] = []
     return tuple(found) if match is not None and _collect(line, match, found)[1] else None
 
 
 def _collect(text: str, match: re.Match[str], found: list[Token]) -> tuple[int, bool]:
-    """Collect the tokens of the comment or step that ``match`` begins; return where it ends, and whether it surely does."""
+    """Collect the tokens of the comment or step that ``match`` begins; return its end, and whether that is certain."""
     if match["comment"] is not None:
         start = match.start("comment")
         found.append(Token(start, start + len(match["comment"].rstrip()), "comment"))
@@ -84,13 +84,13 @@ _TYPES: dict[str, TokenType] = {
 
 
 def _step(text: str, at: int, found: list[Token]) -> tuple[int, bool]:
-    """Collect the tokens of a step behind its head; return where it ends, and whether its last parenthesis is there."""
+    """Collect the tokens of a step after its head; return its end, and whether its last parenthesis was found."""
     depth = 0
     for match in _inside().finditer(text, at):
         kind = match.lastgroup or ""
         start, end = match.span()
         if not depth and kind != "open" and (kind != "operation" or "\n" in text[at:start]):
-            return max(at, text.find("\n", at, start) + 1), False  # no call stands behind the head
+            return max(at, text.find("\n", at, start) + 1), False  # the head is not followed by a call
         if kind == "open":
             depth += 1
         elif kind == "close":
@@ -139,7 +139,7 @@ def _reference(text: str, start: int, end: int) -> Iterator[Token]:
             yield Token(name.end(), end, "property")
 
 
-# The tokens of a GASL text. A statement's words are told apart by the parser, once for all statements of the same shape.
+# The tokens of a GASL text. The parser classifies a statement's words, once for all statements of the same shape.
 # The shape is the statement with each name, text and number replaced by a sample: a file of a thousand lines has a few dozen.
 
 _LEXEME = re.compile(
@@ -155,7 +155,7 @@ _GASL_TYPES: dict[str, TokenType] = {
     "string": "string", "variable": "variable", "number": "number", "path": "property", "quoted": "variable", "word": "variable",
     "sign": "operator", "comment": "comment",
 }  # fmt: skip
-"""What a piece is where no parser has read it."""
+"""The type of a piece that no parser has read."""
 _LONGEST_SHAPE = 400
 
 Lexeme = tuple[str, int, int]
@@ -182,7 +182,7 @@ def _opened(line: str) -> int:
 
 
 def _of_chunk(text: str) -> tuple[tuple[int, int, TokenType], ...]:
-    """Return the tokens of a statement: its line, and those that brackets carry it over."""
+    """Return the tokens of a statement: its line, and the lines that its brackets include."""
     chunk: list[Lexeme] = []
     shape: list[str] = []
     known = keywords()
@@ -221,7 +221,7 @@ def _pieces(shape: str) -> list[re.Match[str]]:
 
 
 def _plain(shape: str) -> tuple[TokenType | None, ...]:
-    """Return types of a statement that can't be read: of each word for itself."""
+    """Return types for an invalid statement: each word is classified by itself."""
     known = keywords()
     found: list[TokenType | None] = []
     for place, match in enumerate(_pieces(shape)):
@@ -238,12 +238,12 @@ def _type(terminals: list[str], place: int) -> TokenType | None:
     before = terminals[place - 1] if place else ""
     after = terminals[place + 1] if place + 1 < len(terminals) else ""
     if terminal in _command_terminals():
-        # JOIN a WITH b ON id: a word that begins commands does so at the beginning, and behind THEN or ELSE.
+        # JOIN a WITH b ON id: a word that begins commands does so only at the beginning, and after THEN or ELSE.
         return "command" if not place or before in ("_THEN", "_ELSE", "THEN", "ELSE") else "keyword"
     if terminal == "IDENTIFIER":
         if after == "COLUMN_TYPE":
             return "property"
-        return "function" if before == "_USING" else "variable"  # a text stands behind every other USING
+        return "function" if before == "_USING" else "variable"  # a text follows every other USING
     if terminal in _BY_TERMINAL:
         return _BY_TERMINAL[terminal]
     said = automaton().spellings.get(terminal, ("",))[0]
@@ -267,7 +267,7 @@ def _command_words() -> frozenset[str]:
     return frozenset(said for name in _command_terminals() for said in automaton().spellings.get(name, ()))
 
 
-# The tokens of an expression, as far as the parser can follow it; behind that, of each word for itself.
+# The tokens of an expression, as far as the parser accepts it; after that, each word is classified by itself.
 
 _EXPR_LEXEME = re.compile(
     r"""(?P<string>"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?)|(?P<number>[0-9][0-9.]*+)|(?P<word>[^\W\d]\w*+)"""
@@ -290,7 +290,7 @@ def expr_tokens(text: str) -> Iterator[Token]:
 
 
 def _lines(text: str, start: int, end: int, kind: TokenType) -> Iterator[Token]:
-    """Yield a token, or one for each line that it goes over: ``is not null`` may."""
+    """Yield a token, or one for each line that it spans: ``is not null`` may span several."""
     for match in re.finditer(r"[^\r\n]+", text[start:end]):
         yield Token(start + match.start(), start + match.end(), kind)
 
@@ -373,5 +373,5 @@ def tokens_of(language: Language, text: str) -> Iterator[Token]:
 
 
 def tokens_in(reading: Reading) -> tuple[Token, ...]:
-    """Return the tokens of a text that was read."""
+    """Return the tokens of a parsed text."""
     return reading.once("tokens", lambda read: tuple(tokens_of(read.language, read.text)))

@@ -1,4 +1,4 @@
-"""What all trees have in common: nodes with a place in the text, compared without it, and a way to walk them."""
+"""Common base of all trees: nodes with spans, compared without them, and a function to walk a tree."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,13 +12,13 @@ __all__ = ["Node", "walk"]
 
 @attrs.frozen
 class Node:
-    """A tree node. ``span`` says where it was read; it takes no part in equality or hashing."""
+    """A tree node. ``span`` is its place in the text; it is ignored in equality and hashing."""
 
     span: Span = attrs.field(default=NOWHERE, eq=False, repr=False, kw_only=True)
 
 
 def walk(root: Node, enter: Callable[[Node], bool] = lambda _: True) -> Iterator[Node]:
-    """Yield ``root`` and all nodes below it, parents first, in source order; skip what is below where ``enter`` is false."""
+    """Yield ``root`` and all nodes below it, parents first, in source order; skip the children if ``enter`` is false."""
     stack: list[Any] = [root]
     while stack:
         current = stack.pop()
@@ -34,7 +34,7 @@ _CHILDREN: dict[type, tuple[str, ...]] = {}
 
 
 def _children(kind: type) -> tuple[str, ...]:
-    """Name the fields of ``kind`` that can hold nodes. Computed once for each class."""
+    """Return the fields of ``kind`` that can hold nodes. Computed once per class."""
     names = _CHILDREN.get(kind)
     if names is None:
         names = tuple(a.name for a in attrs.fields(kind) if a.name != "span" and a.eq)

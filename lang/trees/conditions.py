@@ -1,7 +1,7 @@
-"""The tree of a condition: what ``WHERE``, ``VIA``, ``ASSERT`` and ``BRANCH IF`` test. See ``docs/design/gasl.md#conditions``.
+"""The tree of a condition: the tests in ``WHERE``, ``VIA``, ``ASSERT`` and ``BRANCH IF``. See ``docs/design/gasl.md#conditions``.
 
-A condition is true, false or unknown (three-valued logic, as in SQL); ``lang.evaluate`` says which. ``AND`` and ``OR`` are
-lists, never chains: a text with twenty thousand of them makes a wide tree, not a deep one.
+A condition is true, false or unknown (three-valued logic, as in SQL), see ``lang.evaluate``. ``AND`` and ``OR`` are
+lists, not chains: a text with twenty thousand of them makes a wide tree, not a deep one.
 """
 
 from typing import Any, Literal, TypeAlias
@@ -25,7 +25,7 @@ Quantifier = Literal["any", "all", "none"]
 class Constant(Node):
     """A value: null, a boolean, an integer of at most 64 bits, a finite float or a text.
 
-    Binding a variable puts any JSON value here (a list as a tuple); a value is never text to be parsed.
+    Binding a variable puts any JSON value here (a list as a tuple); a value is never parsed as text.
     """
 
     value: Any
@@ -33,17 +33,17 @@ class Constant(Node):
 
 @frozen
 class Items(Node):
-    """``("a", "b")`` or ``["a", "b"]`` at the right of ``IN`` and ``NOT IN``."""
+    """``("a", "b")`` or ``["a", "b"]`` to the right of ``IN`` and ``NOT IN``."""
 
     items: tuple[Constant, ...]
 
 
 @frozen
 class Field(Node):
-    """What an item has under a name: ``entity_type``, ``address.city``, ``source.entity_type``.
+    """A field of an item: ``entity_type``, ``address.city``, ``source.entity_type``.
 
-    ``path`` is dotted names; a name in backticks may hold a dot. ``quantifier`` is set in conditions on paths only:
-    ``ANY node.entity_type`` is ``Field(("node", "entity_type"), "any")``, the first name being ``node`` or ``edge``.
+    ``path`` is dotted names; a name in backticks may contain a dot. ``quantifier`` is set in conditions on paths only:
+    ``ANY node.entity_type`` is ``Field(("node", "entity_type"), "any")``; the first name is ``node`` or ``edge``.
     """
 
     path: tuple[str, ...]
@@ -54,7 +54,7 @@ class Field(Node):
 class Variable(Node):
     """``${name.path[0]}``: a variable of the context, or a part of it. A number in the path is an index.
 
-    A name in the path that meets a list is looked up in each of its items and gives the list of what is found.
+    A name in the path applied to a list is looked up in each of its items and gives the list of results.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Variable(Node):
 
 @frozen
 class Length(Node):
-    """``LEN ${name}``: how many items, keys or characters the value has; unknown for a number, a boolean or null."""
+    """``LEN ${name}``: the number of items, keys or characters of the value; unknown for a number, a boolean or null."""
 
     variable: Variable
 

@@ -1,7 +1,7 @@
 """The tree of an expression: a bounded subset of Python's. See ``docs/design/seed.md#expressions``.
 
-Chains are lists (``a + b - c``, ``a and b``, ``a < b < c``, ``x if c else y if d else z``): a long text makes a wide tree, not
-a deep one.
+Chains are lists (``a + b - c``, ``a and b``, ``a < b < c``, ``x if c else y if d else z``): a long text makes a wide tree,
+not a deep one.
 """
 
 from typing import Literal as OneOf
@@ -19,24 +19,24 @@ __all__ = [
 ]  # fmt: skip
 
 Namespace = OneOf["extraction", "meta", "context"]
-"""What may stand before a dot, and nothing else."""
+"""The only names allowed before a dot."""
 
 Operator = OneOf["+", "-", "*", "/", "//", "%"]
 
 Test = OneOf["==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"]
-"""``is`` and ``is not`` stand only before the literal null."""
+"""``is`` and ``is not`` are allowed only before the literal null."""
 
 
 @frozen
 class Literal(Node):
-    """Null, a boolean, an integer of at most 64 bits, a finite float or a string. 1, 1.0 and true are not the same."""
+    """Null, a boolean, an integer of at most 64 bits, a finite float or a string. 1, 1.0 and true are different."""
 
     value: bool | int | float | str | None = attrs.field(eq=lambda value: (type(value), value))
 
 
 @frozen
 class Name(Node):
-    """A value by its name: a computed step, a bound value, a comprehension's variable, ``extractions``."""
+    """A named value: a computed step, a bound value, a comprehension's variable, ``extractions``."""
 
     name: str
 
@@ -58,7 +58,7 @@ class ListDisplay(Node):
 
 @frozen
 class TupleDisplay(Node):
-    """``(a, b)``; as a result it is a list."""
+    """``(a, b)``; a list in a result."""
 
     items: tuple["Expr", ...]
 
@@ -95,7 +95,7 @@ class Arithmetic(Node):
 
 @frozen
 class Comparison(Node):
-    """``first < b <= c``: each neighbour with its neighbour, all must hold; stops at the first that does not."""
+    """``first < b <= c``: adjacent operands are compared, all must be true; stops at the first that is not."""
 
     first: "Expr"
     rest: tuple[tuple[Test, "Expr"], ...]
@@ -110,7 +110,7 @@ class Not(Node):
 
 @frozen
 class BoolChain(Node):
-    """``a and b and c`` or ``a or b or c``: the operand that decides, as in Python; the others are not evaluated."""
+    """``a and b and c`` or ``a or b or c``: returns the deciding operand, as in Python; later ones are not evaluated."""
 
     operator: OneOf["and", "or"]
     operands: tuple["Expr", ...]
@@ -152,7 +152,7 @@ class Subscript(Node):
 
 @frozen
 class Slicing(Node):
-    """``value[start:stop:step]`` of a list or a string; each may be missing."""
+    """``value[start:stop:step]`` of a list or a string; each part is optional."""
 
     value: "Expr"
     start: "Expr | None" = None

@@ -1,8 +1,8 @@
 """The tree of a GASL program: commands, one class each. See ``docs/design/gasl.md#commands``.
 
-A program is statements and comments in the order of the text. A statement is a command and why it is there; what nests
-(``TRY``, ``BRANCH``, ``ON``, ``EXPLAIN``) holds statements or commands of its own. Names keep their spans, so that a check
-can point at the variable and not at the line.
+A program is statements and comments in source order. A statement is a command and its reason; nested
+constructs (``TRY``, ``BRANCH``, ``ON``, ``EXPLAIN``) contain statements or commands. Names have spans, so that a check
+can point at the variable instead of the line.
 """
 
 from collections.abc import Collection, Iterator
@@ -29,7 +29,7 @@ Function = Literal["count", "sum", "mean", "min", "max", "median"]
 OnStatus = Literal["EMPTY", "ERROR", "PARTIAL", "SCHEMA_MISMATCH"]
 
 JOINED_FIELDS = 1_000
-"""Fields that the rows of a JOIN have at most."""
+"""Maximum fields in the rows of a JOIN."""
 
 
 @frozen
@@ -65,13 +65,13 @@ class Path(Node):
 
 @frozen
 class Order(Node):
-    """One field of ``ORDER BY``. Null comes last, whichever way."""
+    """One field of ``ORDER BY``. Null is last in both directions."""
 
     field: Path
     descending: bool = False
 
 
-# Declaring and keeping
+# Declaring and updating
 
 
 @frozen
@@ -85,14 +85,14 @@ class Declare(Node):
 
 @frozen
 class Reset(Node):
-    """``RESET key``: empty it, keep its declaration."""
+    """``RESET key``: empty it; the declaration remains."""
 
     key: Key
 
 
 @frozen
 class Update(Node):
-    """``UPDATE key WITH var [MERGE|REPLACE]``; ``mode`` is None where the text has none, which means MERGE."""
+    """``UPDATE key WITH var [MERGE|REPLACE]``; ``mode`` is None if the text has none, which means MERGE."""
 
     key: Key
     source: Name
@@ -227,7 +227,7 @@ class Rank(Node):
 
 @frozen
 class Join(Node):
-    """``JOIN a WITH b ON field [= field] AS var``; one field means the same on both sides."""
+    """``JOIN a WITH b ON field [= field] AS var``; a single field applies to both sides."""
 
     left: Name
     right: Name
@@ -248,7 +248,7 @@ class SetOperation(Node):
     into: Name
 
 
-# Asking a model
+# Calling a model
 
 
 @frozen
@@ -288,7 +288,7 @@ class Analyze(Node):
     into: Name
 
 
-# Guarding and steering
+# Checks and control flow
 
 
 @frozen
@@ -325,7 +325,7 @@ class Branch(Node):
 
 @frozen
 class Explain(Node):
-    """``EXPLAIN command``: how it would run."""
+    """``EXPLAIN command``: show how it would run."""
 
     command: "Command"
 
@@ -347,7 +347,7 @@ class Cancel(Node):
 
 @frozen
 class Comment(Node):
-    """``# ...`` to the end of the line, without blanks at its end. ``trailing``: it stands behind a command."""
+    """``# ...`` to the end of the line, without trailing blanks. ``trailing``: it follows a command on the same line."""
 
     text: str
     trailing: bool = False
@@ -355,7 +355,7 @@ class Comment(Node):
 
 @frozen
 class Statement(Node):
-    """A command and its ``why``: the texts of the ``#:`` lines above it, joined by a blank; None without one."""
+    """A command and its ``why``: the texts of the ``#:`` lines above it, joined by a blank; None if there are none."""
 
     command: "Command"
     why: str | None = None
@@ -363,7 +363,7 @@ class Statement(Node):
 
 @frozen
 class Try(Node):
-    """``TRY ... [CATCH ANY ...] [FINALLY ...] END``. ``caught`` and ``always`` are None where the part is missing."""
+    """``TRY ... [CATCH ANY ...] [FINALLY ...] END``. ``caught`` and ``always`` are None if the part is missing."""
 
     body: "tuple[Item, ...]"
     caught: "tuple[Item, ...] | None" = None
@@ -381,7 +381,7 @@ Item: TypeAlias = Statement | Comment
 
 @frozen
 class Program(Node):
-    """A text that was read. ``diagnostics`` are the faults of reading; what could be read is in ``items``."""
+    """A parsed program. ``diagnostics`` are the faults found in parsing; ``items`` are the parts that could be parsed."""
 
     items: tuple[Item, ...]
     source: Source = field(eq=False, repr=False)
@@ -389,16 +389,16 @@ class Program(Node):
 
     @property
     def statements(self) -> tuple[Statement, ...]:
-        """The statements of the outermost level, in source order."""
+        """The top-level statements, in source order."""
         return tuple(item for item in self.items if isinstance(item, Statement))
 
 
 def joined_names(left: Collection[str], right: Collection[str], command: Join) -> dict[str, str] | None:
-    """Return the names that the right side's fields have in the rows of a JOIN; a left field keeps its own.
+    """Return the names of the right side's fields in the rows of a JOIN; the left side's fields keep their names.
 
-    A matter of names only: a name that both sides have is ``right.name`` for the right's, and a field joined on under the same
-    name is there once. Where ``right.name`` is taken too, ``right.`` is put before it again. None: the rows would have more than
-    ``JOINED_FIELDS`` fields; a join of a variable with itself, done again and again, doubles them each time.
+    If both sides have a name, the right field becomes ``right.name``; a join field with the same name on both sides
+    occurs once. If ``right.name`` is taken too, ``right.`` is prepended again. None: the rows would have more than
+    ``JOINED_FIELDS`` fields; repeated joins of a variable with itself double them each time.
     """
     on = command.right_field.text if command.left_field.text == command.right_field.text else None
     left = frozenset(left)
@@ -407,14 +407,14 @@ def joined_names(left: Collection[str], right: Collection[str], command: Join) -
     taken = {_prefixed(name) for name in (*left, *right)}
     used: dict[str, int] = {}
     names: dict[str, str] = {}
-    for name in sorted(right, key=len):  # a shorter name first, so that the order of the fields decides nothing
+    for name in sorted(right, key=len):  # shorter names first, so that the order of the fields does not matter
         if name == on and name in left:
             continue
         if name not in left:
             names[name] = name
             continue
         count, rest = _prefixed(name)
-        count = max(count, used.get(rest, 0)) + 1  # what a shorter name took or found taken is not tried again
+        count = max(count, used.get(rest, 0)) + 1  # numbers used or skipped by a shorter name are not tried again
         while (count, rest) in taken:
             count += 1
         used[rest] = count
@@ -423,7 +423,7 @@ def joined_names(left: Collection[str], right: Collection[str], command: Join) -
 
 
 def _prefixed(name: str) -> tuple[int, str]:
-    """Return how many times ``right.`` stands before a name, and the name without it."""
+    """Return the number of ``right.`` prefixes of a name, and the name without them."""
     count = 0
     while name.startswith("right.", 6 * count):
         count += 1
@@ -431,7 +431,7 @@ def _prefixed(name: str) -> tuple[int, str]:
 
 
 def written(command: "Command") -> Iterator[Name]:
-    """Yield the variables that ``command`` itself binds (those of what it holds are theirs)."""
+    """Yield the variables that ``command`` itself binds, without those of nested commands."""
     into = getattr(command, "into", None)
     if into is not None:
         yield into

@@ -22,15 +22,15 @@ __all__ = [
 ]  # fmt: skip
 
 MAX_STEPS = 10_000
-"""The most steps of a script where its reader is not told to read more (``--max-steps``, ``max_steps=``)."""
+"""Default maximum number of steps of a script (``--max-steps``, ``max_steps=``)."""
 
 MISSING: Final = object()
-"""Nothing is known of a run's input (None is an input: JSON's null)."""
+"""The run's input is unknown (None is a valid input: JSON's null)."""
 ABSENT: Final = object()
 """The run has no input."""
 
 RESERVED = frozenset({"input", "item", "index"})
-"""Names that refer to the run's input and to what EACH is at; no step may have them."""
+"""Names for the run's input and for EACH's current item and its index; steps can't use them."""
 
 Mode = OneOf["strict", "lenient"]
 
@@ -69,7 +69,7 @@ Accessor: TypeAlias = Key | Index | Slice
 
 @frozen
 class Reference(Node):
-    """``{(name)}["key"][0]``: the output of a step, the input, or EACH's item, and the way into it."""
+    """``{(name)}["key"][0]``: the output of a step, the input, or EACH's item, and the path into it."""
 
     name: str
     accessors: tuple[Accessor, ...] = ()
@@ -77,13 +77,13 @@ class Reference(Node):
 
 @frozen
 class Template(Node):
-    """A string: texts and references in turn. Adjacent texts are one."""
+    """A string: texts and references in order. Adjacent texts are merged."""
 
     parts: tuple[Text | Reference, ...] = ()
 
     @property
     def constant(self) -> str | None:
-        """The string itself where it has no reference, else None."""
+        """The string itself if it has no reference, else None."""
         texts = [part.value for part in self.parts if isinstance(part, Text)]
         return "".join(texts) if len(texts) == len(self.parts) else None
 
@@ -97,7 +97,7 @@ class Scalar(Node):
 
 @frozen
 class Word(Node):
-    """A bare word where a value stands: ``type=json``."""
+    """An unquoted word as a value: ``type=json``."""
 
     value: str
 
@@ -118,7 +118,7 @@ class ListValue(Node):
 
 @frozen
 class ObjectValue(Node):
-    """``{"key": value, ...}``, in the order written; a key may stand twice (the linter refuses it)."""
+    """``{"key": value, ...}``, in source order; duplicate keys are possible (the linter refuses them)."""
 
     entries: tuple[tuple[Template, "Value"], ...]
 
@@ -133,14 +133,14 @@ class Option(Node):
 
 @frozen
 class Call(Node):
-    """``OP(argument, ..., name=value)``. Arguments and options each keep their order."""
+    """``OP(argument, ..., name=value)``. Arguments and options are each in source order."""
 
     operation: str
     arguments: tuple["Value", ...] = ()
     options: tuple[Option, ...] = ()
 
     def option(self, name: str) -> "Value | None":
-        """Return the value of option ``name``, the last where it is given twice, or None."""
+        """Return the value of option ``name``, the last one if it is given twice, or None."""
         return next((option.value for option in reversed(self.options) if option.name == name), None)
 
 
@@ -149,7 +149,7 @@ Value: TypeAlias = Template | Reference | Scalar | Word | Choice | ListValue | O
 
 @frozen
 class Step(Node):
-    """``(id)=OP(...)``.."""
+    """``(id)=OP(...)``."""
 
     id: str
     call: Call
@@ -164,10 +164,10 @@ class Comment(Node):
 
 @frozen(slots=False)
 class Script:
-    """A read script. ``items`` are its steps and comments in source order.
+    """A parsed script. ``items`` are its steps and comments in source order.
 
-    ``diagnostics`` are what reading it found; a script with an error among them has the steps that could be read.
-    In lenient mode spans point into the text as it was given.
+    ``diagnostics`` are the findings of parsing; a script with errors has the steps that could be parsed.
+    In lenient mode spans refer to the original text.
     """
 
     items: tuple[Step | Comment, ...] = ()

@@ -1,7 +1,7 @@
-"""A Formula Seed as it was read: what to keep, what to extract, what to compute. Both JSON forms are this. Seeds 000 and 002.
+"""A parsed Formula Seed: reviews to keep, fields to extract, steps to compute. Used for both JSON forms. Seeds 000 and 002.
 
-Declarative operations are lowered to expressions: a ``where`` is a list of boolean expressions over one extraction, a
-``case`` rule is a boolean expression. Spans point into the JSON document.
+Declarative operations become expressions: a ``where`` is a list of boolean expressions over one extraction, a
+``case`` rule is a boolean expression. Spans refer to the JSON document.
 """
 
 from collections.abc import Mapping
@@ -44,14 +44,14 @@ Form = Literal["000", "002"]
 FieldType = Literal["enum", "int", "float", "bool", "text", "list"]
 Strategy = Literal["truncate_head", "truncate_tail", "split"]
 KeepMatch = Literal["substring", "word", "regex"]
-"""How keywords are found in a review."""
+"""How keywords are matched in a review."""
 Match = Literal["exact", "substring_first", "substring_max", "word_first", "word_max"]
-"""How a lookup compares."""
+"""How a lookup matches keys."""
 
 
 @frozen
 class Keep(Node):
-    """Which reviews are kept: those with one of the keywords. Without keywords, all."""
+    """Selection of reviews: those with one of the keywords; without keywords, all."""
 
     keywords: tuple[str, ...] = ()
     match: KeepMatch = "substring"
@@ -59,7 +59,7 @@ class Keep(Node):
 
 @frozen
 class Extracted(Node):
-    """A field that a model extracts from each review. ``values`` are an enum's, each with its meaning ("" where none is given)."""
+    """A field that a model extracts from each review. ``values`` are an enum's values with their meanings ("" if none)."""
 
     name: str
     type: FieldType
@@ -69,9 +69,9 @@ class Extracted(Node):
 
 @frozen
 class ReviewHandling(Node):
-    """What becomes of a review that is longer than ``max_length`` characters: its beginning or its end is kept, or it is split.
+    """Treatment of a review longer than ``max_length`` characters: its beginning or end is kept, or it is split.
 
-    ``shared``: characters of a part that the next one begins with.
+    ``shared``: number of characters that a part shares with the next one.
     """
 
     max_length: int = 2000
@@ -80,24 +80,24 @@ class ReviewHandling(Node):
 
 
 IN_PARTS = ReviewHandling(8000, "split", 200)
-"""What becomes of long reviews where a seed says nothing: all of them is read."""
+"""Default treatment of long reviews: the whole review is read, in parts."""
 
 
 @frozen
 class FilterUse(Node):
-    """``"$F": true`` or ``"$F": false`` in a ``where``: the filter ``name`` holds, or does not."""
+    """``"$F": true`` or ``"$F": false`` in a ``where``: the filter ``name`` must be true, or not."""
 
     name: str
     holds: bool = True
 
 
 Where: TypeAlias = tuple[Expr | FilterUse, ...]
-"""All of these must hold for an extraction; a comparison with null does not hold."""
+"""All of these must be true for an extraction; a comparison with null is not true."""
 
 
 @frozen
 class DefineFilter(Node):
-    """A condition on an extraction, for other steps to use. It has no value."""
+    """A condition on an extraction, for use in other steps. It has no value."""
 
     name: str
     where: Where
@@ -105,9 +105,10 @@ class DefineFilter(Node):
 
 @frozen
 class Aggregate(Node):
-    """A number, or another value, over the extractions for which ``where`` holds (None: all).
+    """A number, or another value, over the extractions for which ``where`` is true (None: all).
 
-    ``element`` is evaluated for each; a null is skipped. ``count`` has no element. ``default``: of nothing, for max and min.
+    ``element`` is evaluated for each; nulls are skipped. ``count`` has no element. ``default``: the result over none, for max and
+    min.
     """
 
     name: str
@@ -119,7 +120,7 @@ class Aggregate(Node):
 
 @frozen
 class Lookup(Node):
-    """What stands in a table under a key that the source (a string, or each string of a list) matches; else ``default``."""
+    """The value in a table for a key that the source (a string, or each string of a list) matches; else ``default``."""
 
     name: str
     source: FieldName | Name
@@ -130,7 +131,7 @@ class Lookup(Node):
 
 @frozen
 class CaseRule(Node):
-    """``then`` is the value where ``test`` is true. With a source, the test compares it already."""
+    """``then`` is the value if ``test`` is true. If the case has a source, the test already compares it."""
 
     test: Expr
     then: Any
@@ -147,12 +148,12 @@ class Case(Node):
 
 @frozen
 class Formula(Node):
-    """An expression over what was computed before, the context, and ``extractions``. A step of the formula form, or ``expr``."""
+    """An expression over earlier values, the context, and ``extractions``: a step of the formula form, or ``expr``."""
 
     name: str
     expr: Expr
     text: str = field(default="", eq=False)
-    """The expression as it is written."""
+    """The expression as written."""
 
 
 @frozen
@@ -168,10 +169,10 @@ SeedStep: TypeAlias = DefineFilter | Aggregate | Lookup | Case | Formula | Const
 
 @frozen(slots=False)
 class FormulaSeed:
-    """A seed that can be checked and run. Read it with ``knotwork.seed.load``.
+    """A seed that can be checked and run. Load it with ``knotwork.seed.load``.
 
-    ``prompt`` is the formula form's ``extraction_prompt`` (None: built from the fields). ``outputs`` are the names to return, in order.
-    ``document`` is the JSON as it was read; ``diagnostics`` are what reading it found.
+    ``prompt`` is the formula form's ``extraction_prompt`` (None: built from the fields). ``outputs`` are the names to return, in
+    order. ``document`` is the parsed JSON; ``diagnostics`` are the findings of parsing.
     """
 
     task_name: str = ""
@@ -181,7 +182,7 @@ class FormulaSeed:
     review_handling: ReviewHandling = IN_PARTS
     passes: Literal[1, 2] = 1
     allow_invalid: float = 0.0
-    """The share of a context's kept reviews that may have no value for a field, and the context is complete all the same."""
+    """Maximum share of a context's kept reviews without a value for a field, up to which the context is complete."""
     steps: tuple[SeedStep, ...] = ()
     outputs: tuple[str, ...] = ()
     form: Form = "002"
@@ -189,7 +190,7 @@ class FormulaSeed:
     document: Mapping[str, Any] = attrs.field(factory=dict, eq=False, repr=False)
     diagnostics: tuple[Diagnostic, ...] = attrs.field(default=(), eq=False, repr=False)
     tree: Any = attrs.field(default=None, eq=False, repr=False)
-    """The document with the places of its parts, as ``lang.documents`` reads it; None for a seed that a program made."""
+    """The document with the places of its parts, from ``lang.documents``; None for a seed made by a program."""
 
     @cached_property
     def field_by_name(self) -> Mapping[str, Extracted]:

@@ -1,7 +1,7 @@
-"""What an iterative answer gives: evaluations, iterations and the whole, and their JSON. See ``docs/design/loops.md#iterative-answers``.
+"""Results of an iterative answer: evaluations, iterations, the whole and its JSON.
 
-Scores are 0.0 to 1.0. Costs are US dollars, None where not known; times are seconds. ``Answered.as_json`` has the shape of the
-seed's ``GenerateAnswerResponse``::
+See ``docs/design/loops.md#iterative-answers``. Scores are 0.0 to 1.0. Costs are US dollars, None if unknown; times are
+seconds. ``Answered.as_json`` has the shape of the seed's ``GenerateAnswerResponse``::
 
     {"final_answer", "iterations": [{"answer", "evaluation": {"score", "meets_criteria", "evaluation_reasoning",
       "improvement_suggestions"} | null, "iteration_number", "error": {"stage", "kind", "message", "hint"} | null,
@@ -42,15 +42,15 @@ __all__ = [
 ]
 
 Status = Literal["accepted", "best", "failed"]
-"""accepted: an answer reached the threshold; best: none did, the best one is the answer; failed: no answer was evaluated."""
+"""accepted: an answer reached the threshold; best: no answer did, the best one is returned; failed: no answer was evaluated."""
 
 Stopped = Literal["", "cancelled", "budget", "time", "hopeless", "no_progress"]
-"""Why there are no more iterations, where it is neither acceptance nor their number. hopeless: a wrong key and the like."""
+"""Reason for an early stop, "" if an answer was accepted or the iterations were used up. hopeless: a wrong key and the like."""
 
 
 @frozen
 class Evaluation:
-    """What an evaluator says of an answer. ``score`` is 0.0 to 1.0."""
+    """An evaluator's result for an answer. ``score`` is 0.0 to 1.0."""
 
     score: float
     meets_criteria: bool
@@ -58,7 +58,7 @@ class Evaluation:
     improvement_suggestions: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the seed's object."""
+        """Return the seed's JSON object."""
         return {**asdict(self), "improvement_suggestions": list(self.improvement_suggestions)}
 
 
@@ -74,23 +74,23 @@ class Fault:
 
 @frozen
 class Candidate:
-    """One answer of an iteration. ``evaluation`` is None exactly where ``error`` is not; ``answer`` is "" where none came."""
+    """One answer of an iteration. Exactly one of ``evaluation`` and ``error`` is None; ``answer`` is "" if none came."""
 
     answer: str
     evaluation: Evaluation | None = None
     error: Fault | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return its object."""
+        """Return the JSON object of the candidate."""
         evaluation = self.evaluation.as_json() if self.evaluation is not None else None
         return {"answer": self.answer, "evaluation": evaluation, "error": asdict(self.error) if self.error else None}
 
 
 @frozen
 class Iteration:
-    """One round: its candidates in order, and which of them counts (the best; the first of equal ones).
+    """One iteration: its candidates in order, and the index of the chosen one (the best; the first of equal ones).
 
-    ``feedback`` is what the generator was told of the round before, None where there was nothing to tell.
+    ``feedback`` is the generator's feedback on the previous iteration, None if there was none.
     """
 
     iteration_number: int
@@ -104,26 +104,26 @@ class Iteration:
 
     @property
     def answer(self) -> str:
-        """The candidate's that counts."""
+        """The answer of the chosen candidate."""
         return self.candidates[self.chosen].answer
 
     @property
     def evaluation(self) -> Evaluation | None:
-        """Of the candidate that counts."""
+        """The evaluation of the chosen candidate."""
         return self.candidates[self.chosen].evaluation
 
     @property
     def error(self) -> Fault | None:
-        """Of the candidate that counts; None where it was evaluated."""
+        """The error of the chosen candidate; None if it was evaluated."""
         return self.candidates[self.chosen].error
 
     @property
     def score(self) -> float | None:
-        """Of the candidate that counts; None where it was not evaluated."""
+        """The score of the chosen candidate; None if it was not evaluated."""
         return self.evaluation.score if self.evaluation is not None else None
 
     def as_json(self) -> dict[str, Any]:
-        """Return its object; ``candidates`` stands in it only where there are several."""
+        """Return the JSON object of the iteration; it has ``candidates`` only if there are several."""
         told = self.candidates[self.chosen].as_json()
         told |= {"iteration_number": self.iteration_number, "feedback": self.feedback, "chosen": self.chosen}
         if len(self.candidates) > 1:
@@ -137,9 +137,9 @@ class Iteration:
 
 @frozen
 class Answered:
-    """An iterative answer that is over. ``best`` is the index of the iteration whose answer is the final one, None if failed.
+    """A finished iterative answer. ``best`` is the index of the iteration with the final answer, None if failed.
 
-    ``told``: what else goes into the JSON's ``metadata`` (model, template, limits). ``warnings`` are sentences.
+    ``told``: further entries of the JSON's ``metadata`` (model, template, limits). ``warnings`` are sentences.
     """
 
     status: Status
@@ -161,7 +161,7 @@ class Answered:
 
     @property
     def final_answer(self) -> str | None:
-        """The accepted answer, else the best one; None where there is none."""
+        """The accepted answer, else the best one; None if no answer was evaluated."""
         return self.iterations[self.best].answer if self.best is not None else None
 
     @property
@@ -171,7 +171,7 @@ class Answered:
 
     @property
     def total_iterations(self) -> int:
-        """How many iterations there were."""
+        """Number of iterations."""
         return len(self.iterations)
 
     def as_json(self) -> dict[str, Any]:
@@ -197,7 +197,7 @@ class Answered:
 
 
 class AnswerFailed(KnotworkError):
-    """There is no answer: none was evaluated. ``result`` has the iterations, and why; so has ``str``."""
+    """No answer was evaluated. ``result`` has the iterations and the reason; ``str`` gives the reason."""
 
     def __init__(self, result: Answered) -> None:
         super().__init__(result.reason)
@@ -205,27 +205,27 @@ class AnswerFailed(KnotworkError):
 
 
 def points(score: float, threshold: float) -> str:
-    """Return a score for people: two digits, and more where it would else seem to reach a threshold that it does not."""
+    """Return a score for display: two digits, or more if rounding would make it appear to reach the threshold."""
     texts = [f"{score:.{digits}f}" for digits in range(2, 11)]
     below = (text for text in texts if float(text) < threshold)
     return texts[0] if score >= threshold else next(below, texts[-1])
 
 
 def usage_json(calls: int, usage: Usage) -> dict[str, int]:
-    """Return what was used as JSON has it."""
+    """Return the usage as a JSON object."""
     return {"calls": calls, "prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
 
 
-# What is asked of an iterative answer: the seed's parameters with its names, defaults and bounds, and ours beside them.
+# The request of an iterative answer: the seed's parameters with its names, defaults and limits, and additional ones.
 
 ITERATIONS = 10
-"""The most iterations: the seed's bound."""
+"""Maximum number of iterations: the seed's limit."""
 ATTEMPTS = 8
-"""The most candidates of one iteration."""
+"""Maximum number of candidates in one iteration."""
 JUDGES = 9
-"""The most judges of one panel."""
+"""Maximum number of judges in one panel."""
 LONGEST = 100_000
-"""The most characters of an instruction, a format, or criteria."""
+"""Maximum characters of an instruction, a format, or criteria."""
 
 
 def _text(request: "AnswerRequest", attribute: "Attribute[str]", value: object) -> None:
@@ -240,14 +240,14 @@ def _text(request: "AnswerRequest", attribute: "Attribute[str]", value: object) 
 def _whole(low: int, high: int) -> Callable[["AnswerRequest", "Attribute[int]", object], None]:
     def check(request: "AnswerRequest", attribute: "Attribute[int]", value: object) -> None:
         if type(value) is not int or not low <= value <= high:
-            raise RequestError(attribute.name, f"{shown(value)} is no whole number from {low} to {high}")
+            raise RequestError(attribute.name, f"{shown(value)} is not a whole number from {low} to {high}")
 
     return check
 
 
 def _share(request: "AnswerRequest", attribute: "Attribute[float]", value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise RequestError(attribute.name, f"{shown(value)} is no number from 0.0 to 1.0")
+        raise RequestError(attribute.name, f"{shown(value)} is not a number from 0.0 to 1.0")
 
 
 def _texts(request: "AnswerRequest", attribute: "Attribute[tuple[str, ...]]", value: object) -> None:
@@ -258,19 +258,19 @@ def _texts(request: "AnswerRequest", attribute: "Attribute[tuple[str, ...]]", va
 
 
 def _listed(value: Any) -> Any:
-    """Return a list as a tuple, one text as the only one; the validator says what else is wrong."""
+    """Return a list as a tuple, one text as a tuple of one; the validator reports other errors."""
     return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
 
 
 @frozen
 class AnswerRequest:
-    """What is asked. Names, defaults and bounds are decided in ``docs/design/loops.md#iterative-answers``.
+    """The request of an iterative answer. ``docs/design/loops.md#iterative-answers`` defines names, defaults and limits.
 
-    ``instruct``: the question or task. ``resp_format``: the form that the answer should have, "" for any. ``eval_crit``: what a
-    judge goes by; "" where only checks decide. ``iter_max``: 1 to 10. ``score_threshold``: 0.0 to 1.0; an answer of at least
-    this score is accepted. ``attempts``: candidates written side by side in each iteration, of which the best counts.
-    ``judges``: how many judge each candidate (the median counts); 0: none, checks alone decide. ``checks``: deterministic
-    checks as ``checks.read_check`` reads them, "regex:...". ``template``: the name of the prompts.
+    ``instruct``: the question or task. ``resp_format``: the required form of the answer, "" for any. ``eval_crit``: the
+    judges' criteria; "" if only checks decide. ``iter_max``: 1 to 10. ``score_threshold``: 0.0 to 1.0; an answer with at
+    least this score is accepted. ``attempts``: candidates written concurrently in each iteration, of which the best is
+    chosen. ``judges``: number of judges for each candidate (the median counts); 0: no judges, only checks decide. ``checks``:
+    deterministic checks in the notation of ``evaluation.read_check``, "regex:...". ``template``: the name of the prompts.
     Raises ``RequestError``.
     """
 

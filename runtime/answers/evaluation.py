@@ -1,8 +1,8 @@
-"""Evaluators without a model: the deterministic checks, and the caller's own Python callables, whatever these return or raise.
+"""Evaluators without a model: the deterministic checks, and custom Python callables, which may return or raise anything.
 
-A callable takes the answer and returns, or is awaited for, one of: a number from 0.0 to 1.0; True or False; a pair of such a
-score and a reason; an ``Evaluation``; a mapping with ``score`` and, if it likes, the seed's other fields. One that is no
-coroutine function runs in the event loop: what takes long is for ``async`` ones.
+A callable takes the answer and returns (or is awaited for) one of: a number from 0.0 to 1.0; True or False; a pair of such a
+score and a reason; an ``Evaluation``; a mapping with ``score`` and optionally the seed's other fields. A callable that is not
+a coroutine function runs in the event loop, so slow ones should be ``async``.
 """
 
 import asyncio
@@ -30,12 +30,12 @@ from .judges import DIGITS, SUGGESTIONS, Panel
 __all__ = ["Evaluating", "Verdict", "as_evaluator", "as_evaluators", "check_evaluators", "read_check", "read_checks"]
 
 
-# Deterministic checks of an answer: they cost nothing, and what they say is the feedback that a small model can use.
-# White space around an answer does not count. A check gives 1.0 or 0.0, what it wants, and what was found. Its time is bounded: a
-# pattern that would take longer than about a second for a long answer fails it, a schema is given two.
+# Deterministic checks of an answer: they cost nothing, and their results are feedback that a small model can use.
+# White space around an answer is ignored. A check gives 1.0 or 0.0, its requirement, and the actual value. Its time is limited:
+# a pattern that would take longer than about a second for a long answer fails, a schema is given two seconds.
 
 _WORK = 100_000_000
-"""Instructions of a pattern times bytes of an answer; RE2 takes about a second for them at worst."""
+"""Limit for a pattern's instructions times an answer's bytes; at worst RE2 takes about a second for this."""
 _QUICK = 1_000_000
 _PARAGRAPHS = re.compile(r"\n[^\S\n]*\n")
 _SHOWN = 80
@@ -43,10 +43,10 @@ _SHOWN = 80
 
 @frozen
 class Verdict:
-    """What one check, or one of the caller's evaluators, says of an answer.
+    """The result of one check, or of a custom evaluator, for an answer.
 
-    ``score``: 0.0 to 1.0, 1.0 where it passes. ``reason``: one sentence with what was wanted and found. ``suggestions``: what to
-    do about it, empty where it passes.
+    ``score``: 0.0 to 1.0, 1.0 for a pass. ``reason``: one sentence with the requirement and the actual value.
+    ``suggestions``: possible fixes, empty for a pass.
     """
 
     name: str
@@ -56,15 +56,15 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """Whether there is nothing to put right."""
+        """Whether the score is 1.0."""
         return self.score >= 1.0
 
 
 @frozen
 class Check:
-    """A check, ready to be applied. ``name`` is the check as written, ``wants`` what it wants: "10 to 40 words".
+    """A check that can be applied. ``name`` is the check as written, ``wants`` its requirement: "10 to 40 words".
 
-    ``work``: instructions for each byte of an answer, None where nobody can say.
+    ``work``: instructions for each byte of an answer, None if unknown.
     """
 
     name: str
@@ -74,11 +74,11 @@ class Check:
     work: int | None = 1
 
     def may_take_long(self, answer: str) -> bool:
-        """Say whether it may take more than some milliseconds, so that it should be applied in a thread of its own."""
+        """Return whether the check may take more than some milliseconds and should run in a thread."""
         return self.work is None or self.work * len(answer) > _QUICK
 
     def __call__(self, answer: str) -> Verdict:
-        """Apply it to ``answer``."""
+        """Apply the check to ``answer``."""
         passed, found = self._find(answer.strip())
         if passed:
             return Verdict(self.name, 1.0, f"{self.wants}: {found}")
@@ -86,7 +86,7 @@ class Check:
 
 
 def read_checks(texts: Sequence[str]) -> tuple[Check, ...]:
-    """Read all the checks of a request. Raises ``RequestError``."""
+    """Read all checks of a request. Raises ``RequestError``."""
     if isinstance(texts, str) or not isinstance(texts, Sequence):
         raise RequestError("checks", f"a list of texts is wanted, not {type(texts).__name__}")
     if len(texts) > MOST:
@@ -95,8 +95,10 @@ def read_checks(texts: Sequence[str]) -> tuple[Check, ...]:
 
 
 def read_check(text: str) -> Check:
-    """Read a check: ``regex:PATTERN``, ``not-regex:PATTERN``, ``contains:TEXT``, ``words:10..40`` (also ``10..``, ``..40``,
-    ``40``; ``length``, ``lines`` and ``paragraphs`` as well), ``json``, ``schema:{...}``. Raises ``RequestError``.
+    """Read a check. Raises ``RequestError``.
+
+    The forms are ``regex:PATTERN``, ``not-regex:PATTERN``, ``contains:TEXT``, ``words:10..40`` (also ``10..``, ``..40``,
+    ``40``; likewise ``length``, ``lines`` and ``paragraphs``), ``json``, ``schema:{...}``.
     """
     try:
         return _MAKERS[(written := read_written(text)).kind](written)
@@ -136,7 +138,7 @@ def _too_long(written: Written, answer: str) -> str:
 
 
 def _search(pattern: Any, answer: str) -> str | None:
-    """Return the first match as it is shown, or None. In bytes: nobody needs positions; half a surrogate matches nothing."""
+    """Return the first match for display, or None. Works on bytes: positions are not needed; lone surrogates never match."""
     found = pattern.search(answer.encode("utf-8", "surrogatepass"))
     return None if found is None else repr(clipped(found.group()[: 4 * _SHOWN].decode("utf-8", "replace"), _SHOWN))
 
@@ -203,7 +205,7 @@ def _json(written: Written) -> Check:
 
 
 def _value(answer: str) -> tuple[Any, str]:
-    """Return the JSON value that the answer, or the fence that it is, holds, and why there is none."""
+    """Return the JSON value in the answer, with or without a fence, and the reason if there is none."""
     try:
         return read_json(unfenced(answer).strip()), ""
     except ValueError as error:
@@ -218,7 +220,7 @@ def _schema(written: Written) -> Check:
         if not why:
             try:
                 why = first_fault(fits, value)
-            except BadRequest as error:  # what only the validator can't read shows here
+            except BadRequest as error:  # faults that only the validator detects appear here
                 why = error.message
         return not why, why or "it fits"
 
@@ -232,39 +234,39 @@ _MAKERS: Mapping[str, Callable[[Written], Check]] = {
 }  # fmt: skip
 
 _LONGEST = 2_000
-"""Characters that are kept of a reason, of a suggestion, and of what a callable raised."""
+"""Maximum characters of a reason, of a suggestion, and of a callable's exception."""
 _MOST = 10
-"""Suggestions that are kept."""
+"""Maximum number of suggestions."""
 _WANTED = "return a number from 0.0 to 1.0, True or False, (score, reason), an Evaluation, or a mapping with score"
 
 
 class Evaluator(Protocol):
-    """Evaluates an answer without a model. 1.0 is a pass. Raises ``StepFailed`` where there is no evaluation, and nothing else."""
+    """Evaluates an answer without a model. 1.0 is a pass. Raises only ``StepFailed``, if there is no evaluation."""
 
     @property
     def name(self) -> str:
-        """What it is called in reasons and messages."""
+        """The name of the evaluator in reasons and messages."""
         ...
 
     async def __call__(self, answer: str) -> Evaluation:
-        """Return what it says of ``answer``."""
+        """Return the evaluation of ``answer``."""
         ...
 
 
 def check_evaluators(texts: Sequence[str]) -> tuple[Evaluator, ...]:
-    """Return the checks of a request as evaluators. Raises ``RequestError`` for one that can't be read."""
+    """Return the checks of a request as evaluators. Raises ``RequestError`` for an invalid check."""
     return tuple(map(_Checked, read_checks(texts)))
 
 
 def as_evaluators(given: Sequence[Callable[[str], Any]]) -> tuple[Evaluator, ...]:
-    """Return the caller's callables as evaluators, in their order. Raises ``RequestError``."""
+    """Return custom callables as evaluators, in their order. Raises ``RequestError``."""
     if not isinstance(given, Sequence):
         raise RequestError("evaluators", f"a list of functions is wanted, not {_kind(given)}")
     return tuple(map(as_evaluator, given))
 
 
 def as_evaluator(given: Callable[[str], Any]) -> Evaluator:
-    """Return an evaluator that calls ``given`` (a ``Check`` too). Raises ``RequestError`` for what can't be called."""
+    """Return an evaluator that calls ``given`` (which may be a ``Check``). Raises ``RequestError`` if it is not callable."""
     if isinstance(given, _Called | _Checked):
         return given
     if isinstance(given, Check):
@@ -285,7 +287,7 @@ class _Checked:
         return self.check.name
 
     async def __call__(self, answer: str) -> Evaluation:
-        long = self.check.may_take_long(answer)  # whoever wrote it may want to hold the event loop up
+        long = self.check.may_take_long(answer)  # its author may try to block the event loop
         said = await asyncio.to_thread(self.check, answer) if long else self.check(answer)
         return Evaluation(said.score, said.passed, said.reason, said.suggestions)
 
@@ -310,11 +312,11 @@ class _Called:
             if task is None or task.cancelling():
                 raise
             raise StepFailed(Failed("error", f"{self.name} cancelled itself")) from None
-        except Exception as error:  # it is the caller's code, and so is what it returns: both may raise anything
+        except Exception as error:  # custom code: the call and its return value may raise anything
             raise StepFailed(Failed("error", f"{self.name} raised {_told(error)}")) from error
 
     def _evaluation(self, said: Any) -> Evaluation:
-        """Return what the callable said as an evaluation. Raises ``StepFailed`` for what is none."""
+        """Return the callable's return value as an evaluation. Raises ``StepFailed`` if it is invalid."""
         score, reason, suggestions, meets = self._parts(said)
         number, told, listed = self._score(score), self._text(reason), self._texts(suggestions)
         if meets is not None and not isinstance(meets, bool):
@@ -326,7 +328,7 @@ class _Called:
         return Evaluation(number, passed, found, listed)
 
     def _parts(self, said: Any) -> tuple[Any, Any, Any, Any]:
-        """Return score, reason, suggestions and whether it meets the criteria, as they are; None for what is not said."""
+        """Return score, reason, suggestions and ``meets_criteria`` unchecked; None for missing ones."""
         if isinstance(said, Evaluation):
             return said.score, said.evaluation_reasoning, said.improvement_suggestions, said.meets_criteria
         if isinstance(said, Verdict):
@@ -343,7 +345,7 @@ class _Called:
         return said, None, None, None
 
     def _score(self, score: Any) -> float:
-        if not isinstance(score, Real):  # a bool is one; so is a number of NumPy
+        if not isinstance(score, Real):  # bool and NumPy numbers are Real too
             raise self._unusable("None" if score is None else f"{_kind(score)} as the score")
         try:
             number = float(score)
@@ -361,7 +363,7 @@ class _Called:
     def _texts(self, given: Any) -> tuple[str, ...]:
         texts = (given,) if isinstance(given, str) else () if given is None else given
         if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
-            raise self._unusable("suggestions that are no texts")
+            raise self._unusable("suggestions that are not texts")
         return tuple(_sound(text.strip()[:_LONGEST]) for text in texts[:_MOST] if text.strip())
 
     def _unusable(self, what: str) -> StepFailed:
@@ -369,16 +371,16 @@ class _Called:
 
 
 def _told(error: Exception) -> str:
-    """Say what was raised; an exception's own text may fail too."""
+    """Return the exception as a message, even if its ``str`` fails."""
     try:
         text = str(error)
-    except Exception:  # the caller's class
+    except Exception:  # a custom exception class
         text = ""
     return _sound(f"{type(error).__name__}: {text}" if text else type(error).__name__)[:_LONGEST]
 
 
 def _sound(text: str) -> str:
-    """Return ``text`` with what can't be encoded replaced."""
+    """Return ``text`` with characters that can't be encoded replaced."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -387,21 +389,21 @@ def _kind(value: Any) -> str:
     return "None" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
-# Evaluating a candidate: the deterministic checks and the caller's own evaluators first, the judges where those leave it open.
-# Checks cost nothing. Their scores' mean is what they say together; a judge is asked only where that reaches the threshold, and the
-# lower of both counts: no judge talks a failed check away.
+# Evaluating a candidate: first the deterministic checks and custom evaluators, then the judges if needed.
+# Checks cost nothing. Their mean is their combined score; judges are called only if it reaches the threshold, and the
+# lower of the two scores is used: a judge can't override a failed check.
 
 
 @define
 class Evaluating:
-    """What decides of a candidate: ``evaluators`` (checks are some), and the judges of ``panel`` (None: the evaluators alone)."""
+    """Evaluates candidates by ``evaluators`` (including checks) and the judges of ``panel`` (None: only the evaluators)."""
 
     evaluators: Sequence[Evaluator]
     panel: Panel | None
     threshold: float
 
     async def evaluate(self, number: int, answer: str, round: Spent) -> Evaluation:
-        """Return the evaluation of candidate ``number`` of the run (from 0). Raises ``StepFailed`` where there is none."""
+        """Return the evaluation of candidate ``number`` of the run (from 0). Raises ``StepFailed`` if there is none."""
         checked = _together([await evaluator(answer) for evaluator in self.evaluators])
         if self.panel is None or checked.score < self.threshold:
             return checked
@@ -410,7 +412,7 @@ class Evaluating:
 
 
 def _together(said: Sequence[Evaluation]) -> Evaluation:
-    """Return what evaluators say together: the mean, and reasons and suggestions of those that are not content."""
+    """Return the combined evaluation: the mean score, and the reasons and suggestions of evaluators below a pass."""
     failed = [each for each in said if each.score < 1]
     if not failed:
         return Evaluation(1.0, True, "; ".join(each.evaluation_reasoning for each in said if each.evaluation_reasoning))
@@ -421,7 +423,7 @@ def _together(said: Sequence[Evaluation]) -> Evaluation:
 
 
 def _lower(checked: Evaluation, judged: Evaluation) -> Evaluation:
-    """Return both as one: the lower score; what checks want comes first."""
+    """Return both evaluations as one: the lower score; the checks' suggestions first."""
     reasons = [each.evaluation_reasoning for each in (checked, judged) if each.evaluation_reasoning]
     wanted = (*checked.improvement_suggestions, *judged.improvement_suggestions)
     return Evaluation(min(checked.score, judged.score), False, "\n".join(reasons), _without_repeats(wanted))

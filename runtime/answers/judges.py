@@ -1,8 +1,8 @@
-"""Judges: a model's evaluation of an answer, or that of a panel. See ``docs/design/loops.md#iterative-answers``.
+"""Judges: the evaluation of an answer by a model or a panel of models. See ``docs/design/loops.md#iterative-answers``.
 
-A judge sees instruction, format, criteria and the answer, each between fences that it can't contain. Scores are 0.0 to 1.0, and every
-prompt says so. A score that can mean one thing only is taken as it is written (``9/10``, ``90 %``); any other, and one that contradicts
-``meets_criteria``, is asked for again.
+A judge sees instruction, format, criteria and the answer, each between fences that it can't contain. Scores are 0.0 to 1.0,
+and every prompt states this. Unambiguous scores are accepted as written (``9/10``, ``90 %``); for any other score, and one
+that contradicts ``meets_criteria``, the judge is asked again.
 """
 
 import asyncio
@@ -32,21 +32,21 @@ __all__ = [
 ]  # fmt: skip
 
 Scale = Literal["auto", "unit", "ten"]
-"""What a judge scores with. "unit": a number from 0.0 to 1.0, as the seed says. "ten": a whole number from 0 to 10. "auto": unit."""
+"""A judge's scale. "unit": a number from 0.0 to 1.0, as in the seed. "ten": a whole number from 0 to 10. "auto": unit."""
 
 LONGEST_JUDGED = 100_000
-"""Characters of an answer that a judge reads. A longer one has a failed evaluation: judging a part of it would be a guess."""
+"""Maximum characters of a judged answer. Longer ones fail evaluation: the score of a part would be a guess."""
 SUGGESTIONS = 10
-"""Suggestions of one evaluation that are kept."""
+"""Maximum number of suggestions in one evaluation."""
 DIGITS = 10
-"""Digits of a mean or median: 0.1 and 0.7 make 0.4, which a threshold of 0.4 accepts, and not 0.39999999999999997."""
+"""Digits of a mean or median: 0.1 and 0.7 give 0.4, which a threshold of 0.4 accepts, and not 0.39999999999999997."""
 _MOST = 100
 _REASONING = 10_000
 _SUGGESTION = 2_000
 _WARMER = 0.8
-"""The temperature of a panel's judges after the first of their model, so that they are not one judge asked twice."""
+"""Temperature of a panel's judges after the first of their model, so that their answers can differ."""
 _FOR_JUDGES = ("timeout", "retries", "seed")
-"""The options that judges share with the generator: a limit or a stop meant for answers would cut their JSON off."""
+"""Options that judges share with the generator: a limit or stop text meant for answers would cut off their JSON."""
 _FORMS = {
     scale: '{"evaluation_reasoning": "what meets the criteria and what does not, and why", '
     f'"score": {number}, "meets_criteria": true or false, "improvement_suggestions": ["one thing to do better", ...]}}'
@@ -67,14 +67,14 @@ _AGREE: Mapping[str, str] = {
 
 
 def scale_of(scale: Scale) -> Literal["unit", "ten"]:
-    """Return what a judge scores with."""
+    """Return the scale of a judge."""
     return "ten" if scale == "ten" else "unit"
 
 
 def read_score(value: Any, scale: Literal["unit", "ten"] = "unit") -> float | str:
-    """Return the score from 0.0 to 1.0 that a judge means by ``value``; a clause for the judge where that could be another one.
+    """Return a judge's score as 0.0 to 1.0; if ``value`` is ambiguous, return a clause for the judge.
 
-    A share says its own scale, whatever was asked for: ``9/10``, ``9 out of 10``, ``90%``.
+    A share states its own scale, whatever was requested: ``9/10``, ``9 out of 10``, ``90%``.
     """
     number: float | None = None
     if isinstance(value, str):
@@ -104,7 +104,7 @@ _NUMBER = re.compile(r"[-+]?(?:\d{1,4}(?:\.\d{0,15})?|\.\d{1,15})\.?")
 
 
 def disagreement(score: float, meets: bool) -> str:
-    """Say in a clause that a score and ``meets_criteria`` contradict each other; "" where they don't. The judge's prompt has the bars."""
+    """Return a clause if a score and ``meets_criteria`` contradict each other, else "". The judge's prompt has the limits."""
     if meets and score < _HALF:
         return f"$.meets_criteria is true and $.score is {score:g}, which says that the criteria are not met; make them agree"
     if not meets and score >= _GOOD:
@@ -115,16 +115,16 @@ def disagreement(score: float, meets: bool) -> str:
 
 
 _HALF, _GOOD = 0.5, 0.8
-"""Below the first no answer meets its criteria, from the second on (the default threshold) every one does."""
+"""Below the first score no answer meets its criteria; from the second (the default threshold) every answer does."""
 
 
 def can_judge(spec: str) -> bool:
-    """Say whether scores of the model ``spec`` mean anything. The local default is too small: it finds everything good."""
+    """Return whether the model ``spec`` gives meaningful scores. The local default is too small: it rates everything as good."""
     return spec.strip() != "local"
 
 
 def evaluation_schema(scale: Literal["unit", "ten"]) -> dict[str, Any]:
-    """Return the schema of the seed's ``EvaluationResponse``. The reasoning stands first: what is written before a score informs it."""
+    """Return the schema of the seed's ``EvaluationResponse``. The reasoning comes first, because it influences the score."""
     number: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
     if scale == "ten":
         number = {"type": "integer", "enum": list(range(11))}
@@ -141,9 +141,9 @@ def evaluation_schema(scale: Literal["unit", "ten"]) -> dict[str, Any]:
 
 @frozen
 class Panel:
-    """The judges of one request: ``request.judges`` of them, by turns of ``models`` (names of the caller's; None: the run's own).
+    """The judges of one request: ``request.judges`` of them, cycling through ``models`` (model names; None: the run's own).
 
-    ``scales`` go with ``models``. ``options`` are the port's; judges get of them what does not depend on what is asked.
+    ``scales`` correspond to ``models``. ``options`` are the port's; judges get only those that do not depend on the prompt.
     """
 
     asker: Asker
@@ -154,7 +154,7 @@ class Panel:
     options: Mapping[str, Any]
 
     async def judge(self, number: int, answer: str, round: Spent) -> Evaluation:
-        """Return the evaluation of candidate ``number`` of the run (from 0). Raises ``StepFailed`` where no judge gave one."""
+        """Return the evaluation of candidate ``number`` of the run (from 0). Raises ``StepFailed`` if no judge gave one."""
         if len(answer) > LONGEST_JUDGED:
             message = f"the answer has {len(answer):,} characters, a judge reads at most {LONGEST_JUDGED:,}"
             raise StepFailed(Failed("prompt_too_long", message, "ask for a shorter one, or let checks alone decide"))
@@ -212,8 +212,10 @@ class Panel:
 
 
 def _tidied(text: str, scale: Literal["unit", "ten"]) -> str:
-    """Return the one evaluation in ``text`` as the schema wants it: without fields that nobody asked for, and with no suggestions where
-    it names none (the default). Raises ``ValueError`` with a clause for the judge.
+    """Return the one evaluation in ``text`` in the form of the schema.
+
+    Unknown fields are dropped, and missing suggestions become an empty list (the default). Raises ``ValueError`` with a
+    clause for the judge.
     """
     wanted = evaluation_schema(scale)["properties"]
     try:
@@ -231,7 +233,7 @@ def _tidied(text: str, scale: Literal["unit", "ten"]) -> str:
         suggestions = made["improvement_suggestions"] = [suggestions] if suggestions.strip() else []
     if (
         isinstance(suggestions, list) and len(suggestions) > _MOST
-    ):  # no judge has so many: checking them would take seconds
+    ):  # more digits than any judge writes: checking them would take seconds
         made["improvement_suggestions"] = suggestions[:_MOST]
     if isinstance(meets := as_value(made.get("meets_criteria"), "bool"), Fit):
         made["meets_criteria"] = meets.value
@@ -246,7 +248,7 @@ def _tidied(text: str, scale: Literal["unit", "ten"]) -> str:
 
 
 def _read(text: str, scale: Literal["unit", "ten"]) -> Evaluation:
-    """Return the evaluation that ``text`` is, which fits its schema."""
+    """Return the evaluation in ``text``, which matches its schema."""
     said = read_json(text)
     score = float(said["score"]) / 10 if scale == "ten" else float(said["score"])
     suggestions = [suggestion.strip()[:_SUGGESTION] for suggestion in said["improvement_suggestions"]]
@@ -256,12 +258,12 @@ def _read(text: str, scale: Literal["unit", "ten"]) -> Evaluation:
 
 
 def _listed(suggestions: Sequence[str]) -> tuple[str, ...]:
-    """Return the first suggestions, without repeats and blank ones."""
+    """Return the first suggestions without duplicates and blank ones."""
     return tuple(dict.fromkeys(suggestion for suggestion in suggestions if suggestion))[:SUGGESTIONS]
 
 
 def _agreed(given: Sequence[Evaluation]) -> Evaluation:
-    """Return what a panel says: the median, the majority, the reasoning nearest to the median, all suggestions."""
+    """Return a panel's evaluation: the median, the majority, the reasoning nearest to the median, all suggestions."""
     score = round(median(each.score for each in given), DIGITS)
     nearest = min(given, key=lambda each: round(abs(each.score - score), DIGITS))
     majority = 2 * sum(each.meets_criteria for each in given) > len(given)

@@ -1,6 +1,6 @@
-"""Answering a request: what it needs is put together and checked, then the rounds begin. See ``docs/design/loops.md#iterative-answers``.
+"""Answers a request: checks its parameters and runs the rounds. See ``docs/design/loops.md#iterative-answers``.
 
-Nothing that a model does raises here: failures are in the result.
+Failures of models are not raised: they are in the result.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ from .templates import Template, find_template
 __all__ = ["TOO_SMALL", "Examples", "OnIteration", "answer", "ready"]
 
 
-# How an iterative answer ends: what stops it before its time, and the sentences that say why it is over.
+# The end of an iterative answer: reasons for an early stop, and the sentences that report it.
 
 
 def stopped_by(losses: Losses, writer: str | None, judges: Sequence[str | None]) -> Stopped:
-    """Say whether the next round would fail like this one: the budget, the writer's model, or those of all judges are lost.
+    """Return the reason why the next round would fail too: budget, writer's model or all judges' models are lost.
 
-    ``writer`` and ``judges`` are the names of models.
+    ``writer`` and ``judges`` are names of models.
     """
     if losses.budget is not None:
         return "budget"
@@ -39,7 +39,7 @@ def stopped_by(losses: Losses, writer: str | None, judges: Sequence[str | None])
 
 
 def judges_left_out(losses: Losses, writer: str | None, judges: Sequence[str | None]) -> list[str]:
-    """Tell of judges that were left out while others judge: a sentence for each model that can't be asked, and one for the rest."""
+    """Return sentences about omitted judges: one for each model that can't be called, and one for the others."""
     number = len(losses.fewer)
     which = "an evaluation is" if number == 1 else f"{number} evaluations are"
     fewer = [f"{which} by fewer judges than were asked: {_sentence(losses.fewer[0])}"] if number else []
@@ -57,7 +57,7 @@ def reason_of(
     time_limit: float | None,
     losses: Losses,
 ) -> str:
-    """Say why no answer was accepted; ``score`` is the best answer's, None where none was evaluated."""
+    """Return why no answer was accepted; ``score`` is the best answer's, None if none was evaluated."""
     match stopped:
         case "cancelled":
             why = "the run was cancelled"
@@ -90,12 +90,12 @@ def _sentence(failed: Failed | Fault | None) -> str:
     return f"{failed.message} ({failed.hint})" if failed.hint else failed.message
 
 
-# The rounds of an iterative answer: write, evaluate, accept or feed back; at the end the best answer, not the last.
+# The rounds of an iterative answer: write, evaluate, accept or give feedback; at the end the best answer, not the last one.
 # See ``docs/design/loops.md#iterative-answers``.
-# A round that was begun and not finished (cancelled, out of time) is in no result; what it cost is.
+# An unfinished round (cancelled, out of time) is not in the result, but its cost is included.
 
 OnIteration = Callable[[Iteration], Awaitable[None] | None]
-"""Gets each iteration when it is finished, before anybody else hears of it. Where it is async the run waits for it."""
+"""Called with each finished iteration, before all subscribers. If it is async, the run waits for it."""
 
 _Made = TypeVar("_Made")
 
@@ -103,20 +103,20 @@ _SAME = "Your answers in the last {} rounds were the same as before. Write anoth
 
 
 class Examples(Protocol):
-    """Accepted answers, kept as examples for like instructions; ``examples`` has one that writes to disk."""
+    """Storage of accepted answers, used as examples for similar instructions; ``templates.KeptExamples`` writes to disk."""
 
     async def like(self, request: AnswerRequest) -> Sequence[tuple[str, str]]:
-        """Return instruction and answer of accepted answers to instructions like the request's."""
+        """Return instruction and answer of accepted answers to instructions similar to the request's."""
         ...
 
     async def keep(self, request: AnswerRequest, answer: str, score: float) -> None:
-        """Keep an accepted answer."""
+        """Save an accepted answer."""
         ...
 
 
 @define
 class Rounds:
-    """One answer under way."""
+    """A running iterative answer."""
 
     request: AnswerRequest
     asker: Asker
@@ -136,7 +136,7 @@ class Rounds:
     _repetition: Repetition = field(factory=Repetition)
 
     async def run(self) -> Answered:
-        """Run to the end; whatever ends it, nothing is under way then and subscribers have heard of it."""
+        """Run to the end; afterwards nothing is running and subscribers have been notified."""
         request, step = self.request, self.asker.step
         broken = len(self.events.broken) if self.events is not None else 0
         if self.events:
@@ -153,7 +153,7 @@ class Rounds:
             raise
         if self._accepted():
             await self._keep_example()
-        if self.events is not None and not step:  # a script tells of them itself
+        if self.events is not None and not step:  # a script emits its own warnings
             self.warnings += self.events.broken[broken:]
         made = self._answered()
         self._finished(made)
@@ -207,7 +207,7 @@ class Rounds:
             return Candidate(text, None, _fault("evaluation", error.failed))
 
     async def _take(self, iteration: Iteration) -> None:
-        """Keep a finished iteration, then tell of it."""
+        """Save a finished iteration, then notify callback and subscribers."""
         score = iteration.score
         best = score is not None and (self.best is None or score > (self.iterations[self.best].score or 0.0))
         self.iterations.append(iteration)
@@ -234,7 +234,7 @@ class Rounds:
             )  # fmt: skip
 
     async def _in_time(self, work: Coroutine[Any, Any, _Made]) -> _Made | None:
-        """Return what ``work`` gives; None where the run is stopped before, and ``stopped`` says by what."""
+        """Return the result of ``work``; None if the run is stopped earlier, with the reason in ``stopped``."""
         made = await self.ending.within(work)
         if made is None:
             self.stopped = self.ending.by
@@ -249,7 +249,7 @@ class Rounds:
             return
         try:
             found = tuple(await self.examples.like(self.request))
-        except Exception as error:  # a caller's own may raise anything; examples are no condition of an answer
+        except Exception as error:  # a custom store may raise anything; answers do not depend on examples
             self.warnings.append(f"no examples were used: {type(error).__name__}: {error}"[:500])
             return
         self.generator = evolve(self.generator, examples=found)
@@ -260,11 +260,11 @@ class Rounds:
             return
         try:
             await self.examples.keep(self.request, last.answer, last.score)
-        except Exception as error:  # the answer is there, whatever becomes of its copy
+        except Exception as error:  # the answer is complete even if saving its copy fails
             self.warnings.append(f"the answer was not kept as an example: {type(error).__name__}: {error}"[:500])
 
     def _answered(self) -> Answered:
-        """Sum up."""
+        """Return the final result."""
         status: Status = "accepted" if self._accepted() else "best" if self.best is not None else "failed"
         if status == "accepted":
             self.best, self.stopped = len(self.iterations) - 1, ""
@@ -284,7 +284,7 @@ class Rounds:
 
 
 def _rank(candidate: Candidate) -> tuple[float, bool]:
-    """Return what candidates are compared by: the score; where none was evaluated one that at least has an answer is shown."""
+    """Return the sort key of a candidate: the score; among candidates without a score, those with an answer come first."""
     evaluation: Evaluation | None = candidate.evaluation
     return (evaluation.score if evaluation is not None else -1.0, bool(candidate.answer))
 
@@ -296,7 +296,7 @@ def _fault(stage: Literal["generation", "evaluation"], failed: Failed) -> Fault:
 TOO_SMALL = (
     "the local model is too small to judge, it finds everything good: give checks and judges=0, or a larger model"
 )
-"""The warning of an answer whose judge is the local model."""
+"""The warning about an answer whose judge is the local model."""
 
 
 async def answer(
@@ -320,14 +320,15 @@ async def answer(
 ) -> Answered:
     """Answer ``request`` with the models of ``caller``.
 
-    ``step``: the script's, "" outside of one. ``model``: the name of the caller's model that writes (None: its own), ``spec`` that
-    model's spec, by which ``ask`` and ``scale`` choose where they are "auto". ``judges_models``: names of the models that judge, by
-    turns (none: the one that writes); a name that is a spec chooses the scale. ``options``: those of ``settings.OPTIONS``, for each call.
-    ``evaluators``: Python callables, as ``evaluators.as_evaluator`` takes them. ``templates`` stand beside the built-in ones.
-    ``events``: the caller's own if None. ``cancel``, when it is set, and ``time_limit`` (seconds) stop the calls under way; the best of
-    the finished iterations is the answer then. Where the caller has a record, each finished call is kept in it and found again.
+    ``step``: the step's id in a script, else "". ``model``: name of the caller's model that writes (None: the default model).
+    ``spec``: that model's spec, which determines ``ask`` and ``scale`` if they are "auto". ``judges_models``: names of the
+    judging models, used in turn (empty: the writing model); a name that is a spec determines the scale. ``options``: those of
+    ``limits.OPTIONS``, for each call. ``evaluators``: Python callables that ``evaluation.as_evaluator`` accepts.
+    ``templates`` are added to the built-in ones. ``events``: the caller's own if None. Setting ``cancel``, or exceeding
+    ``time_limit`` (seconds), stops the running calls; the result is then the best of the finished iterations. If the caller
+    has a record, each finished call is saved in it and reused.
 
-    Raises ``RequestError`` before any call, and what ``on_iteration`` raises.
+    Raises ``RequestError`` before any call, and the exceptions of ``on_iteration``.
     """
     request = ready(
         request,
@@ -378,9 +379,9 @@ def ready(
     scale: Scale = "auto",
     time_limit: float | None = None,
 ) -> AnswerRequest:
-    """Return the request as it will be answered, without asking anybody: blank criteria beside checks mean no judge.
+    """Return the normalised request without any call: blank criteria together with checks mean no judge.
 
-    Raises ``RequestError`` for whatever ``answer`` would refuse.
+    Raises ``RequestError`` whenever ``answer`` would.
     """
     call_options(options or {})
     seconds(time_limit)
@@ -401,7 +402,7 @@ def ready(
 def _told(
     request: AnswerRequest, model: str | None, judges: Sequence[str | None], evaluators: Sequence[str]
 ) -> dict[str, Any]:
-    """Return what else the response's metadata says."""
+    """Return the further entries of the response's metadata."""
     told: dict[str, Any] = {
         "model": model, "template": request.template, "iter_max": request.iter_max,
         "score_threshold": request.score_threshold, "attempts": request.attempts, "judges": request.judges,

@@ -13,9 +13,9 @@ T = TypeVar("T")
 
 
 def when_named(module: str, rooms: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a module's ``__getattr__``: a name of ``rooms`` is loaded from its room, "lang.trees.lwt".
+    """Return a module's ``__getattr__``, which loads each name of ``rooms`` from its module, such as "lang.trees.lwt".
 
-    "lang.lwt:Other" is for a name that is another one there.
+    "lang.trees.lwt:Other" loads the name ``Other`` of that module.
     """
 
     def load(name: str) -> Any:
@@ -28,7 +28,7 @@ def when_named(module: str, rooms: Mapping[str, str]) -> Callable[[str], Any]:
 
 
 def run_here(begin: Callable[[], Coroutine[Any, Any, T]], instead: str) -> T:
-    """Run what ``begin`` makes to its end, in an event loop of its own. Raises ``RuntimeError`` where one is running already."""
+    """Run the coroutine that ``begin`` returns in a new event loop. Raises ``RuntimeError`` inside a running event loop."""
     import asyncio  # who only reads and checks needs none
 
     try:
@@ -39,7 +39,7 @@ def run_here(begin: Callable[[], Coroutine[Any, Any, T]], instead: str) -> T:
 
 
 def heard(events: "Events | None") -> Callable[[str], None]:
-    """Return who hears what a person should know of the opening: the subscribers, else the log, which is stderr where nobody set it up."""
+    """Return a function that reports warnings: to the subscribers of ``events``, otherwise to the log ``knotwork``."""
     if events is None:
         import logging
 

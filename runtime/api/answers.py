@@ -1,4 +1,4 @@
-"""``knotwork.answers``: iterative answers in Python. An answer is written, evaluated, and written again until it is good enough.
+"""``knotwork.answers``: iterative answers in Python. A model writes an answer, which is evaluated and improved until it is good enough.
 
 ``generate_answer`` and ``IterativeAnswerService``; see ``docs/design/loops.md#iterative-answers``. Everything is loaded when it is
 first used. ``from knotwork import generate_answer`` is the same function.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .clients import Warnings
 
     class Settings(TypedDict, total=False):
-        """What else an answer may be given; ``generate_answer`` says what each means."""
+        """Optional settings of ``generate_answer``, where each is described."""
 
         llm: Any
         attempts: int
@@ -86,27 +86,27 @@ async def generate_answer(
     model: Any = None,
     **settings: "Unpack[Settings]",
 ) -> "Answered":
-    """Answer ``instruct``: at most ``iter_max`` (1 to 10) times an answer is written and scored by ``eval_crit``.
+    """Answer ``instruct`` in at most ``iter_max`` (1 to 10) iterations. Each writes an answer and scores it by ``eval_crit``.
 
-    One that scores ``score_threshold`` (0.0 to 1.0) or more is accepted; else the best is the answer, and ``success`` is false.
-    ``model`` (or ``llm=``) is a spec (``openai:MODEL``, ``local`` ...) or anything with ``async generate(prompt, **options)``; None is
-    ``KNOTWORK_LLM``, or the local model. Clients that are opened here are closed. Settings:
+    An answer that scores ``score_threshold`` (0.0 to 1.0) or more is accepted. Otherwise the best one is returned, with ``success`` false.
+    ``model`` (or ``llm=``) is a spec (``openai:MODEL``, ``local`` ...) or an object with ``async generate(prompt, **options)``; None means
+    ``KNOTWORK_LLM``, or the local model. Clients opened from a spec are closed at the end. Settings:
 
-    - ``attempts``: candidates side by side in each iteration. ``judges``: how many judge each (0: checks alone decide), or a model
-      that does, or a list of them, one a judge. ``checks``: "regex:...", "words:50..200" and so on. ``evaluators``: functions
-      from an answer to a score.
-    - ``template``: the name of the prompts, of ``templates`` (an object, or a file of one) or built in. ``ask``, ``scale``: how models
-      are asked for answers ("json", "text") and scores ("unit", "ten").
-    - ``max_calls``, ``max_tokens``, ``max_cost`` (US dollars; needs ``price``, of a million prompt and completion tokens), ``time_limit``
-      (seconds), ``cancel`` (an ``asyncio.Event``): the best answer so far is the answer when one of them ends the run.
-    - ``rate``: calls a minute (no limit).
-    - ``cache``: a file of answers of models, for models named by spec. ``examples``: a file in which accepted answers are kept, and
-      shown to the model for like instructions.
-    - ``events``, ``on_iteration``: what happens, as it happens. ``max_concurrency``: calls at a time (8).
-    - ``temperature``, ``answer_tokens``, ``stop``: of the writer's calls. ``seed``, ``timeout``, ``retries``: of all.
+    - ``attempts``: candidates written in parallel in each iteration. ``judges``: the number of judges of each candidate (0: only checks
+      decide), or a model, or a list with one model for each judge. ``checks``: "regex:...", "words:50..200" and so on. ``evaluators``:
+      functions from an answer to a score.
+    - ``template``: the name of a prompt template, built in or from ``templates`` (an object, or a file with one). ``ask``: the form of
+      answers ("json", "text"). ``scale``: the scale of scores ("unit", "ten").
+    - ``max_calls``, ``max_tokens``, ``max_cost`` (US dollars; needs ``price`` for a million prompt and completion tokens), ``time_limit``
+      (seconds), ``cancel`` (an ``asyncio.Event``): when one of them ends the run, the best answer so far is returned.
+    - ``rate``: maximum number of calls a minute (default: no limit).
+    - ``cache``: the file of the call cache, for models named by a spec. ``examples``: a file that stores accepted answers and shows
+      them to the model for similar instructions.
+    - ``events``: receives events during the run; ``on_iteration``: called after each iteration. ``max_concurrency``: parallel calls (8).
+    - ``temperature``, ``answer_tokens``, ``stop``: options of calls that write. ``seed``, ``timeout``, ``retries``: options of all calls.
 
-    Raises ``RequestError`` for what can't be asked, ``NotConfigured`` for a model that there is not, and ``AnswerFailed``, whose
-    ``result`` has the iterations, where no answer was evaluated.
+    Raises ``RequestError`` for an invalid request, ``NotConfigured`` for an unknown model, and ``AnswerFailed`` if no answer could be
+    evaluated; its ``result`` has the iterations.
     """
     from attrs import evolve
 
@@ -138,7 +138,7 @@ async def generate_answer(
     limits = {name: given.pop(name) for name in _CLIENTS if name in given}
     examples, limit = given.pop("examples", None), given.pop("max_concurrency", 8)
     if type(limit) is not int or limit < 1:
-        raise RequestError("max_concurrency", f"{limit!r:.60} is no whole number above 0")
+        raise RequestError("max_concurrency", f"{limit!r:.60} is not a whole number above 0")
     rest["options"] = given if tokens is None else {**given, "max_tokens": tokens}
     check_limits(limits)
     try:
@@ -166,7 +166,7 @@ def generate_answer_sync(
     model: Any = None,
     **settings: "Unpack[Settings]",
 ) -> "Answered":
-    """Answer from code that is not async; in code that is (a notebook too), ``await answers.generate_answer(...)``."""
+    """Call ``generate_answer`` from synchronous code. In async code and notebooks, use ``await answers.generate_answer(...)``."""
     return run_here(
         lambda: generate_answer(instruct, resp_format, eval_crit, iter_max, score_threshold, model, **settings),
         "answers.generate_answer",
@@ -174,7 +174,7 @@ def generate_answer_sync(
 
 
 class IterativeAnswerService:
-    """A service: a threshold and settings that hold for all its answers."""
+    """A service whose threshold and settings apply to all its answers."""
 
     def __init__(self, score_threshold: float = 0.8, **settings: "Unpack[Settings]") -> None:
         self.score_threshold = score_threshold
@@ -190,14 +190,14 @@ class IterativeAnswerService:
         score_threshold: float | None = None,
         **settings: "Unpack[Settings]",
     ) -> "Answered":
-        """Answer as ``answers.generate_answer`` does. A ``score_threshold`` of None is the service's; 0.0 is one."""
+        """Answer as ``answers.generate_answer`` does. Without ``score_threshold``, the service's own applies."""
         threshold = self.score_threshold if score_threshold is None else score_threshold
         both: Settings = {**self._settings, **settings}
         return await generate_answer(instruct, resp_format, eval_crit, iter_max, threshold, model, **both)
 
 
 def _check_names(given: Mapping[str, Any]) -> None:
-    """Raise ``RequestError`` for a setting that there is not."""
+    """Raise ``RequestError`` for an unknown setting."""
     from ...lang.diagnostic import nearest
     from ..errors import RequestError
     from ..limits import OPTIONS
@@ -213,14 +213,14 @@ def _check_names(given: Mapping[str, Any]) -> None:
 _ASKED = (
     "instruct", "resp_format", "eval_crit", "iter_max", "score_threshold", "model", "attempts", "judges", "checks", "template",
 )  # fmt: skip
-"""What a request has, and the model."""
+"""Fields of a request, and the model."""
 _OWN = ("templates", "examples", "max_concurrency", "answer_tokens")
 _ALSO_CALLED = {
     "threshold": "score_threshold", "criteria": "eval_crit", "format": "resp_format", "check": "checks", "judge": "judges",
     "evaluator": "evaluators", "max_iter": "iter_max", "max_iterations": "iter_max", "iterations": "iter_max",
     "instruction": "instruct", "question": "instruct", "prompt": "instruct",
 }  # fmt: skip
-"""What scripts, the command and habit call them."""
+"""Other names of settings, as scripts and the command spell them."""
 _WATCHING = ("events", "cancel", "on_iteration")
 _RUNNING = ("evaluators", "ask", "scale", "time_limit", *_WATCHING)
 """Settings that the loop itself takes."""
@@ -230,7 +230,7 @@ _CLIENTS = ("llm", "max_calls", "max_tokens", "max_cost", "price", "rate", "cach
 
 @asynccontextmanager
 async def _examples(given: Any, warn: "Warnings") -> "AsyncIterator[Examples | None]":
-    """Open the file of examples, where there is one, and close it; a caller's own object is left alone."""
+    """Open the file of examples if a path is given, and close it at the end. A custom object is not closed."""
     if given is None or hasattr(given, "like"):
         yield given
         return

@@ -67,27 +67,26 @@ async def ask(
     events: "Events | None" = None,
     cancel: "asyncio.Event | None" = None,
 ) -> "Asked":
-    """Answer ``question`` about ``graph``: suppose, plan, run the plan, look at what came of it, until there is an answer.
+    """Answer ``question`` about ``graph``: hypothesise, plan, execute and evaluate until the question is answered.
 
-    ``graph``, ``raw``, ``chunks``, ``caps`` and ``ceiling`` are as for ``gasl.open``. ``state``: a directory, in which findings and the
-    loop itself are kept: the same call goes on where it stood, and pays nothing twice; a question that has its answer gets it without a
-    call, unless ``again``, which begins anew. A state whose findings are of another graph is refused, unless ``force``. None keeps
-    nothing. ``llm`` plans, and answers the plans' own commands: a spec (``openai:MODEL``, ``local`` ...) or a client.
+    ``graph``, ``raw``, ``chunks``, ``caps`` and ``ceiling`` are as for ``gasl.open``. ``state`` is a directory that stores the findings and
+    the loop: the same call continues where it stopped and pays for nothing twice. A question that was answered returns its answer
+    without a call, unless ``again`` starts it over. A state whose findings come from another graph is refused, unless ``force`` is set.
+    None stores nothing. ``llm`` is a spec (``openai:MODEL``, ``local`` ...) or a client; it plans, and answers the commands of plans.
 
-    It ends with the answer, or after ``max_steps`` plans (those of earlier attempts too), ``max_calls``, ``max_tokens``, ``max_cost``
-    (US dollars; needs ``price``), ``time_limit`` (seconds), or when ``cancel`` is set: ``status`` says so, and nothing is raised for
-    it. ``max_calls`` are those of this attempt, the plans' own too; None: no limit. ``rate`` is calls a minute.
-    ``max_repairs``: how often a refused plan goes back to
-    the model, at most 20. ``prompt_characters``: the most that a prompt has. ``options``
-    are the planner's calls' (``temperature``, ``max_tokens`` ...); ``as_json`` asks for JSON by schema. ``choose`` picks among several
-    next actions; the most confident one without.
+    The loop ends with the answer, or after ``max_steps`` plans (those of earlier attempts included), ``max_calls``, ``max_tokens``,
+    ``max_cost`` (US dollars; needs ``price``), ``time_limit`` (seconds), or when ``cancel`` is set: ``status`` has the reason, and
+    nothing is raised. ``max_calls`` counts the calls of this attempt, those of plans included (None: no limit). ``rate`` is calls a
+    minute. ``max_repairs`` bounds how often a refused plan goes back to the model (at most 20). ``prompt_characters`` is the maximum
+    length of a prompt. ``options`` are those of the planner's calls (``temperature``, ``max_tokens`` ...). ``as_json`` requests JSON by
+    schema. ``choose`` picks one of several next actions (default: the most confident one).
 
-    ``search``: greedy, beam or mcts, or settings of one (``{"strategy": "beam", "width": 2}``): several plans are tried, each on a copy
-    of the state, and the state becomes the best one that has an answer, as one commit, or stays as it was. ``value`` says how good a
-    state is, 0 to 1: "judge" (a model; the default), "filled" (the share of declared keys that hold something), or a function of a
-    node; ``rollout`` is for mcts. ``max_steps`` counts plans that are executed.
+    ``search`` is greedy, beam or mcts, or settings of one (``{"strategy": "beam", "width": 2}``): several plans are tried, each on a copy
+    of the state. The best state with an answer is then adopted as one commit; without an answer the state is unchanged. ``value`` rates
+    a state from 0 to 1: "judge" (a model; the default), "filled" (the share of declared keys with a value), or a function of a node.
+    ``rollout`` is for mcts. ``max_steps`` counts the plans that are executed.
 
-    Raises ``RequestError`` for what can't be asked, ``AdapterError``, ``StoreError``, ``RunError`` and ``NotConfigured``.
+    Raises ``RequestError`` for an invalid request, ``AdapterError``, ``StoreError``, ``RunError`` and ``NotConfigured``.
     """
     from attrs import evolve
 
@@ -104,7 +103,7 @@ async def ask(
     check_limits(limits)
     check_listeners(events, cancel)
     if type(max_concurrency) is not int or max_concurrency < 1:
-        raise RequestError("max_concurrency", f"{shown(max_concurrency)} is no whole number of at least 1")
+        raise RequestError("max_concurrency", f"{shown(max_concurrency)} is not a whole number of at least 1")
     if options is not None and not isinstance(options, Mapping):
         raise RequestError(
             "options", f"options by name are wanted, not {type(options).__name__}", '{"temperature": 0.2}'
@@ -137,7 +136,7 @@ async def ask(
 
 
 def ask_sync(graph: Any, question: str, **settings: Any) -> "Asked":
-    """Answer from code that is not async; in code that is (a notebook too), ``await ask(...)``. ``settings`` are those of ``ask``."""
+    """Call ``ask`` from synchronous code. In async code and notebooks, use ``await ask(...)``. ``settings`` are those of ``ask``."""
     return run_here(lambda: ask(graph, question, **settings), "ask")
 
 
@@ -150,7 +149,7 @@ def _hash_of(graph: Any, raw: bool) -> str:
 
 
 def _spec_of(llm: Any) -> str:
-    """Return the spec of the model: the default's where none is given, "" for a client that has none."""
+    """Return the spec of the model: the default spec if ``llm`` is None, "" for a client without a spec."""
     from ...adapters.llm import NotConfigured
     from ..models.factory import default_spec
 

@@ -1,12 +1,12 @@
-"""Checking: one function a language, under every interface. What was checked is a value, which is passed on to what runs it.
+"""The check of each language, for all interfaces. The result is a value that is passed on to the run.
 
-The same text with the same input, graph and state has the same diagnostics everywhere. An interface may add its own restrictions
-(``restrict``): a server reads no files for its clients.
+The same text with the same input, graph and state has the same diagnostics in every interface. An interface may add restrictions
+(``restrict``): a server reads no files for its clients. The kinds of files are told apart here, too.
 """
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -46,7 +46,7 @@ __all__ = [
 
 @frozen
 class Checked:
-    """A text and its diagnostics, in source order. ``size`` counts the steps of a script or seed, the commands of a program."""
+    """A text and its diagnostics in source order. ``size`` is the number of steps (scripts, seeds) or commands (programs)."""
 
     found: tuple[Diagnostic, ...]
     source: Source
@@ -54,7 +54,7 @@ class Checked:
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """The diagnostics as they leave: the edits of all of them can be made together. Those of ``found`` are each for itself."""
+        """The diagnostics for output: all their edits can be applied together. The edits in ``found`` may overlap."""
         return compatible(self.found)
 
     @property
@@ -64,13 +64,13 @@ class Checked:
 
     @property
     def without_remarks(self) -> "Checked":
-        """The same without remarks (severity info): ``check`` shows them, other commands report them in their own way."""
+        """The diagnostics without those of severity info, which only ``check`` shows."""
         return evolve(self, found=tuple(d for d in self.found if d.severity != "info"))
 
 
 @frozen
 class CheckedScript(Checked):
-    """A prompt script that was checked, and the plan of its run."""
+    """A checked prompt script and the plan of its run."""
 
     script: Script
     plan: "ScriptPlan"
@@ -88,20 +88,20 @@ class CheckedProgram(Checked):
 
     @property
     def runnable(self) -> "Plan | Program":
-        """The plan, else the program: what an executor is given."""
+        """The plan if there is one, otherwise the program: the argument for an executor."""
         return self.plan or self.program
 
 
 @frozen
 class CheckedSeed(Checked):
-    """A Formula Seed that was checked. ``seed`` is what can be read of it, with faults too; None: nothing can."""
+    """A checked Formula Seed. ``seed`` has the readable part, errors or not (None: nothing is readable)."""
 
     seed: "FormulaSeed | None"
     read: "SeedRead | None" = None
 
 
 def folder_of(script: Script) -> Path | None:
-    """Return the folder in which ``file=`` is looked up: the script's own, if the script is a file. Other scripts read no files."""
+    """Return the folder for ``file=``: the folder of the script's file, or None for a script that is not a file."""
     file = Path(script.source.name)
     try:
         return file.parent if file.is_file() else None
@@ -121,12 +121,12 @@ def check_script(
     reads_files: bool = True,
     restrict: Callable[[Script], Iterable[Diagnostic]] | None = None,
 ) -> CheckedScript:
-    """Check a prompt script, and the files that it names. Never raises for what it says.
+    """Check a prompt script and the files that it names. Never raises for an invalid script.
 
-    ``mode`` and ``max_steps`` are for a text; a ``Script`` was read already. ``input`` is the input of the run (``MISSING``: unknown,
-    ``ABSENT``: none). ``models`` are the names that the host offers (None: any), ``given`` earlier results that the script may refer
-    to, ``operations`` those that the host offers (None: all). ``reads_files`` is false for a script that came from a client: nothing that
-    it names is looked at. ``restrict`` yields what the host refuses; at a place that has an error already it is left out.
+    ``mode`` and ``max_steps`` apply to a text, not to a ``Script``. ``input`` is the input of the run (``MISSING``: unknown,
+    ``ABSENT``: none). ``models`` are the available model names (None: any), ``given`` earlier results that the script may refer
+    to, ``operations`` the available operations (None: all). Set ``reads_files`` to false for a script from a client: its files are not
+    opened. ``restrict`` yields diagnostics of the host; those at a place that already has an error are dropped.
     """
     from ..lwt.script_plan import plan_of
 
@@ -151,9 +151,9 @@ def check_program(
     *,
     restrict: "Callable[[Program], Iterable[Diagnostic]] | None" = None,
 ) -> CheckedProgram:
-    """Check a GASL program, or a plan in JSON (``language="plan"``). Never raises for what it says.
+    """Check a GASL program, or a plan in JSON (``language="plan"``). Never raises for an invalid text.
 
-    ``restrict`` yields what the host refuses of the program, with places in its own text.
+    ``restrict`` yields diagnostics of the host, with places in the program's text.
     """
     from ...lang.trees.gasl import Program
 
@@ -172,7 +172,7 @@ def check_program(
 
 
 def read_program(source: Source, language: Literal["gasl", "plan"] = "gasl") -> CheckedProgram:
-    """Read a GASL program, or a plan in JSON. Only what reading finds is reported: whoever runs the program checks it where it runs."""
+    """Read a GASL program, or a plan in JSON. Only errors of reading are reported: the executor checks the program before its run."""
     if language == "plan":
         from ...lang.documents.plan import read_plan
         from ...lang.trees.gasl import Program
@@ -214,7 +214,7 @@ def _plan(
 
 
 def check_seed(seed: "SeedRead | FormulaSeed | Source | str | Mapping[str, Any]", data: Any = None) -> CheckedSeed:
-    """Check a Formula Seed, of either form. Never raises for what it says.
+    """Check a Formula Seed of either form. Never raises for an invalid seed.
 
     ``data`` is a context or a list of them: what only they show is checked too. Raises ``ContextError`` if it is neither.
     """
@@ -241,7 +241,7 @@ FileKind = Literal["script", "program", "plan", "seed", "contexts", "results", "
 
 @frozen
 class Kind:
-    """What messages say of a kind: its name, and the commands that take such a file; ``{0}`` is the file."""
+    """Text for messages: the name of a kind, and the commands that take such a file; ``{0}`` is the file."""
 
     noun: str
     commands: str
@@ -274,21 +274,23 @@ _KEYS: tuple[tuple[FileKind, frozenset[str]], ...] = (
     ("contexts", frozenset({"reviews"})),
     ("graph", frozenset({"nodes"})),
 )
-"""What the keys of a JSON text say, the surest kind first."""
+"""Keys of a JSON text that identify its kind, most certain kind first."""
 _KEY = re.compile(rf'"({"|".join(sorted(key for _, keys in _KEYS for key in keys))})"\s*:')
 _LOOKED_AT = 200_000
-"""Characters of a text that are looked at."""
+"""Number of characters that are searched."""
 _MARKUP = re.compile(r"\s*(?:<\?xml\b|<graphml\b|<gexf\b|graph\s*\[\s*$)", re.IGNORECASE | re.MULTILINE)
-_COMMANDS = (
-    "FIND", "DECLARE", "SELECT", "PROCESS", "CLASSIFY", "ANALYZE", "UPDATE", "RESET", "COUNT", "AGGREGATE", "RANK", "JOIN",
-    "UNION", "INTERSECT", "EXCEPT", "WALK", "SUBGRAPH", "CONNECT", "MEASURE", "REQUIRE", "ASSERT", "ON", "BRANCH", "TRY",
-    "EXPLAIN", "SET", "CANCEL",
-)  # fmt: skip
-_GASL = re.compile(rf"(?:\s*(?:#[^\n]*)?\n)*\s*(?:{'|'.join(_COMMANDS)})\b(?!\s*[=)(])", re.IGNORECASE)
+
+
+@cache
+def _program_start() -> re.Pattern[str]:
+    """Return the pattern of a text that begins with a GASL command, comments aside."""
+    from ...lang.parse.gasl.lines import COMMANDS  # loads the parser
+
+    return re.compile(rf"(?:\s*(?:#[^\n]*)?\n)*\s*(?:{'|'.join((*COMMANDS, 'TRY'))})\b(?!\s*[=)(])", re.IGNORECASE)
 
 
 def kind_of(source: Source, document: FileKind = "plan") -> FileKind:
-    """Return the kind of a text. JSON whose keys say nothing is a ``document``, other text without a sign is a prompt script."""
+    """Return the kind of a text. JSON without identifying keys is a ``document``; other text that is not recognised is a prompt script."""
     name = source.name.lower()
     for suffixes, kind in _SUFFIXES:
         if name.endswith(suffixes):
@@ -299,11 +301,11 @@ def kind_of(source: Source, document: FileKind = "plan") -> FileKind:
         return next((kind for kind, signs in _KEYS if keys & signs), document)
     if _MARKUP.match(source.text):
         return "graph"
-    return "program" if _GASL.match(source.text) else "script"
+    return "program" if _program_start().match(source.text) else "script"
 
 
 def require(source: Source, taken: Collection[FileKind], what: str, document: FileKind = "plan") -> FileKind:
-    """Return the kind of a text, one of ``taken``. Raises ``WrongFile``; ``what`` says what the command takes.
+    """Return the kind of a text if it is one of ``taken``. Raises ``WrongFile`` otherwise; ``what`` names what the command takes.
 
     ``document``: as for ``kind_of``.
     """

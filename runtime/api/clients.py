@@ -1,4 +1,4 @@
-"""The models of one call of the API, opened under its limits, and the warnings of files and clients meanwhile."""
+"""Models of one API call, opened under its limits, and warnings of files and clients."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +24,7 @@ class Warnings:
         self._events = events
 
     def __call__(self, message: str) -> None:
-        """Take note of a warning."""
+        """Add a warning."""
         self.messages.append(message)
         if self._events:
             from ..events import Warned
@@ -33,11 +33,11 @@ class Warnings:
 
 
 LIMITS = ("max_calls", "max_tokens", "max_cost", "price", "rate", "cache")
-"""What the calls of a run may cost, by the names of the options."""
+"""Names of the options that limit the calls of a run."""
 
 
 def opener_of(options: dict[str, Any], names: Sequence[str] = LIMITS) -> "ModelOpener":
-    """Take the limits out of the options of a run, and return what opens its models under them. Raises ``RequestError``."""
+    """Remove the limits from the options of a run and return an opener of models under these limits. Raises ``RequestError``."""
     from . import heard
 
     return ModelOpener(heard(options.get("events")), **{name: options.pop(name) for name in names if name in options})
@@ -112,7 +112,7 @@ class ModelOpener:
 
 
 class _Timed:
-    """A custom client of the port's own shape, kept to the timeout that a script asks for.
+    """A custom client with the port's interface, bounded by the timeout of a script.
 
     ``as_client`` would do, and sets a timer for each call; this one costs nothing where no timeout is asked for.
     """
@@ -121,7 +121,7 @@ class _Timed:
         self._ask = client.generate
 
     async def generate(self, prompt: str, **options: Any) -> Any:
-        """Return the client's answer."""
+        """Return the answer of the client."""
         timeout = options.get("timeout")
         if timeout is None:
             return await self._ask(prompt, **options)
@@ -132,7 +132,7 @@ class _Timed:
 
 
 def _is_port(model: Any) -> bool:
-    """Say whether ``model`` has the port's own interface: ``async generate(prompt, **options)``."""
+    """Return whether ``model`` has the port's interface: ``async generate(prompt, **options)``."""
     from inspect import iscoroutinefunction, signature
 
     generate = getattr(model, "generate", None)

@@ -1,4 +1,4 @@
-"""What ``seed.compile`` does once it is called: the model opened under its limits, contexts read, the cache opened."""
+"""Implementation of ``seed.compile``: opens the model under its limits, reads contexts, opens the cache."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
@@ -47,11 +47,11 @@ _NAMES = (
     "record",
 )
 _EXAMPLES = 100
-"""Contexts that a seed is checked against; each draft is."""
+"""Maximum number of contexts that each draft is checked against."""
 
 
 def checker(example: Iterable[Any] | None) -> Callable[[FormulaSeed], list[Diagnostic]]:
-    """Return what checks a seed, against the contexts of ``example`` (the first 100) too. Raises ``ContextError`` for what is none."""
+    """Return a function that checks a seed, also against the first 100 contexts of ``example``. Raises ``ContextError``."""
     if example is None:
         return check
     if not isinstance(example, Iterable):
@@ -80,7 +80,7 @@ async def compile_seed(
     record: bool = False,
     **limits: Any,
 ) -> Compiled:
-    """Compile ``task``; ``knotwork.seed.compile`` says what each argument means."""
+    """Compile ``task``; the arguments are those of ``knotwork.seed.compile``."""
     _check_names(limits)
     request = CompileRequest(task, name, repairs)
     checked = checker(example)
@@ -122,7 +122,7 @@ async def compile_seed(
 
 
 def _check_names(given: Mapping[str, Any]) -> None:
-    """Raise ``RequestError`` for the name of an argument that there is not."""
+    """Raise ``RequestError`` for an unknown argument."""
     for name in given:
         if name not in _LIMITS:
             like = nearest(name, _NAMES)

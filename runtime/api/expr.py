@@ -1,6 +1,6 @@
 """``knotwork.expr``: expressions in Python. Read, check, format, evaluate and compile them.
 
-Everything is loaded when it is first used. Nothing of an expression reaches Python's own ``eval``; what it may cost is bounded.
+Everything is loaded on first use. An expression never reaches Python's ``eval``; its time and memory are bounded.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -33,7 +33,7 @@ def __dir__() -> list[str]:
 class ExprError(KnotworkError):
     """An expression that can't be read, or can't be evaluated with these values.
 
-    ``kind`` is "text" for a text that is no expression, else what went wrong: "division", "type", "name", "key", "index",
+    ``kind`` is "text" for a text that is not an expression, else what went wrong: "division", "type", "name", "key", "index",
     "value", "limit", "overflow" or "result". ``message`` is one sentence, ``hint`` says what to do or is empty,
     ``diagnostics`` has at least one error; ``str`` is ``picture()``.
     """
@@ -50,7 +50,7 @@ class ExprError(KnotworkError):
         self.source = source
 
     def picture(self) -> str:
-        """Draw the errors for a person: what is wrong, the text with a caret under it, and the hints."""
+        """Return the errors as text: each message, the source line with a caret, and the hints."""
         from ...lang.diagnostic import has_errors, picture
 
         return "\n".join(picture(each, self.source) for each in self.diagnostics if has_errors([each]))
@@ -60,7 +60,7 @@ class ExprError(KnotworkError):
 
 
 def parse(source: "Source | str") -> "ExprRead":
-    """Read an expression. Never raises for what the text says: ``expr`` of the result is None then, ``diagnostics`` say why."""
+    """Read an expression. Never raises for an invalid text: then ``expr`` of the result is None, and ``diagnostics`` has the errors."""
     from ...lang.parse.expr import parse_expr
 
     return parse_expr(source)
@@ -74,10 +74,10 @@ def check(
     fields: "Mapping[str, Extracted] | None" = None,
     context_keys: Collection[str] | None = None,
 ) -> "list[Diagnostic]":
-    """Return all that is wrong with an expression, by place: what reading it finds, and what the checks find.
+    """Return errors and warnings in source order.
 
-    ``names`` are the values it may name, None where they are not known. ``row``: it is evaluated for each extraction of a
-    seed, with ``extraction.`` and ``meta.``; ``fields`` are the seed's, ``context_keys`` those of the context.
+    ``names`` are the names of the values (None: unknown). ``row``: the expression is evaluated for each extraction of a
+    seed, with ``extraction.`` and ``meta.``; ``fields`` are the fields of the seed, ``context_keys`` the keys of the context.
     """
     from ...lang.diagnostic import compatible, sort_key
     from ...lang.linter.expr import check_expr
@@ -90,7 +90,7 @@ def check(
 
 
 def format(source: "Source | str | Expr") -> str:
-    """Return the expression in its one canonical spelling. Raises ``ExprError`` where it can't be read."""
+    """Return the expression in its canonical format. Raises ``ExprError`` for an expression that can't be read."""
     from ...lang.printer.expr_printer import format_expr
 
     return format_expr(_read(source)[0])
@@ -104,10 +104,10 @@ def evaluate(
     context: Mapping[str, Any] | None = None,
     limits: "Limits | None" = None,
 ) -> Any:
-    """Return the JSON value of an expression over ``values``, by their names. Raises ``ExprError``.
+    """Return the JSON value of an expression. ``values`` maps names to values. Raises ``ExprError``.
 
-    ``row`` is an extraction of a seed, ``{"extraction": {...}, "meta": {...}}``, ``context`` what ``context.`` stands for.
-    The values are not changed and share no list or object with the result.
+    ``row`` is an extraction of a seed, ``{"extraction": {...}, "meta": {...}}``; ``context`` is the value of ``context``.
+    The values are not changed, and the result shares no list or object with them.
     """
     from ...lang.evaluate.expr import ExprError as EvaluationError
     from ...lang.evaluate.expr import Limits, Meter
@@ -122,10 +122,10 @@ def evaluate(
 
 
 def compile(source: "Source | str | Expr") -> Callable[..., Any]:
-    """Return a function that takes the values and gives the value, some times as fast as ``evaluate``.
+    """Return a function from values to the result, several times faster than ``evaluate``.
 
-    It takes a mapping from names to values, or nothing. It gives what ``evaluate`` gives and raises what that raises; the
-    limits are the usual ones. Raises ``ExprError`` for a text that can't be read.
+    The function takes a mapping from names to values (default: empty). It returns the results of ``evaluate`` and raises its errors;
+    the default limits apply. Raises ``ExprError`` for a text that can't be read.
     """
     from ...lang.evaluate.expr import ExprError as EvaluationError
     from ...lang.evaluate.expr.generator import compiled

@@ -1,6 +1,6 @@
 """``knotwork.gasl``: the graph-analysis language in Python. Read, check, format and run commands and plans.
 
-Everything is loaded when it is first used: ``gasl.check`` brings no graph library, no model library and no event loop.
+Everything is loaded on first use: ``gasl.check`` imports no graph library, no model library and no event loop.
 """
 
 from collections.abc import Collection, Mapping
@@ -54,7 +54,7 @@ def __dir__() -> list[str]:
 
 
 def parse(source: "Source | str") -> "Program":
-    """Read a program. Never raises for what the text says: ``diagnostics`` of the result has the faults."""
+    """Read a program. Never raises for an invalid text: ``diagnostics`` of the result has the errors."""
     from .gasl_program import program
 
     return program(source)
@@ -77,10 +77,10 @@ def check(
     variables: Collection[str] = (),
     models: Collection[str] | None = None,
 ) -> "list[Diagnostic]":
-    """Return all that is wrong with a program, by place.
+    """Return errors and warnings in source order.
 
-    ``schema`` is that of a graph (``adapter.schema``), ``state`` the declared keys with their types, ``ceiling`` the most
-    that SET may ask for, by its keys, ``variables`` what is bound before the program begins.
+    ``schema`` is the schema of a graph (``adapter.schema``), ``state`` has the declared keys with their types, ``ceiling`` the maximum
+    values for SET by key, ``variables`` the names that are bound before the program begins.
     """
     from .checked import Surroundings, check_program
 
@@ -89,7 +89,7 @@ def check(
 
 
 def format(program: "Program | Source | str") -> str:
-    """Return the program in its one formatted spelling, comments kept. Raises ``ParseError`` where it can't be read."""
+    """Return the program in its canonical format, with its comments. Raises ``ParseError`` for a program that can't be read."""
     from ...lang.trees.gasl import Program as Tree
     from .gasl_program import Program as Printable
 
@@ -118,17 +118,16 @@ def open(
     durability: 'Literal["command", "plan"]' = "command",
     force: bool = False,
 ) -> "GASLExecutor":
-    """Return an executor over a graph, a state and a model; ``close()`` it, or use it in ``with``.
+    """Return an executor for a graph, a state and a model. Call ``close()`` at the end, or use it in ``with``.
 
-    ``graph``: a networkx graph, a file, ``"nx:les_miserables"``, or an adapter. ``raw`` leaves values as they are written (what is
-    rewritten without it is told as a warning, and stands in ``executor.adapter.told``),
-    ``strict`` scans the graph for each command instead of keeping indexes. ``state``: a directory, which is made where there
-    is none; None keeps it in memory; or a store, which is closed with the executor. ``query`` is kept in the state. ``llm``: a
-    spec (``openai:MODEL``, ``local`` ...) or a client, as for ``lwt.run``; ``models`` are those that ``SET llm.model`` may
-    name. ``chunks`` gives texts by chunk id: a mapping, a function or a file (``{id: text}``). ``caps`` are those that a plan
-    begins with, ``ceiling`` the most that SET may raise them to. With ``durability="plan"`` a plan is on the disk when it has
-    ended, and not each command. A directory whose findings are of another graph is refused, unless ``force`` is set. Raises
-    ``AdapterError``, ``StoreError``, ``NotConfigured``.
+    ``graph`` is a networkx graph, a file, ``"nx:les_miserables"``, or an adapter. ``raw`` keeps values as they are written; without it,
+    each rewritten column is reported as a warning and listed in ``executor.adapter.told``. ``strict`` scans the graph for each command
+    instead of building indexes. ``state`` is a directory (created if missing), None for a state in memory, or a store, which is closed
+    with the executor. ``query`` is stored in the state. ``llm`` is a spec (``openai:MODEL``, ``local`` ...) or a client, as for
+    ``lwt.run``; ``models`` are the models that ``SET llm.model`` may name. ``chunks`` gives texts by chunk id: a mapping, a function or a
+    file (``{id: text}``). ``caps`` are the initial caps of a plan, ``ceiling`` the maximum values for SET. ``durability="plan"`` writes
+    to disk at the end of each plan instead of each command. A directory whose findings come from another graph is refused, unless
+    ``force`` is set. Raises ``AdapterError``, ``StoreError``, ``NotConfigured``.
     """
     from ..gasl import GASLExecutor as Executor
     from ..models import factory
@@ -143,7 +142,7 @@ def open(
         return owned[-1]
 
     def clients() -> Models:
-        # A client that is no spec is named by its class.
+        # A client that is not a spec is named by its class.
         spec = "" if llm is None else llm if isinstance(llm, str) else type(llm).__name__
         asked = None if llm is None else client(llm)
         return Models(spec, asked, {name: client(model) for name, model in (models or {}).items()})
@@ -167,7 +166,7 @@ def open(
 def run_plan(
     plan: Any, graph: Any, state: "StateStore | str | Path | None" = None, llm: Any = None, **options: Any
 ) -> "list[ExecutionRecord]":
-    """Run one plan and close what was opened for it. ``options`` are those of ``open``. Raises ``PlanError`` as well."""
+    """Run one plan and close everything opened for it. ``options`` are those of ``open``. Raises ``PlanError`` too."""
     with open(graph, state, llm, **options) as executor:
         return executor.run_plan(plan)
 
@@ -182,10 +181,10 @@ async def areplay(
     context: "ContextStore | None" = None,
     chunks: "Chunks | None" = None,
 ) -> "Verdict":
-    """Run what a state says was run once more, beside it, and say whether the same comes of it.
+    """Repeat the commands of a state in a copy, and compare the results.
 
-    ``state`` is a directory, a ``state.json`` or its object; it is only read. A model, where one is given, is asked only
-    for answers that were not kept. ``context`` are the variables that the host gave to every plan, ``chunks`` is as for
+    ``state`` is a directory, a ``state.json`` or its object; it is only read. ``llm`` is called only for answers that were not
+    recorded (default: none). ``context`` has the variables that the host gave to every plan, ``chunks`` is as for
     ``open``. Raises ``StoreError``, ``AdapterError``, ``NotConfigured``.
     """
     from ..gasl import replay as replaying
@@ -214,7 +213,7 @@ def replay(
     context: "ContextStore | None" = None,
     chunks: "Chunks | None" = None,
 ) -> "Verdict":
-    """Replay from code that is not async; see ``areplay``."""
+    """Call ``areplay`` from synchronous code."""
     return run_here(
         lambda: areplay(state, graph, llm, strict=strict, raw=raw, context=context, chunks=chunks), "gasl.areplay"
     )

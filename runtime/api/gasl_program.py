@@ -1,4 +1,4 @@
-"""What ``gasl.parse`` and ``gasl.parse_condition`` give: trees that can print, check and test themselves."""
+"""Results of ``gasl.parse`` and ``gasl.parse_condition``: trees with methods to print, check and evaluate them."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -19,7 +19,7 @@ __all__ = ["Condition", "GASLParser", "Program", "condition", "program"]
 
 @frozen
 class Program(tree.Program):
-    """A program that was read: frozen commands with their spans. ``diagnostics`` are the faults of reading."""
+    """A program: frozen commands with their spans. ``diagnostics`` has the errors found while reading."""
 
     @property
     def commands(self) -> tuple[tree.Command, ...]:
@@ -33,7 +33,7 @@ class Program(tree.Program):
         return len(self.statements)
 
     def format(self) -> str:
-        """Return the program in its one formatted spelling, comments kept. Raises ``ParseError`` where it can't be read."""
+        """Return the program in its canonical format, with its comments. Raises ``ParseError`` for a program that can't be read."""
         from ...lang.printer.gasl_printer import format_gasl
 
         if has_errors(self.diagnostics):
@@ -50,7 +50,7 @@ class Program(tree.Program):
         variables: Collection[str] = (),
         models: Collection[str] | None = None,
     ) -> list[Diagnostic]:
-        """Return all that is wrong, by place; the more is known of where it is to run, the more is checked."""
+        """Return errors and warnings in source order. Each argument that is given adds checks against it."""
         from .checked import Surroundings, check_program
 
         known = Surroundings(schema, state, ceiling, measures, variables, models)
@@ -58,26 +58,26 @@ class Program(tree.Program):
 
 
 def program(source: Source | str) -> Program:
-    """Read a program. Never raises for what the text says."""
+    """Read a program. Never raises for an invalid text."""
     read = reading.parse_gasl(source)
     return Program(read.items, read.source, read.diagnostics, span=read.span)
 
 
 @frozen
 class Condition:
-    """A condition that was read; ``tree`` is its tree."""
+    """A condition; ``tree`` is its syntax tree."""
 
     tree: ConditionTree
     text: str
 
     def matches(self, item: Mapping[str, Any]) -> bool | None:
-        """Return True, False or, where the item does not say, None. Raises ``ConditionError``."""
+        """Return True, False, or None if a value is missing. Raises ``ConditionError``."""
         from ...lang.evaluate.conditions import matches
 
         return matches(self.tree, item)
 
     def bind(self, values: Mapping[str, Any]) -> "Condition":
-        """Return the condition with ``values`` in the place of its variables. Raises ``ConditionError`` where one is missing."""
+        """Return the condition with its variables replaced by ``values``. Raises ``ConditionError`` for a missing variable."""
         from ...lang.evaluate.conditions import bind
 
         return Condition(bind(self.tree, values), self.text)
@@ -99,10 +99,10 @@ def condition(source: Source | str) -> Condition:
 
 
 class GASLParser:
-    """The parser: one command's text to its tree."""
+    """The parser of single commands."""
 
     def parse(self, command: str) -> tree.Command:
-        """Return the command. Raises ``ParseError`` with all faults, also where there is no command or more than one."""
+        """Return the command. Raises ``ParseError`` with all errors, and for a text with no command or more than one."""
         read = reading.parse_command(command)
         if has_errors(read.diagnostics) or not read.statements:
             raise ParseError(read.diagnostics, read.source)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .clients import ModelOpener
 
     class RunOptions(TypedDict, total=False):
-        """What else a run may be given; ``run`` says what each means."""
+        """Optional settings of ``run``, where each is described."""
 
         mode: Mode
         schedule: Policy
@@ -57,7 +57,7 @@ _TYPES = {
 
 
 MAX_STEPS = 10_000
-"""``lang.lwt.MAX_STEPS``, which is not loaded for this; a test holds the two equal."""
+"""The value of ``lang.trees.lwt.MAX_STEPS``, which is not imported here. A test compares the two."""
 
 __getattr__ = when_named(__name__, _TYPES)
 
@@ -67,7 +67,7 @@ def __dir__() -> list[str]:
 
 
 def parse(source: "Source | str", mode: "Mode" = "strict", *, max_steps: int | None = MAX_STEPS) -> "Script":
-    """Read a script. Never raises for what the text says: ``diagnostics`` of the result has the faults.
+    """Read a script. Never raises for an invalid text: ``diagnostics`` of the result has the errors.
 
     A script of more than ``max_steps`` steps is refused (None: any number is read).
     """
@@ -77,9 +77,9 @@ def parse(source: "Source | str", mode: "Mode" = "strict", *, max_steps: int | N
 
 
 def check(script: "Script | str", *, input: Any = None, max_steps: int | None = MAX_STEPS) -> "list[Diagnostic]":
-    """Return all that is wrong with a script, by place; paths into the input are checked where one is given.
+    """Return errors and warnings in source order. Paths into the input are checked if ``input`` is given.
 
-    ``max_steps`` is, as for ``parse``, about a text.
+    ``max_steps`` is as for ``parse``; it applies to a text.
     """
     from ...lang.trees.lwt import MISSING
     from .checked import check_script
@@ -88,7 +88,7 @@ def check(script: "Script | str", *, input: Any = None, max_steps: int | None = 
 
 
 def format(script: "Script | str", *, max_steps: int | None = MAX_STEPS) -> str:
-    """Return the script in its one formatted spelling, comments kept. Raises ``ScriptError`` where it can't be read."""
+    """Return the script in its canonical format, with its comments. Raises ``ScriptError`` for a script that can't be read."""
     from ...lang.diagnostic import has_errors
     from ...lang.printer.lwt_printer import format_lwt
 
@@ -117,10 +117,10 @@ async def run(
     """Run a script.
 
     ``input`` is a JSON value. A text is read strictly unless ``mode="lenient"``. ``llm`` is a spec (``openai:MODEL``,
-    ``local`` ...) or anything with ``async generate(prompt, **options)`` that returns a text or a ``Completion``;
-    ``models`` are the ones that ``model=`` may name. ``record=True`` keeps the run in a folder, for ``resume``. ``graph`` and
-    ``state`` are what ``GASL`` works on, and ``force`` and ``raw`` are, as for ``gasl.open``;
-    ``max_steps`` is, as for ``parse``. ``chunks`` (texts by chunk id) and ``query`` (kept in the state) are, as for ``gasl.open``, too.
+    ``local`` ...) or an object with ``async generate(prompt, **options)`` that returns a text or a ``Completion``.
+    ``models`` are the models that ``model=`` may name. ``record=True`` stores the run in a folder, for ``resume``. ``GASL`` steps work on
+    ``graph`` and ``state``; these, ``force``, ``raw``, ``chunks`` (texts by chunk id) and ``query`` (stored in the state) are as for
+    ``gasl.open``. ``max_steps`` is as for ``parse``.
 
     ``max_calls``, ``max_tokens`` and ``max_cost`` (US dollars; needs ``price``) bound the calls of all models together (default: no
     limit): a step that would exceed them fails. ``price`` is US dollars for a million prompt and completion tokens, ``(0.25, 2)``;
@@ -169,7 +169,7 @@ def run_sync(
     max_steps: int | None = MAX_STEPS,
     **options: "Unpack[RunOptions]",
 ) -> "Run":
-    """Run a script from code that is not async; in code that is (a notebook too), ``await lwt.run(...)``."""
+    """Call ``run`` from synchronous code. In async code and notebooks, use ``await lwt.run(...)``."""
     return run_here(
         lambda: run(
             script,
@@ -196,10 +196,10 @@ async def run_stream(
     models: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> "Run":
-    """Run a script while its text is still arriving, read leniently: each step starts when it can.
+    """Run a script while its text is still arriving. The text is read leniently, and each step starts as soon as its inputs are known.
 
-    Limits on calls are as for ``run``; the other options are those of ``knotwork.runtime.lwt.runner.run_stream``. A run is kept under
-    its script, which is not known before the end here, so ``record=True`` is refused.
+    Limits on calls are as for ``run``; the other options are those of ``knotwork.runtime.lwt.runner.run_stream``. ``record=True`` is
+    refused: a run is stored with its script, which is only known at the end of the stream.
     """
     from ..lwt import runner
     from .clients import opener_of
@@ -219,9 +219,9 @@ def run_stream_sync(
     models: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> "Run":
-    """Run a script that arrives, from code that is not async; in code that is, ``await lwt.run_stream(...)``.
+    """Call ``run_stream`` from synchronous code. In async code, use ``await lwt.run_stream(...)``.
 
-    Steps run between two chunks, not while one is waited for: a slow source is better given to ``run_stream``.
+    Steps do not run while this waits for the next chunk. For a slow source, use ``run_stream``.
     """
 
     async def arriving() -> AsyncIterator[str]:
@@ -247,11 +247,11 @@ async def resume(
     raw: bool = False,
     **options: "Unpack[RunOptions]",
 ) -> "Run":
-    """Go on with a kept run: what is finished is reused, what is missing or failed runs again.
+    """Resume a stored run: finished steps are reused, missing and failed steps run again.
 
-    ``run`` is an id or a folder. Script and input are the run's own where none is given; where one is given and is not as
-    it was, ``RunError`` is raised, unless ``force`` is set; so it is with a state whose findings
-    are of another graph. Without ``llm`` the run's own model spec is used.
+    ``run`` is an id or a folder. ``script`` and ``input`` default to those of the run. If one is given and differs from the run's,
+    ``RunError`` is raised unless ``force`` is set; the same holds for a state whose findings come from another graph. ``llm`` defaults
+    to the model spec of the run.
     """
     from ...lang.parse.lwt import parse_lwt
     from ...lang.source import Source
@@ -294,7 +294,7 @@ def resume_sync(
     raw: bool = False,
     **options: "Unpack[RunOptions]",
 ) -> "Run":
-    """Resume from code that is not async; in code that is (a notebook too), ``await lwt.resume(...)``."""
+    """Call ``resume`` from synchronous code. In async code and notebooks, use ``await lwt.resume(...)``."""
     return run_here(
         lambda: resume(
             run, script=script, input=input, llm=llm, models=models, force=force, graph=graph, state=state, raw=raw, **options
@@ -310,7 +310,7 @@ def _recorder(script: "Script", input: Any, llm: Any) -> "Record":
 
 
 def _planned(script: "Script", input: Any, models: Mapping[str, Any]) -> "ScriptPlan":
-    """Check a script for its run: one that can't run leaves no folder and opens no state. Raises ``ScriptError``."""
+    """Check a script before its run, so that an invalid one creates no folder and opens no state. Raises ``ScriptError``."""
     from ...lang.trees.lwt import ABSENT
     from .checked import check_script
 
@@ -324,7 +324,7 @@ def _script(script: "Script | str", mode: "Mode | None" = None, max_steps: int |
 
 
 def _opened(opener: "ModelOpener", llm: Any, models: Mapping[str, Any] | None) -> "Models":
-    """Open the models of a run. A model is a spec or a client."""
+    """Open the models of a run. Each model is a spec or a client."""
     from ..workspace import Models
 
     default = None if llm is None else opener.open(llm, light=True)

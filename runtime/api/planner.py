@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..runs.directories import RunError
 
     class Settings(TypedDict, total=False):
-        """What else a ranking may be given; ``rank`` says what each is."""
+        """Optional settings of ``rank``, where each is described."""
 
         models: Mapping[str, Any]
         record: bool
@@ -59,22 +59,23 @@ def __dir__() -> list[str]:
 
 
 async def rank(items: Any, request: str, llm: Any = None, **settings: "Unpack[Settings]") -> "Ranked":
-    """Rank ``items`` for ``request``: ``ranking`` of the result has their positions from 1, the best first.
+    """Rank ``items`` for ``request``. ``ranking`` of the result has the positions of the items (from 1), best first.
 
-    ``items`` is a list of JSON values, or an object with ``items`` whose other fields the script may read too, or a file of one of them.
-    ``llm`` is a spec (``openai:MODEL``, ``local`` ...) or anything with ``async generate(prompt, **options)``; None is ``KNOTWORK_LLM``, or
-    the local model. What a model does wrong does not raise: ``status`` is then failed, and ``reason`` says why. Settings:
+    ``items`` is a list of JSON values, or an object with a list ``items`` and other fields for the script, or a file with either.
+    ``llm`` is a spec (``openai:MODEL``, ``local`` ...) or an object with ``async generate(prompt, **options)``; None: ``KNOTWORK_LLM``,
+    or the local model. An error of the model is not raised: ``status`` is then failed, and ``reason`` has the cause. Settings:
 
-    - ``models``: clients by name that a step may name by ``model=``. ``temperature``: of planning and expansion.
-    - ``max_iterations`` of the expansion (10). ``max_concurrency``: steps at a time (8).
+    - ``models``: clients by the names that a step may give to ``model=``. ``temperature``: for planning and expansion.
+    - ``max_iterations``: iterations of the expansion (10). ``max_concurrency``: steps that run in parallel (8).
     - ``max_calls`` (100 for each request; None: no limit), ``max_tokens``, ``max_cost`` (US dollars; needs ``price``), ``time_limit``
-      (seconds a request), ``cancel``.
-    - ``rate``: calls a minute (no limit). ``cache``: a file of answers of models, for models named by spec.
-    - ``record=True`` keeps the run in a folder; ``resume`` goes on with one, by id or folder; ``force`` though items or request changed.
-    - ``events``: what happens, as it happens.
+      (seconds for each request), ``cancel``.
+    - ``rate``: maximum number of calls a minute (default: no limit). ``cache``: the file of the call cache, for models named by a spec.
+    - ``record=True`` stores the run in a folder. ``resume`` continues a stored run, by id or folder; ``force`` does so although items or
+      request changed.
+    - ``events``: receives events during the run.
 
-    Raises ``RequestError`` for what can't be ranked, ``NotConfigured`` for a model that there is not, ``RunError`` for a run that can't be
-    kept or resumed.
+    Raises ``RequestError`` for invalid items or settings, ``NotConfigured`` for an unknown model, ``RunError`` for a run that can't be
+    stored or resumed.
     """
     (ranked,) = await rank_many(items, [request], llm, **settings)
     return ranked
@@ -83,9 +84,9 @@ async def rank(items: Any, request: str, llm: Any = None, **settings: "Unpack[Se
 async def rank_many(
     items: Any, requests: Sequence[str], llm: Any = None, **settings: "Unpack[Settings]"
 ) -> "list[Ranked]":
-    """Rank the same items for several requests, side by side, under one budget. See ``rank``.
+    """Rank the same items for several requests, in parallel and under one budget. See ``rank``.
 
-    Requests begin in their order, fewer side by side where ``max_calls`` are few, and none begins on less than a ranking takes.
+    Requests start in order. A small ``max_calls`` lowers their number in parallel; none starts with fewer calls than a ranking takes.
     """
     from time import perf_counter
 
@@ -160,12 +161,12 @@ async def rank_many(
 
 
 def rank_sync(items: Any, request: str, llm: Any = None, **settings: "Unpack[Settings]") -> "Ranked":
-    """Rank from code that is not async; in code that is (a notebook too), ``await knotwork.rank(...)``."""
+    """Call ``rank`` from synchronous code. In async code and notebooks, use ``await knotwork.rank(...)``."""
     return run_here(lambda: rank(items, request, llm, **settings), "knotwork.rank")
 
 
 def _listed(requests: Any) -> list[str]:
-    """Return the requests as a list. Raises ``RequestError`` for none, and for one text, which is no list of its letters."""
+    """Return the requests as a list. Raises ``RequestError`` for an empty list, and for a single text."""
     from collections.abc import Iterable
 
     from ..errors import RequestError
@@ -183,12 +184,12 @@ def _listed(requests: Any) -> list[str]:
 def rank_many_sync(
     items: Any, requests: Sequence[str], llm: Any = None, **settings: "Unpack[Settings]"
 ) -> "list[Ranked]":
-    """Rank from code that is not async; in code that is (a notebook too), ``await planner.rank_many(...)``."""
+    """Call ``rank_many`` from synchronous code. In async code and notebooks, use ``await planner.rank_many(...)``."""
     return run_here(lambda: rank_many(items, requests, llm, **settings), "planner.rank_many")
 
 
 def _models(llm: Any, models: Any) -> Mapping[str, Any]:
-    """Return the models by name. Raises ``RequestError`` where they are no mapping, or one of all is nothing that can be asked."""
+    """Return the models by name. Raises ``RequestError`` unless they are a mapping to specs and clients."""
     from ...adapters.llm.middleware import as_client
     from ..errors import RequestError
 
@@ -221,7 +222,7 @@ def _read(items: Any) -> Any:
 
 
 def _check_names(given: Mapping[str, Any]) -> None:
-    """Raise ``RequestError`` for a setting that there is not."""
+    """Raise ``RequestError`` for an unknown setting."""
     from ...lang.diagnostic import nearest
     from ..errors import RequestError
 

@@ -1,4 +1,4 @@
-"""``knotwork.seed``: Formula Seeds in Python. Compile, read, check and run them, compute over extractions, and ask why.
+"""``knotwork.seed``: Formula Seeds in Python. Compile, read, check and run them, compute over extractions, and explain results.
 
 A run filters reviews, has a model extract fields from each that is kept, and computes. Everything is loaded when it is first
 used: ``seed.check`` brings no model library and no event loop with it.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .clients import ModelOpener
 
     class RunOptions(TypedDict, total=False):
-        """What else a run may be given; see ``knotwork.runtime.seeds.seed_run.run_many``."""
+        """Optional settings of a run; see ``knotwork.runtime.seeds.seed_run.run_many``."""
 
         max_concurrency: int
         ask: Ask
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
         rate: float | None
 
     class CompileOptions(TypedDict, total=False):
-        """What else compiling may be given; ``compile`` says what each means."""
+        """Optional settings of ``compile``, where each is described."""
 
         max_calls: int | None
         max_tokens: int | None
@@ -87,7 +87,7 @@ _TYPES = {
 
 
 _LIMITS = ("max_calls", "max_tokens", "max_cost", "price", "rate")
-"""What the calls of a run may cost. ``cache`` names the extraction cache here, not that of calls."""
+"""Limits on the calls of a run. ``cache`` is not among them: here it names the extraction cache."""
 
 __getattr__ = when_named(__name__, _TYPES)
 
@@ -99,7 +99,7 @@ def __dir__() -> list[str]:
 def load(source: "Path | str | Mapping[str, Any] | Tree") -> "FormulaSeed":
     """Read a seed of either form: a path, its JSON text, or its JSON object.
 
-    Raises ``SeedError``, whose ``diagnostics`` say all that is wrong and where, and ``OSError``.
+    Raises ``SeedError``, whose ``diagnostics`` list all errors with their places, and ``OSError``.
     """
     from ..seeds.compute import load as read
 
@@ -107,9 +107,9 @@ def load(source: "Path | str | Mapping[str, Any] | Tree") -> "FormulaSeed":
 
 
 def check(seed: Any, data: Any = None) -> "list[Diagnostic]":
-    """Return all that is wrong or doubtful, by place. ``seed`` is all that ``load`` takes; what can't be read is a diagnostic.
+    """Return errors and warnings in source order. ``seed`` is as for ``load``; a seed that can't be read gives diagnostics, too.
 
-    With a context or a list of them as ``data``, also what only they show. Raises ``ContextError``.
+    ``data`` is a context or a list of contexts to check the seed against (default: none). Raises ``ContextError``.
     """
     from ...lang.trees.seed import FormulaSeed as Tree
     from ..seeds.compute import text_of
@@ -127,11 +127,11 @@ def compute(
     index: int = 0,
     allow_invalid: float | None = None,
 ) -> "SeedResult":
-    """Compute ``seed`` over extractions that there are; no model is asked.
+    """Compute ``seed`` over existing extractions, without a call to a model.
 
-    ``extractions`` are rows ``{"extraction": {...}, "meta": {...}}``, the ``extractions`` of a result, or the result itself; those
-    that failed are left out. ``allow_invalid`` is the share that may lack a field (None: the seed's own). ``context`` is what
-    expressions see as ``context``. Raises ``ResultFault`` for a row that is none.
+    ``extractions`` are rows ``{"extraction": {...}, "meta": {...}}``, the ``extractions`` of a result, or the result itself; failed
+    ones are left out. ``allow_invalid`` is the share that may lack a field (None: the seed's own). ``context`` is the value of
+    ``context`` in expressions. Raises ``ResultFault`` for an invalid row.
     """
     from ..seeds.compute import Computing, require
     from ..seeds.seed_results import SeedResult
@@ -153,8 +153,8 @@ async def run(
     """Run ``seed`` for one context: filter, extract, compute.
 
     ``context`` is ``{"name", ..., "reviews": [{"text", "stars"?, "useful"?, "date"?, "id"?}], "as_of"?}``. ``llm`` is a spec
-    (``openai:MODEL``, ``local`` ...) or anything with ``async generate(prompt, **options)`` that returns a text or a
-    ``Completion``; ``model`` names such a client to the extraction cache, which is used where ``cache=`` names its file.
+    (``openai:MODEL``, ``local`` ...) or an object with ``async generate(prompt, **options)`` that returns a text or a
+    ``Completion``. ``cache=`` names the file of the extraction cache, and ``model`` the name of such a client in it.
 
     ``max_calls``, ``max_tokens``, ``max_cost`` (US dollars; needs ``price``), ``price`` and ``rate`` are as for ``lwt.run``: a review
     whose call would exceed them fails. Raises ``SeedError`` for a seed with errors, before any call, and ``ContextError``,
@@ -172,7 +172,7 @@ async def run(
 
 
 def run_sync(seed: "Tree", context: Any, *, llm: Any, model: str = "", **options: "Unpack[RunOptions]") -> "SeedResult":
-    """Run from code that is not async; in code that is (a notebook too), ``await seed.run(...)``."""
+    """Call ``run`` from synchronous code. In async code and notebooks, use ``await seed.run(...)``."""
     return run_here(lambda: run(seed, context, llm=llm, model=model, **options), "seed.run")
 
 
@@ -188,12 +188,12 @@ async def run_many(
     force: bool = False,
     **options: "Unpack[RunOptions]",
 ) -> "AsyncGenerator[SeedResult]":
-    """Yield the result of each context as it comes, in their order unless ``ordered`` is false: ``async for result in ...``.
+    """Yield the result of each context as soon as it is ready: ``async for result in ...``. Set ``ordered`` to false to ignore their order.
 
-    Contexts are read as they are needed, and no more results are made than are asked for: memory does not grow with their
-    number. One that can't be read gives a failed result. ``record=True`` keeps the run in a folder; ``resume`` goes on with
-    a kept one by its id or folder: no review that is finished is asked, or paid for, again. Where the seed or the contexts (a
-    list) are not as they were, ``RunError`` is raised, unless ``force`` is set. Leaving the loop stops the calls.
+    Contexts are read and results computed on demand, so memory does not grow with their number. A context that can't be read gives a
+    failed result. ``record=True`` stores the run in a folder. ``resume`` continues a stored run, by id or folder, without repeating
+    calls for finished reviews. If the seed or the contexts (a list) changed, ``RunError`` is raised unless ``force`` is set. Leaving
+    the loop stops the calls.
     """
     import asyncio
 
@@ -249,7 +249,7 @@ def run_many_sync(
     record: "SeedRecorder | bool" = False, resume: str | Path | None = None, force: bool = False,
     **options: "Unpack[RunOptions]",
 ) -> "Iterator[SeedResult]":  # fmt: skip
-    """Yield results in code that is not async; in code that is (a notebook too), ``async for result in seed.run_many(...)``."""
+    """Call ``run_many`` from synchronous code. In async code and notebooks, use ``async for result in seed.run_many(...)``."""
     import asyncio
 
     run_here(_nothing, "seed.run_many")
@@ -272,7 +272,7 @@ async def _next(results: "AsyncIterator[SeedResult]") -> "SeedResult | None":
 
 
 async def _nothing() -> None:
-    """Do nothing: that an event loop runs here is told before anything begins."""
+    """Do nothing: this only reports a running event loop before the run begins."""
 
 
 async def compile(
@@ -285,18 +285,17 @@ async def compile(
     example: Iterable[Any] | None = None,
     **options: "Unpack[CompileOptions]",
 ) -> "Compiled":
-    """Have a model write the seed for ``task`` (words): conditions, computation graph, seed. See ``docs/design/seed.md#compiler``.
+    """Let a model write the seed for ``task`` (a text) in three steps. See ``docs/design/seed.md#compiler``.
 
-    ``llm`` and ``model`` as for ``run``; without ``llm`` it is ``KNOTWORK_LLM``, or the local model. ``name`` is the seed's task name
-    ("": the model finds one). Each step is checked; what its diagnostics can mend is mended, the rest goes back to the model, at most
-    ``repairs`` (0 to 10) times a step. ``example``: contexts that the seed must fit as well. ``max_calls``, ``max_tokens``, ``max_cost``
-    (US dollars; needs ``price``), ``time_limit`` (seconds) and ``cancel`` end it; ``rate`` is calls a minute;
-    ``options`` are for each call (``temperature``,
-    ``max_tokens``, ``stop``, ``seed``, ``timeout``, ``retries``); ``cache`` names the file of what was compiled before. ``record=True``
-    keeps the run in a folder, which ``knotwork runs`` lists and ``knotwork report`` tells.
+    ``llm`` and ``model`` are as for ``run``; ``llm`` defaults to ``KNOTWORK_LLM``, or the local model. ``name`` is the task name
+    of the seed ("": the model chooses one). Each step is checked. Errors with a certain fix are fixed; others go back to the model, at most
+    ``repairs`` (0 to 10) times for each step. ``example`` has contexts that the seed must fit. ``max_calls``, ``max_tokens``, ``max_cost``
+    (US dollars; needs ``price``), ``time_limit`` (seconds) and ``cancel`` end the compilation; ``rate`` is calls a minute. ``options``
+    apply to each call (``temperature``, ``max_tokens``, ``stop``, ``seed``, ``timeout``, ``retries``). ``cache`` names the file of earlier
+    compilations. ``record=True`` stores the run in a folder for ``knotwork runs`` and ``knotwork report``.
 
-    The result's ``seed`` passes ``check``; where ``status`` is "failed" it is None, and ``reason``, ``draft`` and ``diagnostics`` say how
-    far it came. Raises ``RequestError``, ``ContextError``, ``NotConfigured``, and ``RunError`` for a run that can't be kept.
+    The result's ``seed`` passes ``check``. If ``status`` is "failed", ``seed`` is None, and ``reason``, ``draft`` and ``diagnostics`` have
+    the cause. Raises ``RequestError``, ``ContextError``, ``NotConfigured``, and ``RunError`` for a run that can't be stored.
     """
     from .compile import compile_seed
 
@@ -304,35 +303,35 @@ async def compile(
 
 
 def compile_sync(task: str, llm: Any = None, **options: Any) -> "Compiled":
-    """Compile from code that is not async; in code that is (a notebook too), ``await seed.compile(...)``."""
+    """Call ``compile`` from synchronous code. In async code and notebooks, use ``await seed.compile(...)``."""
     return run_here(lambda: compile(task, llm, **options), "seed.compile")
 
 
 def estimate(
     seed: "Tree", contexts: Iterable[Any], *, price: "Price | None" = None, model: str = "", ask: "Ask" = "auto"
 ) -> "Estimate":
-    """Say what a run would keep, ask and cost, without a call. Raises ``ContextError``."""
+    """Estimate the reviews, calls and cost of a run, without a call. Raises ``ContextError``."""
     from ..seeds.compute import estimate as reckon
 
     return reckon(seed, contexts, price=price, model=model, ask=ask)
 
 
 def explain(seed: "Tree", extractions: Any, context: Mapping[str, Any] | None, name: str) -> "Explanation":
-    """Say why the value ``name`` is what it is. ``extractions`` as for ``compute``. Raises ``ValueError`` for an unknown name."""
+    """Explain the value of the step ``name``. ``extractions`` is as for ``compute``. Raises ``ValueError`` for an unknown name."""
     from ...lang.evaluate.seed.explanation import explain as tell
 
     return tell(seed, [found.row for found in _extractions(extractions) if not found.failed], context or {}, name)
 
 
 def sensitivity(seed: "Tree", extractions: Any, context: Mapping[str, Any] | None = None) -> "Sensitivity":
-    """Say which single extractions decide an output: left out, or with another enum value. ``extractions`` as for ``compute``."""
+    """Return the single extractions that decide an output when left out or changed. ``extractions`` is as for ``compute``."""
     from ...lang.evaluate.seed.sensitivity import sensitivity as find
 
     return find(seed, [found.row for found in _extractions(extractions) if not found.failed], context or {})
 
 
 def convert(seed: "Tree") -> "Converted":
-    """Return the seed in the declarative form, with what could not be said there."""
+    """Return the seed in the declarative form, with the parts that this form can't express."""
     from ...lang.documents.seed import convert as rewrite
 
     return rewrite(seed)
@@ -346,7 +345,7 @@ def _extractions(given: Any) -> "tuple[Extraction, ...]":
     if isinstance(given, Mapping) and "extractions" in given:
         return read_result(given).extractions
     if isinstance(given, Mapping | str):
-        raise ResultFault("the extractions are no list of rows")
+        raise ResultFault("the extractions are not a list of rows")
     found = []
     for place, row in enumerate(given):
         if isinstance(row, Extraction):
@@ -356,7 +355,7 @@ def _extractions(given: Any) -> "tuple[Extraction, ...]":
             raise ResultFault(f'row {place} has no "extraction"')
         meta = row.get("meta") or {}
         if not isinstance(meta, Mapping):
-            raise ResultFault(f'the "meta" of row {place} is no object')
+            raise ResultFault(f'the "meta" of row {place} is not an object')
         found.append(
             Extraction(
                 row.get("review", place), row["extraction"], meta, row.get("invalid", {}), row.get("failed", ""),
@@ -375,7 +374,7 @@ def _hash(contexts: Any) -> str:
 
 
 def _opened(opener: "ModelOpener", llm: Any, name: str, is_limited: bool) -> tuple[Any, str]:
-    """Return the client of a run and the name that caches know it by. A custom client without limits stays as it is."""
+    """Return the client of a run and its name in caches. A custom client without limits is returned unchanged."""
     if not isinstance(llm, str):
         return (opener.open(llm) if is_limited else llm), name
     from ..models.factory import identity_of

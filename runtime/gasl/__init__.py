@@ -1,4 +1,4 @@
-"""Runs GASL commands and plans one after the other, and keeps what happened."""
+"""Runs GASL commands and plans in order and records the results."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ __all__ = ["ExecutionError", "GASLExecutor", "ParseError", "PlanError"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the executor when it is asked for: whoever only reads programs needs its errors, and no event loop."""
+    """Import the executor on first access: code that only reads programs needs the errors, but no event loop."""
     if name == "GASLExecutor":
         from .executor import GASLExecutor
 

@@ -1,7 +1,7 @@
-"""``TRY ... CATCH ANY ... FINALLY ... END``: a block whose changes of the state are there together or not at all.
+"""``TRY ... CATCH ANY ... FINALLY ... END``: a block whose state changes are applied all or not at all.
 
-What fails takes the state back to where the block began; variables that were bound stay bound (they live for the plan, and
-CATCH may want to look at them). Nothing is committed before the outermost block ends.
+A failure rolls the state back to the start of the block. Bound variables stay bound (they last for the plan, and CATCH may
+read them). Nothing is committed before the outermost block ends.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,29 +21,29 @@ from .records import ContextStore, ExecutionRecord, ExecutionResult, Session, St
 __all__ = ["Ran", "handles", "run_branch", "run_on", "run_try"]
 
 
-# What a command that holds others (a block, a branch) may ask of the plan it is in.
+# The part of a plan's interface that compound commands (a block, a branch) use.
 
 
 @frozen
 class Ran:
-    """What came of some commands: their records, and the one that ended them before their end."""
+    """The records of some commands, and the record of the command that stopped them early."""
 
     records: tuple[ExecutionRecord, ...]
     stopped: ExecutionRecord | None = None
 
 
 class Parts(Protocol):
-    """A plan under way, as its commands see it. ``statuses`` are the last ones of each variable's producer."""
+    """A running plan, as seen by its compound commands. ``statuses`` has the last status of each variable's producer."""
 
     session: Session
     statuses: dict[str, Status]
 
     async def sequence(self, items: Sequence[Item], place: Place, first: int) -> Ran:
-        """Run what a block holds, as parts of ``place`` from number ``first`` on. In a block every failure stops."""
+        """Run the statements of a block as parts of ``place``, numbered from ``first``. In a block every failure stops."""
         ...
 
     async def part(self, command: Command, place: Place, number: int) -> ExecutionRecord:
-        """Run a command that another one holds, and note it."""
+        """Run a command that is contained in another one, and note it."""
         ...
 
     def shielded(self) -> AbstractContextManager[None]:
@@ -52,11 +52,11 @@ class Parts(Protocol):
 
 
 _ERROR = "error"
-"""The variable that CATCH has: ``${error.message}``, ``.status``, ``.command``."""
+"""The variable that CATCH binds: ``${error.message}``, ``.status``, ``.command``."""
 
 
 async def run_try(flow: Parts, block: Try, place: Place) -> tuple[ExecutionResult, tuple[ExecutionRecord, ...]]:
-    """Run a block. CATCH takes what stopped its body, but not a cancellation; FINALLY always runs."""
+    """Run a block. CATCH handles a failure of the body, but not a cancellation; FINALLY always runs."""
     state = flow.session.state
     mark = state.mark()
     records: list[ExecutionRecord] = []
@@ -93,7 +93,7 @@ def _rolled_back(records: Sequence[ExecutionRecord]) -> list[ExecutionRecord]:
 
 @contextmanager
 def _bound(context: ContextStore, failed: ExecutionRecord) -> Iterator[None]:
-    """Bind what was caught, and afterwards what had the name before."""
+    """Bind the caught error, and restore the previous binding afterwards."""
     before = context.value(_ERROR)
     culprit = _culprit(failed)
     message = (culprit.error or {}).get("message", "") or culprit.status
@@ -117,7 +117,7 @@ def _culprit(record: ExecutionRecord) -> ExecutionRecord:
 def _result(
     failed: ExecutionRecord | None, caught: ExecutionRecord | None, records: Sequence[ExecutionRecord]
 ) -> ExecutionResult:
-    """Return what the block came to: partial where what one of its commands did, and was not taken back, is."""
+    """Return the result of the block: partial if a command that was not rolled back is partial."""
     summary: dict[str, object] = {}
     if failed is not None and failed.summary.get("asserted") is False:
         summary["asserted"] = False
@@ -138,7 +138,7 @@ def _result(
     return ExecutionResult(failed.status, summary=summary, message=error.get("message", ""), hint=error.get("hint", ""))
 
 
-# ``ON`` and ``BRANCH``: commands that run another one or not.
+# ``ON`` and ``BRANCH``: commands that run another command conditionally.
 
 Went = tuple[ExecutionResult, tuple[ExecutionRecord, ...], str | None]
 
@@ -148,11 +148,11 @@ _NAMED: Mapping[OnStatus, frozenset[Status]] = {
     "PARTIAL": frozenset({"partial"}),
     "SCHEMA_MISMATCH": frozenset({"schema_mismatch"}),
 }
-"""Which statuses an ON takes. A binding failure has no name of its own; it is an ERROR."""
+"""The statuses that an ON handles. A binding failure has no keyword of its own; it is an ERROR."""
 
 
 def handles(following: Sequence[Statement], record: ExecutionRecord) -> bool:
-    """Say whether one of the ONs directly after a command is for what became of its variable."""
+    """Return whether one of the ONs directly after a command handles the status of its variable."""
     for statement in following:
         command = statement.command
         if not isinstance(command, On) or command.source.text != record.variable:
@@ -163,7 +163,7 @@ def handles(following: Sequence[Statement], record: ExecutionRecord) -> bool:
 
 
 async def run_on(flow: Parts, command: On, place: Place) -> Went:
-    """Run what follows THEN if the last command that gave the variable ended so. It is asked once, where it stands."""
+    """Run the command after THEN if the variable's last producer ended with this status. It is tested once, at this position."""
     status = flow.statuses.get(command.source.text)
     if status not in _NAMED[command.status]:
         said = {"taken": False, "was": status} if status else {"taken": False}
@@ -172,7 +172,7 @@ async def run_on(flow: Parts, command: On, place: Place) -> Went:
 
 
 async def run_branch(flow: Parts, command: Branch, place: Place) -> Went:
-    """Run what follows THEN if the condition is true, else, also when it is unknown, what follows ELSE."""
+    """Run the command after THEN if the condition is true; else, also if it is unknown, the one after ELSE."""
     try:
         condition = bound(command.condition, flow.session)
         answer = None if condition is None else matches(condition, {})
@@ -192,7 +192,7 @@ async def run_branch(flow: Parts, command: Branch, place: Place) -> Went:
 
 
 def _as_its_own(record: ExecutionRecord, said: Mapping[str, object]) -> Went:
-    """Return what became of the command that was run as what became of the one that ran it."""
+    """Return the result of the executed command as the result of the command that ran it."""
     error = record.error or {}
     result = ExecutionResult(
         record.status, None if record.value is None else Value(record.value), record.metrics.get("count"),

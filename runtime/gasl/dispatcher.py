@@ -1,4 +1,4 @@
-"""From a command to its runner, and from what a runner raises to a status. See ``docs/design/gasl.md#execution``."""
+"""Maps a command to its runner, and a runner's exception to a status. See ``docs/design/gasl.md#execution``."""
 
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
@@ -19,20 +19,20 @@ from .records import STOPPING, ExecutionResult, Runner, Session, Value, cut
 __all__ = ["CommandDispatcher", "failure", "incomplete_sources", "resting_on", "settled"]
 
 _REASONS = 3
-"""Reasons that a message has at most; the value has all of them."""
+"""Maximum number of reasons in a message; the value has all of them."""
 _LONGEST = 500
-"""Characters that are kept of what a runner raised."""
+"""Maximum characters of an exception's message."""
 
 
 @frozen
 class CommandDispatcher:
-    """Runs commands. ``runners`` has the function for every class of command that is not control flow."""
+    """Runs commands. ``runners`` has the function for each command class that is not control flow."""
 
     runners: Mapping[type, Runner] = field(factory=lambda: RUNNERS)
 
     async def dispatch(self, command: Command, session: Session) -> ExecutionResult:
-        """Run ``command`` and bind its value to its variable. What fails is a result; only ``StoreError`` is raised."""
-        sources = incomplete_sources(command, session)  # before it runs: it may bind a name anew that it reads
+        """Run ``command`` and bind its value to its variable. Failures are returned as results; only ``StoreError`` is raised."""
+        sources = incomplete_sources(command, session)  # before the run: the command may rebind a name that it reads
         result = await self._run(command, session)
         into = getattr(command, "into", None)
         result = _marked(result, into.text if into is not None else "")
@@ -51,9 +51,9 @@ class CommandDispatcher:
 
 
 def incomplete_sources(command: Command, session: Session) -> dict[str, tuple[str, ...]]:
-    """Return what a command reads itself that is not the whole answer: variables, also in ``${...}``, and keys, each with why."""
+    """Return the incomplete variables, also in ``${...}``, and keys that a command reads itself, with the reasons."""
     sources = dict(session.resting)
-    if isinstance(command, Require):  # whether there is a value is known of a part too
+    if isinstance(command, Require):  # whether a value exists can be answered from a part
         return sources
     into = getattr(command, "into", None)
     read = command.condition if isinstance(command, Branch) else command
@@ -68,7 +68,7 @@ def incomplete_sources(command: Command, session: Session) -> dict[str, tuple[st
 
 
 def _held(key: str, session: Session, sources: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Return why a key, or one declared in it, is incomplete, but for the reasons that ``sources`` give already."""
+    """Return the reasons why a key, or one declared in it, is incomplete, except for reasons already in ``sources``."""
     snapshot = session.state.snapshot()
     if snapshot.kind(key) is None:
         return {}
@@ -78,7 +78,7 @@ def _held(key: str, session: Session, sources: Mapping[str, tuple[str, ...]]) ->
 
 
 def _marked(result: ExecutionResult, name: str) -> ExecutionResult:
-    """Return a partial result with a value that knows why it is not the whole answer."""
+    """Return a partial result with the reason added to its value's ``incomplete``."""
     if result.status != "partial" or not isinstance(result.value, Value):
         return result
     cut_short = result.message.removesuffix("; there may be more")
@@ -95,9 +95,9 @@ def _marked(result: ExecutionResult, name: str) -> ExecutionResult:
 def resting_on(
     result: ExecutionResult, sources: Mapping[str, tuple[str, ...]], *, fails: bool = False
 ) -> ExecutionResult:
-    """Return a result that rests on incomplete ``sources``: ``partial``, with their names and why they are incomplete.
+    """Return a result that depends on incomplete ``sources``: ``partial``, with their names and reasons.
 
-    ``fails``: an assertion that does not hold fails all the same; it only says what it rests on.
+    ``fails``: an assertion that does not hold still fails; only the names and reasons are added.
     """
     if not sources or result.status == "cancelled" or (result.status in STOPPING and not fails):
         return result
@@ -120,7 +120,7 @@ def _rests(names: Sequence[str], reasons: Sequence[str]) -> str:
 
 
 async def settled(work: Awaitable[ExecutionResult], session: Session) -> ExecutionResult:
-    """Return what ``work`` gives, or what it raises as a result. Raises ``StoreError``."""
+    """Return the result of ``work``; an exception becomes a failed result. Raises ``StoreError``."""
     try:
         return await work
     except StoreError:
@@ -167,7 +167,7 @@ def _failed(message: str, hint: str = "") -> ExecutionResult:
 
 
 def _said(error: Any) -> str:
-    """Return what ``error`` says in one line; an exception may fail at that too."""
+    """Return the message of ``error`` in one line, even if its ``str`` fails."""
     try:
         text = " ".join(str(error).split())
     except Exception:

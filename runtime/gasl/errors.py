@@ -1,13 +1,13 @@
-"""How running GASL fails before anything is run. See ``docs/design/gasl.md#errors``.
+"""Errors raised before any GASL is run. See ``docs/design/gasl.md#errors``.
 
 ::
 
-    ExecutionError                 an executor was asked for what it can't do now
-    └── ParseError                 a text that can't be read, or a program or plan with errors; ``diagnostics`` says which
-        └── PlanError              a plan that was refused: nothing of it was run
+    ExecutionError                 the executor can't do this now
+    └── ParseError                 a text that can't be read, or a program or plan with errors; see ``diagnostics``
+        └── PlanError              a rejected plan: none of it was run
 
-``ConditionError`` is in ``lang.evaluate``, ``AdapterError`` in ``adapters.graph``. A command that fails raises nothing: its
-record says so.
+``ConditionError`` is in ``lang.evaluate``, ``AdapterError`` in ``adapters.graph``. A failing command raises nothing; its
+record has the error.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ __all__ = ["ExecutionError", "ParseError", "PlanError"]
 
 
 class ExecutionError(KnotworkError):
-    """An executor was asked for what it can't do now. ``hint`` says what to do instead."""
+    """The executor can't do the requested operation now. ``hint`` suggests a fix."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class ExecutionError(KnotworkError):
 
 
 class ParseError(ExecutionError):
-    """A text with errors. ``diagnostics`` has at least one error; ``str`` pictures the errors."""
+    """A text with errors. ``diagnostics`` has at least one error; ``str`` shows the errors with their source lines."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic], source: Source) -> None:
         first = next((each for each in diagnostics if each.severity == "error"), None)
@@ -43,4 +43,4 @@ class ParseError(ExecutionError):
 
 
 class PlanError(ParseError):
-    """A plan that was refused by the check. Nothing of it was run, and it is not in the history."""
+    """A plan that the check rejected. None of it was run, and it is not in the history."""

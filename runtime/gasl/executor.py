@@ -1,4 +1,4 @@
-"""``GASLExecutor``: commands and plans against a graph, a model and a state. See ``docs/design/gasl.md#execution``."""
+"""``GASLExecutor``: runs commands and plans on a graph, a model and a state. See ``docs/design/gasl.md#execution``."""
 
 import asyncio
 import json
@@ -33,13 +33,13 @@ from .records import ContextStore, ExecutionRecord, ExecutionResult, Session, St
 __all__ = ["GASLExecutor"]
 
 
-# What a step function of ``run_until_complete`` says: an answer, a command, or a plan in one of its forms.
+# Return values of a ``run_until_complete`` step function: an answer, a command, or a plan in any form.
 
 _COMPLETE = "COMPLETE:"
 
 
 def answer_of(said: Any) -> str | None:
-    """Return the answer that ends the loop: ``COMPLETE: answer``, in a fence too, or ``{"complete": "answer"}``; None for all else."""
+    """Return the answer that ends the loop, or None: ``COMPLETE: answer`` (also in a fence) or ``{"complete": "answer"}``."""
     if isinstance(said, str):
         bare = unfenced(said.strip()).strip()
         if bare.startswith(_COMPLETE):
@@ -48,7 +48,7 @@ def answer_of(said: Any) -> str | None:
             return None
         try:
             said = json.loads(bare)
-        except (ValueError, RecursionError):  # the plan's own reader says what is wrong with it
+        except (ValueError, RecursionError):  # the plan reader reports the error
             return None
     if isinstance(said, Mapping) and "commands" not in said and isinstance(answer := said.get("complete"), str):
         return answer.strip().removeprefix(_COMPLETE).strip()
@@ -56,30 +56,30 @@ def answer_of(said: Any) -> str | None:
 
 
 def plan_of(said: Any) -> Any:
-    """Return a list of commands as a plan, and anything else as it is."""
+    """Return a list of commands as a plan, and any other value unchanged."""
     if isinstance(said, list | tuple):
         return {"plan_id": str(uuid4()), "why": "no reason was given", "commands": list(said)}
     return said
 
 
-# What becomes of a command or a plan that the check refuses: a record that a model or a person can put right.
+# A command or a plan that the check rejects becomes a record, so that a model or a user can correct it.
 
 _STATUSES: Mapping[str, Status] = {
     **dict.fromkeys(("GASL050", "GASL051", "GASL055"), "binding_failure"),
     **dict.fromkeys(("GASL056", "GASL057", "GASL058", "GASL059", "GASL073"), "schema_mismatch"),
 }
-"""What the command would have ended with, by the rule that refuses it."""
+"""Status of a rejected command, by the code of the rule that rejects it."""
 
 
 def refusal(diagnostics: Sequence[Diagnostic], source: Source) -> ExecutionResult:
-    """Return the result of a command that was not run: the first error, with its hints."""
+    """Return the result of a command that was not run: the first error with its hints."""
     first = next(d for d in diagnostics if d.severity == "error")
     status = _STATUSES.get(first.code, "error")
     return ExecutionResult(status, message=first.message, hint="; ".join(first.hints), diagnostic=first)
 
 
 def produced(program: Program) -> str | None:
-    """Return the variable that the program's only command would have bound."""
+    """Return the variable that the program's first command would have bound."""
     for statement in program.statements[:1]:
         for name in written(statement.command):
             return name.text
@@ -87,7 +87,7 @@ def produced(program: Program) -> str | None:
 
 
 def refused_plan(error: PlanError, plan: Any) -> ExecutionRecord:
-    """Return a record for a plan that was refused, with every diagnostic in its ``error``."""
+    """Return a record for a rejected plan, with every diagnostic in its ``error``."""
     source = error.source
     result = ExecutionResult("error", message=error.message, hint="put the plan right and send it again")
     record = recorded(Place("", 0, "", cut(source.text or str(plan), 2_000), None), Clock.start(), result)
@@ -100,21 +100,21 @@ Step = Callable[["GASLExecutor", Sequence[ExecutionRecord]], "str | Mapping[str,
 """``step(executor, last records) -> command, plan or "COMPLETE: answer"``; may be async."""
 
 _WITH_VALUES = 50
-"""Records of ``command_history`` that keep their values."""
+"""Number of latest records in ``command_history`` that keep their values."""
 _OF_PROGRAMS = frozenset({"GASL053"})
-"""Rules that say nothing of a single command: an ON stands apart from its command when they come one by one."""
+"""Rules that do not apply to a single command: when commands are sent singly, an ON is separate from its command."""
 
 
 class GASLExecutor:
-    """Runs commands and plans one after the other, keeps their records, and has the state commit each.
+    """Run commands and plans one at a time, keep their records, and commit each command to the state.
 
-    The first four arguments may be given by position. ``context`` has variables that every plan begins with. ``models`` are the clients
-    that ``SET llm.model`` may name. ``caps`` are those that a plan begins with, ``ceiling`` the most that SET may ask for;
-    ``options`` go to the model with every call. ``chunks`` gives a chunk's text by its id. ``owned`` are clients that are
-    closed with the executor. An executor does one thing at a time.
+    The first four arguments may be positional. ``context`` has the initial variables of every plan. ``models`` are the
+    clients that ``SET llm.model`` may name. ``caps`` are the initial caps of a plan, ``ceiling`` the maximum that SET may
+    set. ``options`` are passed to the model with every call. ``chunks`` returns a chunk's text by its id. ``owned`` are
+    clients that the executor closes. An executor runs one thing at a time.
 
-    Variables and settings live for a plan. ``execute_one`` goes on with those of the plan that ran last; what is executed
-    before any plan has a plan of its own.
+    Variables and settings last for one plan. ``execute_one`` uses those of the last plan; commands executed before any plan
+    share a separate plan.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class GASLExecutor:
         self.state = state
         self.events = events if events is not None else Events()
         self.command_history: list[ExecutionRecord] = []
-        """The records of the outermost level since the executor was made; only the last 50 still have their values."""
+        """Records of the outermost level since the executor was created; only the last 50 keep their values."""
         self._given = (context or ContextStore()).copy()
         self._dispatcher = dispatcher or CommandDispatcher()
         self._turns = turns = Turns()
@@ -173,22 +173,22 @@ class GASLExecutor:
         self._steps: int | None = None
         self._flow = self._begin(self._base.plan_id, context=context)
 
-    # What it has
+    # State of the executor
 
     @property
     def context(self) -> ContextStore:
-        """The variables of the plan that ran last, or is under way."""
+        """The variables of the running plan, else of the last one."""
         return self._flow.session.context
 
     @property
     def session(self) -> Session:
-        """The plan that ran last, or is under way, as runners see it."""
+        """The session of the running plan, else of the last one."""
         return self._flow.session
 
     def checks(self, program: Program, *, alone: bool = False) -> list[Diagnostic]:
-        """Return what is wrong with a program here: with this graph, this state, these variables and this ceiling.
+        """Return the diagnostics of a program for the current graph, state, variables and ceiling.
 
-        ``alone``: it is one command of several that come one by one.
+        ``alone``: the program is one of several commands that are sent singly.
         """
         flow = self._flow
         found = faults_of(program, flow.session, (*self.context.names(), *flow.statuses))
@@ -199,20 +199,20 @@ class GASLExecutor:
         await self._look()
         return checked(plan, self._begin("").session)
 
-    # One command
+    # Single commands
 
     def execute_one(self, command_str: str, why: str | None = None) -> ExecutionRecord:
-        """Run one command from code that is not async; see ``aexecute_one``."""
+        """Run one command from synchronous code; see ``aexecute_one``."""
         return self._wait(lambda: self.aexecute_one(command_str, why), "aexecute_one")
 
     async def aexecute_one(
         self, command_str: str, why: str | None = None, *, cancel: asyncio.Event | None = None
     ) -> ExecutionRecord:
-        """Run one command and return its record. What is wrong with the command is in the record: nothing is raised for it.
+        """Run one command and return its record. Errors in the command are in the record and are not raised.
 
-        ``why`` is kept in the history, unless the text has its own (``#:``). While a plan is under way, ``CANCEL PLAN`` with
-        its id, from another task, cancels it; anything else raises ``ExecutionError`` then. Raises ``StoreError`` when the
-        state can't be kept.
+        ``why`` is saved in the history unless the text has its own reason (``#:``). While a plan is running, ``CANCEL PLAN``
+        with its id, sent from another task, cancels it; any other command then raises ``ExecutionError``. Raises
+        ``StoreError`` when the state can't be saved.
         """
         await self._look()
         program = parse_command(command_str)
@@ -234,7 +234,7 @@ class GASLExecutor:
         return record
 
     def _refused(self, result: ExecutionResult, text: str, why: str | None, program: Program) -> ExecutionRecord:
-        """Keep a command that can't be run: in the history, and not in ``replay``, for nothing was run."""
+        """Save a command that can't be run: in the history, but not in ``replay``, because nothing was run."""
         flow = self._flow
         place = Place(flow.session.plan_id, self._next_step(), "", text, why)
         record = recorded(place, Clock.start(), result, program.source, variable=produced(program))
@@ -243,7 +243,7 @@ class GASLExecutor:
         return record
 
     def _cancel(self, plan: str, text: str, why: str | None) -> ExecutionRecord:
-        """Cancel the plan under way, from beside it. This is not in the history: the plan's own record says so."""
+        """Cancel the running plan from another task; the call is not in the history, but the plan's own record shows it."""
         running = self._flow.session.plan_id
         if plan == running:
             self._flow.stop()
@@ -253,19 +253,19 @@ class GASLExecutor:
             result = ExecutionResult("error", message=f"no plan {plan} is under way", hint=hint)
         return recorded(Place(running, 0, "", text, why), Clock.start(), result)
 
-    # A plan
+    # Plans
 
     def run_plan(self, plan: Any) -> list[ExecutionRecord]:
-        """Run a plan from code that is not async; see ``arun_plan``."""
+        """Run a plan from synchronous code; see ``arun_plan``."""
         return self._wait(lambda: self.arun_plan(plan), "arun_plan")
 
     async def arun_plan(self, plan: Any, *, cancel: asyncio.Event | None = None) -> list[ExecutionRecord]:
-        """Run a plan and return the records of its outermost level; ``plan_status`` says what they come to.
+        """Run a plan and return the records of its outermost level; ``plan_status`` gives their overall status.
 
-        ``plan`` is the plan object as a mapping, as JSON text or as a ``Plan``, or a program, as text or as a ``Program``, or what
-        ``prepare`` returned for one. All of it is checked first, once; ``PlanError`` says what is wrong, and then nothing was run.
-        Setting ``cancel`` ends it: the command under way has the status cancelled, what was committed stays. Raises ``StoreError``
-        when the state can't be kept, and ``ExecutionError`` while something else is under way here.
+        ``plan`` is the plan object as a mapping, JSON text or a ``Plan``; or a program as text or a ``Program``; or a result
+        of ``prepare``. The whole plan is checked first, once; ``PlanError`` reports the errors, and then nothing was run.
+        Setting ``cancel`` cancels the plan: the running command gets the status cancelled, committed changes stay. Raises
+        ``StoreError`` when the state can't be saved, and ``ExecutionError`` while the executor is running something else.
         """
         await self._look()
         if self._busy:
@@ -294,21 +294,21 @@ class GASLExecutor:
             flow.emit(PlanFinished(ready.plan_id, status, perf_counter() - began))
         return records
 
-    # A loop
+    # Loops
 
     def run_until_complete(self, step_fn: Step, *, most: int = 100) -> str:
-        """Run a loop from code that is not async; see ``arun_until_complete``."""
+        """Run a loop from synchronous code; see ``arun_until_complete``."""
         return self._wait(lambda: self.arun_until_complete(step_fn, most=most), "arun_until_complete")
 
     async def arun_until_complete(self, step_fn: Step, *, most: int = 100) -> str:
-        """Do what ``step_fn`` says, step by step, until it says ``COMPLETE: answer``; return the answer.
+        """Call ``step_fn`` and run what it returns, until it returns ``COMPLETE: answer``; return the answer.
 
         See ``docs/design/loops.md#traversal``.
 
-        ``step_fn`` gets the executor and the records of the last step (none at first), and returns a command, a plan (an
-        object, JSON text or a list of commands) or the end: ``COMPLETE: ...``, or ``{"complete": "..."}``. A plan that is refused
-        comes back as one record with the status error and all diagnostics. Raises ``ExecutionError`` after ``most`` steps without
-        an answer, and where a step closes the executor.
+        ``step_fn`` gets the executor and the records of the last step (empty at first). It returns a command, a plan (an
+        object, JSON text or a list of commands) or the end: ``COMPLETE: ...`` or ``{"complete": "..."}``. For a rejected
+        plan, the next call gets one record with the status error and all diagnostics. Raises ``ExecutionError`` after
+        ``most`` steps without an answer, and when a step closes the executor.
         """
         if type(most) is not int or most < 1:
             raise ExecutionError(f"most is a whole number of at least 1, not {shown(most)}")
@@ -333,10 +333,10 @@ class GASLExecutor:
                 last = [refused_plan(error, plan)]
         raise ExecutionError(f"no answer after {most} steps", hint="let the step function return COMPLETE: ...")
 
-    # Its end
+    # Closing
 
     def close(self) -> None:
-        """Close the state, and the models that are the executor's own. From async code: ``await aclose()``."""
+        """Close the state and the models that the executor owns. From async code: ``await aclose()``."""
         self._stay_open()
         if self._owned:
             self._wait(self._close_models, "aclose")
@@ -346,7 +346,7 @@ class GASLExecutor:
             self._runner = self._forgotten = None
 
     async def aclose(self) -> None:
-        """Close the state, and the models that are the executor's own."""
+        """Close the state and the models that the executor owns."""
         self._stay_open()
         await self._close_models()
         self.state.close()
@@ -372,10 +372,10 @@ class GASLExecutor:
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    # How
+    # Implementation
 
     def _begin(self, plan_id: str, *, context: ContextStore | None = None) -> Flow:
-        """Return a plan that begins: the given variables, the host's settings."""
+        """Return a new plan with the given variables and the host's settings."""
         base = self._base
         variables = context if context is not None else self._given.copy()
         session = evolve(
@@ -384,13 +384,13 @@ class GASLExecutor:
         return Flow(session, self._dispatcher, self._next_step)
 
     async def _look(self) -> None:
-        """Have the graph summed up, once, beside the event loop: a large one takes seconds, and Ctrl-C should be heard."""
+        """Compute the graph's schema once, in a thread: a large graph takes seconds, and the event loop must handle Ctrl-C."""
         if not self._looked:
             await asyncio.to_thread(lambda: self.adapter.schema)
             self._looked = True
 
     def _next_step(self) -> int:
-        """Return the number of the next command: one more than the last one in the history, which other executors may have written."""
+        """Return the next command's number: one after the last in the history, which other executors may have written."""
         last = self.state.history[-1].get("step") if len(self.state.history) else 0
         if not isinstance(last, int):
             last = len(self.state.history) if self._steps is None else 0
@@ -399,19 +399,19 @@ class GASLExecutor:
         return self._steps
 
     def _keep(self, record: ExecutionRecord) -> None:
-        """Put a record into the history of this executor; what it found long ago need not stay in memory."""
+        """Append a record to ``command_history`` and drop the value of the oldest record that still has one."""
         kept = self.command_history
         kept.append(record)
         if len(kept) > _WITH_VALUES:
             kept[-_WITH_VALUES - 1] = _without_values(kept[-_WITH_VALUES - 1])
 
     def _sync(self) -> None:
-        """Wait for the disk, where a store has put that off to the end of the plan."""
+        """Flush the store to disk if it defers that to the end of the plan."""
         self.state.sync()
 
     @asynccontextmanager
     async def _under_way(self, flow: Flow, cancel: asyncio.Event | None) -> AsyncIterator[None]:
-        """While it is entered the executor is busy with a plan, and ``cancel`` ends it; a cancelled task is cancelled at last."""
+        """Mark the executor as busy and let ``cancel`` end the plan; re-raise a task's cancellation at the end."""
         self._busy = True
         try:
             async with watched(flow, cancel):
@@ -434,13 +434,13 @@ class GASLExecutor:
         return ExecutionError(f"plan {plan} is under way in this executor", hint="await it, or open another executor")
 
     def _wait(self, begin: Callable[[], Coroutine[Any, Any, T]], name: str) -> T:
-        """Run to its end what ``begin`` begins, in a loop that lasts as long as the executor: its clients belong to it."""
+        """Run the coroutine of ``begin`` to its end in the executor's own event loop, which its clients are bound to."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:
             if self._runner is None:
                 self._runner = asyncio.Runner()
-                # Who forgets to close an executor without files or models has forgotten nothing.
+                # An executor without files or models need not be closed: nothing is lost.
                 self._forgotten = finalize(self, self._runner.get_loop().close)
             return self._runner.run(begin())
         raise RuntimeError(f"an event loop is running here: use `await executor.{name}(...)`")

@@ -1,4 +1,4 @@
-"""``EXPLAIN``: how a command would run, with the indexes, estimated rows and model calls. Runs nothing."""
+"""``EXPLAIN``: describes how a command would run: indexes, estimated rows and model calls. Runs nothing."""
 
 import asyncio
 from collections.abc import Iterator
@@ -31,10 +31,10 @@ _DEEPEST = 50
 
 
 async def explain(command: Command, session: Session) -> ExecutionResult:
-    """Return ``{"command", "how", "rows", "model_calls", "notes", "inside"?}``; ``rows`` is None where nothing is known.
+    """Return ``{"command", "how", "rows", "model_calls", "notes", "inside"?}``; ``rows`` is None if unknown.
 
-    ``model_calls`` counts one for each batch or item; what is asked once more for a repair is not in it. What a command
-    needs that has no value yet is told in ``notes``.
+    ``model_calls`` counts one call for each batch or item, without repair calls. ``notes`` lists inputs of the command that
+    have no value yet.
     """
     described = await _described(command, session, 0)
     return ExecutionResult(

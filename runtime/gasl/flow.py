@@ -1,7 +1,7 @@
-"""One plan under way: its commands one after the other, what stops it, and how it is cancelled.
+"""A running plan: runs its commands in order and handles stopping and cancellation.
 
-A command of the outermost level is the unit of the state's journal: its change, its entries in the history and its text in
-``replay`` are one commit. What it runs (a branch, a block) is noted with it and committed with it.
+A command of the outermost level is the unit of the state's journal: its change, its history entries and its text in
+``replay`` are one commit. The commands that it runs (a branch, a block) are noted and committed with it.
 """
 
 import asyncio
@@ -26,20 +26,20 @@ from .records import STOPPING, ExecutionRecord, ExecutionResult, Session, Status
 __all__ = ["Flow", "watched"]
 
 _GIVEN_ITEMS, _GIVEN_LENGTH = 1_000, 64_000
-"""Items of a variable, and characters of all as JSON, that the history keeps of what a plan was given."""
+"""Limits for the given variables that the history saves: items per variable, and characters of all as JSON."""
 _DEEPEST = 64
-"""Levels that commands may nest in each other."""
+"""Maximum nesting depth of commands."""
 _AHEAD = 9
-"""Statements after a command among which its ONs stand: one for each status, and some to spare."""
+"""Number of statements after a command that are searched for its ONs: one for each status, and some to spare."""
 _TOLD = 40
-"""Lines about the reading of the graph that the history keeps."""
+"""Maximum number of lines about loading the graph that the history saves."""
 _SIZES = 50
-"""Declared keys whose sizes are told when the state changes."""
+"""Maximum number of declared keys whose sizes an event reports when the state changes."""
 
 
 @frozen
 class _Inner:
-    """What a command that runs others came to."""
+    """Result of a command that runs other commands."""
 
     result: ExecutionResult
     nested: tuple[ExecutionRecord, ...] = ()
@@ -48,11 +48,11 @@ class _Inner:
 
 @define
 class Flow:
-    """A plan under way, or the commands that are executed one by one: they share variables, settings and statuses.
+    """A running plan, or a sequence of single commands that share variables, settings and statuses.
 
-    ``statuses`` are the last ones of each variable's producer. ``begun`` counts the commands begun within the one of the
-    outermost level that is under way; ``interrupts`` are the numbers of those that a cancellation ended, and
-    ``interrupt_at`` those that a replay ends in the same way.
+    ``statuses`` has the last status of the command that produced each variable. ``begun`` counts the commands started within
+    the running command of the outermost level. ``interrupts`` are the numbers of the commands that a cancellation ended;
+    ``interrupt_at`` are the numbers of those that a replay ends in the same way.
     """
 
     session: Session
@@ -69,9 +69,9 @@ class Flow:
     interrupts: list[int] = field(factory=list)
     _task: "asyncio.Task[ExecutionResult] | None" = None
     _shields: int = 0
-    _told: bool = False  # that the history has the plan's settings
+    _told: bool = False  # whether the history has the plan's settings
 
-    # The outermost level
+    # Outermost level
 
     async def run(
         self,
@@ -80,7 +80,7 @@ class Flow:
         why: str | None,
         done: Callable[[ExecutionRecord], None],
     ) -> None:
-        """Run statements one after the other, until one stops the plan; ``done`` gets each record once it is committed."""
+        """Run statements in order until one stops the plan; call ``done`` with each record after its commit."""
         for index, statement in enumerate(statements):
             record = await self.run_one(statement.command, texts[index], statement.why or why)
             done(record)
@@ -88,14 +88,14 @@ class Flow:
                 return
 
     async def run_one(self, command: Command, text: str, why: str | None) -> ExecutionRecord:
-        """Run one command of the outermost level, note and commit it. Raises ``StoreError``."""
-        text = storable(text)  # half a surrogate pair can stand in a comment
+        """Run one command of the outermost level, note it and commit it. Raises ``StoreError``."""
+        text = storable(text)  # a comment may contain a lone surrogate
         opening = self._opening()
         state = self.session.state
         mark, before = state.mark(), state.hash
         try:
             record = await self._execute(command, Place(self.session.plan_id, self.next_step(), "", text, why))
-        except BaseException:  # a store that fails, or a fault of ours: the change is not to be kept by a later commit
+        except BaseException:  # a failing store or an internal error: a later commit must not save the change
             self._told = self._told and not opening
             state.back(mark)
             raise
@@ -115,7 +115,7 @@ class Flow:
         return record
 
     def refuse(self, record: ExecutionRecord) -> None:
-        """Note a command that was not run because of what is wrong with it. ``replay`` does not have it."""
+        """Note a command that was rejected and not run. It is not in ``replay``."""
         if record.variable is not None:
             self.statuses[record.variable] = record.status
         opening = self._opening()
@@ -126,7 +126,7 @@ class Flow:
         self.emit(CommandFinished(record.plan_id, record.label, record.status, record.duration, None, said))
 
     def _commit(self, opening: dict[str, Any]) -> None:
-        """Commit; where that fails the history does not have what the plan began with, and the next entry tells it."""
+        """Commit; if that fails, the next entry repeats the plan's opening, because the history does not have it."""
         try:
             self.session.state.commit()
         except BaseException:
@@ -134,7 +134,7 @@ class Flow:
             raise
 
     def _opening(self) -> dict[str, Any]:
-        """Begin a command of the outermost level; return what the plan's first entry has for a replay to set before it."""
+        """Start a command of the outermost level; return the settings for the plan's first entry, which a replay needs."""
         self.begun, self.interrupts = 0, []
         if self._told:
             return {}
@@ -142,13 +142,13 @@ class Flow:
         config = {"stop_on_error": self.stop_on_error, "continue_on_empty": self.continue_on_empty}
         told = {**config, "graph": self.session.graph.schema.hash, **prepare.in_force(self.session)}
         if changed := list(getattr(self.session.graph, "told", ()))[:_TOLD]:
-            told["graph_read"] = changed  # which columns loading rewrote
+            told["graph_read"] = changed  # columns that were changed when the graph was loaded
         if self.session.state.source:
             told["source"] = dict(self.session.state.source)
         return {"plan": told | self._given()}
 
     def _given(self) -> dict[str, Any]:
-        """Return the variables that the plan begins with, for a replay; of large ones their names only."""
+        """Return the plan's initial variables for a replay; only the names if they are too large."""
         context = self.session.context
         bound = {name: value for name in context.names() if (value := context.value(name)) is not None}
         values = {name: storable(value.value) for name, value in bound.items() if value.count <= _GIVEN_ITEMS}
@@ -158,10 +158,10 @@ class Flow:
             return {"variables_left_out": list(context.names()), **told}
         return {"variables": values, **told} if values else told
 
-    # Any level
+    # All levels
 
     async def sequence(self, items: Sequence[Item], place: Place, first: int) -> Ran:
-        """Run what a block holds, as parts of ``place`` from number ``first`` on. In a block every failure stops."""
+        """Run the statements of a block as parts of ``place``, numbered from ``first``. In a block every failure stops."""
         statements = [item for item in items if isinstance(item, Statement)]
         records: list[ExecutionRecord] = []
         for index, statement in enumerate(statements):
@@ -172,7 +172,7 @@ class Flow:
         return Ran(tuple(records))
 
     async def part(self, command: Command, place: Place, number: int, why: str | None = None) -> ExecutionRecord:
-        """Run a command that another one holds, and note it."""
+        """Run a command that is contained in another one, and note it."""
         part = f"{place.part}.{number}" if place.part else str(number)
         inside = attrs.evolve(place, part=part, text=self.text_of(command), why=why or place.why)
         record = await self._execute(command, inside)
@@ -180,7 +180,7 @@ class Flow:
         return record
 
     def text_of(self, command: Command) -> str:
-        """Return the command as it is written, or as the printer writes it where it comes from no text."""
+        """Return the command's source text, or the printed command if it has no source."""
         if self.source is not None and command.span != NOWHERE:
             return self.source.slice(command.span)
         from ...lang.printer.gasl_printer import format_command
@@ -188,12 +188,12 @@ class Flow:
         return format_command(command)
 
     def emit(self, event: Event) -> None:
-        """Tell the subscribers."""
+        """Send an event to the subscribers."""
         if self.session.events:
             self.session.events.emit(event)
 
     def warn(self, message: str) -> None:
-        """Tell a person what stopped nothing."""
+        """Emit a warning."""
         self.emit(Warned(self.session.label, message))
 
     async def _execute(self, command: Command, place: Place) -> ExecutionRecord:
@@ -216,7 +216,7 @@ class Flow:
         return record
 
     async def _interruptible(self, command: Command, place: Place) -> _Inner:
-        """Run ``command``, unless the plan is cancelled already."""
+        """Run ``command``, unless the plan is already cancelled."""
         number = self.begun
         self.begun += 1
         if number in self.interrupt_at:
@@ -248,7 +248,7 @@ class Flow:
         return ExecutionResult("error", message=f"no plan {plan} is under way", hint=hint)
 
     async def _leaf(self, work: Any, number: int) -> ExecutionResult:
-        """Run ``work`` as a task of its own, so that it can be cancelled and the plan still ends in order."""
+        """Run ``work`` in a separate task, so that it can be cancelled and the plan still ends in order."""
         state = self.session.state
         mark = state.mark()
         task: asyncio.Task[ExecutionResult] = asyncio.ensure_future(work)
@@ -265,7 +265,7 @@ class Flow:
             self._task = None
         if interrupted or (self.cancelled and not self._shields):
             if not task.cancelled():
-                task.exception()  # seen
+                task.exception()  # mark the exception as retrieved
             state.back(mark)
             self.interrupts.append(number)
             return _CANCELLED
@@ -277,10 +277,10 @@ class Flow:
             state.back(mark)
         return result
 
-    # What ends a plan
+    # Stopping a plan
 
     def stop(self) -> None:
-        """Cancel what is under way; FINALLY parts still run."""
+        """Cancel the running command; FINALLY parts still run."""
         self.cancelled = True
         if self.session.cancel is not None:
             self.session.cancel.set()
@@ -289,7 +289,7 @@ class Flow:
 
     @contextmanager
     def shielded(self) -> Iterator[None]:
-        """Let commands run although the plan is cancelled: those of a FINALLY. A second Ctrl-C ends them all the same."""
+        """Let the commands of a FINALLY run although the plan is cancelled. A second Ctrl-C cancels them too."""
         before = self.session.cancel
         self.session.cancel = asyncio.Event()
         self._shields += 1
@@ -306,7 +306,7 @@ class Flow:
         if record.status in STOPPING:
             stops = on_error
         else:
-            # An assertion that fails for want of items fails all the same: going on without items is not what it asks for.
+            # An assertion that fails because there are no items still fails: ``continue_on_empty`` does not apply to it.
             refuted = record.summary.get("asserted") is False and on_error
             stops = record.status == "empty" and (refuted or not self.continue_on_empty)
         return stops and not handles(following, record)
@@ -316,16 +316,16 @@ _CANCELLED = ExecutionResult("cancelled", message="the plan was cancelled")
 
 
 def _told(record: ExecutionRecord, nested: Sequence[ExecutionRecord]) -> str:
-    """Return the record's message, unless a command within has told it."""
+    """Return the record's message, or "" if a nested command has already reported it."""
     return "" if nested or record.error is None else str(record.error["message"])
 
 
-# While a plan is under way, an event from outside can cancel it.
+# An external event can cancel a running plan.
 
 
 @asynccontextmanager
 async def watched(flow: Flow, cancel: asyncio.Event | None) -> AsyncIterator[None]:
-    """Stop ``flow`` as soon as ``cancel`` is set; no task is left afterwards."""
+    """Stop ``flow`` as soon as ``cancel`` is set; no task remains afterwards."""
     flow.cancelled = flow.cancelled_by_task = False
     flow.session.cancel = asyncio.Event()
     task: asyncio.Task[None] | None = None

@@ -1,4 +1,4 @@
-"""From a plan in any of its forms to commands that were checked against the graph, the state and the host's ceiling."""
+"""Turns a plan in any form into commands checked against the graph, the state and the host's ceiling."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -32,18 +32,18 @@ __all__ = [
 ]
 
 
-# ``SET``: one setting of the plan under way, within its range and never above the host's ceiling.
+# ``SET``: changes one setting of the running plan, within its range and never above the host's ceiling.
 
 _CAPS = "adapter.caps."
 
 
 def ceiling_of(session: Session) -> dict[str, float]:
-    """Return the host's ceiling by the keys of SET, for the check."""
+    """Return the host's ceiling by SET key, for the check."""
     return {f"{_CAPS}{name}": value for name, value in attrs.asdict(session.ceiling).items()}
 
 
 def in_force(session: Session) -> dict[str, Any]:
-    """Return what a replay has to set before it begins: caps, ceiling, options, and the models' names."""
+    """Return the settings that a replay must restore first: caps, ceiling, options and model names."""
     return {
         "caps": attrs.asdict(session.caps),
         "ceiling": attrs.asdict(session.ceiling),
@@ -111,7 +111,7 @@ def _refused(message: str, hint: str = "") -> ExecutionResult:
 
 @frozen
 class Ready:
-    """A plan that was read and checked. ``texts`` are the exact texts of its statements, ``remarks`` what is not an error."""
+    """A plan that was read and checked. ``texts`` are the exact texts of its statements, ``remarks`` its warnings."""
 
     plan_id: str
     why: str | None
@@ -122,7 +122,7 @@ class Ready:
     remarks: tuple[Diagnostic, ...] = ()
     plan: "Plan | None" = field(default=None, eq=False, repr=False)
     surroundings: Surroundings | None = field(default=None, eq=False, repr=False)
-    """What it was checked against."""
+    """The environment that the plan was checked against."""
 
     @property
     def statements(self) -> tuple[Statement, ...]:
@@ -131,10 +131,10 @@ class Ready:
 
 
 def checked(plan: Any, session: Session) -> Ready:
-    """Read ``plan`` and check it. Raises ``PlanError`` with what is wrong; then nothing was run.
+    """Read ``plan`` and check it. Raises ``PlanError`` with the diagnostics; then nothing was run.
 
-    ``plan``: the plan object as a mapping, as JSON text or as a ``Plan``; or a program, as text or as a ``Program``, which
-    gets an id of its own. A ``Ready`` plan is not checked again, unless graph, state, variables or models are not as they were.
+    ``plan`` is the plan object as a mapping, JSON text or a ``Plan``; or a program as text or a ``Program``, which gets a new
+    plan id. A ``Ready`` plan is checked again only if graph, state, variables or models have changed.
     """
     if isinstance(plan, Ready):
         if plan.surroundings == surroundings_of(session, session.context.names()):
@@ -170,7 +170,7 @@ def checked(plan: Any, session: Session) -> Ready:
 
 
 def ready_of(plan: "Plan", found: Sequence[Diagnostic], surroundings: Surroundings) -> Ready:
-    """Return a plan that was checked against ``surroundings``: ``found`` are the diagnostics, none of them an error."""
+    """Return a plan that was checked against ``surroundings``; ``found`` are its diagnostics, without errors."""
     return Ready(
         plan.plan_id, plan.why, plan.program, _exact(plan), plan.config.stop_on_error, plan.config.continue_on_empty,
         tuple(found), plan, surroundings,
@@ -178,12 +178,12 @@ def ready_of(plan: "Plan", found: Sequence[Diagnostic], surroundings: Surroundin
 
 
 def is_document(text: str) -> bool:
-    """Say whether a text is a plan in JSON, not a program: no command begins with a brace or a bracket."""
+    """Return whether a text is a plan in JSON and not a program: commands never begin with a brace or a bracket."""
     return text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[")
 
 
 def faults_of(program: Program, session: Session, variables: Collection[str]) -> list[Diagnostic]:
-    """Return what the linter says of ``program``, with all that is known where it is to run, by place."""
+    """Return the linter's diagnostics for ``program`` in this session, in source order."""
     try:
         return check(program, **surroundings_of(session, variables).known)
     except RecursionError:
@@ -191,7 +191,7 @@ def faults_of(program: Program, session: Session, variables: Collection[str]) ->
 
 
 def surroundings_of(session: Session, variables: Collection[str]) -> Surroundings:
-    """Return what a program that runs in ``session`` with these variables is checked against."""
+    """Return the environment against which a program in ``session`` with these variables is checked."""
     return Surroundings(
         session.graph.schema,
         {declared.key: declared.type for declared in session.state.snapshot().declared()},
@@ -204,7 +204,7 @@ def surroundings_of(session: Session, variables: Collection[str]) -> Surrounding
 
 
 def _fields(session: Session, variables: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return the fields of the variables' items, with those that the graph's items may have: some lack what others have."""
+    """Return the fields of the variables' items, including the graph's attributes, which some items may lack."""
     schema = session.graph.schema
     found = {}
     for name in variables:
@@ -229,7 +229,7 @@ def _program(program: Program, session: Session) -> Ready:
 
 
 def _exact(plan: "Plan") -> tuple[str, ...]:
-    """Return each statement's text: the string of the plan where it fills one, else what it is in the script."""
+    """Return each statement's text: the plan's whole string if it has only this statement, else its slice of the script."""
     texts = []
     for statement in plan.program.statements:
         text = plan.program.source.slice(statement.command.span)

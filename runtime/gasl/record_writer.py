@@ -1,4 +1,4 @@
-"""From a command's result to its record: times, metrics, provenance in brief, the entry in the history."""
+"""Turns a command's result into its record: times, metrics, provenance summary."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -19,31 +19,31 @@ from .records import ExecutionRecord, ExecutionResult, Value
 __all__ = ["Clock", "Place", "Remembering", "Turns", "recorded", "request_of"]
 
 _FIELDS = 20
-"""Field names that a shape lists."""
+"""Maximum number of field names in a shape."""
 _COUNTED = 500
-"""Items whose evidence is looked at to count the sources."""
+"""Number of items whose evidence is read to count the sources."""
 
 
 @frozen
 class Clock:
-    """When something began: for a person, and to take the time from."""
+    """A start time: as a date for display, and as a counter to measure durations."""
 
     at: datetime
     began: float
 
     @classmethod
     def start(cls) -> "Clock":
-        """Begin now."""
+        """Start a clock now."""
         return cls(datetime.now(UTC), perf_counter())
 
     def seconds(self) -> float:
-        """Return the seconds since then."""
+        """Return the seconds since the start."""
         return perf_counter() - self.began
 
 
 @frozen
 class Place:
-    """Where a command stands: its plan, its number and part, its text and why it is there."""
+    """The position of a command: its plan, its number and part, its text and its reason."""
 
     plan_id: str
     step: int
@@ -53,7 +53,7 @@ class Place:
 
     @property
     def label(self) -> str:
-        """The number, with the part behind a point."""
+        """The number, followed by a point and the part if there is one."""
         return f"{self.step}.{self.part}" if self.part else str(self.step)
 
 
@@ -87,7 +87,7 @@ def _summary(result: ExecutionResult) -> Mapping[str, Any]:
 
 
 def _metrics(result: ExecutionResult) -> dict[str, Any]:
-    """Return what is known: count, shape, caps hit, how it was computed, what the model took."""
+    """Return the known metrics: count, shape, caps hit, method, model usage."""
     metrics: dict[str, Any] = {}
     if result.count is not None:
         metrics["count"] = result.count
@@ -114,7 +114,7 @@ def _metrics(result: ExecutionResult) -> dict[str, Any]:
 
 
 def shape_of(value: Any) -> dict[str, Any]:
-    """Return ``{"kind", "items"?, "fields"?}``: the fields are those of the value, or of a list's first item."""
+    """Return ``{"kind", "items"?, "fields"?}``; the fields are those of the value, or of a list's first item."""
     if isinstance(value, list):
         shape: dict[str, Any] = {"kind": "list", "items": len(value)}
         if value and isinstance(value[0], dict):
@@ -129,14 +129,14 @@ _SCALARS: Mapping[type, str] = {str: "text", bool: "boolean", int: "integer", fl
 
 
 def _provenance(result: ExecutionResult, nested: Sequence[ExecutionRecord]) -> dict[str, Any]:
-    """Return the provenance in brief of what a command bound, or of what it wrote: then it is never empty."""
+    """Return the provenance summary of what a command bound or wrote; after a write it is never empty."""
     if result.written is not None:
         return provenance_of(result.written) or {"items": 0, "sources": 0}
     found = provenance_of(result.value)
     parts = [each.provenance_summary for each in nested if each.provenance_summary and not each.rolled_back]
     if found or not parts:
         return found
-    # Sources of several commands may be the same ones: at least those of the one that has most.
+    # Several commands may share sources: the maximum of their counts is a lower bound.
     return {
         "items": sum(part["items"] for part in parts),
         "sources": max(part["sources"] for part in parts),
@@ -145,9 +145,9 @@ def _provenance(result: ExecutionResult, nested: Sequence[ExecutionRecord]) -> d
 
 
 def provenance_of(value: Value | None) -> dict[str, Any]:
-    """Return ``{"items", "sources"}``: items that have evidence, and different sources that it names.
+    """Return ``{"items", "sources"}``: the number of items with evidence and of different sources.
 
-    With more than 500 items the sources are those of the first ones, and ``counted`` says of how many.
+    With more than 500 items, only the sources of the first 500 are counted; ``counted`` gives that number.
     """
     if value is None or not len(value.evidence):
         return {}
@@ -161,7 +161,7 @@ def provenance_of(value: Value | None) -> dict[str, Any]:
 
 
 def _sources(piece: Evidence) -> list[str]:
-    """Return the documents that a piece of evidence names: by the graph's own ids; a model's by what it cites."""
+    """Return the documents that a piece of evidence names: the graph's own ids, or the citations of a model."""
     for name in ("source_id", "doc_id", "file_path", "cited"):
         if found := piece.get(name):
             return [str(each) for each in found] if isinstance(found, list | tuple) else [str(found)]
@@ -169,7 +169,7 @@ def _sources(piece: Evidence) -> list[str]:
 
 
 def _error(result: ExecutionResult, source: Source | None) -> Mapping[str, Any] | None:
-    """Return what was not as wanted; an empty result says what is near."""
+    """Return the error object of a result that is not a success; for an empty result it gives near matches."""
     if result.status == "success" or (not result.message and result.diagnostic is None):
         return None
     error: dict[str, Any] = {"message": result.message or (result.diagnostic.message if result.diagnostic else "")}
@@ -182,16 +182,16 @@ def _error(result: ExecutionResult, source: Source | None) -> Mapping[str, Any] 
     return error
 
 
-# A layer that keeps what models answered, in the state, so that a session can be replayed without asking again.
-# An answer is kept under its request (``adapters.llm_cache.request_key`` over the name of the model in the plan, not its spec: a
-# replay need not know who answered), the step of the command that asked, and its turn, which tells equal requests of a step apart
-# in the order in which they were asked. Shape: ``{"request": hex, "step": int, "turn": int, "text", "model", "finish_reason",
-# "repaired", "prompt_tokens", "completion_tokens"}``, with ``"cached": true`` where no model was called. Where the call failed:
-# ``{"request", "step", "turn", "error": {"kind", "message", "hint", "text"}}``: of an answer that does not fit the text counts too.
+# A layer that saves model answers in the state, so that a session can be replayed without calling the models.
+# The key of an answer is its request (``adapters.llm.cache.request_key`` over the name of the model in the plan, not its spec:
+# a replay need not know the model), the step of the command, and its turn, which numbers equal requests of a step in order.
+# Shape: ``{"request": hex, "step": int, "turn": int, "text", "model", "finish_reason",
+# "repaired", "prompt_tokens", "completion_tokens"}``, with ``"cached": true`` if no model was called. For a failed call:
+# ``{"request", "step", "turn", "error": {"kind", "message", "hint", "text"}}``; ``text`` is the answer if it did not fit.
 
 
 def request_of(name: str, prompt: str, options: Any) -> str | None:
-    """Return the name under which an answer is kept; None for a request that can't be written as JSON."""
+    """Return the key of a recorded answer; None if the request can't be written as JSON."""
     try:
         return request_key(f"gasl:{name}", prompt, options).hex()
     except (TypeError, ValueError):
@@ -200,18 +200,18 @@ def request_of(name: str, prompt: str, options: Any) -> str | None:
 
 @define
 class Turns:
-    """Counts how often each request was asked in the step under way."""
+    """Count how often each request was made in the running step."""
 
     step: int = 0
     _counts: Counter[str] = field(factory=Counter)
 
     def begin(self, step: int) -> None:
-        """Count from 0 again, for another step."""
+        """Reset the counts for another step."""
         self.step = step
         self._counts.clear()
 
     def next(self, request: str) -> int:
-        """Return 0 for the first time that ``request`` is asked, 1 for the second."""
+        """Return 0 for the first occurrence of ``request``, 1 for the second, and so on."""
         turn = self._counts[request]
         self._counts[request] += 1
         return turn
@@ -230,7 +230,7 @@ def _as_record(answer: Completion) -> dict[str, Any]:
 
 
 class Remembering(Own):
-    """Passes requests on to ``inner``, the model that the plan calls ``name`` ("" is its own), and keeps the answers."""
+    """Pass requests on to ``inner``, the plan's model ``name`` ("" is the default), and record the answers."""
 
     def __init__(self, inner: LLM, name: str, state: StateStore, turns: Turns, warn: Callable[[str], None]) -> None:
         self._inner = inner
@@ -256,14 +256,14 @@ class Remembering(Own):
         return answer
 
     def record(self, prompt: str, answer: Completion, options: Mapping[str, Any]) -> None:
-        """Keep an answer that the caller had already, as if the inner client had given it now."""
+        """Record an answer that the caller already has, as if the inner client had given it now."""
         request = request_of(self._name, prompt, options)
         if request is not None:
             turn = self._turns.next(request)
             self._keep({"request": request, "step": self._turns.step, "turn": turn, **_as_record(answer)})
 
     async def aclose(self) -> None:
-        """Do nothing: who opened the inner client closes it."""
+        """Do nothing: the inner client is closed by its owner."""
 
     def _keep(self, answer: dict[str, Any]) -> None:
         try:

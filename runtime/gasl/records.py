@@ -1,4 +1,4 @@
-"""What a GASL command gives: a result while it runs, and the record that is kept of it. See ``docs/design/gasl.md#execution``."""
+"""Results and records of GASL commands. See ``docs/design/gasl.md#execution``."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -34,16 +34,17 @@ __all__ = [
 ]
 
 
-# The variables of a plan: what commands put under their ``AS`` names, with the evidence beside. See
+# The variables of a plan: values that commands bind to their ``AS`` names, with evidence. See
 # ``docs/design/gasl.md#execution``.
 
 
 @frozen
 class Value:
-    """A JSON value, and evidence by index of its items (a list) or under index 0 (anything else).
+    """A JSON value with evidence, by index of its items (a list) or under index 0 (any other value).
 
-    ``evidence`` may be lazy: a sequence that makes its elements when they are asked for. A million nodes found cost nothing
-    until they are kept. ``incomplete``: why it is not the whole answer, empty where it is; what is computed from it inherits that.
+    ``evidence`` may be lazy: a sequence that computes its elements on access, so that a million found nodes cost nothing
+    until they are stored. ``incomplete`` has the reasons why the value is incomplete (empty if it is complete); values
+    computed from it inherit them.
     """
 
     value: Any
@@ -52,19 +53,19 @@ class Value:
 
     @property
     def count(self) -> int:
-        """Items of a list, keys of an object, 0 for null, else 1."""
+        """Number of items of a list or keys of an object; 0 for null, else 1."""
         if isinstance(self.value, list | dict):
             return len(self.value)
         return 0 if self.value is None else 1
 
     def evidence_at(self, index: int) -> Sequence[Evidence]:
-        """Return the evidence of the item at ``index``; empty where there is none."""
+        """Return the evidence of the item at ``index``; empty if it has none."""
         return self.evidence[index] if index < len(self.evidence) else ()
 
 
 @define
 class ContextStore:
-    """Variables by name. They live for a plan; the state is what lasts."""
+    """Variables by name. They last for one plan; only the state is persistent."""
 
     _values: dict[str, Value] = field(factory=dict)
     _fields: dict[str, tuple[Value, tuple[str, ...] | None]] = field(factory=dict, eq=False, repr=False)
@@ -78,13 +79,13 @@ class ContextStore:
         return self._values[var].value
 
     def value(self, var: str) -> Value | None:
-        """Return what ``var`` is bound to, with its evidence; None where it is not bound."""
+        """Return the bound ``Value`` of ``var`` with its evidence; None if it is not bound."""
         return self._values.get(var)
 
     def fields(self, var: str) -> tuple[str, ...] | None:
-        """Return all fields of the items of ``var``, in the order in which they first occur; None unless it is a list of objects.
+        """Return all fields of the items of ``var``, in order of first occurrence; None unless it is a list of objects.
 
-        Each value is read once, however often it is asked for.
+        The result is cached: each value is read once.
         """
         bound = self._values.get(var)
         if bound is None:
@@ -95,7 +96,7 @@ class ContextStore:
         return known[1]
 
     def exists(self, var: str) -> bool:
-        """Say whether ``var`` is bound."""
+        """Return whether ``var`` is bound."""
         return var in self._values
 
     def forget(self, var: str) -> None:
@@ -107,11 +108,11 @@ class ContextStore:
         return tuple(self._values)
 
     def clear(self) -> None:
-        """Forget all variables."""
+        """Unbind all variables."""
         self._values.clear()
 
     def copy(self) -> "ContextStore":
-        """Return a store with the same variables; binding in one is not seen in the other."""
+        """Return an independent store with the same variables."""
         return ContextStore(dict(self._values))
 
     def summary(self, max_items: int = 5) -> dict[str, Any]:
@@ -146,19 +147,20 @@ def _summary(bound: Value, most: int) -> Mapping[str, Any]:
 Status = Literal["success", "empty", "partial", "binding_failure", "schema_mismatch", "error", "cancelled"]
 
 STOPPING: frozenset[Status] = frozenset({"error", "binding_failure", "schema_mismatch"})
-"""The statuses that stop a plan whose config says ``stop_on_error``."""
+"""The statuses that stop a plan with ``stop_on_error``."""
 
 
 @frozen
 class ExecutionResult:
-    """What a runner gives. It holds a value, a count and metadata.
+    """The result of a runner: a value, a count and metadata.
 
-    ``value`` is bound to the command's variable; ``count`` are its items, fields or the number itself. ``summary`` is seed
-    003's object for the history (``{"count": 1475}`` and what else is worth keeping). ``caps_hit`` names the caps that cut it
-    short. ``message`` says in a sentence what was not as wanted, ``hint`` what is near or what to do; ``failed_items`` are
-    items that a model gave nothing for (id and reason). ``used`` says how it was computed. ``kind`` is the kind of a model's error
-    (``LLMError.kind``) where that is what failed. ``incomplete_from`` names the variables and keys that it was computed from and that
-    are not the whole answer themselves. ``written``: what a command put into the state, None where it wrote nothing.
+    ``value`` is bound to the command's variable; ``count`` is the number of its items or fields, or the number itself.
+    ``summary`` is the object for the history (``{"count": 1475}`` and other data to save). ``caps_hit`` names the
+    caps that cut the result short. ``message`` states in one sentence what is wrong or missing, ``hint`` a near match or a
+    fix. ``failed_items`` are items for which a model gave no result (id and reason). ``used`` states how the result was
+    computed. ``kind`` is the kind of a model's error (``LLMError.kind``) if a model call failed. ``incomplete_from`` names
+    the incomplete variables and keys that the result was computed from. ``written`` is the value that a command wrote to the
+    state; None if it wrote nothing.
     """
 
     status: Status = "success"
@@ -182,13 +184,13 @@ class ExecutionResult:
 
 @frozen
 class ExecutionRecord:
-    """What happened to one command. Times are ISO 8601 in UTC; ``duration`` is seconds.
+    """The record of one executed command. Times are ISO 8601 in UTC; ``duration`` is in seconds.
 
-    ``step`` counts the commands of a state's outermost level from 1, over all its plans; what a command ran has its ``step`` and
-    a ``part`` of its own ("1", "2.1"). ``value`` is the plain JSON value (None where there is none); ``metrics`` has count, shape,
-    caps_hit, calls, tokens and so on, where known; ``error`` is ``{"message", "hint", "kind"?, "diagnostic"?, "diagnostics"?}``
-    where the status is not a success. ``nested`` are the records of what the command ran (a branch, the body of a TRY);
-    ``rolled_back`` says that the state was taken back to before it.
+    ``step`` counts the commands of a state's outermost level from 1, over all its plans; a nested command has the same
+    ``step`` and its own ``part`` ("1", "2.1"). ``value`` is the plain JSON value (None if there is none). ``metrics`` has
+    count, shape, caps_hit, calls, tokens and so on, if known. ``error`` is ``{"message", "hint", "kind"?, "diagnostic"?,
+    "diagnostics"?}`` if the status is not a success. ``nested`` are the records of the commands that it ran (a branch, the
+    body of a TRY). ``rolled_back``: the command's state changes were undone.
     """
 
     step: int
@@ -211,20 +213,20 @@ class ExecutionRecord:
 
     @property
     def ok(self) -> bool:
-        """Whether the command did what it says, all or part of it, or found nothing."""
+        """Whether the command succeeded fully or partly, or found nothing."""
         return self.status not in STOPPING and self.status != "cancelled"
 
     @property
     def label(self) -> str:
-        """``step``, with ``part`` behind a point: "3", "3.1"."""
+        """``step``, followed by a point and ``part`` if there is one: "3", "3.1"."""
         return f"{self.step}.{self.part}" if self.part else str(self.step)
 
 
 def plan_status(records: Sequence[ExecutionRecord]) -> Status:
-    """Return the status of a plan as a whole, from the records of its outermost level.
+    """Return the status of a whole plan from the records of its outermost level.
 
-    Cancelled where one is; that of the last record where it ended the plan (a failure, or empty); partial where something
-    before failed or is partial; else success. A plan without commands is a success.
+    Cancelled if any record is; the last record's status if that ended the plan (a failure, or empty); partial if an earlier
+    record failed or is partial; else success. A plan without commands is a success.
     """
     if any(record.status == "cancelled" for record in records):
         return "cancelled"
@@ -236,7 +238,7 @@ def plan_status(records: Sequence[ExecutionRecord]) -> Status:
 
 
 def last_with_value(records: Sequence[ExecutionRecord]) -> ExecutionRecord | None:
-    """Return the last record that bound a variable, among ``records`` and what they ran; None where none did."""
+    """Return the last record, nested ones included, that bound a variable; None if none did."""
     for record in reversed(records):
         if (found := last_with_value(record.nested)) is not None:
             return found
@@ -246,11 +248,11 @@ def last_with_value(records: Sequence[ExecutionRecord]) -> ExecutionRecord | Non
 
 
 _COMMAND = 2_000
-"""Characters of a command that the history keeps; ``replay.commands`` has the whole text."""
+"""Maximum characters of a command in the history; ``replay.commands`` has the whole text."""
 
 
 def as_history(record: ExecutionRecord, most: int = 200) -> dict[str, Any]:
-    """Return the record as an entry of the history: the state object's keys first, inputs and outputs truncated to ``most`` characters."""
+    """Return the record as a history entry: the state object's keys first, inputs and outputs cut to ``most`` characters."""
     entry: dict[str, Any] = {
         "step": record.step,
         "command": kept_text(record.command),
@@ -275,25 +277,25 @@ def as_history(record: ExecutionRecord, most: int = 200) -> dict[str, Any]:
 
 
 def kept_text(command: str) -> str:
-    """Return a command's text as the history has it."""
+    """Return a command's text as the history stores it."""
     return str(storable(cut(command, _COMMAND)))
 
 
 def cut(text: str, most: int) -> str:
-    """Return ``text`` with at most ``most`` characters, the last one an ellipsis where something is left out."""
+    """Return ``text`` with at most ``most`` characters; an ellipsis is the last one if the text is cut."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 _SHOWN = 10
-"""Items of a list, or keys of an object, that an excerpt looks at."""
+"""Maximum items of a list, or keys of an object, in an excerpt."""
 _DEEPEST = 6
-"""Levels of a value that an excerpt goes down."""
+"""Maximum depth of a value in an excerpt."""
 
 
 def excerpt(value: Any, most: int) -> Any:
-    """Return ``value`` in brief, as JSON: texts cut to ``most`` characters, lists and objects to their first items.
+    """Return a short form of ``value`` as JSON: texts cut to ``most`` characters, lists and objects to their first items.
 
-    What is left out is told by an ellipsis in the place of the items, with their number. Costs the same for any size.
+    An ellipsis with their number replaces the omitted items. The cost does not depend on the size of the value.
     """
     return _excerpt(value, most, _DEEPEST)
 
@@ -316,7 +318,7 @@ def _excerpt(value: Any, most: int, depth: int) -> Any:
 
 
 def storable(value: Any) -> Any:
-    """Return ``value`` with everything that a state refuses in its place: lone surrogates escaped, other numbers as texts."""
+    """Return ``value`` with everything replaced that a state rejects: lone surrogates escaped, other numbers as texts."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, bool) or value is None:
@@ -332,20 +334,21 @@ def storable(value: Any) -> Any:
     return cut(repr(value), 200)
 
 
-# What a runner of a GASL command may use: the ports, the variables, and the settings of the plan under way.
+# The environment of a GASL command runner: the ports, the variables, and the settings of the running plan.
 
 
 @define
 class Session:
-    """One plan under way. Runners read all of it and write ``context`` and ``state`` only (through their results: see ``Runner``).
+    """One running plan. Runners read all of it and write only ``context`` and ``state`` (through their results: see ``Runner``).
 
-    ``models`` are the clients that ``SET llm.model`` may name; the name is ``options["model"]`` then. The other ``options`` are
-    the model's in force (temperature, max_tokens ...), ``caps`` the caps in force, ``ceiling`` the most that SET may raise them
-    to. ``chunks`` gives the text of a chunk by its id, for snippets. ``plan_id`` is the plan's. ``label`` names the command in
-    events ("3", "3.1"). ``chosen`` are the caps that SET changed in this plan. ``resting`` has, while a branch is under way, the
-    incomplete variables that its condition read, with why they are: what the branch does rests on them. ``cancel`` is set when the
-    plan is cancelled; the command under way is then cancelled as a task too. ``recalled`` has the answers of PROCESS and CLASSIFY
-    that left items open, by question: the same command asks only the open ones then.
+    ``models`` are the clients that ``SET llm.model`` may name; the name is then in ``options["model"]``. The other
+    ``options`` are the current model options (temperature, max_tokens ...). ``caps`` are the current caps, ``ceiling`` the
+    maximum that SET may raise them to. ``chunks`` returns the text of a chunk by its id, for snippets. ``plan_id`` is the id
+    of the plan. ``label`` names the command in events ("3", "3.1"). ``chosen`` are the caps that SET changed in this plan.
+    ``resting`` has, while a branch is running, the incomplete variables that its condition read, with the reasons: the
+    results of the branch depend on them. ``cancel`` is set when the plan is cancelled; the task of the running command is
+    then cancelled too. ``recalled`` has the answers of PROCESS and CLASSIFY that left items open, by question: the same
+    command then asks only about the open items.
     """
 
     graph: GraphAdapter
@@ -370,6 +373,8 @@ class Session:
 
 
 Runner = Callable[[Any, Session], Awaitable[ExecutionResult]]
-"""``async (command, session) -> ExecutionResult``. The dispatcher binds the result's value to the command's variable and turns
-``StateError``, ``AdapterError`` and ``LLMError`` into statuses; a runner that changes the state calls ``session.state.stage``
-and never commits."""
+"""``async (command, session) -> ExecutionResult``: the function that runs one kind of command.
+
+The dispatcher binds the result's value to the command's variable and turns ``StateError``, ``AdapterError`` and ``LLMError``
+into statuses. A runner that changes the state calls ``session.state.stage`` and never commits.
+"""

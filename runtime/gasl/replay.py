@@ -1,8 +1,8 @@
-"""Runs what a state says was run once more, and says whether the same comes of it. See ``docs/design/gasl.md#replay``.
+"""Runs the recorded commands of a state again and compares the results. See ``docs/design/gasl.md#replay``.
 
-The commands are those of ``replay``; where plans begin and end, their settings, and what a cancellation interrupted is in
-the history. Models are not asked where their answers were kept. Compared are the variables with their provenance (times
-apart) and how each command ended. What was done to the state past the commands (``merge``, ``rollback``) can't be repeated.
+The commands come from ``replay``; the history has the bounds and settings of plans and the cancelled commands. Recorded model
+answers are reused. The comparison covers the variables with their provenance (without times) and each command's status.
+Changes of the state made without a command (``merge``, ``rollback``) can't be repeated.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,13 +26,13 @@ from .records import ContextStore, Session, Value, excerpt, kept_text
 __all__ = ["Discrepancy", "Verdict", "areplay"]
 
 _TOLD = 20
-"""Discrepancies that are told."""
+"""Maximum number of discrepancies in a verdict."""
 _SHOWN = 200
 
 
 @frozen
 class Discrepancy:
-    """One thing that did not come out the same. ``where``: "step 3", "variables.authors.items[5]", "provenance.authors"."""
+    """One difference between record and replay. ``where``: "step 3", "variables.authors.items[5]", "provenance.authors"."""
 
     where: str
     recorded: Any
@@ -41,11 +41,11 @@ class Discrepancy:
 
 @frozen
 class Verdict:
-    """What came of a replay.
+    """The result of a replay.
 
-    ``identical``: every command ended as before, and the state is the same. ``differences`` are the first 20 where not.
-    ``commands`` were run, ``recalled`` answers taken from the record, ``asked`` calls made anew. ``remarks`` say what may be
-    the reason for differences.
+    ``identical``: every command ended with the recorded status, and the state is the same. ``differences`` has the first 20
+    differences. ``commands`` counts the commands run, ``recalled`` the answers taken from the record, ``asked`` the new model
+    calls. ``remarks`` give possible reasons for differences.
     """
 
     identical: bool
@@ -66,10 +66,10 @@ async def areplay(
     dispatcher: CommandDispatcher | None = None,
     chunks: Callable[[str], str | None] | None = None,
 ) -> Verdict:
-    """Run the commands of ``recorded``, the state object, in ``state``, which must be empty, and compare.
+    """Run the commands of ``recorded``, the state object, in ``state``, which must be empty, and compare the results.
 
-    ``llm`` is asked where no answer was kept; without one such a call fails. ``context`` are the variables that the host gave
-    to every plan, ``chunks`` gives a chunk's text by its id, as it did. Raises ``StoreError`` only.
+    ``llm`` is called if no answer is recorded; without a model such a call fails. ``context`` has the variables that the host
+    gave to every plan; ``chunks`` returns a chunk's text by its id, as in the recorded run. Raises only ``StoreError``.
     """
     told = recorded.get("replay") or {}
     state.configure(query=recorded.get("query"), config=recorded.get("config"), seed=told.get("seed"))
@@ -97,7 +97,7 @@ Entry = Mapping[str, Any]
 
 
 def _paired(commands: Sequence[str], history: Sequence[Entry]) -> list[tuple[str | None, Entry]] | None:
-    """Put each command beside its entry; one that was refused has no text. None where they do not fit together."""
+    """Pair each command with its history entry; rejected ones have no text. Return None if they do not match."""
     texts = iter(commands)
     steps: list[tuple[str | None, Entry]] = []
     for entry in history:
@@ -117,7 +117,7 @@ def _paired(commands: Sequence[str], history: Sequence[Entry]) -> list[tuple[str
 
 @define
 class _Again:
-    """A replay under way."""
+    """A running replay."""
 
     graph: GraphAdapter
     state: StateStore
@@ -131,7 +131,7 @@ class _Again:
     _flow: Flow | None = None
 
     async def step(self, text: str | None, entry: Entry) -> None:
-        """Run one command as it was run, or only take note of one that was refused."""
+        """Run one recorded command; of a rejected one, only set its variable's status."""
         if self._flow is None or "plan" in entry:
             self._flow = self._begin(entry)
         flow = self._flow
@@ -160,7 +160,7 @@ class _Again:
             )
 
     def _begin(self, entry: Entry) -> Flow:
-        """Return a plan that begins as the recorded one did."""
+        """Return a plan with the same initial settings as the recorded one."""
         told = entry.get("plan") or {}
         if told.get("graph") and told["graph"] != self.graph.schema.hash:
             self.remarks.append("the graph is not the one that was recorded")
@@ -186,7 +186,7 @@ class _Again:
         return Flow(session, self.dispatcher or CommandDispatcher(), lambda: 0, stops, goes_on)
 
     def compare(self, recorded: Mapping[str, Any], state: StateStore) -> None:
-        """Find where the two states differ."""
+        """Record the differences between the two states."""
         snapshot = state.snapshot()
         for name, before, after in (
             ("variables", recorded.get("variables") or {}, snapshot.variables()),
@@ -206,7 +206,7 @@ def _timeless(value: Any) -> Any:
 
 
 def _differences(where: str, before: Any, after: Any) -> Iterator[Discrepancy]:
-    """Yield where two values differ, as deep as they are of the same kind."""
+    """Yield the differences between two values, as deep as both have the same kind."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in dict.fromkeys((*before, *after)):
             if name not in before or name not in after or canonical(before[name]) != canonical(after[name]):
@@ -221,7 +221,7 @@ def _differences(where: str, before: Any, after: Any) -> Iterator[Discrepancy]:
 
 @define
 class _Recall:
-    """The answers that were kept, by step, request and turn."""
+    """The recorded answers, by step, request and turn."""
 
     answers: Mapping[tuple[int, str, int], Mapping[str, Any]]
     inner: LLM | None
@@ -231,24 +231,24 @@ class _Recall:
 
     @classmethod
     def of(cls, answers: Sequence[Mapping[str, Any]], llm: Any) -> "_Recall":
-        """Put the answers in order."""
+        """Index the answers."""
         kept = {(answer["step"], answer["request"], answer["turn"]): answer for answer in answers}
         return cls(kept, None if llm is None else as_client(llm))
 
     def named(self, name: str) -> "_Recalled":
-        """Return the client that plans call ``name``."""
+        """Return the client for the plans' model ``name``."""
         return _Recalled(self, name)
 
 
 class _Recalled(Own):
-    """A model that answers what was answered before."""
+    """A model that returns the recorded answers."""
 
     def __init__(self, recall: _Recall, name: str) -> None:
         self._recall = recall
         self._name = name
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return the kept answer, or raise the kept error; what was not kept is asked for, where there is a model."""
+        """Return the recorded answer or raise the recorded error; if there is none, call the model, if there is one."""
         recall = self._recall
         request = request_of(self._name, prompt, options)
         kept = None

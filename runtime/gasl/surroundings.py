@@ -1,4 +1,4 @@
-"""What a GASL program is checked against."""
+"""The environment that a GASL program is checked against."""
 
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -29,16 +29,16 @@ __all__ = [
 ]
 
 TOO_DEEP = Diagnostic("GASL023", "error", "blocks are nested too deeply", hints=("leave some of the nesting out",))
-"""A program that can't be checked: its blocks are nested deeper than the interpreter's stack."""
+"""Diagnostic for a program that can't be checked because its blocks nest deeper than the interpreter's stack."""
 
 
 @frozen
 class Surroundings:
-    """What is known of where a program is to run; None: not known.
+    """The known environment of a program; None means not known.
 
-    ``schema`` is the graph's, ``state`` has the declared keys with their types, ``ceiling`` the most that SET may ask for, by its
-    keys. ``measures`` are the graph's algorithms, ``models`` the names that the host offers. ``variables`` are bound before the program
-    begins, ``fields`` has all fields of their items, where they are known.
+    ``schema`` is the graph's schema, ``state`` has the declared keys with their types, ``ceiling`` the maximum that SET may
+    set, by key. ``measures`` are the graph's algorithms, ``models`` the names that the host offers. ``variables`` are bound
+    before the program begins; ``fields`` has all fields of their items, if known.
     """
 
     schema: "Schema | None" = None
@@ -51,40 +51,39 @@ class Surroundings:
 
     @property
     def known(self) -> dict[str, Any]:
-        """The same as arguments of the linter."""
+        """The same values as arguments of the linter."""
         return {
             "schema": self.schema, "state": self.state, "ceiling": self.ceiling, "measures": self.measures,
             "variables": self.variables, "models": self.models, "fields": self.fields,
         }  # fmt: skip
 
 
-# What a state's findings are of: a state that was made with one graph is not gone on with another by mistake.
-# A command that changed findings says so in the history (``state``), and the plan that it is of says on which graph it ran
-# (``plan``). The findings are of the graph on which they were changed last: commands that only read, and the mere opening, change
-# nothing of that.
+# The graph that a state's findings come from: a state made with one graph must not be used with another by mistake.
+# The history entry of a command that changed findings has ``state``, and its plan's entry (``plan``) names the graph. The
+# findings belong to the graph on which they were last changed; commands that only read, and opening, do not change that.
 
 ROLLBACK = "rollback"
-"""The ``part`` of the entry that a rollback from outside leaves in the history: it is no step of a plan, and a replay passes over it."""
+"""The ``part`` of the history entry of an external rollback: it is not a step of a plan, and a replay skips it."""
 
 
 @frozen
 class Origin:
-    """A graph on which findings were made: its hash, and where it is from as the configuration has it (None: nobody said)."""
+    """A graph on which findings were made: its hash, and its source as in the configuration (None if unknown)."""
 
     graph: str
     source: Mapping[str, Any] | None = None
 
     @property
     def name(self) -> str | None:
-        """What it is called; None where nobody said."""
+        """The name of the graph; None if unknown."""
         name = (self.source or {}).get("path") or (self.source or {}).get("name")
         return name if isinstance(name, str) else None
 
 
 def origins(state: StateStore) -> tuple[Origin, ...]:
-    """Return the graphs on which the findings were made that a state has now, the latest last; none where there are no findings.
+    """Return the graphs on which the state's current findings were made, the latest last; empty without findings.
 
-    A state that was taken back has those that it had then.
+    After a rollback these are the graphs of the restored findings.
     """
     snapshot = state.snapshot()
     if not snapshot.declared():
@@ -111,9 +110,9 @@ def origins(state: StateStore) -> tuple[Origin, ...]:
             writer = graph
             now = (*(each for each in now if each != graph), graph)
         then[found] = now
-    # What was done past the commands is in no entry: then it is of the graph of the last one that changed anything.
+    # Changes made without a command have no entry: they count for the graph of the last change.
     made = then.get(snapshot.hash) or now or tuple(each for each in (writer or last,) if each)
-    if made and made[-1] == last and last not in sources:  # a state of before plans said it
+    if made and made[-1] == last and last not in sources:  # a state from before plans recorded it
         adapter = state.replay_info()["config"].get("adapter")
         if isinstance(adapter, Mapping):
             sources[last] = adapter
@@ -121,30 +120,31 @@ def origins(state: StateStore) -> tuple[Origin, ...]:
 
 
 def is_of_another(state: StateStore, adapter: GraphAdapter) -> bool:
-    """Say whether a state holds findings, and they were changed last on another graph than this one.
+    """Return whether a state holds findings that were last changed on a graph other than this one.
 
-    The graph is summed up only where there is something to compare it with: a large one takes seconds.
+    The graph's schema is computed only if there is something to compare: a large graph takes seconds.
     """
     made = origins(state)
     return bool(made and made[-1].graph != adapter.schema.hash)
 
 
 def same_name(one: str | None, other: str | None) -> bool:
-    """Say whether two sources of graphs, as a user writes them, are one: nothing is read for it. A graph without a name is none."""
+    """Return whether two graph sources, as a user writes them, are the same, without reading them; False without a name."""
     return bool(one and other) and (one == other or os.path.realpath(str(one)) == os.path.realpath(str(other)))
 
 
 def told_of_another(folder: object, before: str | None, now: str | None) -> str:
-    """Say of which graph the findings in ``folder`` are, and of which they are not."""
+    """Return a message that states which graph the findings in ``folder`` come from, and that it is not this one."""
     if before and now and same_name(before, now):
         return f"{now} has changed since the findings in {folder} were made"
     return f"the findings in {folder} are of {before or 'another graph'}, not of {now or 'this graph'}"
 
 
 def told_of_findings(folder: object, made: Sequence[Origin], now: str | None, graph: str | None = None) -> str:
-    """Say on which graphs the findings in ``folder`` were ``made``, and not on the one called ``now``, whose hash is ``graph``.
+    """Return a message about the graphs that the findings in ``folder`` come from (``made``) and the current one, ``now``.
 
-    Where there are several: that they were changed on one after the other. ``graph`` None: of that one nothing is to be said.
+    With several graphs, the message lists them in reverse order. ``graph`` is the hash of the current graph; None if the
+    message must not mention it.
     """
     if len(made) == 1 or (graph is not None and same_name(made[-1].name, now)):
         return told_of_another(folder, made[-1].name, now)
@@ -158,17 +158,17 @@ def told_of_findings(folder: object, made: Sequence[Origin], now: str | None, gr
 
 
 _SHOWN = 6
-"""Graphs that are named, the latest."""
+"""Maximum number of graphs in a message, the latest first."""
 
 
-# Taking a state back to an earlier moment: a commit like others, of which the history tells.
+# Rolling a state back: a normal commit that is recorded in the history.
 
 
 def roll_back(store: StateStore, to: Snapshot | str, command: str) -> int:
-    """Make the state what it was and commit that; return in how many ways it differed, 0 where nothing was to be done.
+    """Restore the state to ``to`` and commit; return the number of differences, 0 if nothing had to be done.
 
-    ``command`` is what the history says was done; the hash is put behind it. Raises ``StateError`` for a hash that no commit at
-    hand has, and ``StoreError``; the state is as it was then.
+    ``command`` is the text for the history; the hash is appended to it. Raises ``StateError`` for a hash that no available
+    commit has, and ``StoreError``; the state is then unchanged.
     """
     differences = len(store.diff(store.snapshot(), to))
     if not differences:
@@ -176,7 +176,7 @@ def roll_back(store: StateStore, to: Snapshot | str, command: str) -> int:
     before, config = origins(store)[-1:], store.replay_info()["config"]
     store.restore(to)
     after = origins(store)[-1:]
-    if [each.graph for each in after] != [each.graph for each in before]:  # the findings are another graph's again
+    if [each.graph for each in after] != [each.graph for each in before]:  # findings of another graph
         store.configure(config={"adapter": (after[0].source if after else None) or {"type": "networkx"}})
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     last = store.history[-1].get("step") if len(store.history) else 0
@@ -194,7 +194,7 @@ def roll_back(store: StateStore, to: Snapshot | str, command: str) -> int:
     }
     store.note(entry)
     try:
-        store.commit(found=False)  # the one commit: the state is never taken back without the history telling it
+        store.commit(found=False)  # a single commit: the state is never rolled back without a history entry
     except StoreError:
         store.configure(config=config)
         raise

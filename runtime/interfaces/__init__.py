@@ -1,1 +1,1 @@
-"""Where people and agents come in: the command line, later the REPL, the web, the editor and MCP."""
+"""The interfaces of the project: command line, REPL, notebook, web, editor (LSP) and MCP."""

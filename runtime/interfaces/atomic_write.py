@@ -1,4 +1,4 @@
-"""Writes files whole or not at all, and writes into what is no file: a device, a pipe, an open descriptor is never replaced."""
+"""Writes files atomically; a device, a pipe or an open descriptor is written into, not replaced."""
 
 import contextlib
 import os
@@ -14,11 +14,11 @@ from ...lang.errors import KnotworkError
 __all__ = ["UnknownSuffix", "is_stream", "known_suffix", "new_file", "replace_file"]
 
 _LINKS = 40
-"""Links that are gone along, as many as the system does."""
+"""Maximum number of links followed, as many as the system does."""
 
 
 class UnknownSuffix(KnotworkError, ValueError):
-    """A file name whose suffix stands for a form that is not written here. ``hint`` has the suffixes that are."""
+    """A file name with an unsupported suffix. ``hint`` lists the supported ones."""
 
     def __init__(self, name: str, suffix: str, known: Sequence[str], otherwise: str) -> None:
         *others, last = known
@@ -30,11 +30,11 @@ class UnknownSuffix(KnotworkError, ValueError):
 
 
 def known_suffix(name: str, known: Sequence[str], otherwise: str = "") -> str:
-    """Return which of the suffixes ``known`` the file's name has, in small letters.
+    """Return the suffix of the file's name among ``known``, in lower case.
 
-    "" for a name without a suffix, and for what is written into (a device, a pipe, ``/dev/stdout``), whatever it is called.
-    ``otherwise`` ends the hint: what else may be done. Raises ``UnknownSuffix`` for any other suffix, so that no file has a
-    form that its name denies.
+    "" for a name without a suffix, and for targets that are written into (a device, a pipe, ``/dev/stdout``), whatever their
+    name. ``otherwise`` ends the hint: another possible choice. Raises ``UnknownSuffix`` for any other suffix, so that no file has
+    a format that contradicts its name.
     """
     path = Path(name)
     suffix = path.suffix.lower()
@@ -44,18 +44,18 @@ def known_suffix(name: str, known: Sequence[str], otherwise: str = "") -> str:
 
 
 def replace_file(path: Path, text: str, *, follow: bool = True) -> None:
-    """Put ``text`` in the place of the file, with its permissions, in one move; through a link to the file it names.
+    """Replace the file by ``text`` in one move, keeping its permissions; a link is followed to its file.
 
-    A file that is not there is made. What is no regular file (a device, a FIFO, ``/dev/stdout``) is opened and written. Without
-    ``follow`` the name is a choice of ours and not of the user's: only a regular file is replaced, and neither a link nor a pipe is
-    gone through. Raises ``OSError``, and then what was there is untouched.
+    A missing file is created. A target that is not a regular file (a device, a FIFO, ``/dev/stdout``) is opened and written.
+    Without ``follow`` the name was not chosen by the user: only a regular file is replaced, and links and pipes are not followed.
+    Raises ``OSError``, in which case the old file is untouched.
     """
     body = text.encode()
     if not follow:
         target = path.parent.resolve() / path.name
         found = _found(target, follow=False)
         if found is not None and not stat.S_ISREG(found.st_mode):
-            what = "it is a link" if stat.S_ISLNK(found.st_mode) else "it is no regular file"
+            what = "it is a link" if stat.S_ISLNK(found.st_mode) else "it is not a regular file"
             raise FileExistsError(17, f"{what}, which -o must name to be written", str(path))
     elif is_stream(path):
         _write_into(path, body)
@@ -71,7 +71,7 @@ def replace_file(path: Path, text: str, *, follow: bool = True) -> None:
 
 
 def new_file(path: Path, text: str) -> None:
-    """Make the file, whole or not at all. Raises ``FileExistsError`` for a name that is taken, by whatever it is, and ``OSError``."""
+    """Create the file atomically. Raises ``FileExistsError`` if the name exists in any form, and ``OSError``."""
     target = path.parent.resolve() / path.name
     if not target.parent.is_dir():
         raise FileNotFoundError(2, "there is no such folder", str(path.parent))
@@ -81,10 +81,10 @@ def new_file(path: Path, text: str) -> None:
 
 
 def is_stream(path: Path) -> bool:
-    """Say whether there is something at ``path`` that is written into and can't be replaced: no regular file, and no folder.
+    """Return whether ``path`` is written into instead of replaced: it exists, and is not a regular file or a folder.
 
-    A descriptor of this process, such as ``/dev/stdout``, is one even where it leads to a regular file: whoever opened that goes on
-    with it.
+    A descriptor of this process, such as ``/dev/stdout``, counts even if it leads to a regular file: its owner continues to use
+    it.
     """
     if _descriptor(path) is not None:
         return True
@@ -93,7 +93,7 @@ def is_stream(path: Path) -> bool:
 
 
 def _found(path: Path, *, follow: bool = True) -> os.stat_result | None:
-    """Return what is at ``path``, None where nothing is. Raises ``OSError`` for what can't be looked at."""
+    """Return the status of ``path``, None if it does not exist. Raises ``OSError`` if it can't be read."""
     try:
         return os.stat(path, follow_symlinks=follow)
     except (FileNotFoundError, NotADirectoryError):
@@ -101,7 +101,7 @@ def _found(path: Path, *, follow: bool = True) -> os.stat_result | None:
 
 
 def _descriptor(path: Path) -> int | None:
-    """Return the descriptor of this process that ``path`` names, itself or by links: /dev/stdout, /dev/fd/3."""
+    """Return the descriptor of this process that ``path`` names, directly or by links: /dev/stdout, /dev/fd/3."""
     tables = {Path(name).resolve() for name in ("/proc/self/fd", "/dev/fd") if os.path.isdir(name)}
     for _ in range(_LINKS):
         parent = path.parent.resolve()
@@ -114,9 +114,9 @@ def _descriptor(path: Path) -> int | None:
 
 
 def _write_into(path: Path, body: bytes) -> None:
-    """Write into what is there: without making it, emptying it, or taking its place."""
+    """Write into the existing target, without creating, truncating or replacing it."""
     number = _descriptor(path)
-    for stream in (sys.stdout, sys.stderr):  # what was said before stands before
+    for stream in (sys.stdout, sys.stderr):  # earlier output comes first
         stream.flush()
     handle = os.dup(number) if number is not None else os.open(path, os.O_WRONLY | getattr(os, "O_NOCTTY", 0))
     with os.fdopen(handle, "wb") as file:
@@ -132,7 +132,7 @@ def _replace(target: Path, body: bytes, found: os.stat_result | None, *, anew: b
             os.fsync(file.fileno())
         os.chmod(made, found.st_mode & 0o7777 if found is not None else NAMED & ~_umask())
         if found is not None and hasattr(os, "chown") and (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid()):
-            with contextlib.suppress(PermissionError):  # only root gives files away
+            with contextlib.suppress(PermissionError):  # only root may change a file's owner
                 os.chown(made, found.st_uid, found.st_gid)
         if anew:
             _named(made, target)
@@ -144,12 +144,12 @@ def _replace(target: Path, body: bytes, found: os.stat_result | None, *, anew: b
 
 
 def _named(made: str, target: Path) -> None:
-    """Give a file its name, unless somebody was quicker. Raises ``FileExistsError``."""
+    """Give a file its name, unless it was taken meanwhile. Raises ``FileExistsError``."""
     try:
         os.link(made, target)
     except FileExistsError:
         raise
-    except (OSError, AttributeError):  # a file system without links: here somebody may be quicker still
+    except (OSError, AttributeError):  # a file system without links: a race with another process is possible
         if os.path.lexists(target):
             raise FileExistsError(17, "it is there already", str(target)) from None
         os.replace(made, target)

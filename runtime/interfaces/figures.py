@@ -1,4 +1,4 @@
-"""The figures of what is under way, in a few words: calls, what they cost, how long it takes."""
+"""Figures of work under way, in a few words: calls, their cost, the elapsed time."""
 
 import csv
 import io
@@ -38,7 +38,7 @@ __all__ = [
 
 @define
 class Calls:
-    """Counts what models were asked: the requests that were sent, as ``runtime.models.caller`` counts them."""
+    """Counts model calls: the requests that were sent, as ``runtime.models.caller`` counts them."""
 
     cached: int = 0
     tokens: int = 0
@@ -50,7 +50,7 @@ class Calls:
 
     @property
     def calls(self) -> int:
-        """The requests that were sent: those that failed, or were stopped under way, and answers of the cache too."""
+        """The number of requests sent, including failed and cancelled ones, and answers from the cache."""
         return self.over + self.under_way
 
     def __call__(self, event: Event) -> None:
@@ -66,7 +66,7 @@ class Calls:
                 self.cost = (self.cost or 0.0) + event.cost
 
     def line(self) -> str:
-        """Say the figures in a few words."""
+        """Return the figures in a few words."""
         cached = f" ({self.cached:,} cached)" if self.cached else ""
         parts = [f"{self.calls:,} call{'' if self.calls == 1 else 's'}{cached}"]
         if self.tokens:
@@ -77,22 +77,22 @@ class Calls:
 
 
 def clock(seconds: float) -> str:
-    """Return a time as minutes and seconds, with hours where there are any."""
+    """Return a time as minutes and seconds, with hours if necessary."""
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
 def dollars(cost: float) -> str:
-    """Write a cost so that small ones are not zero."""
+    """Return a cost as text, precise enough that small costs are not zero."""
     return f"${cost:.2f}" if cost >= 0.1 or not cost else f"${cost:.2g}" if cost < 0.001 else f"${cost:.4f}"
 
 
-# What is under way in one piece that a session runs: the facts, which displays show each in its own way.
+# The state of one piece that a session runs: the facts, which each display shows in its own way.
 
 
 @define(eq=False)
 class Work:
-    """Subscribes to the session's events. ``note`` gets what is to be said at once; all else is asked for, from any thread."""
+    """Subscribes to the session's events. ``note`` receives urgent messages; everything else can be read from any thread."""
 
     text: str
     note: Callable[[str], None]
@@ -101,7 +101,7 @@ class Work:
     _steps: dict[str, float] = field(factory=dict, init=False)
 
     def __call__(self, event: Event) -> None:
-        """Take in one event."""
+        """Process one event."""
         self.calls(event)
         match event:
             case StepStarted():
@@ -119,33 +119,33 @@ class Work:
 
     @property
     def clock(self) -> str:
-        """How long it has taken until now."""
+        """The elapsed time."""
         return clock(perf_counter() - self.began)
 
     @property
     def waiting(self) -> str:
-        """How many answers of models are waited for; "" for none."""
+        """The number of pending model answers in words; "" for none."""
         count = self.calls.under_way
         return f"asking a model, {count:,} under way" if count else ""
 
     @property
     def asked(self) -> str:
-        """What models have been asked and what it cost; "" where nothing is over yet."""
+        """The finished model calls and their cost; "" if none is finished yet."""
         return self.calls.line() if self.calls.over else ""
 
     @property
     def total(self) -> str:
-        """What models have been asked in all, those that never answered too; "" for nothing."""
+        """The total model calls, including unanswered ones; "" for none."""
         return self.calls.line() if self.calls.calls else ""
 
     @property
     def steps(self) -> list[tuple[str, str]]:
-        """The steps under way with how long each has taken, the oldest first."""
+        """The steps under way with the elapsed time of each, the oldest first."""
         now = perf_counter()
         return [(step, clock(now - began)) for step, began in tuple(self._steps.items())]
 
 
-# What several interfaces show as rows of a table: a history, the keys of a state, differences, a graph's attributes.
+# Table rows used by several interfaces: a history, the keys of a state, differences, a graph's attributes.
 
 HISTORY_COLUMNS = ("step", "status", "count", "state", "command", "why")
 KEY_COLUMNS = ("key", "type", "size", "description")
@@ -169,7 +169,7 @@ def history_rows(entries: Iterable[Mapping[str, Any]]) -> list[list[str]]:
 
 
 def _label(entry: Mapping[str, Any]) -> str:
-    """Number a step; what a step ran has a part behind the point, a rollback has no number of its own."""
+    """Return the number of a step; nested steps have a part after the point, a rollback has no number."""
     part = entry.get("part")
     return "" if part == ROLLBACK else f"{entry.get('step', '')}{f'.{part}' if part else ''}"
 
@@ -197,7 +197,7 @@ def _incomplete(declared: Declaration) -> str:
 
 
 def difference_rows(found: Iterable[Difference]) -> list[list[str]]:
-    """Return the rows of differences of two states."""
+    """Return the rows of the differences between two states."""
     return [[each.key, each.kind, *(_side(side) for side in (each.before, each.after))] for each in found]
 
 
@@ -212,7 +212,7 @@ def short_text(value: Any) -> str:
 
 
 def attribute_rows(attributes: Mapping[str, Attribute]) -> list[list[str]]:
-    """Return the rows of a graph's attributes; values that stand only once say nothing."""
+    """Return the rows of a graph's attributes; unique values are not shown."""
     return [
         [
             found.name,
@@ -226,7 +226,7 @@ def attribute_rows(attributes: Mapping[str, Attribute]) -> list[list[str]]:
 
 
 def cut_value(value: Any) -> str:
-    """Return a scalar of a graph in a few characters."""
+    """Return a scalar of a graph as a short text."""
     text = " ".join(value.split()) if isinstance(value, str) else "null" if value is None else str(value)
     return printable(text if len(text) <= _EXCERPT else text[: _EXCERPT - 1] + "…")
 
@@ -244,14 +244,14 @@ def csv_line(values: Sequence[Any]) -> str:
 
 
 def cell(value: Any) -> str:
-    """Return a value as a text: null is empty, a text is itself, everything else is as JSON writes it."""
+    """Return a value as a text: "" for null, a text unchanged, everything else as JSON."""
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False)
 
 
 def guarded(value: Any) -> str:
-    """Return the text of a cell of CSV; what a spreadsheet would take for a formula gets a ' before it (models write it, too)."""
+    """Return the text of a CSV cell; a ' precedes what a spreadsheet would take for a formula (which models may write, too)."""
     text = cell(value)
     if isinstance(value, str) and text.startswith(_LIKE_A_FORMULA):
         return f"'{text}"

@@ -1,4 +1,4 @@
-"""What options name, as a person wrote it: what commands run on, and what the calls of models may cost."""
+"""The values of options as the user wrote them: graph and state, models, and limits on cost."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -34,9 +34,9 @@ __all__ = [
 
 @frozen
 class Ground:
-    """What GASL runs on: a graph, a state's folder (None: in memory), the chunks' file, and the question that it is about.
+    """The data that GASL runs on: a graph, a state's folder (None: in memory), the chunks' file, and the question it is about.
 
-    ``force``: go on with a state whose findings are of another graph; ``raw``: read the graph's values as they are written.
+    ``force``: use a state whose findings come from another graph; ``raw``: read the graph's values as they are written.
     """
 
     graph: str | None = None
@@ -47,13 +47,13 @@ class Ground:
     raw: bool = False
 
     def wanted(self) -> Wanted:
-        """Return it as it is opened."""
+        """Return the options in the form that is opened."""
         return Wanted(self.graph, self.state, self.chunks, self.query, self.force, raw=self.raw)
 
 
 @frozen
 class Limits:
-    """What calls may cost; ``price`` as written (IN/OUT)."""
+    """The limits on the cost of calls; ``price`` as written (IN/OUT)."""
 
     max_calls: int | None = None
     max_tokens: int | None = None
@@ -63,7 +63,7 @@ class Limits:
     cache: bool = True
 
 
-# What an interface with options opens: ``grounds`` with what a person may type instead of what can't be done.
+# Opens the data named by options: as ``open_ground``, with errors that name the options.
 
 _EMPTY = ("--state: it is empty", "a folder; . is the current one")
 _NOT_WRITTEN = ("can't be made", "can't be written", "is not ours to write")
@@ -72,7 +72,7 @@ _NOT_WRITTEN = ("can't be made", "can't be written", "is not ours to write")
 def opened(
     ground: OpenedGround, models: Callable[[], M], telling: Telling | None = None, *, needs_graph: bool = False
 ) -> Opened[M]:
-    """Open what options named. Raises ``Misused``, and what ``open_ground`` raises besides."""
+    """Open the data named by options. Raises ``Misused``, and the errors of ``open_ground``."""
     if isinstance(ground.state, str | Path) and not ground.read_only and os.path.isfile(ground.state):
         hint = f"knotwork state fork {ground.state} DIR makes a folder of an exported state"
         raise Misused(f"{ground.state} is a file; --state takes a folder, in which the state is kept", hint)
@@ -81,14 +81,14 @@ def opened(
 
 
 def check_folder(state: str | None) -> None:
-    """Refuse what would be the current folder, where nobody named that: a script's variable was empty. Raises ``Misused``."""
+    """Refuse an empty name, which would mean the current folder: probably an empty variable of a script. Raises ``Misused``."""
     if state == "":
         raise Misused(*_EMPTY)
 
 
 @contextmanager
 def in_words_of_options() -> Iterator[None]:
-    """Say of what ``open_ground`` refuses which options are at fault."""
+    """Add the options at fault to errors of ``open_ground``."""
     try:
         yield
     except OtherGraph as error:
@@ -105,7 +105,7 @@ def in_words_of_options() -> Iterator[None]:
         raise StoreError(error.message, hint=hint) from None
 
 
-# The models that options name, and what their calls may cost: from specs to clients.
+# The models that options name, with their limits: from specs to clients.
 
 
 def named_specs(given: tuple[str, ...]) -> dict[str, str]:
@@ -158,7 +158,7 @@ def clients(
 
 
 def price_of(text: str | None) -> "Price | None":
-    """Return the price that ``--price IN/OUT`` says; None where there is none. Raises ``Misused``."""
+    """Return the price in ``--price IN/OUT``; None if not given. Raises ``Misused``."""
     if text is None:
         return None
     from ..models.factory import Price

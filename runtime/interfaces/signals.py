@@ -1,7 +1,7 @@
-"""Ctrl-C while something runs: each one goes a stage further. SIGTERM counts as Ctrl-C, where it is heard.
+"""Ctrl-C during work: each one goes a stage further. SIGTERM counts as Ctrl-C if it is handled.
 
-Handlers run between any two steps of the main thread. So where there is anything to be lost they raise nothing and do next to nothing:
-what they are for happens in the event loop, or where whoever waits looks at the count.
+Handlers run between any two steps of the main thread. To avoid losing data they raise nothing and do almost nothing: the actual
+work happens in the event loop, or in the waiting code that reads the count.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ _BOTH = (signal.SIGINT, signal.SIGTERM)
 
 @define
 class Heard:
-    """How many signals came, and whether one of them asked to end the process."""
+    """The number of signals received, and whether one of them requested the end of the process."""
 
     times: int = 0
     ends: bool = False
@@ -27,9 +27,9 @@ class Heard:
 
 @contextmanager
 def hearing(hear: Callable[[Heard], None], numbers: tuple[signal.Signals, ...] = _BOTH) -> Iterator[Heard]:
-    """While the block runs, count the signals with these ``numbers`` and call ``hear``, in the handler. Nothing is interrupted.
+    """Yield a count of the signals with these ``numbers`` and call ``hear`` in the handler. Nothing is interrupted.
 
-    Outside the main thread signals go elsewhere, and nothing is done.
+    Outside the main thread it does nothing.
     """
     told = Heard()
 
@@ -53,9 +53,9 @@ def hearing(hear: Callable[[Heard], None], numbers: tuple[signal.Signals, ...] =
 
 @contextmanager
 def interrupting(*stages: Callable[[], None], last: Callable[[], None]) -> Iterator[Heard]:
-    """While the block runs, let each signal call the next of ``stages``, in the event loop; one more calls ``last`` in the handler.
+    """Let each signal call the next of ``stages`` in the event loop; one more calls ``last`` in the handler.
 
-    ``last`` waits for nothing, as a loop that hangs would hold it up. Must be entered in the event loop's thread.
+    ``last`` must not wait, because a hanging loop would block it. Must be entered in the event loop's thread.
     """
     loop, is_over = asyncio.get_running_loop(), False
 
@@ -66,7 +66,7 @@ def interrupting(*stages: Callable[[], None], last: Callable[[], None]) -> Itera
             loop.call_soon_threadsafe(staged, stages[told.times - 1])
 
     def staged(stage: Callable[[], None]) -> None:
-        if not is_over:  # else it would hit what comes behind the block
+        if not is_over:  # otherwise it would affect the code after the block
             stage()
 
     with hearing(hear) as told:

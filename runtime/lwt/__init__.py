@@ -1,1 +1,1 @@
-"""Prompt scripts at work: checked trees run against models."""
+"""Runs checked prompt scripts against models."""

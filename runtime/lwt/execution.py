@@ -1,4 +1,4 @@
-"""One run under way: its steps' work, results, warnings and events, and what they come to."""
+"""A running script: its steps' work, results, warnings, events and summary."""
 
 import asyncio
 from collections.abc import Container, Iterable, Mapping
@@ -26,7 +26,7 @@ __all__ = ["Execution"]
 
 @define
 class Execution:
-    """One run under way: what its steps share, and what came of them so far."""
+    """A running script: the data that its steps share, and the results so far."""
 
     scope: Scope
     caller: Caller
@@ -42,10 +42,10 @@ class Execution:
     _steps: dict[str, Step] = field(factory=dict)
     _inputs: dict[str, tuple[str, ...]] = field(factory=dict)
     _operations: dict[str, Operation] = field(factory=lambda: dict(OPERATIONS))
-    _paths: dict[str, float] = field(factory=dict)  # the longest chain of steps that ends with each, in seconds
+    _paths: dict[str, float] = field(factory=dict)  # seconds of the longest chain of steps up to each
     _under_way: set[str] = field(factory=set)
-    _discarded: list[StepResult] = field(factory=list)  # of steps that ran again, or are not in the script after all
-    _broken_before: int = 0  # subscribers that broke in an earlier run with the same events
+    _discarded: list[StepResult] = field(factory=list)  # of steps that ran again, or are not in the final script
+    _broken_before: int = 0  # failed subscribers of an earlier run with the same events
 
     @classmethod
     def of(
@@ -53,7 +53,7 @@ class Execution:
         events: Events | None, record: Record | None, prompts: bool, workshop: "Workshop | None" = None,
         folder: Path | None = None, spec: str = "", strict_types: bool = False,
     ) -> "Execution":  # fmt: skip
-        """Put a run together."""
+        """Create an execution."""
         if limit < 1:
             raise ValueError("max_concurrency must be at least 1")
         trace = Trace(prompts={} if prompts else None)
@@ -77,53 +77,53 @@ class Execution:
         return made
 
     def warn(self, step: str, message: str) -> None:
-        """Keep a warning and tell the subscribers."""
+        """Save a warning and send it to the subscribers."""
         self.warnings.append(f"({step}): {message}" if step else message)
         if self.events:
             self.events.emit(Warned(step, message))
 
     def add(self, step: Step, inputs: tuple[str, ...]) -> None:
-        """Have ``step`` run after ``inputs``."""
+        """Add ``step``, to run after ``inputs``."""
         self._steps[step.id] = step
         self._inputs[step.id] = inputs
         self.scheduler.add(step.id, inputs)
 
     def know(self, before: Before) -> None:
-        """Let steps refer to what ran before, under names that no step of this run has."""
+        """Let steps refer to results of earlier runs, under names that no step of this run has."""
         self.results.update(before.results)
         self._steps.update({name: step for name, step in before.steps.items() if name in before.results})
 
     def unneeded(self, step: str, final: str) -> None:
-        """Leave ``step`` out, and say so."""
+        """Skip ``step`` with a warning."""
         reason = f"({final}) does not need it"
         self._steps.pop(step, None)
         self.warn(step, f"skipped: {reason}")
         self._skipped(step, reason)
 
     def has_begun(self, step: str) -> bool:
-        """Say whether ``step`` is under way or has a result."""
+        """Return whether ``step`` is running or has a result."""
         return step in self._under_way or step in self.results
 
     def call_of(self, step: str) -> Call:
-        """Return the call of a step that was added, as it was then."""
+        """Return the call of an added step, as it was when added."""
         return self._steps[step].call
 
     def forgo(self, steps: Iterable[str], final: str) -> None:
-        """Leave out steps that were added and are not needed, those under way or done apart."""
+        """Skip added steps that are not needed, except those that are running or done."""
         gone = [step for step in steps if not self.has_begun(step)]
         self.scheduler.drop(gone)
         for step in gone:
             self.unneeded(step, final)
 
     def exclude(self, step: str, final: str) -> None:
-        """Keep the result of a step that ran and is not needed, out of what makes the status."""
+        """Exclude a step that ran but is not needed from the run's status; keep its result."""
         self.warn(step, f"it ran before it was known that ({final}) does not need it")
         self._steps.pop(step, None)
 
     def renew(self, kept: Container[str]) -> None:
-        """Go on with a scheduler that knows the results of ``kept`` only. Nothing may be under way.
+        """Continue with a new scheduler that knows only the results of ``kept``. Nothing may be running.
 
-        What other steps gave is dropped, and still counted in what the run cost.
+        Results of other steps are dropped, but their cost still counts.
         """
         before = self.scheduler
         self.scheduler = Scheduler(self.work, self.skip, before.limit, before.policy)
@@ -144,13 +144,13 @@ class Execution:
             self.warn(step, "it ran before the whole script was there, which has it otherwise; what it gave is dropped")
 
     async def work(self, step_id: str) -> bool:
-        """Run one step and keep its result. A failure is a result."""
+        """Run one step and save its result. Failures are results."""
         step, began = self._steps[step_id], perf_counter()
         scope, outcome = self.scope.of(step_id), None
         try:
             if step.call.options and (unmet := self._unmet(step, scope)):
                 self._left_out(step_id, unmet)
-                return True  # nothing failed: what refers to it runs, and sees null
+                return True  # not a failure: steps that refer to it run, and see null
             if self.events:
                 self.events.emit(StepStarted(step_id))
             self._under_way.add(step_id)
@@ -173,11 +173,11 @@ class Execution:
         return outcome is not None
 
     def skip(self, step: str, reason: str) -> None:
-        """Keep a step that will not run because of another."""
+        """Save the result of a step that will not run because of another step."""
         self._skipped(step, reason)
 
     async def run_steps(self, cancel: asyncio.Event | None) -> None:
-        """Run until every step is settled, or ``cancel`` is set. Subscribers hear of an end by cancellation too."""
+        """Run until every step is settled, or ``cancel`` is set. Subscribers are also notified of a cancellation."""
         try:
             await self.scheduler.run(cancel)
         except (asyncio.CancelledError, Exception):
@@ -189,7 +189,7 @@ class Execution:
             self._leave()
 
     def finish(self, order: tuple[str, ...], final: str, rule: str, diagnostics: tuple[Diagnostic, ...]) -> Run:
-        """Sum up: the status, what it cost, how long it took."""
+        """Return the finished run: status, cost, duration."""
         self.caller.tell_damage()
         if self.events is not None:
             self.warnings.extend(self.events.broken[self._broken_before :])
@@ -224,25 +224,25 @@ class Execution:
         return found
 
     def _unmet(self, step: Step, scope: Scope) -> str:
-        """Return why ``step`` does not run: its condition is false. Empty where it has none, or it holds."""
+        """Return why ``step`` does not run, if its condition is false; "" if it is true or missing."""
         condition = step.call.option("when")
         if condition is None:
             return ""
         if step.call.operation not in OPERATIONS:
             operation = self._operations.get(step.call.operation) or self._find(step.call.operation)
             if "when" in operation.signature.options:
-                return ""  # the plugin's own, from before this was everybody's
-        from .operations.basic import unmet  # few scripts have a condition, and it brings a grammar
+                return ""  # from a plugin with its own ``when``, older than the common option
+        from .operations.basic import unmet  # few scripts have conditions, and the module loads a grammar
 
         try:
             return unmet(condition, scope)
         except StepFailed:
             if self.events:
-                self.events.emit(StepStarted(step.id))  # what ends has begun
+                self.events.emit(StepStarted(step.id))  # a step that finishes must have started
             raise
 
     def _left_out(self, step: str, reason: str) -> None:
-        """Keep a step that its condition left out: no failure, and a value of null."""
+        """Save the result of a step with a false condition: not a failure, and its value is null."""
         self._paths[step] = max((self._paths.get(name, 0.0) for name in self._inputs[step]), default=0.0)
         self.results[step] = result = StepResult(step, "skipped", "null", reason=reason, unmet=True)
         if self.record is not None:
@@ -280,7 +280,7 @@ class Execution:
             self.events.emit(StepSkipped(step, reason))
 
     def _leave(self) -> None:
-        """Give every step without a result one that says that the run was cancelled."""
+        """Give every step without a result the status cancelled."""
         for step in self._steps:
             if step not in self.results:
                 self._skipped(step, "cancelled while it ran" if step in self._under_way else "cancelled")

@@ -1,15 +1,14 @@
-"""Run directories: a run is kept while it goes, so that it can be resumed after a kill, and listed.
+"""Run directories: a run is saved while it is running, so that it can be listed, and resumed after a kill.
 
-A run is a folder (mode 0700) with ``run.jsonl`` (0600), one JSON object a line, appended with one write each::
+A run is a folder (mode 0700) with ``run.jsonl`` (0600), one JSON object per line, each appended with one write::
 
     {"record": "run_started", "run", "time", "script_hash", "input_hash", "versions", "model", "name", "script", "options"}
     {"record": "item_done", "step", "item", "input_hash", "output", "value"?, "finish_reason", "attempts", "usage", ...}
     {"record": "step_done", "step", "status", "input_hash", "output", "value"?, "reason", "usage", "cost", "seconds", ...}
     {"record": "run_finished", "status", "seconds", "usage", "cost", "calls"}
 
-and ``input.json``, the run's input. ``value`` stands only where it is not the output itself. ``runtime.runs.journal`` has the
-file's rules. Model calls are at-least-once: what was in flight is asked again.
-See ``docs/design/state.md#durable-runs``.
+and ``input.json``, the run's input. ``value`` is present only if it differs from the output. ``runtime.runs.journal`` defines
+the file's rules. Model calls are at-least-once: calls in flight are repeated. See ``docs/design/state.md#durable-runs``.
 """
 
 import json
@@ -44,7 +43,7 @@ INPUT = "input.json"
 
 @frozen
 class RunInfo:
-    """A kept run, for a list: ``status`` is "running or interrupted" where its end was not written."""
+    """A saved run in a list: ``status`` is "running or interrupted" if its end was not written."""
 
     run_id: str
     path: Path
@@ -53,7 +52,7 @@ class RunInfo:
     status: str
     model: str
     kind: str = "script"
-    """Or what the run's head says: "seed" (which ``formulas.keeping`` reads), "rank", "compile"."""
+    """"script", or the kind in the run's head: "seed" (which ``seeds.seed_store`` reads), "rank", "compile"."""
 
 
 def start(
@@ -64,10 +63,10 @@ def start(
     options: Mapping[str, Any] | None = None,
     base: Path | None = None,
 ) -> "Recorder":
-    """Make a new run directory for ``script`` and return its recorder.
+    """Create a run directory for ``script`` and return its recorder.
 
-    ``model`` is a spec as the user wrote it (it has no key in it); ``options`` are what else the run was given, as JSON.
-    Raises ``NotConfigured`` for a script with a key in the place of a model's name, before anything is written.
+    ``model`` is a spec as the user wrote it (without a key); ``options`` are the run's other parameters, as JSON. Raises
+    ``NotConfigured`` for a script with a key in place of a model's name, before anything is written.
     """
     refuse_keys(script)
     base = base_directory() if base is None else base
@@ -82,7 +81,7 @@ def start(
 
 
 class Answers(Protocol):
-    """What is read of a run that is kept as a script's is: answers by step, item and hash of what went in, and how it ended."""
+    """The data of a saved script run: answers by step, item and input hash, and its end."""
 
     answers: dict[tuple[str, int | None, str], Recorded]
     status: str
@@ -90,10 +89,10 @@ class Answers(Protocol):
 
 @define
 class Stored:
-    """A kept run as it was read: what it was started with, and what it had done.
+    """A saved run: its initial parameters and its completed work.
 
-    ``damage`` names the records that can't be read: what they held is asked again. ``size`` is the journal's, whole
-    records only.
+    ``damage`` names unreadable records: their calls are repeated. ``size`` is the journal's size, counting only complete
+    records.
     """
 
     run_id: str
@@ -111,14 +110,14 @@ class Stored:
 
     @property
     def input(self) -> Any:
-        """The input, as JSON; None where there was none."""
+        """The input, as JSON; None if the run had none."""
         try:
             return json.loads((self.path / INPUT).read_bytes())
         except (OSError, ValueError) as error:
             raise RunError(f"the input of run {self.run_id} can't be read: {error}") from error
 
     def differences(self, script: Script | None, input: Any) -> list[str]:
-        """Say in words what is not as it was when the run started."""
+        """Return what has changed since the run started, in words."""
         found = []
         if script is not None and hash_of(_text(script).encode("utf-8", "surrogatepass")) != self.head["script_hash"]:
             found.append(f"the script changed{_changed_steps(self.script, script)}")
@@ -127,10 +126,10 @@ class Stored:
         return found
 
     def resume(self, script: Script | None = None, *, input: Any = None, force: bool = False) -> "Recorder":
-        """Open the run for more and return its recorder, which recalls the answers there are.
+        """Open the run for resuming and return its recorder, which recalls the saved answers.
 
-        Raises ``RunError`` where ``script`` or ``input`` (each only if given) is not as it was, or a record is damaged,
-        unless ``force`` is set: then a step is asked again where what goes into it changed, or its record is lost.
+        Raises ``RunError`` if ``script`` or ``input`` (each only if given) has changed, or a record is damaged. With
+        ``force`` it is accepted: then steps are run again if their inputs changed or their record is lost.
         """
 
         def recorder(journal: Journal, again: bool) -> Recorder:
@@ -141,12 +140,12 @@ class Stored:
 
 
 def load(run: str | Path, base: Path | None = None) -> Stored:
-    """Read the run with this id, or in this folder. Raises ``RunError`` where there is none or it is damaged."""
+    """Read the run with this id, or in this folder. Raises ``RunError`` if it is missing or damaged."""
     return read_run(run, base, None, lambda path, head: Stored(head["run"], path, head), take_record)
 
 
 def take_record(stored: Answers, record: dict[str, Any]) -> bool:
-    """Add what ``record`` says to a run as it is read; return False where it is not of our making."""
+    """Add the content of ``record`` to a run that is being read; return False if its format is unknown."""
     try:
         match record["record"]:
             case "step_done" | "item_done":
@@ -166,12 +165,12 @@ def take_record(stored: Answers, record: dict[str, Any]) -> bool:
 
 
 def list_runs(base: Path | None = None) -> list[RunInfo]:
-    """Return the kept runs, the latest first. Folders that hold no readable run are passed over."""
+    """Return the saved runs, the latest first. Folders without a readable run are skipped."""
     base = base_directory() if base is None else base
     found = []
     try:
         paths = sorted(base.iterdir(), reverse=True)
-    except OSError:  # there is none, or it is not ours to read
+    except OSError:  # missing or not readable
         return []
     for path in paths:
         try:
@@ -197,8 +196,8 @@ def list_runs(base: Path | None = None) -> list[RunInfo]:
 class Recorder:
     """Writes a run's records; implements ``results.Record``. One process at a time (flock).
 
-    A record that can't be written (a full disk) stops the recording, not the run: ``damage`` says why, and the run's
-    warnings do.
+    If a record can't be written (a full disk), recording stops but the run continues; ``damage`` and the run's warnings have
+    the reason.
     """
 
     run_id: str
@@ -208,28 +207,33 @@ class Recorder:
 
     @property
     def damage(self) -> str:
-        """Why the run could not be kept to its end; empty when all is well."""
+        """Why the run could not be saved completely; empty if it could."""
         return self._journal.damage
 
     def recall(self, step: str, item: int | None, input_hash: str) -> Recorded | None:
-        """Return the earlier answer to the same input, or None."""
+        """Return the saved answer for the same input, or None."""
         return self._answers.get((step, item, input_hash))
 
     def item_done(self, step: str, item: int | None, outcome: Outcome, seconds: float) -> None:
-        """Keep the answer for one of EACH's items."""
+        """Save the answer for one of EACH's items."""
         self.append({"record": "item_done", "step": step, "item": item, "status": "done", **_answer(outcome, seconds)})
 
     def step_done(self, result: StepResult, outcome: Outcome | None) -> None:
-        """Keep the end of a step."""
-        record = {"record": "step_done", "step": result.id, "item": None, "status": result.status}
+        """Save the end of a step."""
+        record: dict[str, Any] = {"record": "step_done", "step": result.id, "item": None, "status": result.status}
         if outcome is not None:
             record |= _answer(outcome, result.seconds)
         else:
             record |= {"input_hash": "", "reason": result.reason, "kind": result.failed.kind if result.failed else ""}
+            if result.calls:  # a failed step has been paid for, too
+                record |= {
+                    "usage": [result.usage.prompt_tokens, result.usage.completion_tokens], "cost": result.cost,
+                    "calls": result.calls, "seconds": round(result.seconds, 3),
+                }  # fmt: skip
         self.append(record)
 
     def finished(self, run: Run) -> None:
-        """Keep the end of the run and let go of it."""
+        """Save the end of the run and close the file."""
         self.append(
             {
                 "record": "run_finished", "status": run.status, "seconds": round(run.seconds, 3),
@@ -243,7 +247,7 @@ class Recorder:
         self._journal.append(record)
 
     def close(self) -> None:
-        """Close the file and give up the lock."""
+        """Close the file and release the lock."""
         self._journal.close()
 
 
@@ -264,11 +268,11 @@ def _canonical(value: Any) -> bytes:
     try:
         return json.dumps(value, sort_keys=True, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise RunError(f"the input is no JSON value, so the run can't be kept: {error}") from error
+        raise RunError(f"the input is not JSON value, so the run can't be kept: {error}") from error
 
 
 def _text(script: Script) -> str:
-    """Return the script's text; one that was built by a program is printed."""
+    """Return the script's text; a script built by a program is printed."""
     if script.source.text or not script.items:
         return script.source.text
     from ...lang.printer.lwt_printer import format_lwt
@@ -277,7 +281,7 @@ def _text(script: Script) -> str:
 
 
 def _changed_steps(before: str, script: Script) -> str:
-    """Name the steps that differ; nothing where only comments or layout do."""
+    """Return the names of the changed steps; empty if only comments or layout changed."""
     from ...lang.parse.lwt import parse_lwt
 
     old = {step.id: step for step in parse_lwt(before, script.mode, None).steps}

@@ -1,6 +1,6 @@
-"""Runs LWT scripts: a checked tree against models, as a whole or while its text is still arriving.
+"""Runs LWT scripts: a checked tree against models, complete or while its text is still arriving.
 
-See ``docs/design/lwt.md#meaning``. Nothing runs any more when ``run`` or ``run_stream`` has returned.
+See ``docs/design/lwt.md#meaning``. When ``run`` or ``run_stream`` has returned, nothing is still running.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 __all__ = ["run", "run_stream"]
 
 MAX_CONCURRENCY = 16
-"""Steps, and calls, under way at once where the caller says nothing."""
+"""Default maximum number of concurrent steps, and of concurrent calls."""
 
 
 def _input_of(value: Any) -> Any:
-    """Return a run's input as the check takes it: None is no input."""
+    """Return a run's input for the check: None means no input."""
     return ABSENT if value is None else value
 
 
@@ -57,15 +57,15 @@ async def run(
     before: Before | None = None,
     strict_types: bool = False,
 ) -> Run:
-    """Run ``script`` and return what came of it.
+    """Run ``script`` and return the finished run.
 
-    ``input`` is a JSON value (None: there is none); ``llm`` answers, ``models`` are offered to ``model=``; ``mode`` is the
-    script's own unless given; ``record`` keeps the run and knows an earlier one; ``prompts`` puts every prompt into the
-    trace; ``workshop`` has the graph and the state of ``GASL``; ``folder`` is where ``file=`` lies (None: no files are read);
-    ``spec`` is what ``llm`` was opened from, where that is known; ``plan`` is that of ``plan_of`` for this input and these models,
-    where it has been made already: the script is not checked again; ``before`` has results that the script may refer to as if it
-    had their steps (``plan_of`` was given their names). With ``strict_types`` a typed answer fits only as it stands
-    (``lang.coercion``). Setting ``cancel`` ends the run early with status "cancelled" and the results so far.
+    ``input`` is a JSON value (None: no input). ``llm`` is the default model, ``models`` are those for ``model=``. ``mode``
+    overrides the script's own. ``record`` saves the run and recalls an earlier one. ``prompts`` adds every prompt to the
+    trace. ``workshop`` has the graph and the state for ``GASL``. ``folder`` is the folder for ``file=`` (None: no files are
+    read). ``spec`` is the spec that ``llm`` was opened from, if known. ``plan`` is an existing result of ``plan_of`` for this
+    input and these models: the script is not checked again. ``before`` has results that the script may refer to like those of
+    its own steps (``plan_of`` got their names). With ``strict_types`` a typed answer must match exactly (``lang.coercion``).
+    Setting ``cancel`` ends the run early with status "cancelled" and the results so far.
 
     Raises ``ScriptError`` for a script with errors, before any call. Failures of steps are results, not exceptions.
     """
@@ -109,16 +109,16 @@ async def run_stream(
     workshop: "Workshop | None" = None,
     strict_types: bool = False,
 ) -> Run:
-    """Run a script while its text is still arriving, read leniently.
+    """Run a script while its text is still arriving, in lenient mode.
 
-    A step starts as soon as its text is there and its inputs are ready. Which steps count is decided when all text has
-    arrived, as ``run`` decides it: the last of two steps with one id, and what that step does not lead to is left out. A step
-    that ran and is written otherwise in the whole script runs again, and so do those that refer to it; what it gave
-    is dropped, counted in the cost, and told in a warning. ``GASL`` and plugins, whose effects stay, wait for the whole text.
+    A step starts as soon as its text has arrived and its inputs are ready. When all text has arrived, the steps that count
+    are chosen as in ``run``: the last of two steps with one id; steps that the final step does not need are skipped. A step
+    that ran but differs in the complete script runs again, and so do the steps that refer to it; its first result is dropped
+    with a warning, and its cost counts. ``GASL`` and plugins have lasting effects, so they wait for the complete text.
 
-    Where ``run`` refuses the script, nothing further starts and there is no output: the run is failed, with ``diagnostics``
-    that say why; where no step had begun, ``ScriptError`` is raised as by ``run``. What ``chunks`` raises ends the run and
-    is raised.
+    If ``run`` would reject the script, no further step starts and there is no output: the run is failed, with
+    ``diagnostics``; if no step had started, ``ScriptError`` is raised as in ``run``. An exception of ``chunks`` ends the run
+    and is raised.
     """
     execution = Execution.of(
         input,
@@ -143,7 +143,7 @@ async def run_stream(
         while not reader.done():
             reader.cancel()
             await asyncio.wait([reader])
-    if arrival.whole is None:  # cancelled before all text was there
+    if arrival.whole is None:  # cancelled before all text had arrived
         return execution.finish(tuple(arrival.graph), "", "", arrival.feed.close()[1].diagnostics)
     script, plan = arrival.whole
     if has_errors(plan.diagnostics):
@@ -166,13 +166,13 @@ _WITHOUT_EFFECT = frozenset({"LLM", "CONST", "EXPR", "EACH", "SEED", "ANSWER"})
 
 @define
 class _Arrival:
-    """A script that is arriving: what came of it so far, and what of that stays when the whole of it is known."""
+    """A script that is arriving: the results so far, and which of them remain valid for the complete script."""
 
     execution: Execution
     input: Any
     models: tuple[str, ...]
     feed: "StepFeed" = field(init=False)
-    graph: dict[str, tuple[str, ...]] = field(factory=dict)  # of the steps that were handed on while text arrived
+    graph: dict[str, tuple[str, ...]] = field(factory=dict)  # of the steps that were added while text arrived
     whole: tuple[Script, ScriptPlan] | None = None
     is_held: bool = False
 
@@ -182,12 +182,12 @@ class _Arrival:
         self.feed = StepFeed()
 
     async def read(self, chunks: AsyncIterator[str]) -> None:
-        """Take the text to its end and have its steps run; then settle which of them count."""
+        """Read the text to its end and run its steps; then decide which of them count."""
         try:
             async for chunk in chunks:
                 self._take(self.feed.feed(chunk))
             self._close()
-        except Exception as error:  # whatever the source of the text raises ends the run, and run() raises it
+        except Exception as error:  # any exception of the text's source ends the run, and run() raises it
             self.execution.scheduler.fail(error)
 
     def _hold(self) -> None:
@@ -226,7 +226,7 @@ class _Arrival:
                 self.execution.add(winners[step], inputs)
 
     def _changed(self, script: Script) -> set[str]:
-        """Return the steps handed on that the whole script has otherwise or not at all, and all that refer to them."""
+        """Return the added steps that differ or are missing in the complete script, and all steps that refer to them."""
         winners = {step.id: step for step in script.steps}
         changed = [
             step for step in self.graph if step not in winners or winners[step].call != self.execution.call_of(step)
@@ -236,14 +236,14 @@ class _Arrival:
             for name in inputs:
                 dependents.setdefault(name, []).append(step)
         found = set(changed)
-        for step in changed:  # grows while it is gone through
+        for step in changed:  # grows during the iteration
             new = [name for name in dependents.get(step, ()) if name not in found]
             found.update(new)
             changed += new
         return found
 
     def resume(self, script: Script, plan: ScriptPlan) -> None:
-        """Run what is left, once nothing is under way: the steps that never began, and those that changed."""
+        """Run the remaining steps once nothing is running: those that never started, and those that changed."""
         execution = self.execution
         kept = {step for step in execution.results if step in self.graph} - self._changed(script)
         execution.renew(kept)
@@ -254,7 +254,7 @@ class _Arrival:
         execution.scheduler.close()
 
     def finish(self, plan: ScriptPlan) -> Run:
-        """Sum up a run whose script is whole and without errors."""
+        """Return the finished run of a complete script without errors."""
         execution = self.execution
         for step, result in execution.results.items():
             if step not in plan.needed and (result.status != "skipped" or result.unmet):
@@ -263,7 +263,7 @@ class _Arrival:
 
 
 def _lacks_input(feed: "StepFeed", steps: list[Step], input: Any) -> bool:
-    """Tell whether one of ``steps``, which have just arrived, refers to what the input does not have."""
+    """Return whether one of the newly arrived ``steps`` refers to a missing part of the input."""
     if not any(reference.name == "input" for step in steps for reference in step_references(step)):
         return False
     from ...lang.linter.lwt import input_faults

@@ -1,6 +1,6 @@
-"""The check of a prompt script, and the plan of its run that comes of it.
+"""Checks a prompt script and derives the plan of its run.
 
-Whoever only checks a script loads neither an event loop nor a model library.
+A mere check loads neither an event loop nor a model library.
 """
 
 from collections.abc import Collection, Mapping
@@ -22,10 +22,11 @@ __all__ = ["ScriptPlan", "context_of", "plan_of"]
 
 @frozen
 class ScriptPlan:
-    """The result of checking a script: its diagnostics, in source order, and what a run needs to know of its steps.
+    """The result of checking a script: its diagnostics, in source order, and the data about its steps that a run needs.
 
-    ``graph`` has for each step the steps that it refers to; ``final`` is the step whose output is the result, ``rule`` why it is,
-    ``needed`` are the steps that it rests on. ``expressions`` are the script's expressions by their text.
+    ``graph`` has, for each step, the steps that it refers to. ``final`` is the step whose output is the result, ``rule`` the
+    reason for that choice; ``needed`` are the steps that it depends on. ``expressions`` are the script's expressions by their
+    text.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -36,7 +37,7 @@ class ScriptPlan:
     expressions: "dict[str, ExprRead]"
 
     def require(self, script: Script) -> None:
-        """Raise ``ScriptError`` if the script has errors, or what looks like a key in the place of a model's name."""
+        """Raise ``ScriptError`` if the script has errors, or an apparent key in place of a model's name."""
         from ..models.caller import refuse_keys
         from ..results import ScriptError
 
@@ -56,13 +57,13 @@ def plan_of(
 ) -> ScriptPlan:
     """Check ``script`` and choose its steps.
 
-    ``input`` is the input of the run (``MISSING``: it is unknown; ``ABSENT``: the run has none, and a reference to it is an error).
-    ``models`` are the names that the host offers (None: any), ``given`` the earlier results that the script may refer to, ``folder``
-    is where ``file=`` is looked up (None: no file is looked at). ``operations`` are those that the host offers (None: the language's
-    own, and the installed plugins that the script names).
+    ``input`` is the input of the run (``MISSING``: unknown; ``ABSENT``: the run has none, and a reference to it is an error).
+    ``models`` are the names that the host offers (None: any). ``given`` are the earlier results that the script may refer to.
+    ``folder`` is the folder for ``file=`` (None: files are not checked). ``operations`` are those that the host offers (None:
+    the language's own, and the installed plugins that the script names).
 
-    A script never changes. So without input, earlier results and files its plan is kept with it, as its other derived properties are:
-    a server runs one script many times.
+    Scripts are immutable. So a plan without input, earlier results and files is cached with the script, like its other
+    derived properties: a server runs one script many times.
     """
     plans: dict[object, ScriptPlan] = vars(script).setdefault("_plans", {})
     names_files = folder is not None and _names_files(script)

@@ -1,1 +1,1 @@
-"""Calls of models: one call with its limits, what calls cost, and clients put together from their names."""
+"""Model calls: single calls with their limits, cost accounting, and clients built from specs."""

@@ -1,4 +1,4 @@
-"""One question to a model on behalf of a step: the gate, the events, the answer's type, one repair, failure as a value."""
+"""One model call for a step: concurrency limit, events, the answer's type, one repair, failures as values."""
 
 import asyncio
 import json
@@ -22,14 +22,14 @@ from ..results import NO_USAGE, Access, Failed, Outcome, Record, StepFailed, Tra
 
 __all__ = ["HOPELESS", "Caller", "Counted", "Request", "Spent", "checked", "refuse_keys"]
 
-# The texts that the runtime itself sends to a model.
+# The prompt texts that the runtime itself adds.
 
 _SHOWN = 600
-"""Code points of a bad answer that the model is shown again: enough to see the fault, too little to drown the task."""
+"""Maximum code points of a bad answer in the repair prompt: enough to see the fault, too few to distract from the task."""
 
 
 def wanted(kind: str | Sequence[str]) -> str:
-    """Say what an answer of type ``kind`` looks like."""
+    """Return the description of an answer of type ``kind``."""
     if not isinstance(kind, str):
         return f"exactly one of these and nothing else: {', '.join(map(short, kind))}"
     return {
@@ -42,22 +42,22 @@ def wanted(kind: str | Sequence[str]) -> str:
 
 
 def repair(prompt: str, answer: str, reason: str, kind: str | Sequence[str]) -> str:
-    """Return the prompt of the repair round: the task again, the answer, what is wrong with it, what to answer."""
+    """Return the repair prompt: the task again, the answer, its fault, and the required form."""
     shown = answer if len(answer) <= _SHOWN else f"{answer[: _SHOWN // 2]} … {answer[-_SHOWN // 2 :]}"
     return f"{prompt}\n\nYour last answer was:\n{shown}\n\nThat can't be used: {reason}.\nAnswer with {wanted(kind)}."
 
 
 HOPELESS = frozenset({"budget", "wrong_key", "quota", "model_not_found", "model", "not_configured"})
-"""Failures that the next call would share: the rest need not be asked."""
+"""Kinds of failures that the next call would share, so that no further call is made."""
 
 _SAID = 300
-"""Code points that are kept of an answer that was read otherwise than it is written."""
+"""Maximum code points of the saved text of a coerced answer."""
 _LONGEST = 2_000
-"""Code points that are kept of what a client raised."""
+"""Maximum code points of a client's exception message."""
 
 
 def refuse_keys(script: Script) -> None:
-    """Raise ``NotConfigured`` where a key was typed in the place of a model's name: scripts are printed and kept with their runs."""
+    """Raise ``NotConfigured`` if a key is in place of a model's name: scripts are printed and saved with their runs."""
     for step in script.steps:
         for call in walk(step):
             if isinstance(call, Call):
@@ -69,7 +69,7 @@ def refuse_keys(script: Script) -> None:
 
 @frozen
 class Request:
-    """What is asked: the prompt, the type of the answer, the model's name (None: the run's own), the port's options."""
+    """A request: the prompt, the type of the answer, the model's name (None: the run's default), the port's options."""
 
     prompt: str
     kind: Type = "text"
@@ -77,7 +77,7 @@ class Request:
     options: Mapping[str, Any] = field(factory=dict)
 
     def digest(self) -> str:
-        """Return a hash of all that can change the answer. How long to wait and how often to retry can't."""
+        """Return a hash of everything that can change the answer, so without timeout and retries."""
         from blake3 import blake3
 
         told = {name: value for name, value in self.options.items() if name not in ("timeout", "retries")}
@@ -87,23 +87,24 @@ class Request:
 
 @define
 class _Spent:
-    """What the calls for one request cost together."""
+    """Total cost of the calls for one request."""
 
     usage: Usage = NO_USAGE
     cost: float | None = None
     calls: int = 0
     attempts: int = 0
 
-    def add(self, usage: Usage, cost: float | None, attempts: int) -> None:
-        self.calls += 1
-        self.usage = usage if self.calls == 1 else self.usage + usage
+    def add(self, usage: Usage, cost: float | None, attempts: int, *, cached: bool) -> None:
+        """Add an answer. Each request that was sent is a call, and so is an answer from the cache."""
+        self.usage = usage if self.calls == 0 else self.usage + usage
+        self.calls += max(attempts, int(cached))
         self.cost = add_costs(self.cost, cost)
         self.attempts += attempts
 
 
 @define
 class Caller:
-    """Asks the run's models. At most ``limit`` calls are in flight at once, whichever steps they are for."""
+    """Calls the run's models, with at most ``limit`` calls in flight over all steps."""
 
     llm: LLM | None
     models: Mapping[str, LLM]
@@ -112,11 +113,11 @@ class Caller:
     limit: int
     record: Record | None = None
     strict_types: bool = False
-    """Whether a typed answer fits only as it stands: nothing is coerced, and nothing is looked for in prose."""
+    """Whether a typed answer must match exactly: nothing is coerced, and no value is extracted from prose."""
     warn: Callable[[str, str], None] = lambda step, message: None
     gate: asyncio.Semaphore = field(init=False)
-    """A place in it is a call under way."""
-    _told: bool = field(default=False, init=False)  # that the run can't be kept any further
+    """Each running call holds one slot."""
+    _told: bool = field(default=False, init=False)  # whether it was reported that the run can no longer be saved
 
     def __attrs_post_init__(self) -> None:
         self.gate = asyncio.Semaphore(self.limit)
@@ -124,8 +125,8 @@ class Caller:
     async def ask(self, step: str, request: Request, item: int | None = None) -> Outcome:
         """Return the answer to ``request``, of its type; raise ``StepFailed``.
 
-        ``output`` is what other prompts will say: the text itself; a label; for json and list the text if it is JSON,
-        else the value's JSON; for numbers and booleans their JSON.
+        ``output`` is the text for other prompts: the answer's text; a label; for json and list the text if it is JSON, else
+        the value's JSON; for numbers and booleans their JSON.
         """
         digest = ""
         if self.trace.prompts is not None:
@@ -133,7 +134,7 @@ class Caller:
         if self.record is not None:
             digest = request.digest()
             if self.strict_types and request.kind != "text":
-                digest = f"{digest}-strict"  # what was taken in other words before is asked for again
+                digest = f"{digest}-strict"  # answers that were coerced before are requested again
             earlier = self.record.recall(step, item, digest)
             if earlier is not None:
                 return Outcome(earlier.output, earlier.value, reused=True, input_hash=digest)
@@ -161,21 +162,21 @@ class Caller:
         )  # fmt: skip
 
     def _note(self, step: str, item: int | None, kind: str, fit: Fit, output: str) -> None:
-        """Keep how a typed answer was read, and tell it where that is otherwise than it is written."""
+        """Record how a typed answer was read, and report it if it was coerced."""
         if fit.coerced:
             self.note(step, item, kind, fit.how or "", fit.coerced, output)
         else:
             self.trace.note(Access(step, f"type={kind}", fit.how or ""))
 
     def note(self, step: str, item: int | None, kind: str, how: str, said: str, output: str) -> None:
-        """Keep that ``said`` was read as ``output``, which is not how it is written, and tell it."""
+        """Record that ``said`` was coerced to ``output``, and report it."""
         said, output = (text if len(text) <= _SAID else f"{text[:_SAID]}…" for text in (said, output))
         self.trace.note(Access(step, f"type={kind}", how, said, item, output))
         if self.events:
             self.events.emit(AnswerRead(step, kind, how, said, output, item))
 
     def _fit(self, answer: Completion, kind: Type) -> Fit | Unfit:
-        """Return the value of a typed answer: of one that a layer has read already, what that says of how it came."""
+        """Return the value of a typed answer; if a layer has already coerced it, together with the raw text."""
         fit = as_type(answer.text, kind, strict=self.strict_types)
         if answer.raw and isinstance(fit, Fit):
             came = as_type(answer.raw, kind, strict=self.strict_types)
@@ -184,19 +185,19 @@ class Caller:
         return fit
 
     def item_done(self, step: str, item: int, outcome: Outcome, seconds: float) -> None:
-        """Keep the answer for one of EACH's items, where the run is kept."""
+        """Save the answer for one of EACH's items, if the run is saved."""
         if self.record is not None:
             self.record.item_done(step, item, outcome, seconds)
             self.tell_damage()
 
     def tell_damage(self) -> None:
-        """Warn, once, as soon as the run can't be kept: whoever pays for it may want to stop it then."""
+        """Warn once as soon as the run can't be saved: its user may want to stop it then."""
         if self.record is not None and self.record.damage and not self._told:
             self._told = True
             self.warn("", self.record.damage)
 
     def client(self, request: Request) -> LLM:
-        """Return the model that is asked. Raises ``StepFailed``."""
+        """Return the model for the request. Raises ``StepFailed``."""
         if request.model is None:
             if self.llm is None:
                 raise StepFailed(Failed("not_configured", "the run has no model to ask", "pass one as llm="))
@@ -214,7 +215,7 @@ class Caller:
     async def _generate(
         self, client: LLM, step: str, request: Request, prompt: str, item: int | None, spent: _Spent
     ) -> Completion:
-        """Send one prompt and return a whole answer; whatever goes wrong becomes a ``StepFailed``."""
+        """Send one prompt and return a complete answer; any error becomes a ``StepFailed``."""
         options = self._options(step, request, item)
         began, failed, is_sent = 0.0, None, True
         await self.gate.acquire()
@@ -236,7 +237,7 @@ class Caller:
                 raise
             answer, failed = Completion(""), Failed("error", "the client cancelled its own call")
         except LLMError as error:
-            answer = Completion("", usage=error.usage, attempts=error.attempts)
+            answer = Completion("", usage=error.usage, attempts=error.attempts, cost=error.cost)
             failed = Failed(error.kind, error.message, error.hint)
             if isinstance(error, BudgetExceeded):
                 is_sent = error.attempts > 0
@@ -248,8 +249,8 @@ class Caller:
             answer, failed = Completion(""), Failed("error", f"{type(error).__name__}: {error}"[:_LONGEST])
         finally:
             self.gate.release()
-        if is_sent:  # what the budget refused was no call
-            spent.add(answer.usage, answer.cost, answer.attempts)
+        if is_sent:  # a call rejected by the budget was not sent
+            spent.add(answer.usage, answer.cost, answer.attempts, cached=answer.cached)
         if self.events:
             self.events.emit(
                 CallFinished(
@@ -265,7 +266,7 @@ class Caller:
         return StepFailed(failed, usage=spent.usage, cost=spent.cost, calls=spent.calls)
 
     def _options(self, step: str, request: Request, item: int | None) -> Any:
-        """Return the options for the port. ``notify`` is there only when somebody listens."""
+        """Return the options for the port. ``notify`` is included only if there are subscribers."""
         if isinstance(request.kind, str) and not self.events and not self.strict_types:
             return request.options
         options = dict(request.options)
@@ -291,12 +292,12 @@ def _as_completion(answer: Any) -> Completion:
 
 
 def type_written(kind: Type) -> str:
-    """Return a type as scripts write it."""
+    """Return a type in script notation."""
     return kind if isinstance(kind, str) else " | ".join(json.dumps(label, ensure_ascii=False) for label in kind)
 
 
 def _typed(text: str, fit: Fit, kind: Type) -> tuple[str, Any]:
-    """Return output text and value of a fitting answer."""
+    """Return output text and value of a valid answer."""
     if not isinstance(kind, str):
         return fit.value, fit.value
     if kind in ("json", "list") and is_json(text):
@@ -304,29 +305,29 @@ def _typed(text: str, fit: Fit, kind: Type) -> tuple[str, Any]:
     return json.dumps(fit.value, ensure_ascii=False), fit.value
 
 
-# What calls cost together, counted as they are sent: those that fail, or are stopped under way, too.
+# The total cost of calls, counted when they are sent, including failed and cancelled ones.
 
 
 @define
 class Spent:
-    """Requests sent, tokens, US dollars. A request that was stopped under way counts as one."""
+    """Requests sent, tokens, US dollars. A cancelled request counts as one."""
 
     calls: int = 0
     usage: Usage = NO_USAGE
     cost: float | None = None
 
     def add(self, calls: int, usage: Usage, cost: float | None) -> None:
-        """Add what more was spent."""
+        """Add further costs."""
         self.calls += calls
         self.usage += usage
         self.cost = add_costs(self.cost, cost)
 
 
 class Counted(Layer):
-    """Counts into ``tally``, an option of its own, the requests that a call takes.
+    """Counts the requests of a call in ``tally``, an additional option.
 
-    ``own``: whether the client is one of the house's, which say themselves that a ``BudgetExceeded`` is a request that was not
-    sent; of somebody's own client it is one less than was counted.
+    ``own``: whether the client is one of this project's, whose ``BudgetExceeded`` excludes the request that was not sent; for
+    a custom client, one is subtracted.
     """
 
     def __init__(self, inner: Client, own: bool) -> None:
@@ -347,5 +348,5 @@ class Counted(Layer):
 
 
 def checked(client: Any) -> Counted:
-    """Return ``client`` (what ``as_client`` takes) with its requests counted and its answers checked against their schema."""
+    """Return ``client`` (as ``as_client`` accepts it) with its requests counted and its answers checked against their schema."""
     return Counted(Validated(as_client(client)), isinstance(client, Own))

@@ -1,6 +1,6 @@
-"""From a model's spec to a client with all its layers: the only room that names concrete adapters.
+"""Builds a client with all its layers from a model's spec: the only module that names concrete adapters.
 
-Adapters are imported when a spec names them, so that a run pays for (and needs) only what it uses.
+Adapters are imported when a spec names them, so that a run loads (and needs) only those it uses.
 """
 
 import os
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load a concrete adapter's class when it is named."""
+    """Import a concrete adapter's class on first access."""
     if name == "NetworkXAdapter":
         from ...adapters.graph_networkx import NetworkXAdapter
 
@@ -50,16 +50,16 @@ SPECS = (
     "replay:FILE",
     "record:FILE,SPEC",
 )
-"""The forms that a model's spec has."""
+"""The forms of a model's spec."""
 
 
 @frozen
 class ModelSettings:
-    """Which model, and what its calls may do.
+    """The model and the limits of its calls.
 
-    ``spec``: one of the forms in ``SPECS``. ``cache``: the call cache's file, None for none. ``ledger``: the budget, which
-    the models of one run share. ``price``: of a million tokens, where it is known. ``rate``: calls a minute.
-    ``max_concurrency``: calls at a time. ``stream``: ask for streamed answers.
+    ``spec``: one of the forms in ``SPECS``. ``cache``: the call cache's file, None for none. ``ledger``: the budget, shared
+    by the models of one run. ``price``: per million tokens, if known. ``rate``: calls per minute. ``max_concurrency``:
+    concurrent calls. ``stream``: request streamed answers.
     """
 
     spec: str
@@ -72,10 +72,10 @@ class ModelSettings:
 
 
 def default_spec(environ: Mapping[str, str] = os.environ) -> str:
-    """Return the spec for a run that names none: ``KNOTWORK_LLM``, else ``local`` where the extra is installed.
+    """Return the default spec of a run: ``KNOTWORK_LLM``, else ``local`` if the extra is installed.
 
-    Raises ``NotConfigured``, with the two ways to get a model on two lines. A key in the environment alone chooses
-    nothing: it would spend money unasked.
+    Raises ``NotConfigured``, with the two ways to get a model on two lines. A key in the environment alone selects no model:
+    it would spend money unasked.
     """
     if named := environ.get("KNOTWORK_LLM", "").strip():
         refuse_key(named, environ)
@@ -94,10 +94,10 @@ def open_model(
     *,
     warn: Callable[[str], None] | None = None,
 ) -> Client:
-    """Return the client of ``settings`` (or of a bare spec): ``generate`` and ``aclose``. It belongs to the event loop it is first used in.
+    """Return the client of ``settings`` (or of a bare spec), with ``generate`` and ``aclose``.
 
-    Keys come from ``environ``: OPENAI_API_KEY, ANTHROPIC_API_KEY, KNOTWORK_API_KEY (for a URL). ``warn`` gets what a
-    person should know that stops nothing. Raises ``NotConfigured``.
+    It is bound to the event loop of its first call. Keys come from ``environ``: OPENAI_API_KEY, ANTHROPIC_API_KEY,
+    KNOTWORK_API_KEY (for a URL). ``warn`` gets warnings. Raises ``NotConfigured``.
     """
     if isinstance(settings, str):
         settings = ModelSettings(settings)
@@ -110,25 +110,25 @@ def open_model(
     client: Client = open_adapter(spec, environ, stream=settings.stream)
     if warn is not None and scheme not in ("local", "replay", "record"):
         client = ModelCheck(client, spec.partition("#")[2] if "#" in spec else spec.partition(":")[2], warn)
-    # The local model answers one call at a time: better wait here, where waiting does not count against the timeout.
+    # The local model answers one call at a time: wait here, where waiting does not count against the timeout.
     client = Throttled(client, max_concurrency=1 if in_memory else settings.max_concurrency, per_minute=settings.rate)
     client = Validated(Again(Budget(client, settings.ledger, price), halve=not in_memory))
     if price is not None:
         client = Priced(client, price)
-    # A cassette is looked up faster than a cache, may be edited between runs, and is to have all that was asked.
+    # A cassette needs no cache: its look-up is faster, it may be edited between runs, and it must record every request.
     if settings.cache is not None and scheme not in ("replay", "record"):
         client = Cached(client, settings.cache, identity_of(spec, environ), warn=warn)
     return client
 
 
 _ADDRESSES = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
-"""Where the SDKs look for the address of another server than their own."""
+"""Environment variables in which the SDKs look for the address of another server."""
 
 
 def identity_of(spec: str, environ: Mapping[str, str] = os.environ) -> str:
-    """Return what caches know the model of ``spec`` by: the spec, and the address where the environment names another server.
+    """Return the model's identity for caches: the spec, and the address if the environment names another server.
 
-    Raises ``NotConfigured`` where a key was typed in one of them.
+    Raises ``NotConfigured`` if one of them contains a key.
     """
     refuse_key(spec, environ)
     name = _ADDRESSES.get(spec.partition(":")[0], "")
@@ -142,8 +142,8 @@ def identity_of(spec: str, environ: Mapping[str, str] = os.environ) -> str:
 
 
 def open_adapter(spec: str, environ: Mapping[str, str] = os.environ, *, stream: bool = False) -> Client:
-    """Return the bare adapter that ``spec`` names, without layers. Raises ``NotConfigured``."""
-    identity_of(spec, environ)  # before anything repeats it
+    """Return the bare adapter for ``spec``, without layers. Raises ``NotConfigured``."""
+    identity_of(spec, environ)  # checks for keys before any message repeats the spec
     if spec.startswith(("http://", "https://")):
         return _at_url(spec, environ, stream)
     scheme, colon, rest = spec.partition(":")
@@ -207,7 +207,7 @@ def _at_url(spec: str, environ: Mapping[str, str], stream: bool) -> Client:
     except ValueError:
         host = None
     if _has_secret(url):
-        # Not shown: addresses get into logs, run directories and cassettes.
+        # Not shown: addresses appear in logs, run directories and cassettes.
         raise NotConfigured(
             "a model's address holds no user, password or query", hint="put the key in KNOTWORK_API_KEY"
         )
@@ -220,7 +220,7 @@ def _at_url(spec: str, environ: Mapping[str, str], stream: bool) -> Client:
 
 
 def _has_secret(address: str) -> bool:
-    """Say whether an address names a user, a password or a query; where it can't be read, whatever stands before an @ is one."""
+    """Return whether an address has a user, a password or a query; in an unreadable one, any text before an @ counts."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -246,10 +246,10 @@ def _record(rest: str, environ: Mapping[str, str], stream: bool) -> Client:
 
 
 def open_graph(source: Any, *, raw: bool = False, strict: bool = False) -> "Loaded":
-    """Load a graph: a file, ``nx:NAME`` or a networkx graph. ``.adapter`` answers, ``.report`` says what was changed.
+    """Load a graph: a file, ``nx:NAME`` or a networkx graph. ``.adapter`` is the graph, ``.report`` the changes on loading.
 
-    ``raw`` leaves the habits of tools alone (quotes, ``<SEP>``, numbers written as text); ``strict`` looks at the live graph
-    every time. Raises ``AdapterError``.
+    ``raw`` keeps tool conventions unchanged (quotes, ``<SEP>``, numbers written as text); ``strict`` reads the live graph
+    each time. Raises ``AdapterError``.
     """
     from ...adapters.graph_networkx import load
 
@@ -257,7 +257,7 @@ def open_graph(source: Any, *, raw: bool = False, strict: bool = False) -> "Load
 
 
 def named_graphs() -> tuple[str, ...]:
-    """Return the names that stand for NetworkX's own graphs: ``nx:les_miserables``; those that take numbers with ``(...)``."""
+    """Return the names of NetworkX's own graphs: ``nx:les_miserables``; those with numeric parameters have ``(...)``."""
     from ...adapters.graph_networkx.formats import generators
 
     return tuple(f"nx:{name}" for name in generators())
@@ -271,14 +271,14 @@ def open_state(
     durability: "Durability" = "command",
     read_only: bool = False,
 ) -> "JSONStateStore":
-    """Open a state: in memory, in a directory, or out of a ``state.json`` (into memory). Raises ``StoreError``."""
+    """Open a state: in memory, in a directory, or from a ``state.json`` (into memory). Raises ``StoreError``."""
     from ...adapters.state_json.open_state import open_store
 
     return open_store(path, query=query, config=config, durability=durability, read_only=read_only)
 
 
 def with_check(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state object as it is written to a file: with a check over itself, which opening and verifying look at."""
+    """Return the state object for a file: with a checksum that opening and verifying test."""
     from ...adapters.state_json.state_object import with_check as checked
 
     return checked(told)
@@ -298,7 +298,7 @@ def read_state(path: Path | str) -> dict[str, Any]:
 
 
 def read_brief(path: Path | str) -> dict[str, Any]:
-    """Return what ``read_state`` returns, for a report: without ``replay``, and with a history that is read bit by bit.
+    """Return the result of ``read_state`` for a report: without ``replay``, and with a history that is read incrementally.
 
     ``answers`` counts the answers of models. Raises ``StoreError``.
     """
@@ -308,7 +308,7 @@ def read_brief(path: Path | str) -> dict[str, Any]:
 
 
 def fork_state(source: Path | str, into: Path | str) -> str:
-    """Make a directory ``into`` with a state that begins as ``source`` is, and return its hash. Raises ``StoreError``."""
+    """Create a directory ``into`` with a copy of the state in ``source``, and return its hash. Raises ``StoreError``."""
     from ...adapters.state_json.open_state import fork_directory
 
     return fork_directory(Path(source), Path(into))
@@ -317,7 +317,7 @@ def fork_state(source: Path | str, into: Path | str) -> str:
 def verify_state(path: Path | str) -> "Audit":
     """Check all files of a state's directory, or an exported state, byte by byte and against each other.
 
-    Raises ``StoreError`` only where there is nothing to look at.
+    Raises ``StoreError`` only if there is nothing to check.
     """
     from ...adapters.state_json.folder_audit import audit
 
@@ -325,7 +325,7 @@ def verify_state(path: Path | str) -> "Audit":
 
 
 def _questions(folder: Path) -> Iterator[tuple[Path, str | None]]:
-    """Yield the files below a folder beside a state, the runs of its questions, each with what is wrong with it."""
+    """Yield the files of the saved runs below ``folder`` with their fault ("" if none, None if not checked)."""
     from ..runs.journal import Damage, records
 
     for path in sorted(each for each in folder.rglob("*") if each.is_file()):

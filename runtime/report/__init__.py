@@ -1,9 +1,9 @@
-"""Pages that explain themselves: a state (what was found, on what evidence), a run (what was asked, answered, repaired, and its cost).
+"""Self-contained HTML reports of a state (findings with evidence) or a run (calls, answers, repairs, cost).
 
-Of a state: ``findings`` reads it, ``words`` says commands in plain English, ``drawing`` draws the graph around the findings, ``page``
-puts them together. Of a run: ``reading`` reads its folder, ``telling`` puts its events (``recalled``: its records) into an ``account``,
-``entries`` says each, ``branches`` a search's tree, ``run_page`` puts them together. The pages load nothing and run nothing; whatever text
-they show is escaped. Each room is loaded when it is first used: a list of runs needs no parser.
+State report: ``findings`` reads the state, ``steps`` describes commands in plain English, ``drawings`` draws graphs and trees,
+``page`` renders the page. Run report: ``run_reader`` reads the run's folder, ``narrative`` converts its events into an
+``account``, ``page`` renders it. The pages load and run nothing; all text is escaped. Each module is loaded when first used: a
+list of runs needs no parser.
 """
 
 from importlib import import_module
@@ -23,7 +23,7 @@ _ROOMS = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load a room when a name of it is first used."""
+    """Load a module when one of its names is first used."""
     if name in _ROOMS:
         return getattr(import_module(f".{_ROOMS[name]}", __package__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

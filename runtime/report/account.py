@@ -1,6 +1,7 @@
-"""A run as the page tells it: sections (a request, a step of a question) with phases, phases with what happened, everything counted.
+"""The data of a run's page: sections (a request, a step of a question) with phases, phases with entries, all with figures.
 
-``events`` fills it in. Figures count every call of the log; texts are kept up to a bound, which says how much it left out.
+``narrative`` fills it in. Figures count every call of the log; texts are stored up to a limit, with the number of characters left
+out.
 """
 
 import math
@@ -17,27 +18,26 @@ if TYPE_CHECKING:
 __all__ = ["Account", "Entry", "Figures", "Phase", "Room", "Section", "figure", "number", "text"]
 
 
-# Fields of an event as the page takes them: it comes from a file, and what is of another type, or is no figure at all, counts as
-# empty.
+# Fields of an event for the page: events come from a file, so a value of another type, or a non-finite number, counts as empty.
 
 _MOST = 10**15
-"""More than this was never counted: what says so is no event of ours."""
+"""Upper limit of a plausible count; an event with a larger one is not from this program."""
 
 
 def text(event: Mapping[str, Any], name: str) -> str:
-    """Return a field that is a text; "" where it is none."""
+    """Return a text field; "" if it is not a text."""
     value = event.get(name)
     return value if isinstance(value, str) else ""
 
 
 def number(event: Mapping[str, Any], name: str) -> int:
-    """Return a field that is a whole number; 0 where it is none."""
+    """Return an integer field; 0 if it is not an integer."""
     value = event.get(name)
     return value if type(value) is int and abs(value) <= _MOST else 0
 
 
 def figure(event: Mapping[str, Any], name: str) -> float | None:
-    """Return a field that is a number; None where it is none, nor a finite one."""
+    """Return a numeric field; None if it is not a finite number."""
     value = event.get(name)
     if type(value) is int:
         return float(value) if abs(value) <= _MOST else None
@@ -45,21 +45,21 @@ def figure(event: Mapping[str, Any], name: str) -> float | None:
 
 
 _TEXT = 40_000
-"""Characters of a prompt or an answer that the page shows."""
+"""Maximum characters shown of a prompt or an answer."""
 _PAGE = 6_000_000
-"""Characters of all texts together that the page shows."""
+"""Maximum characters of all texts on the page."""
 _ENTRIES = 400
-"""Things that happened in a phase that the page tells."""
+"""Maximum number of entries shown of a phase."""
 
 
 @define
 class Room:
-    """How many characters the page still has for texts."""
+    """The number of characters left for texts on the page."""
 
     left: int = _PAGE
 
     def block(self, label: str, text: str, missing: int = 0) -> "Block":
-        """Return a text with its label, cut to what there is room for; ``missing``: characters that the log has not kept."""
+        """Return a text with its label, cut to the space left; ``missing``: number of characters that the log did not store."""
         shown = text[: max(0, min(_TEXT, self.left))]
         self.left -= len(shown)
         return Block(label, shown, len(text) - len(shown) + missing)
@@ -67,7 +67,7 @@ class Room:
 
 @frozen
 class Block:
-    """A text that is folded away under its label. ``left_out`` counts characters that are not shown."""
+    """A collapsible text with its label. ``left_out`` counts characters that are not shown."""
 
     label: str
     text: str = field(repr=False)
@@ -76,9 +76,9 @@ class Block:
 
 @define
 class Entry:
-    """One thing that happened. ``status`` is a word that the page gives a colour, ``outcome`` what came of it in words.
+    """One entry of a phase. ``status`` is a word that selects the colour, ``outcome`` the result in words.
 
-    ``code`` is shown as it stands; ``lines`` are remarks, such as what was sent again and why.
+    ``code`` is shown verbatim; ``lines`` are remarks, such as retries and their reasons.
     """
 
     kind: str
@@ -92,7 +92,7 @@ class Entry:
 
 @define
 class Figures:
-    """Requests that were sent to models, answers that a cache had, tokens, US dollars (None: not known), seconds."""
+    """Requests sent to models, answers from the cache, tokens, US dollars (None: unknown), seconds."""
 
     calls: int = 0
     cached: int = 0
@@ -103,13 +103,13 @@ class Figures:
 
     @property
     def tokens(self) -> int:
-        """Tokens of prompts and answers together."""
+        """Total tokens of prompts and answers."""
         return self.prompt_tokens + self.completion_tokens
 
     def call(self, event: Mapping[str, Any], again: int = 0) -> None:
-        """Count a call that is over, which was sent ``again`` so many times; ``calls`` says how often it was sent, where it is known.
+        """Count a finished call that was sent again ``again`` times; the field ``calls`` has the exact number if known.
 
-        One that was refused for want of budget was not sent. One that is said not to be counted is a part of another.
+        A call refused for its budget was not sent. A call marked as not counted is part of another.
         """
         if event.get("counted") is False:
             return
@@ -123,7 +123,7 @@ class Figures:
         self.cost = add_costs(self.cost, figure(event, "cost"))
 
     def add(self, other: "Figures") -> None:
-        """Add another one's."""
+        """Add the figures of another one."""
         self.calls += other.calls
         self.cached += other.cached
         self.prompt_tokens += other.prompt_tokens
@@ -134,7 +134,7 @@ class Figures:
 
 @define
 class Phase:
-    """A part of a section. ``status`` is "" while nothing says how it ended; ``left_out`` counts entries that are not told."""
+    """A part of a section. ``status`` is "" if the end is not known; ``left_out`` counts entries that are not shown."""
 
     name: str
     status: str = ""
@@ -143,10 +143,10 @@ class Phase:
     entries: list[Entry] = field(factory=list)
     left_out: int = 0
     document: Block | None = None
-    """What it came to, as a text: a script, a plan, a seed."""
+    """The result as a text: a script, a plan, a seed."""
 
     def add(self, entry: Entry) -> None:
-        """Add what happened, as far as there is room."""
+        """Add an entry if there is space."""
         if len(self.entries) < _ENTRIES:
             self.entries.append(entry)
         else:
@@ -155,7 +155,7 @@ class Phase:
 
 @define
 class Section:
-    """A request of a ranking, a step of a question, or all of a run."""
+    """A request of a ranking, a step of a question, or a whole run."""
 
     label: str
     title: str = ""
@@ -163,25 +163,25 @@ class Section:
     phases: dict[str, Phase] = field(factory=dict)
 
     def phase(self, name: str) -> Phase:
-        """Return the phase of this name, which begins where it is not there."""
+        """Return the phase of this name, creating it if necessary."""
         return self.phases.setdefault(name, Phase(name))
 
     @property
     def figures(self) -> Figures:
-        """All phases' figures together."""
+        """The total figures of all phases."""
         return _sum(phase.figures for phase in self.phases.values())
 
     @property
     def status(self) -> str:
-        """How the section ended: as its last phase did."""
+        """The status of the section: that of its last phase."""
         return next((phase.status for phase in reversed(self.phases.values()) if phase.status), "")
 
 
 @define
 class Account:
-    """A run. ``kind`` is script, seed, rank, compile or ask; ``subject`` what was asked for; ``answer`` what it came to.
+    """The data of a run. ``kind`` is script, seed, rank, compile or ask; ``subject`` its request; ``answer`` its result.
 
-    ``attempts`` are the times at which it was begun and gone on with. ``logged``: its events were kept, prompts among them.
+    ``attempts`` counts the start and each resumption. ``logged``: its events, including prompts, were stored.
     """
 
     kind: str
@@ -200,7 +200,7 @@ class Account:
     facts: list[tuple[str, str]] = field(factory=list)
     warnings: list[str] = field(factory=list)
     evidence: list[tuple[str, str, str]] = field(factory=list)
-    """Key, finding, and what of the graph it rests on."""
+    """Key, finding, and its evidence in the graph."""
     tree: "list[Row]" = field(factory=list)
     """The lines of a search's tree."""
     tree_left_out: int = 0
@@ -208,19 +208,19 @@ class Account:
     room: Room = field(factory=Room)
 
     def section(self, key: Any, label: str, title: str = "") -> Section:
-        """Return the section under ``key``, which begins where it is not there."""
+        """Return the section under ``key``, creating it if necessary."""
         found = self.sections.setdefault(key, Section(label))
         found.title = found.title or title
         return found
 
     @property
     def totals(self) -> Figures:
-        """What all phases spent together."""
+        """The total figures of all phases."""
         return _sum(section.figures for section in self.sections.values())
 
     @property
     def by_phase(self) -> list[tuple[str, Figures, int]]:
-        """What the phases of a name spent in all sections together, and how many there are; in their order."""
+        """The total figures and the number of phases of each name, over all sections, in phase order."""
         found: dict[str, tuple[Figures, int]] = {}
         for section in self.sections.values():
             for phase in section.phases.values():

@@ -1,4 +1,4 @@
-"""The graph around the findings, laid out and drawn as SVG shapes. The same findings give the same picture."""
+"""Layout of the graph around the findings as SVG shapes. The same findings give the same picture."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,19 +12,19 @@ from ..loops.search.trees import Tree, TreeBranch, TreeNode
 
 __all__ = ["Drawing", "Row", "Spot", "TreeDrawing", "draw", "draw_tree", "place_labels", "rows"]
 
-# Puts the names of nodes where they cover each other, and the nodes, as little as can be.
+# Places the labels of nodes with as little overlap of labels and nodes as possible.
 
 Place: TypeAlias = tuple[float, float, str]
 _Box: TypeAlias = tuple[float, float, float, float]
 
 _LETTER, _LINE, _RADIUS = 6.2, 13.0, 9.0
-"""A letter's width on average, a line's height, and a node's radius with some room, in units of the drawing."""
+"""A letter's average width, a line's height, and a node's radius with some margin, in units of the drawing."""
 
 
 def place_labels(spots: Sequence[Place], *, width: float, height: float) -> list[Place]:
-    """Return for each spot (x, y, name) where its name begins: x, y of the baseline, and SVG's text-anchor.
+    """Return for each spot (x, y, name) the start of its label: x, y of the baseline, and SVG's text-anchor.
 
-    One after the other, each takes of the places to the right, to the left, below and above the one that covers least.
+    Labels are placed one after the other: right, left, below or above the node, where they overlap least.
     """
     taken: list[_Box] = [(x - _RADIUS, y - _RADIUS, x + _RADIUS, y + _RADIUS) for x, y, _ in spots]
     found: list[Place] = []
@@ -62,7 +62,7 @@ _COLOURS = 8
 
 @frozen
 class Spot:
-    """A node: where it stands, its name (cut) and where that stands, its full title, its kind's number (a colour).
+    """A node: its position, its label (cut) and the label's position, its full title, the number of its kind (a colour).
 
     ``anchor`` is SVG's ``text-anchor`` of the name.
     """
@@ -79,7 +79,7 @@ class Spot:
 
 @frozen
 class Line:
-    """An edge between two places, and what it says."""
+    """An edge between two positions, and its title."""
 
     x1: float
     y1: float
@@ -90,7 +90,7 @@ class Line:
 
 @frozen
 class Drawing:
-    """Nodes and edges with places; ``kinds`` are the kinds of nodes with their colours; ``left_out`` counts nodes not drawn."""
+    """Placed nodes and edges; ``kinds`` are the kinds of nodes with their colours; ``left_out`` counts nodes not drawn."""
 
     spots: tuple[Spot, ...]
     lines: tuple[Line, ...]
@@ -101,10 +101,10 @@ class Drawing:
 
 
 def draw(nodes: Sequence[Any], edges: Sequence[tuple[Any, Any]], graph: GraphAdapter | None) -> Drawing | None:
-    """Lay out the nodes that findings name, with the edges between them; None where there is nothing to draw.
+    """Lay out the nodes that findings name, with the edges between them; None if there is nothing to draw.
 
-    ``graph``, where it is at hand, gives the nodes' names and kinds and all edges among them; without it only the edges that
-    the evidence names are drawn.
+    ``graph``, if available, gives the nodes' names and kinds and all edges among them; otherwise only the edges named by the
+    evidence are drawn.
     """
     shown = list(nodes)[:_MOST_NODES]
     if not shown:
@@ -146,7 +146,7 @@ def _title(name: str, kind: str) -> str:
 
 
 def _places(nodes: Sequence[Any], edges: Sequence[tuple[Any, Any]]) -> dict[Any, tuple[float, float]]:
-    """Return a place for every node. Force-directed by NetworkX, with a fixed seed."""
+    """Return a position for every node. Force-directed by NetworkX, with a fixed seed."""
     import networkx as nx
 
     plain = nx.Graph()
@@ -182,17 +182,17 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LABEL else text[: _LABEL - 1] + "…"
 
 
-# The tree of a search as lines, a branch each, indented by how deep it lies; the way to the best state is marked.
+# The tree of a search as lines, one per branch, indented by depth; the path to the best state is marked.
 
 _MOST = 1_000
 _WORDS = 160
 _DEEPEST = 12
-"""Levels that are indented: what lies deeper stands below each other."""
+"""Maximum number of indentation levels; deeper branches all have the last level."""
 
 
 @frozen
 class Row:
-    """A line. ``way``: it leads to the best state; ``failed``: nothing came of it."""
+    """A line. ``way``: it is on the path to the best state; ``failed``: the branch had no result."""
 
     depth: int
     text: str
@@ -201,7 +201,7 @@ class Row:
 
 
 def rows(tree: Tree) -> tuple[list[Row], int]:
-    """Return the first lines, parents before children, and how many more there are."""
+    """Return the first lines, parents before children, and the number of remaining lines."""
     way = set(tree.way(tree.best))
     told = [Row(0, f"[0] the state at the beginning, {_worth(tree.nodes[0])}", way=True)]
     left_out = 0
@@ -241,18 +241,18 @@ def _worth(node: TreeNode) -> str:
     return f"{worth}{visits}{f', holds {held}' if held else ''}"
 
 
-# The tree of a search drawn as SVG shapes: states from left to right by depth, the way to the best one marked.
-# States that were there already, and branches to which nothing came, are in the lines below the picture (``branches``).
+# The tree of a search drawn as SVG shapes: states from left to right by depth, the path to the best one marked. Merged states and
+# branches without a result only appear in the lines below the picture (``rows``).
 
 _MOST_STATES = 300
-"""States that are drawn, the first ones: those nearest to how the search went."""
+"""Maximum number of states drawn: the first ones of the search."""
 _ACROSS, _DOWN, _MARGIN = 120.0, 38.0, 40.0
 _TITLE = 300
 
 
 @frozen
 class State:
-    """A state: where it stands, what is written beside it, what it says in full, whether it lies on the way to the best one."""
+    """A state: its position, its label, its full title, and whether it is on the path to the best state."""
 
     x: float
     y: float
@@ -274,7 +274,7 @@ class Way:
 
 @frozen
 class TreeDrawing:
-    """The picture, in units of its own; ``left_out`` counts states that are not drawn."""
+    """The picture, in its own units; ``left_out`` counts states that are not drawn."""
 
     states: tuple[State, ...]
     ways: tuple[Way, ...]
@@ -284,7 +284,7 @@ class TreeDrawing:
 
 
 def draw_tree(tree: Tree) -> TreeDrawing:
-    """Lay out the first states: each above the middle of those that it led to. The same tree gives the same picture."""
+    """Lay out the first states: each is centred above its children. The same tree gives the same picture."""
     shown = tree.nodes[:_MOST_STATES]  # parents come before their children
     children: dict[int, list[int]] = {}
     for node in shown[1:]:
@@ -304,7 +304,7 @@ def draw_tree(tree: Tree) -> TreeDrawing:
 
 
 def _state_places(shown: Sequence[TreeNode], children: Mapping[int, Sequence[int]]) -> dict[int, float]:
-    """Return how far down each state stands, in lines. From the last to the first, as a path may be too deep to recurse."""
+    """Return the vertical position of each state, in lines. Iterates from last to first, as a path may be too deep to recurse."""
     order: list[int] = []
     waiting = [0]
     while waiting:

@@ -1,4 +1,4 @@
-"""What a state has found: its keys with their items, each with the evidence that lies beside it."""
+"""The findings of a state: its keys with their items, each with its evidence."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,14 +17,14 @@ _TITLES = ("name", "label", "title", "id", "answer", "text", "author", "entity")
 _LONGEST = 300
 _SNIPPET = 600
 _EACH, _ALL = 200, 1_000
-"""Findings of a key, and of all keys together, that are told."""
+"""Maximum number of findings shown per key, and of all keys together."""
 _FIELDS, _PIECES = 20, 5
-"""Fields of a finding, and pieces of evidence of a kind, that are told."""
+"""Maximum number of fields shown of a finding, and of pieces of evidence of a kind."""
 
 
 @frozen
 class Asked:
-    """What a model made: its name, and the items that it cites."""
+    """A value made by a model: the model's name, and the items that it cites."""
 
     model: str
     cited: tuple[str, ...]
@@ -32,10 +32,10 @@ class Asked:
 
 @frozen
 class Finding:
-    """One item: a title, its other fields as texts, and what the evidence says.
+    """One item: a title, its other fields as texts, and its evidence.
 
-    ``snippets`` are a source and a text each, once; ``nodes`` what the evidence names in the graph. ``pieces`` counts all
-    evidence, ``left_out`` the fields that are not told.
+    ``snippets`` are distinct pairs of source and text; ``nodes`` are named by the evidence. ``pieces`` counts all evidence,
+    ``left_out`` the fields that are not shown.
     """
 
     title: str
@@ -45,23 +45,23 @@ class Finding:
 
     @property
     def pieces(self) -> int:
-        """How many pieces of evidence there are."""
+        """Number of pieces of evidence."""
         return len(self.evidence)
 
     @property
     def more(self) -> int:
-        """How many items it was made of that the evidence does not list."""
+        """Number of source items that the evidence does not list."""
         counts = (piece.get("more") for piece in self.evidence)
         return sum(count for count in counts if isinstance(count, int))
 
     @property
     def more_nodes(self) -> int:
-        """How many nodes the evidence names beyond those that are told."""
+        """Number of nodes named by the evidence but not shown."""
         return len(dict.fromkeys(node for piece in self.evidence for node in _nodes(piece))) - len(self.nodes)
 
     @property
     def snippets(self) -> tuple[tuple[str, str], ...]:
-        """Where a snippet comes from, and the snippet; each once, the first ones."""
+        """The first distinct snippets, each as source and text."""
         found = dict.fromkeys(
             (cut(source_of(piece), _LONGEST), cut(str(piece["snippet"]), _SNIPPET))
             for piece in self.evidence
@@ -79,23 +79,23 @@ class Finding:
 
     @property
     def asked(self) -> tuple[Asked, ...]:
-        """What models made of this."""
+        """The model answers that this item rests on."""
         made = (piece for piece in self.evidence if piece.get("kind") == "model")
         found = dict.fromkeys(Asked(cut(str(p.get("model") or ""), 100), _short(p.get("cited"))) for p in made)
         return tuple(islice(found, _PIECES))
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """The nodes that the evidence names, each once, the first ones."""
+        """The first distinct nodes that the evidence names."""
         return _short(dict.fromkeys(node for piece in self.evidence for node in _nodes(piece)))
 
 
 @frozen
 class Group:
-    """A key of the state: its type, description, all its findings counted and the first ones told; ``backed`` have evidence.
+    """A key of the state: type, description, number of findings, the first findings; ``backed`` counts those with evidence.
 
-    ``by_hand`` counts what rests on answers that a person wrote in a model's place: it is not among the findings.
-    ``incomplete``: why what the key holds is not the whole answer.
+    ``by_hand`` counts items from answers that a person wrote in place of a model: they are not among the findings.
+    ``incomplete``: why the key's value is not complete.
     """
 
     key: str
@@ -109,12 +109,12 @@ class Group:
 
     @property
     def left_out(self) -> int:
-        """Findings that are not told."""
+        """Number of findings that are not shown."""
         return self.count - len(self.findings)
 
 
 def groups(state: Mapping[str, Any]) -> list[Group]:
-    """Return the keys of the state object, in their order, with their first findings; all are counted."""
+    """Return the keys of the state object in order, each with its first findings and the number of all."""
     provenance, room = state.get("provenance", {}), _ALL
     found: list[Group] = []
     for key, node in _keys(state.get("variables", {})):
@@ -124,7 +124,7 @@ def groups(state: Mapping[str, Any]) -> list[Group]:
 
 
 def _keys(variables: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield every declared key with its object, parents first. Keys nest as deep as plans declare them, which is bounded."""
+    """Yield every declared key with its object, parents first. The nesting depth of keys is bounded by the plans."""
     stack = [(key, node) for key, node in reversed(list(variables.items()))]
     while stack:
         key, node = stack.pop()
@@ -155,7 +155,7 @@ def _group(key: str, node: Mapping[str, Any], evidence: Any, most: int) -> Group
         of: dict[Any, list[Mapping[str, Any]]] = {}
         for piece in beside:
             of.setdefault(piece.get("key"), []).append(piece)
-        everyone = of.get(None, [])  # of the counter as a whole
+        everyone = of.get(None, [])  # evidence of the counter as a whole
         entries = ((name, number, [*of.get(name, ()), *everyone]) for name, number in counted)
     else:
         plain = [(name, inner) for name, inner in node.items() if name != "_meta" and not _is_declared(inner)]
@@ -218,7 +218,7 @@ def _is_named(piece: Mapping[str, Any]) -> bool:
 
 
 def source_of(piece: Mapping[str, Any]) -> str:
-    """Name where a piece of graph evidence comes from: its document, file or chunk, else the node or edge itself."""
+    """Return the source of a piece of graph evidence: its document, file or chunk, else the node or edge itself."""
     for name in ("file_path", "doc_id", "source_id"):
         if found := piece.get(name):
             return ", ".join(map(str, found)) if isinstance(found, list) else str(found)
@@ -243,7 +243,7 @@ def _listed(value: Any) -> Sequence[Any]:
 
 
 def touched(found: Sequence[Group]) -> tuple[list[Any], list[tuple[Any, Any]]]:
-    """Return the nodes and the edges that the evidence of the findings names, each once, in order."""
+    """Return the distinct nodes and edges that the evidence of the findings names, in order."""
     nodes: dict[Any, None] = {}
     edges: dict[tuple[Any, Any], None] = {}
     for piece in (piece for group in found for finding in group.findings for piece in finding.evidence):
@@ -255,7 +255,7 @@ def touched(found: Sequence[Group]) -> tuple[list[Any], list[tuple[Any, Any]]]:
 
 
 def sources_of(state: Mapping[str, Any]) -> int:
-    """Count the different documents, files or chunks that the evidence names, that of findings which are not told too."""
+    """Return the number of distinct documents, files or chunks named by the evidence, including that of findings not shown."""
     found: set[str] = set()
     for beside in (state.get("provenance") or {}).values():
         for pieces in beside.values() if isinstance(beside, Mapping) else beside:

@@ -1,7 +1,7 @@
-"""From a run's events to its account: each event goes to the phase that it belongs to, whatever happened beside it.
+"""Converts a run's events into its account: each event goes to its phase, even if several phases run in parallel.
 
-A ranking's events say their request, a question's planner its step, and all else belongs to the phase that is under way. Events come
-from a file: what one lacks, or has of another type, counts as empty.
+A ranking's events name their request, a question's planner its step, and other events belong to the phase under way. Events come
+from a file: a missing field, or one of another type, counts as empty.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,14 +18,14 @@ from .steps import command_words
 __all__ = ["tell"]
 
 
-# What the page says of one event: a call with its prompt and answer, a repair with its diagnostics pictured, a command, a branch.
+# The page entry of one event: a call with its prompt and answer, a repair with rendered diagnostics, a command, a branch.
 
 _PICTURED = 20
-"""Diagnostics of a repair that are drawn."""
+"""Maximum number of diagnostics rendered per repair."""
 
 
 def call_entry(event: Mapping[str, Any], room: Room, place: str = "") -> Entry:
-    """Return a call that begins; ``place`` is the step that it is for, where the phase does not say it."""
+    """Return the entry of a call that begins; ``place`` is its step, unless the phase names the step."""
     entry = Entry("call", f"The model was asked{f' for {place}' if place else ''}")
     if prompt := text(event, "prompt"):
         entry.blocks.append(room.block("Prompt", prompt, _lost(event, "prompt")))
@@ -33,7 +33,7 @@ def call_entry(event: Mapping[str, Any], room: Room, place: str = "") -> Entry:
 
 
 def answer_entry(entry: Entry, event: Mapping[str, Any], room: Room) -> None:
-    """Add the answer, and what it cost."""
+    """Add the answer and its cost."""
     error, cost, seconds = text(event, "error"), figure(event, "cost"), figure(event, "seconds")
     told = [error] if error else []
     if event.get("cached") or event.get("calls") == 0:
@@ -48,7 +48,7 @@ def answer_entry(entry: Entry, event: Mapping[str, Any], room: Room) -> None:
 
 
 def remark_entry(event: Mapping[str, Any], room: Room) -> Entry | None:
-    """Return what is a thing of its own: a repair, a tool, a branch ...; None for what says nothing to a reader."""
+    """Return the entry of a separate event: a repair, a tool, a branch ...; None for an event without information for a reader."""
     match event.get("event"):
         case "repair.asked":
             return _repair(event, room)
@@ -76,7 +76,7 @@ def remark_entry(event: Mapping[str, Any], room: Room) -> Entry | None:
 
 
 def _repair(event: Mapping[str, Any], room: Room) -> Entry:
-    """Return what went back to the model, with all that is wrong with it drawn."""
+    """Return the entry of an answer returned to the model, with all its diagnostics rendered."""
     written = text(event, "written")
     found = event.get("diagnostics")
     listed = [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
@@ -89,7 +89,7 @@ def _repair(event: Mapping[str, Any], room: Room) -> Entry:
 
 
 def _pictures(found: Sequence[Mapping[str, Any]], written: str) -> str:
-    """Draw diagnostics, as JSON has them, over the text that they point into."""
+    """Render diagnostics, given as JSON, over the text that they point into."""
     source = Source(written, "<answer>")
     drawn = [picture(_diagnostic(each, len(written)), source) for each in found[:_PICTURED]]
     more = len(found) - len(drawn)
@@ -108,13 +108,13 @@ def _diagnostic(told: Mapping[str, Any], length: int) -> Diagnostic:
 
 
 def command_entry(event: Mapping[str, Any]) -> Entry:
-    """Return a command that begins, said in words."""
+    """Return the entry of a command that begins, in words."""
     command = text(event, "command")
     return Entry("command", command_words(command), "", "", command)
 
 
 def _branch(event: Mapping[str, Any]) -> Entry:
-    """Return what came of an action in a state."""
+    """Return the entry of an action's result in a state."""
     value, child = figure(event, "value"), figure(event, "child")
     status = text(event, "status")
     led = f" to state {child:.0f}" if child is not None else ""
@@ -130,20 +130,20 @@ def _branch(event: Mapping[str, Any]) -> Entry:
 
 
 def _lost(event: Mapping[str, Any], name: str) -> int:
-    """Return how many characters of a text the log has not kept."""
+    """Return the number of characters of a text that the log did not store."""
     cut = event.get("cut")
     return max(0, number(cut, name) - len(text(event, name))) if isinstance(cut, Mapping) else 0
 
 
 _TURNS = 100
-"""A planner's call has its step's number times this, and its turn (``hdt.asking.place_of``)."""
+"""A planner's call has its step's number times this, plus its turn (``planner.place_of``)."""
 _PLAN, _EXECUTE, _VALUE = "hypothesize and plan", "execute", "judge states"
 _INTERRUPTED = "interrupted"
 _WARNINGS = 100
 
 
 def tell(account: Account, events: Iterable[Mapping[str, Any]], *, searched: bool = False) -> None:
-    """Put what ``events`` say into ``account``. ``searched``: the question was answered by a search over plans."""
+    """Add ``events`` to ``account``. ``searched``: the question was answered by a search over plans."""
     telling = _Telling(account, searched)
     for event in events:
         telling.take(event)
@@ -152,7 +152,7 @@ def tell(account: Account, events: Iterable[Mapping[str, Any]], *, searched: boo
 
 @define
 class _At:
-    """A phase under way, when it began, and when something last happened in it."""
+    """A phase under way, its start, and the time of its last event."""
 
     phase: Phase
     began: float
@@ -161,7 +161,7 @@ class _At:
 
 @define
 class _Open:
-    """A call or a command under way, and the phase that it is told in. ``again``: how often the call was sent again."""
+    """A call or command under way, and its phase. ``again``: how often the call was sent again."""
 
     phase: Phase
     entry: Entry
@@ -170,14 +170,14 @@ class _Open:
 
 @define
 class _Telling:
-    """The events of a run, one after the other."""
+    """The events of a run, processed in order."""
 
     account: Account
     searched: bool
     _step: int = 1
     _attempts: int = 0
     _script: str = "run"
-    """A script's step that began last."""
+    """The script step that began last."""
     _scripts: set[str] = field(factory=set)
     _begun: dict[int, _At] = field(factory=dict)
     """By request: the phase that is under way."""
@@ -185,7 +185,7 @@ class _Telling:
     _commands: dict[tuple[str, str], _Open] = field(factory=dict)
 
     def take(self, event: Mapping[str, Any]) -> None:
-        """Tell one event."""
+        """Process one event."""
         account = self.account
         match event.get("event"):
             case str(name) if name == OPENED:
@@ -236,10 +236,10 @@ class _Telling:
                     self._phase(event).add(remark)
 
     def end(self) -> None:
-        """Tell what was under way when the log ended."""
+        """Record the work that was under way when the log ended."""
         self._interrupted()
 
-    # Where an event belongs
+    # Attribution of an event
 
     def _phase(self, event: Mapping[str, Any]) -> Phase:
         found = self._place(event)
@@ -274,7 +274,7 @@ class _Telling:
         return account.section(_request(event), self._label(event)).phase("other")
 
     def _script_step(self, event: Mapping[str, Any]) -> str:
-        """Return the script's step that an event belongs to. A command's and its calls' have numbers of their own; its plan names it."""
+        """Return the script step of an event. A command and its calls have their own numbers; the plan names the step."""
         plan = text(event, "plan").rpartition("/")[2]
         name = plan or text(event, "step")
         return name if name in self._scripts or (name and not self.account.logged) else self._script
@@ -283,7 +283,7 @@ class _Telling:
         return f"R{_request(event):02}" if self.account.kind == "rank" else "steps"
 
     def _place_of(self, event: Mapping[str, Any], phase: Phase) -> str:
-        """Return who is asked for what, for a call's title. The numbers of a loop's own calls say nothing to a reader."""
+        """Return the step in a call's title. The numbers of a loop's own calls mean nothing to a reader."""
         step, item = text(event, "step"), event.get("item")
         if step in ("", "planner", "value") or step.partition(".")[2] == phase.name:
             return ""
@@ -292,7 +292,7 @@ class _Telling:
     def _section(self, step: int) -> Section:
         return self.account.section(step, f"step {step}")
 
-    # What happens
+    # Handlers of events
 
     def _phase_started(self, event: Mapping[str, Any]) -> None:
         if self.account.kind == "ask":
@@ -332,11 +332,13 @@ class _Telling:
     def _call_finished(self, event: Mapping[str, Any]) -> None:
         waiting = self._calls.get(_call(event))
         begun = waiting.pop(0) if waiting else None
-        if begun is None:  # of a run whose events were not kept
+        if begun is None:  # in a run whose events were not stored
             phase = self._phase(event)
             begun = _Open(phase, call_entry(event, self.account.room, self._place_of(event, phase)))
             begun.phase.add(begun.entry)
-        if self.searched or not self.account.logged:  # side by side, or nothing says when: what the calls took together
+        if (
+            self.searched or not self.account.logged
+        ):  # parallel calls, or unknown times: use the total time of the calls
             begun.phase.figures.seconds += _float(event, "seconds")
         begun.phase.figures.call(event, begun.again)
         at = self._begun.get(_request(event))
@@ -404,10 +406,10 @@ class _Telling:
             )
         )  # fmt: skip
 
-    # What was cut short
+    # Interrupted work
 
     def _interrupted(self) -> None:
-        """Say of what is still under way that it was: the next attempt begins, or the log ends."""
+        """Mark everything still under way as interrupted: the next attempt begins, or the log ends."""
         for waiting in self._calls.values():
             for begun in waiting:
                 begun.entry.status, begun.entry.outcome = "error", "no answer came: the run ended before"
@@ -421,7 +423,7 @@ class _Telling:
         self._begun.clear()
 
     def _timed(self, at: _At) -> None:
-        """Count the time of a phase that nothing told the end of."""
+        """Count the time of a phase without an end event."""
         if self.account.kind != "script" and not self.searched:
             at.phase.figures.seconds += max(0.0, at.last - at.began)
 

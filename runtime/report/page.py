@@ -1,4 +1,4 @@
-"""Puts the page together: what the template shows, in the order of reading."""
+"""Assembles the page: the values that the template shows, in reading order."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -15,11 +15,11 @@ from .steps import told
 __all__ = ["render", "render_run"]
 
 
-# The templates of the pages: everything that they show is escaped, and nothing of it dresses up as another text.
+# The templates of the pages: all values are escaped, and control characters are made visible.
 
 
 def filled(template: str, **values: Any) -> str:
-    """Return the template of this name, filled with ``values``. A name in it that is not among them is an error."""
+    """Return the template of this name, filled with ``values``. An undefined name in it is an error."""
     return str(_environment().get_template(template).render(values))
 
 
@@ -33,12 +33,12 @@ def _environment() -> Any:
 
 
 def _shown(value: Any) -> Any:
-    """Make control characters, and what turns the direction of writing, visible."""
+    """Make control characters, and characters that change the writing direction, visible."""
     return "\n".join(map(printable, value.split("\n"))) if type(value) is str else value
 
 
 _KEYS, _SUPPOSED = 200, 50
-"""Keys of the state, and hypotheses, that are told."""
+"""Maximum number of keys of the state, and of hypotheses, that are shown."""
 
 
 def render(
@@ -49,9 +49,10 @@ def render(
 ) -> str:
     """Return the page for the state object. ``graph`` adds names, kinds and edges to the drawing.
 
-    ``questions`` are those that were asked of the state, the latest first; ``questions_left_out`` counts those that are not told.
+    ``questions`` are the questions about the state, the latest first; ``questions_left_out`` counts those not shown.
 
-    ``history`` may be any sequence: only its beginning and its end are read. The page's size has a bound, whatever the state's is.
+    ``history`` may be any sequence: only its beginning and end are read. The size of the page is bounded, whatever the state's
+    size.
     """
     found = groups(state)
     history = state.get("history") or ()
@@ -76,11 +77,11 @@ def render(
 
 
 _LOOKED = 100
-"""Entries at each end of the history in which a plan says how its graph was read."""
+"""Number of entries at each end of the history that are searched for how a plan's graph was read."""
 
 
 def _read(history: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what loading rewrote in the graphs, each once."""
+    """Return the distinct changes that loading made to the graphs."""
     told: dict[str, None] = {}
     for entry in (*history[:_LOOKED], *history[max(_LOOKED, len(history) - _LOOKED) :]):
         plan = entry.get("plan") if isinstance(entry, Mapping) else None
@@ -125,7 +126,7 @@ def _answers(state: Mapping[str, Any]) -> int:
     return len(answers) if isinstance(answers, Sequence) else 0
 
 
-# A run as one page: its head, what each phase took, and all that happened, folded away.
+# A run as one page: its head, the figures of each phase, and all entries, collapsed.
 
 _KINDS = {
     "script": "A script that was run", "seed": "A Formula Seed at work", "rank": "A ranking",
@@ -135,7 +136,7 @@ _KINDS = {
 
 
 def render_run(run: Account) -> str:
-    """Return the page. Its size has a bound, whatever the run's is."""
+    """Return the page. Its size is bounded, whatever the run's size."""
     return filled(
         "run.html.j2", run=run, kind=_KINDS.get(run.kind, f"A run of kind {run.kind}"), counts=_run_counts(run)
     )

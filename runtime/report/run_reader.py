@@ -1,6 +1,6 @@
-"""Reads a run's folder, of whatever kind, for the page: its head, its events, how it ended, what it came to.
+"""Reads a run's folder, of any kind, for the page: its head, its events, its status, its result.
 
-Of runs whose events were not kept the records alone are told (``recalled``): answers without prompts.
+For runs without stored events only the records are shown (``events_of``): answers without prompts.
 """
 
 import json
@@ -16,13 +16,13 @@ from .narrative import tell
 __all__ = ["events_of", "read_account", "records_of"]
 
 
-# Events made from a run's records, where the events themselves were not kept: answers without prompts, what they cost, statuses.
+# Events derived from a run's records, if the events were not stored: answers without prompts, costs, statuses.
 
 _PHASES = ("plan", "expand")
 
 
 def records_of(folder: Path) -> list[dict[str, Any]]:
-    """Return the records of the run in ``folder``, its head first; damaged ones are left out. Raises ``RunError``."""
+    """Return the records of the run in ``folder``, its head first, without damaged ones. Raises ``RunError``."""
     found = [each[1] for each in whole_records(folder) if not isinstance(each, Damage)]
     if not found:
         raise RunError(f"{folder / FILE} has no whole record", "start the run anew")
@@ -30,18 +30,18 @@ def records_of(folder: Path) -> list[dict[str, Any]]:
 
 
 def events_of(kind: str, records: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield what the records of a run of ``kind`` say, as events. What is not as it is written is passed over."""
+    """Yield the records of a run of ``kind`` as events. Malformed records are skipped."""
     if kind in (ASK, SEED):
         yield from _of_question(records) if kind == ASK else _of_seed(records)
         return
-    whole = {record.get("step") for record in records if record["record"] == "step_done"}
+    totals = _with_totals(records)
     started: set[tuple[int, str]] = set()
-    for record in records[1:]:
-        if record["record"] not in ("step_done", "item_done"):
+    for number, record in enumerate(records):
+        if number == 0 or record["record"] not in ("step_done", "item_done"):
             continue
         name = str(record.get("step", ""))
         request, phase, step = _place(kind, name)
-        if kind == RANK and not step:  # what a request came to
+        if kind == RANK and not step:  # the result of a request
             detail = str(record.get("reason", ""))
             told = "done" if record.get("status") == "done" else "failed"
             yield {
@@ -52,8 +52,10 @@ def events_of(kind: str, records: Sequence[Mapping[str, Any]]) -> Iterator[dict[
         if kind in (RANK, COMPILE) and (request, phase) not in started:
             started.add((request, phase))
             yield {"event": "phase.started", "loop": kind, "phase": phase, "request": request}
-        counted = record["record"] == "step_done" or name not in whole  # EACH's step has what its items cost
-        if record.get("input_hash") or record.get("attempts") or kind == COMPILE:  # others asked nobody
+        counted = number not in totals  # an EACH step has the total cost of its items
+        if (
+            record.get("input_hash") or record.get("attempts") or record.get("calls") or kind == COMPILE
+        ):  # others made no call
             yield _call(record, step, request, counted=counted)
         if kind == COMPILE or (kind == RANK and phase in _PHASES):
             status = "done" if record.get("status", "done") == "done" else "failed"
@@ -68,8 +70,23 @@ def events_of(kind: str, records: Sequence[Mapping[str, Any]]) -> Iterator[dict[
             }  # fmt: skip
 
 
+def _with_totals(records: Sequence[Mapping[str, Any]]) -> set[int]:
+    """Return the positions of items whose step ended in the same session: that record has their total."""
+    found: set[int] = set()
+    items: dict[Any, list[int]] = {}
+    for number, record in enumerate(records):
+        match record["record"]:
+            case "run_resumed":
+                items.clear()
+            case "item_done":
+                items.setdefault(record.get("step"), []).append(number)
+            case "step_done":
+                found.update(items.pop(record.get("step"), ()))
+    return found
+
+
 def _place(kind: str, name: str) -> tuple[int, str, str]:
-    """Return request, phase and step of a record."""
+    """Return the request, phase and step of a record."""
     if kind == COMPILE:
         return 0, name, name
     if kind != RANK:
@@ -80,7 +97,7 @@ def _place(kind: str, name: str) -> tuple[int, str, str]:
 
 
 def _call(record: Mapping[str, Any], step: str, request: int, *, counted: bool) -> dict[str, Any]:
-    """Return the end of a call; one that is not ``counted`` has figures that another record has, too."""
+    """Return the end event of a call; if it is not ``counted``, its figures are also in another record."""
     usage = record.get("usage")
     tokens = usage if isinstance(usage, list) and len(usage) == 2 else [0, 0]
     return {
@@ -137,16 +154,16 @@ def _part(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 _TREE = "tree.json"
-"""As ``hdt.keeping`` calls it."""
+"""The name used in ``question_store``."""
 _BRANCH = b'{"event": "branch.'
 _RUNNING = "running or interrupted"
 _EVIDENCE = 50
 _LARGEST = 64 * 1024 * 1024
-"""Bytes of a file beside the records that is read."""
+"""Maximum bytes read of a file next to the records."""
 
 
 def read_account(folder: Path) -> Account:
-    """Return what there is to tell of the run in ``folder``. Raises ``RunError``."""
+    """Return the account of the run in ``folder``. Raises ``RunError``."""
     records = records_of(folder)
     head = records[0]
     account = Account(
@@ -173,8 +190,8 @@ def read_account(folder: Path) -> Account:
 
 
 def _draw(account: Account, folder: Path) -> None:
-    """Add the tree of a search, where one was kept that can be read."""
-    from ..loops.search.trees import Tree, TreeError  # brings all that searches, which other runs do not need
+    """Add the tree of a search, if a readable one is stored."""
+    from ..loops.search.trees import Tree, TreeError  # imports the search package, which other runs do not need
     from .drawings import draw_tree, rows
 
     text = _file(folder / _TREE)
@@ -189,7 +206,7 @@ def _draw(account: Account, folder: Path) -> None:
 
 
 def _subject(head: Mapping[str, Any]) -> str:
-    """Return what the run is about: the question, or its name, which begins with the command that the page says already."""
+    """Return the subject of the run: the question, or its name without the command that the page already shows."""
     return str(head["script"] if head.get("kind") == ASK else head["name"].removeprefix(f"{head.get('kind')} "))
 
 
@@ -205,7 +222,7 @@ def _take(account: Account, record: Mapping[str, Any]) -> None:
 
 
 def _evidence(found: Any) -> list[tuple[str, str, str]]:
-    """Return key, finding and what it rests on, of the evidence that an answer cites."""
+    """Return key, finding and evidence of each item that an answer cites."""
     told: list[tuple[str, str, str]] = []
     for each in found[:_EVIDENCE] if isinstance(found, list) else ():
         if isinstance(each, Mapping):
@@ -228,7 +245,7 @@ def _evidence(found: Any) -> list[tuple[str, str, str]]:
 
 
 def _documents(account: Account, head: Mapping[str, Any], folder: Path, records: list[dict[str, Any]]) -> None:
-    """Add what stands beside the records: what went in, and what came out as a text."""
+    """Add the files stored next to the records: inputs, and outputs as text."""
     room = account.room
     if account.kind == COMPILE:
         account.documents.append(room.block("The task", str(head["script"])))
@@ -265,7 +282,7 @@ def _file(path: Path) -> str | None:
 
 
 def _searched(folder: Path) -> bool:
-    """Say whether the question was answered by a search: its log has branches."""
+    """Return whether the question was answered by a search: then its log has branches."""
     if (folder / _TREE).exists():
         return True
     try:

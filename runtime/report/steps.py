@@ -1,4 +1,4 @@
-"""What was done, step by step, in plain English: from the entries of a history to what the page tells."""
+"""The executed steps in plain English: converts history entries for the page."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from .account import figure
 __all__ = ["command_words", "in_words", "told"]
 
 
-# Commands and conditions in plain English, for a reader who has never seen the language.
+# Commands and conditions in plain English, for readers who do not know the language.
 
 _LONGEST = 160
 
@@ -29,7 +29,7 @@ _SETS = {"UNION": "all that is in", "INTERSECT": "what is both in", "EXCEPT": "w
 
 
 def in_words(command: g.Command) -> str:
-    """Say what a command does, in one sentence without a period."""
+    """Return a description of a command: one sentence without a period."""
     match command:
         case g.Declare(key, type):
             return f"Set up “{key.text}”, {_KINDS[type]}, to be filled"
@@ -194,7 +194,7 @@ def _joined(parts: list[str], word: str) -> str:
 
 
 _FIRST, _LAST = 200, 800
-"""Entries that are told where a history, which may have a million, has more than both together."""
+"""Number of entries shown from each end of a long history, which may have a million."""
 
 _OUTCOMES = {
     "success": "done", "empty": "nothing found", "partial": "in part", "binding_failure": "failed: something was missing",
@@ -202,13 +202,12 @@ _OUTCOMES = {
 }  # fmt: skip
 _ROLLBACK = "rollback"
 _SETTING_UP = ("DECLARE", "RESET")
-"""Commands whose count says how much is there already, and nothing of what they did."""
+"""Commands whose count is the size of existing data, not of their result."""
 
 
 @frozen
 class Step:
-    """One step, as it is told. ``depth`` is 0 for a step of its own, more for what a step ran; ``left_out`` counts entries
-    that stand before it and are not told."""
+    """One step as shown. ``depth``: 0 for a top-level step, more if nested; ``left_out``: number of hidden entries before it."""
 
     number: str
     depth: int
@@ -223,7 +222,7 @@ class Step:
 
 
 def told(history: Sequence[Any]) -> list[Step]:
-    """Return the steps of a history: all of it, or its beginning and its end. A step stands before what it ran."""
+    """Return the steps of a history: all of it, or its beginning and end. A step precedes its nested steps."""
     if len(history) <= _FIRST + _LAST:
         return list(_steps(history))
     gap = len(history) - _FIRST - _LAST
@@ -239,7 +238,7 @@ def _steps(entries: Iterable[Any], left_out: int = 0) -> Iterator[Step]:
 
 
 def _in_order(entries: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Put a step before what it ran: the history has it behind, for it ended later."""
+    """Yield a step before its nested steps: the history has it after them, because it ended later."""
     parts: list[Mapping[str, Any]] = []
     for entry in entries:
         if entry.get("part") and entry["part"] != _ROLLBACK:
@@ -276,7 +275,7 @@ def _step(entry: Mapping[str, Any], why: str, left_out: int) -> Step:
 
 
 def command_words(command: str) -> str:
-    """Say the command in words; one that can't be read, or only a part of which was kept, is shown as it stands."""
+    """Return the command in words; an unreadable or truncated command is shown verbatim."""
     if command.startswith("knotwork state rollback "):
         return f"Took the state back to what it was at {command.rsplit(' ', 1)[1][:12]}"
     program = parse_command(command)

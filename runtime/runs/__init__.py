@@ -1,1 +1,1 @@
-"""Runs that are kept: their journals, directories, event logs and debug logs."""
+"""Saved runs: their journals, directories, event logs and debug logs."""

@@ -1,6 +1,6 @@
-"""The debug log: a subscriber that prints what a run does, in three levels. See ``docs/design/models.md#debug-log``.
+"""The debug log: a subscriber that prints a run's events, in three levels. See ``docs/design/models.md#debug-log``.
 
-Levels (``KNOTWORK_DEBUG``, or ``ANOT_DEBUG`` as in the seed): 0 nothing, 1 phases and the result, 2 each step, 3 whole
+Levels (``KNOTWORK_DEBUG``, or ``ANOT_DEBUG`` as in the seed): 0 nothing, 1 phases and the result, 2 each step, 3 complete
 prompts and answers. A line is ``[HH:MM:SS.mmm] [P3:R00] text``: the phase (3: a script's execution) and the request.
 """
 
@@ -50,7 +50,7 @@ __all__ = ["DebugLog", "level"]
 
 
 def level(environment: Mapping[str, str] | None = None) -> int:
-    """Return the level that the environment asks for, 0 to 3; what is no number counts as 0."""
+    """Return the level from the environment, 0 to 3; a value that is not a number counts as 0."""
     environment = os.environ if environment is None else environment
     asked = environment.get("KNOTWORK_DEBUG") or environment.get("ANOT_DEBUG") or "0"
     return min(3, int(asked)) if asked.isdecimal() and asked.isascii() and len(asked) < 10 else 0
@@ -67,14 +67,14 @@ class DebugLog:
     _ranks: bool = False
 
     def __call__(self, event: Event) -> None:
-        """Print what ``event`` is worth at this level."""
+        """Print ``event`` if this level includes it."""
         if isinstance(event, PhaseStarted) and event.loop == "rank":
             self.phase, self.request, self._ranks = _PHASES[event.phase], event.request, True
         elif isinstance(event, PhaseStarted) and event.loop == "compile":
             self.phase = 1  # compiling has one phase
         lowest, text, body = _told(event)
         if self._ranks and isinstance(event, RunFinished):
-            lowest = 2  # the ranking begins at once
+            lowest = 2  # the ranking starts immediately
         if lowest > self.level or not text:
             return
         self.line(text)
@@ -83,14 +83,14 @@ class DebugLog:
                 self.line(f"  | {line}")
 
     def line(self, text: str) -> None:
-        """Print one line in the seed's format, control characters as escapes."""
+        """Print one line in the seed's format, with control characters escaped."""
         now = datetime.now()
         stamp = f"{now:%H:%M:%S}.{now.microsecond // 1000:03}"
         print(f"[{stamp}] [P{self.phase}:R{self.request:02}] {printable(text)}", file=self.out, flush=True)
 
 
 def _told(event: Event) -> tuple[int, str, str]:
-    """Return the lowest level that prints ``event``, its line, and the text that level 3 adds."""
+    """Return the lowest level that prints ``event``, its line, and the additional text of level 3."""
     match event:
         case RunStarted():
             steps = sum(map(len, event.layers))
@@ -184,7 +184,7 @@ def _told_of_answer(
 _PHASES = {"plan": 1, "expand": 2, "execute": 3}
 """The numbers of a ranking's phases."""
 _SHOWN = 100
-"""Characters of a request or a script that a line shows; level 3 has all of it."""
+"""Maximum characters of a request or a script in a line; level 3 has all of it."""
 
 
 def _told_of_loop(
@@ -196,7 +196,7 @@ def _told_of_loop(
         case PhaseStarted(loop="rank", phase="expand"):
             return 1, f"ReAct expansion: {event.count} initial steps...", ""
         case PhaseStarted(loop="rank"):
-            return 4, "", ""  # the run of the script tells of itself
+            return 4, "", ""  # the script's run emits its own events
         case PhaseFinished(loop="rank", status="failed" | "cancelled"):
             return 1, f"{event.phase} {event.status}: {event.detail}", ""
         case PhaseFinished(loop="rank", phase="plan"):

@@ -1,7 +1,7 @@
-"""A run's folder: made for a new run, found by id, opened again for more, and read with what may have happened to it.
+"""A run's folder: created for a new run, found by id, reopened for resuming, and read with possible damage.
 
-The folder has mode 0700, its files 0600; ``run.jsonl`` begins with the run's head. Scripts and Formula Seeds keep their runs in the
-same way; what their records say is ``runs``' and ``formulas.keeping``'s business. See ``docs/design/state.md#durable-runs``.
+The folder has mode 0700, its files 0600; ``run.jsonl`` begins with the run's head. Scripts and Formula Seeds save their runs
+in the same way; ``lwt.run_store`` and ``seeds.seed_store`` define their records. See ``docs/design/state.md#durable-runs``.
 """
 
 import os
@@ -24,7 +24,7 @@ __all__ = [
 
 FILE = "run.jsonl"
 SEED, RANK, COMPILE, ASK = "seed", "rank", "compile", "ask"
-"""The ``kind`` in the head of a Formula Seed's run, a ranking's, a compilation's, a question's; a script's has none."""
+"""The ``kind`` in the head of a run of a Formula Seed, a ranking, a compilation or a question; a script's head has none."""
 LOOPS = (RANK, COMPILE, ASK)
 
 _OTHERS = {
@@ -37,7 +37,7 @@ _OTHERS = {
 
 
 class RunError(KnotworkError):
-    """A run can't be opened, or not be resumed as asked. ``hint`` says what to do."""
+    """A run can't be opened, or can't be resumed as requested. ``hint`` suggests a fix."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(f"{message} ({hint})" if hint else message)
@@ -46,7 +46,7 @@ class RunError(KnotworkError):
 
 
 def base_directory() -> Path:
-    """Return where runs are kept: ``runs`` below ``KNOTWORK_HOME``, else below the user's state folder."""
+    """Return the folder of saved runs: ``runs`` in ``KNOTWORK_HOME``, else in the user's state folder."""
     home = os.environ.get("KNOTWORK_HOME")
     if home:
         return Path(home) / "runs"
@@ -56,7 +56,7 @@ def base_directory() -> Path:
 
 
 def cache_file(spec: str) -> Path | None:
-    """Return the call cache's file; a cassette has none: it is the record itself, and may be edited."""
+    """Return the call cache's file; None for a cassette, which is the record itself and may be edited."""
     if spec.startswith(("replay:", "record:")):
         return None
     home = os.environ.get("KNOTWORK_HOME")
@@ -68,10 +68,10 @@ def cache_file(spec: str) -> Path | None:
 
 
 def begin(base: Path, head: Mapping[str, Any], files: Mapping[str, bytes]) -> tuple[str, Path, Journal]:
-    """Make a new run's folder below ``base`` and return its id, its path and its journal.
+    """Create a run's folder in ``base`` and return its id, its path and its journal.
 
-    The folder has ``files``; the journal begins with ``head``, to which the run's id and time are added. Raises ``RunError``,
-    and leaves no folder, where that can't be written.
+    The folder has ``files``; the journal begins with ``head``, plus the run's id and time. If writing fails, raises
+    ``RunError`` and leaves no folder.
     """
     try:
         private_folder(base)
@@ -86,7 +86,7 @@ def begin(base: Path, head: Mapping[str, Any], files: Mapping[str, bytes]) -> tu
     except OSError as error:
         raise _unkept(base, error.strerror or str(error)) from error
     journal.append({"record": "run_started", "run": run_id, "time": _now(), **head})
-    if journal.damage:  # better now than after the first thousand calls
+    if journal.damage:  # fail now and not after the first thousand calls
         journal.close()
         shutil.rmtree(path, ignore_errors=True)
         raise _unkept(base, journal.damage.rpartition(": ")[2])
@@ -94,7 +94,7 @@ def begin(base: Path, head: Mapping[str, Any], files: Mapping[str, bytes]) -> tu
 
 
 def find_folder(run: str | Path, base: Path | None = None) -> Path:
-    """Return the folder of the run with this id, or this folder itself. Raises ``RunError`` where there is none."""
+    """Return the folder of the run with this id, or this folder itself. Raises ``RunError`` if it is missing."""
     path = Path(run)
     if not (path / FILE).is_file():
         base = base_directory() if base is None else base
@@ -105,7 +105,7 @@ def find_folder(run: str | Path, base: Path | None = None) -> Path:
 
 
 class Kept(Protocol):
-    """A run as it was read: ``damage`` names what can't be read, ``size`` is that of the journal, whole records only."""
+    """A saved run: ``damage`` names unreadable records; ``size`` is the journal's size, counting only complete records."""
 
     run_id: str
     path: Path
@@ -114,11 +114,11 @@ class Kept(Protocol):
 
 
 class Recording(Protocol):
-    """What writes a run's records. ``damage``: why it can't any more."""
+    """Writes a run's records. ``damage``: why it no longer can."""
 
     @property
     def damage(self) -> str:
-        """Why nothing more can be written, empty where all is well."""
+        """Why writing stopped, empty if it did not."""
         ...
 
     def append(self, record: Mapping[str, Any]) -> None:
@@ -135,11 +135,11 @@ R = TypeVar("R", bound=Recording)
 
 
 def resumed(kept: Kept, changed: Sequence[str], force: bool, recorder: Callable[[Journal, bool], R]) -> R:
-    """Open a run for more and return what records it.
+    """Open a run for resuming and return its recorder.
 
-    ``changed`` says in words what is not as it was when the run began. ``recorder`` makes the recorder on the journal; True:
-    after reading the run again, for another process went on with it in between, and paid for that. Raises ``RunError``; where
-    something changed, or is damaged, only without ``force``.
+    ``changed`` lists in words what has changed since the run began. ``recorder`` creates the recorder on the journal; with
+    True it reads the run again first, because another process has continued it meanwhile. Raises ``RunError``; for changes or
+    damage only without ``force``.
     """
     if (changed or kept.damage) and not force:
         message = f"run {kept.run_id} can't be resumed: {' and '.join([*changed, *kept.damage[:3]])}"
@@ -171,7 +171,7 @@ def read_run(
 ) -> K:
     """Read the run with this id, or in this folder, which is of ``kind``. Raises ``RunError``.
 
-    ``made`` begins with the run's head; ``take`` adds a record and says whether it is one of ours.
+    ``made`` starts the result from the run's head; ``take`` adds a record and returns whether its format is known.
     """
     path = find_folder(run, base)
     kept: K | None = None
@@ -196,26 +196,26 @@ def read_run(
 
 
 def _now() -> str:
-    """Return the time as records have it."""
+    """Return the current time in the format of records."""
     return datetime.now().astimezone().isoformat(timespec="seconds")
 
 
 def hash_of(body: bytes) -> str:
-    """Return the hash by which scripts, seeds and inputs are told apart."""
+    """Return the hash that identifies a script, seed or input."""
     from blake3 import blake3
 
     return blake3(body).hexdigest(length=16)
 
 
 def versions() -> dict[str, str]:
-    """Return what a run's head says of the software."""
+    """Return the software versions for a run's head."""
     from importlib.metadata import version
 
     return {"knotwork": version("knotwork"), "python": ".".join(map(str, sys.version_info[:3]))}
 
 
 def whole_records(path: Path) -> "Iterator[tuple[int, dict[str, Any]] | Damage]":
-    """Yield what ``records`` does of a run's folder, where the first is whole and a run's head. Raises ``RunError``."""
+    """Yield the ``records`` of a run's folder after checking that the first is a run's head. Raises ``RunError``."""
     try:
         for place, found in enumerate(records(path / FILE)):
             if place == 0:

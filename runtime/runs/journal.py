@@ -1,7 +1,7 @@
-"""The file that a run is kept in: a JSON object a line, each with a check over itself, appended with one write.
+"""The file of a saved run: one JSON object per line, each with a checksum, appended with one write.
 
-A line ends in ``, "check": "<crc32 of the object without it, in hex>"}``. A last line without its line end is what a kill
-leaves and is no record; any other line that is not whole is damage, which is told and never taken for an answer.
+A line ends in ``, "check": "<crc32 of the object without it, in hex>"}``. A last line without a line end is the result of a
+kill and is ignored; any other incomplete line is damage, which is reported and never used as an answer.
 """
 
 import json
@@ -28,12 +28,12 @@ _CHECK_LENGTH = len(', "check": "00000000"}\n')
 
 
 class Busy(Exception):
-    """Another process writes the journal."""
+    """Another process is writing the journal."""
 
 
 @define
 class Damage:
-    """A line that is no record: where it begins, where the next one does, and what is wrong with it."""
+    """A damaged line: its start, the start of the next line, and its fault."""
 
     start: int
     end: int
@@ -41,12 +41,12 @@ class Damage:
 
 
 def records(path: Path) -> "Iterator[tuple[int, dict[str, Any]] | Damage]":
-    """Yield every whole record, with the position of its end, and what is damaged in between. Raises ``OSError``."""
+    """Yield every complete record with the position of its end, and the damage between records. Raises ``OSError``."""
     position = 0
     with open(path, "rb") as file:
         for line in file:
             if not line.endswith(b"\n"):
-                return  # torn by a kill
+                return  # cut off by a kill
             start, position = position, position + len(line)
             try:
                 yield position, _read(line)
@@ -60,22 +60,22 @@ def _read(line: bytes) -> dict[str, Any]:
         raise ValueError("its check does not fit")
     record = json.loads(line)
     if not isinstance(record, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not an object")
     return record
 
 
 @define
 class Journal:
-    """A journal that is open for appending, alone (flock). ``damage`` says why nothing more can be written."""
+    """A journal open for appending, with an exclusive lock (flock). ``damage`` says why writing stopped."""
 
     _file: int
     _end: int
-    """The size that the file has after the last whole record: nobody else writes it."""
+    """File size after the last complete record; no other process writes the file."""
     damage: str = ""
 
     @classmethod
     def open(cls, path: Path) -> "Journal":
-        """Open the journal, make it where there is none, and cut off a torn last line. Raises ``Busy`` and ``OSError``."""
+        """Open the journal, create it if it is missing, and cut off an incomplete last line. Raises ``Busy`` and ``OSError``."""
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             if sys.platform != "win32":
@@ -97,12 +97,12 @@ class Journal:
         return self._end
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Write one record with one write; take back what a failing write left of it, and write no more."""
+        """Write one record with one write; if that fails, remove the partial record and stop writing."""
         if self.damage or self._file < 0:
             return
         try:
             body = json.dumps(record, allow_nan=False).encode()
-        except (TypeError, ValueError, RecursionError):  # a plugin's value that is no JSON: not to be reused, then
+        except (TypeError, ValueError, RecursionError):  # a plugin's value that is not JSON: it can't be reused
             kept = {name: part for name, part in record.items() if name != "value"} | {"input_hash": ""}
             body = json.dumps(kept).encode()
         line = b'%b, "check": "%08x"}\n' % (body[:-1], zlib.crc32(body))
@@ -112,11 +112,11 @@ class Journal:
             self._end += len(line)
         except OSError as error:
             self.damage = f"the run can't be kept any further: {error.strerror or error}"
-            with suppress(OSError):  # a torn line is cut off when the journal is opened again
+            with suppress(OSError):  # an incomplete line is cut off when the journal is opened again
                 os.ftruncate(self._file, self._end)
 
     def sync(self) -> None:
-        """Wait until all that was appended is on the disk: a killed process loses nothing without it, a power cut may."""
+        """Wait until all appended records are on disk: needed for a power cut, but not for a killed process."""
         if self.damage or self._file < 0:
             return
         try:
@@ -125,14 +125,14 @@ class Journal:
             self.damage = f"the run can't be kept any further: {error.strerror or error}"
 
     def close(self) -> None:
-        """Close the file and give up the lock; more than once is fine."""
+        """Close the file and release the lock; repeated calls are allowed."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
 
 
 def _cut_torn(file: int) -> int:
-    """Cut off what stands after the last line end, and return the size that is left."""
+    """Cut off the text after the last line end, and return the remaining size."""
     size = os.fstat(file).st_size
     keep = size
     while keep > 0:
@@ -147,31 +147,30 @@ def _cut_torn(file: int) -> int:
     return keep
 
 
-# A run's events on disk, beside its records: prompts, answers, repairs, tools, statuses, as they happened. ``report`` tells them.
-# ``events.jsonl`` in the run's folder is as ``runtime.runs.journal`` makes it: 0600, a checked JSON object a line, one write each,
-# so that a kill leaves a readable beginning. Its records are events with the time on the clock on the wall (seconds since 1970) for
-# ``at``::
-# {"event": "log.opened", "time"} each attempt at the run begins with it {"event": NAME, "time", ...fields, "request"?, "cut"?}
-# ``request`` is the number of a ranking's request, for events that do not say it themselves. ``cut`` says how many characters the
-# texts had that were too long to be kept whole, by field. Nothing of a run rests on the log: what is answered is in ``run.jsonl``.
+# A run's events on disk, next to its records: prompts, answers, repairs, tools, statuses in order. ``report`` reads them.
+# ``events.jsonl`` in the run's folder has the journal's format: 0600, a checked JSON object per line, one write each,
+# so that a kill leaves a readable beginning. Each attempt at the run begins with ``{"event": "log.opened", "time"}``. An event is
+# ``{"event": NAME, "time", ...fields, "request"?, "cut"?}``; ``time`` replaces ``at`` and is in seconds since 1970.
+# ``request`` is the number of a ranking's request, for events without that field. ``cut`` has, by field, the number of
+# characters cut from too long texts. A run does not depend on the log: answers are in ``run.jsonl``.
 
 LOG = "events.jsonl"
 OPENED = "log.opened"
 LONGEST = 200_000
-"""Characters of a text that are kept: a prompt of the loops has at most 24,000, one of a script what its author put in."""
+"""Maximum characters of a saved text: a prompt of the loops has at most 24,000, one of a script has no limit."""
 _FULL = 64 * 1024 * 1024
-"""Bytes after which texts are kept in brief: a run of a million calls must not fill the disk with its prompts."""
+"""File size in bytes above which texts are shortened: prompts of a run of a million calls must not fill the disk."""
 _BRIEF = 200
 
 
 @define
 class EventLog:
-    """Writes events. ``damage`` says why no more can be written: that costs the log, never the run."""
+    """Writes events. ``damage`` says why writing stopped: that affects the log, never the run."""
 
     _journal: Journal | None
     damage: str = ""
     _zero: float = field(init=False)
-    """What makes a time of the monotonic clock one of the wall's."""
+    """Offset from the monotonic clock to wall-clock time."""
 
     def __attrs_post_init__(self) -> None:
         self._zero = time.time() - perf_counter()
@@ -179,7 +178,7 @@ class EventLog:
 
     @classmethod
     def open(cls, folder: Path) -> "EventLog":
-        """Open the log in a run's folder, behind what earlier attempts wrote. Where that can't be, ``damage`` says why."""
+        """Open the log in a run's folder for appending. If that fails, ``damage`` has the reason."""
         try:
             return cls(Journal.open(folder / LOG))
         except Busy:
@@ -188,7 +187,7 @@ class EventLog:
             return cls(None, error.strerror or str(error))
 
     def of(self, events: Events, request: int | None = None) -> Callable[[Event], None]:
-        """Return what writes the events of ``events``, and tells it once where they can't be written; ``request``: as the module says."""
+        """Return a subscriber that writes ``events`` and warns once if that fails; ``request``: see the comment above."""
         return _Writing(self, events, request)
 
     def write(self, event: Event, request: int | None) -> None:
@@ -208,7 +207,7 @@ class EventLog:
         self._append(told)
 
     def close(self) -> None:
-        """Close the file; more than once is fine."""
+        """Close the file; repeated calls are allowed."""
         if self._journal is not None:
             self._journal.close()
 
@@ -220,7 +219,7 @@ class EventLog:
 
 @define(eq=False)
 class _Writing:
-    """Hands the events of one stream to a log."""
+    """Writes the events of one stream to a log."""
 
     _log: EventLog
     _events: Events
@@ -251,7 +250,7 @@ def logged(events: Events, folder: Path) -> Iterator[None]:
 
 
 def read_log(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield what the log in a run's folder says, nothing where there is none; damaged lines are passed over. Raises ``OSError``."""
+    """Yield the events of the log in a run's folder, if it exists; damaged lines are skipped. Raises ``OSError``."""
     try:
         for found in records(folder / LOG):
             if not isinstance(found, Damage) and isinstance(found[1].get("event"), str):
@@ -261,7 +260,7 @@ def read_log(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _bounded(value: Any, name: str, most: int, cuts: dict[str, int]) -> Any:
-    """Return ``value`` with its texts cut to ``most`` characters, which ``cuts`` is told of."""
+    """Return ``value`` with its texts cut to ``most`` characters; ``cuts`` receives the cut lengths."""
     if isinstance(value, str):
         if len(value) <= most:
             return value

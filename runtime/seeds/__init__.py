@@ -1,1 +1,1 @@
-"""Formula Seeds at work: filter, extract, compute, for one context and for many."""
+"""Runs Formula Seeds: filter, extract and compute, for one or many contexts."""

@@ -1,4 +1,7 @@
-"""The last step of a run, without a model: from extractions to a result, with its status. See ``docs/design/seed.md#compute``."""
+"""Computes a result with its status from extractions, without a model: the last step of a run.
+
+See ``docs/design/seed.md#compute``.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,11 +55,11 @@ _ALLOW = "the result is complete all the same where allow_invalid (a share of th
 
 @frozen
 class Provenance:
-    """Where an output is from: the steps behind it (itself first), and the extractions and reviews that they used.
+    """The provenance of an output: its steps (itself first), and the extractions and reviews that they used.
 
-    ``extractions`` are places among the extractions that did not fail, ``reviews`` the indices of their reviews;
-    ``explanation`` tells each step's part. ``parts`` has, for reviews that were read in parts, by review and field the places in the
-    text of the parts that decided.
+    ``extractions`` are positions among the extractions that did not fail, ``reviews`` the indices of their reviews.
+    ``explanation`` describes each step. For reviews read in parts, ``parts`` has the text positions of the deciding parts by
+    review and field.
     """
 
     name: str
@@ -79,9 +82,10 @@ class Computing:
 
     @classmethod
     def of(cls, seed: SeedTree, allow_invalid: float | None = None) -> "Computing":
-        """Prepare what computes ``seed``. ``allow_invalid``: the share of kept reviews that may lack a field (None: the seed's own).
+        """Prepare the computation of ``seed``.
 
-        Raises ``ValueError`` for a share that is none.
+        ``allow_invalid`` is the allowed share of kept reviews that lack a field (None: the seed's own). Raises ``ValueError``
+        for an invalid share.
         """
         share = seed.allow_invalid if allow_invalid is None else allow_invalid
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
@@ -102,10 +106,10 @@ class Computing:
         cost: float | None = None,
         calls: int = 0,
     ) -> SeedResult:
-        """Return the result for one context: its extractions as they are, and what is computed over those that did not fail.
+        """Return the result for one context: its extractions unchanged, and the values computed from those that did not fail.
 
-        ``reviews`` is how many the context has (None: as many as there are extractions). Where no review that was kept could
-        be extracted there are no outputs: what is computed over nothing would be a wrong answer, not none.
+        ``reviews`` is the number of reviews in the context (None: the number of extractions). If all extractions of the kept
+        reviews failed, there are no outputs: values computed from an empty list would be wrong.
         """
         good = [found for found in extractions if not found.failed]
         counts = Counts.of(extractions, len(extractions) if reviews is None else reviews)
@@ -132,7 +136,7 @@ class Computing:
         return "complete" if not errors and len(outputs) == len(set(self.seed.outputs)) else "partial"
 
     def _missing(self, extractions: Sequence[Extraction]) -> Iterator[ResultError]:
-        """Give an error for each field that the outputs use and that more of the kept reviews lack than is allowed."""
+        """Return an error for each field that the outputs use and that too many of the kept reviews lack."""
         kept, failed = len(extractions), sum(1 for found in extractions if found.failed)
         lacking = {
             **{name: (f"the field {name}", sum(name in found.invalid for found in extractions)) for name in sorted(self._reads.fields)},
@@ -186,28 +190,30 @@ def _result_error(error: StepError) -> ResultError:
     return ResultError(error.step, error.kind, error.message, error.hint, error.root, span)
 
 
-# What a run would ask and cost, before any call: the filter's part is counted, the model's is an estimate.
-# Tokens are characters divided by four, which is rough and said so; a call's own usage is what counts afterwards. Repairs and calls
-# that are asked again are not in it.
+# The estimated calls and cost of a run, before any call: the filter's part is exact, the model's part is an estimate.
+# Tokens are characters divided by four, and labelled as an estimate; calls report their own usage afterwards. Repairs and
+# repeated calls are not included.
 
 _CHARACTERS = 4
-"""Of a token, roughly."""
+"""Approximate number of characters in a token."""
 _ANSWERED = {"int": 4, "float": 6, "bool": 5, "text": 120, "list": 80}
-"""Characters of a value that is no enum's, roughly."""
+"""Approximate number of characters of a value, by type except enum."""
 
 
 @define
 class Estimate:
-    """What a run comes to. ``kept`` of ``reviews`` in ``contexts`` go to the model in ``calls`` calls; ``calls_at_most`` where
-    two readings always differ. Of the ``characters`` of kept reviews ``cut_characters``, of ``cut`` reviews, would not be read; ``split``
-    reviews go in parts. Tokens are estimates. ``cost`` is in US dollars, None without a price.
+    """The estimated size of a run: ``kept`` of ``reviews`` in ``contexts`` go to the model in ``calls`` calls.
+
+    ``calls_at_most`` applies if two readings always differ. Of the ``characters`` of kept reviews, ``cut_characters`` in
+    ``cut`` reviews would not be read; ``split`` reviews are sent in parts. Tokens are estimates. ``cost`` is in US dollars,
+    None without a price.
     """
 
     contexts: int = 0
     reviews: int = 0
     kept: int = 0
     unusable: int = 0
-    """Reviews that have no text that can be read: each fails alone."""
+    """Number of reviews without readable text: each fails separately."""
     characters: int = 0
     cut: int = 0
     cut_characters: int = 0
@@ -240,7 +246,7 @@ def estimate(
     ask: Ask = "auto",
     model: str = "",
 ) -> Estimate:
-    """Estimate a run of ``seed`` over ``contexts``, which are read one by one. Raises ``ContextError`` and ``FilterError``."""
+    """Estimate a run of ``seed`` over ``contexts``, which are read one at a time. Raises ``ContextError`` and ``FilterError``."""
     keeper, made = Keeper.of(seed), Estimate()
     counts = [0] * len(seed.keep.keywords)
     apart = way_of_asking(seed, ask, model) == "choices"
@@ -276,7 +282,7 @@ def estimate(
 
 @define
 class _Counting:
-    """Adds up what the chunks of reviews come to."""
+    """Adds up the estimates of the parts of reviews."""
 
     seed: SeedTree
     apart: bool
@@ -307,24 +313,24 @@ def _answer_length(fields: list[Extracted]) -> int:
     return length
 
 
-# What ``seed.load`` gives: a Formula Seed that can check itself, and the error for one that can't be read.
+# The result of ``seed.load``: a Formula Seed with a check method, and the error for an unreadable seed.
 
 
 class SeedError(ScriptError):
-    """A seed with errors. ``diagnostics`` has at least one error; ``str`` pictures the errors."""
+    """A seed with errors. ``diagnostics`` has at least one error; ``str`` shows the errors with their source lines."""
 
 
 @frozen(slots=False)
 class FormulaSeed(tree.FormulaSeed):
-    """A seed that was read without an error."""
+    """A seed that was read without errors."""
 
     def check(self, data: Any = None) -> list[Diagnostic]:
-        """Return all that is wrong or doubtful, by place; with contexts as ``data`` also what only they show."""
+        """Return errors and warnings in source order; with contexts as ``data``, also those that depend on the data."""
         return check(self, data)
 
 
 def load(source: Any) -> FormulaSeed:
-    """Read a seed: a path, its JSON text, its JSON object, or a seed. Raises ``SeedError`` where it has errors, ``OSError``."""
+    """Read a seed: a path, its JSON text, its JSON object, or a seed. Raises ``SeedError`` if it has errors, and ``OSError``."""
     from ...lang.documents.seed import read_seed
 
     if isinstance(source, tree.FormulaSeed):
@@ -341,7 +347,7 @@ def load(source: Any) -> FormulaSeed:
 
 
 def text_of(source: Any) -> "Source | Mapping[str, Any]":
-    """Return the text, or the JSON object, of a seed: a path is read. Raises ``OSError``."""
+    """Return the text or the JSON object of a seed; a path is read. Raises ``OSError``."""
     if isinstance(source, Source | Mapping):
         return source
     if isinstance(source, str) and source.lstrip()[:1] in ("{", ""):
@@ -351,8 +357,9 @@ def text_of(source: Any) -> "Source | Mapping[str, Any]":
 
 
 def check(seed: tree.FormulaSeed, data: Any = None) -> list[Diagnostic]:
-    """Return what is wrong with ``seed``, by place. ``data`` is a context or a list of them: what the filter keeps of their
-    reviews is looked at as well. Raises ``ContextError`` for what is no context.
+    """Return the diagnostics of ``seed`` in source order; ``data`` is a context or a list of contexts.
+
+    With ``data``, the reviews that the filter keeps are checked as well. Raises ``ContextError`` for an invalid context.
     """
     from ...lang.linter.seed import Kept
     from ...lang.linter.seed import check as lint
@@ -366,7 +373,7 @@ def check(seed: tree.FormulaSeed, data: Any = None) -> list[Diagnostic]:
     texts = [review.text for index, each in enumerate(contexts) for review in read_context(each, index).reviews]
     try:
         counts, kept, total = keyword_counts(seed, texts)
-    except FilterError:  # the linter says so, with its place
+    except FilterError:  # the linter reports it with its position
         return lint(seed, contexts=contexts)
     keeper = Keeper.of(seed)
     read = [text for text in texts if keeper.keeps(text)]
@@ -376,7 +383,7 @@ def check(seed: tree.FormulaSeed, data: Any = None) -> list[Diagnostic]:
 
 
 def require(seed: tree.FormulaSeed, data: Iterable[Any] | None = None) -> None:
-    """Raise ``SeedError`` where ``seed`` has errors."""
+    """Raise ``SeedError`` if ``seed`` has errors."""
     found = check(seed, None if data is None else list(data))
     if has_errors(found):
         raise SeedError(found, seed.source)

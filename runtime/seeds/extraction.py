@@ -1,4 +1,4 @@
-"""From a review to its extraction: what is known is not asked, what is asked is checked, what does not fit is told.
+"""Extracts the fields of a review: known values are reused, answers are checked, invalid ones are reported.
 
 See ``docs/design/seed.md#extraction``.
 """
@@ -44,9 +44,10 @@ from .seed_results import Extraction
 __all__ = ["Extractor", "Kept", "Read", "Remembered", "extraction_of"]
 
 
-# The extraction cache: what a model said of a field in a review, by model, field and review. See ``docs/design/seed.md#engine``.
-# It stands beside the call cache and is finer: a seed with another formula asks nothing, one with another field asks for that field
-# alone. Only values that fit enter.
+# The extraction cache: a model's value of a field in a review, by model, field and review. See
+# ``docs/design/seed.md#engine``.
+# It is separate from the call cache and finer: a seed with another formula makes no calls, one with another field asks only
+# for that field. Only valid values are stored.
 
 _TABLE = Table(
     what="the extraction cache",
@@ -59,12 +60,12 @@ _TABLE = Table(
 
 
 MOST_PENDING = 500
-"""Values that wait to be written while others are being written. Whoever has more waits until the disk has caught up."""
+"""Maximum number of values in the write queue; above it, callers wait until the writer has caught up."""
 
 
 @frozen
 class Kept:
-    """A field's value, what was written where it was read otherwise ("" else), and the parts of a long review that decided."""
+    """A field's value, the model's text if it was coerced ("" else), and the deciding parts of a long review."""
 
     value: Any
     coerced: str = ""
@@ -72,9 +73,9 @@ class Kept:
 
 
 class Remembered:
-    """The cache in the file ``path``. ``identity`` is the model's spec; ``warn`` gets the one warning of a broken file.
+    """The cache in the file ``path``. ``identity`` is the model's spec; ``warn`` gets the one warning about a broken file.
 
-    Beyond ``MOST_PENDING`` values that wait, only those of callers under way are in memory, and as many as are being written.
+    Memory holds at most ``MOST_PENDING`` queued values, the values of running callers, and those being written.
     """
 
     def __init__(
@@ -84,19 +85,19 @@ class Remembered:
         self._identity = identity.encode("utf-8", "replace") + b"\0"
         self._pending: list[tuple[bytes, bytes, bytes]] = []
         self._writing: asyncio.Task[None] | None = None
-        self._taken = asyncio.Event()  # set whenever the writer has taken what waited
+        self._taken = asyncio.Event()  # set whenever the writer has taken the queue
 
     @property
     def pending(self) -> int:
-        """How many values wait to be written."""
+        """Number of values in the write queue."""
         return len(self._pending)
 
     async def opened(self) -> None:
-        """Wait until the file is open, or given up."""
+        """Wait until the file is open, or opening has failed."""
         await self._shelf.opened()
 
     def find(self, keys: Mapping[str, bytes]) -> dict[str, Kept]:
-        """Return the known values by field; ``keys`` are those of the fields."""
+        """Return the known values by field; ``keys`` maps fields to keys."""
         found: dict[str, Kept] = {}
         for name, key in keys.items():
             own = self._own(key)
@@ -114,9 +115,9 @@ class Remembered:
         return found
 
     async def keep(self, found: Iterable[tuple[bytes, Kept]]) -> None:
-        """Keep values under their keys. They are written together with those that come meanwhile.
+        """Store values under their keys, in one write with others that arrive meanwhile.
 
-        Waits while more than ``MOST_PENDING`` do: a model that is quicker than the disk would fill the memory.
+        Waits while more than ``MOST_PENDING`` values are queued: a model faster than the disk would fill the memory.
         """
         for key, kept in found:
             told = {
@@ -128,13 +129,13 @@ class Remembered:
             self._pending.append((own, body, _digest(own, body)))
         if self._pending and (self._writing is None or self._writing.done()):
             self._writing = asyncio.create_task(self._write())
-        # What was added is written even where this is cancelled: aclose() waits for the writer.
+        # Queued values are written even if this call is cancelled: aclose() waits for the writer.
         while len(self._pending) > MOST_PENDING and self._writing is not None and not self._writing.done():
             self._taken.clear()
             await self._taken.wait()
 
     async def aclose(self) -> None:
-        """Write what is left and close the file."""
+        """Write the remaining values and close the file."""
         if self._writing is not None:
             await self._writing
         await self._shelf.aclose()
@@ -153,23 +154,23 @@ class Remembered:
 
 
 def _digest(key: bytes, body: bytes) -> bytes:
-    """Return what tells a damaged value: SQLite itself has no checksums."""
+    """Return a checksum that detects a damaged value: SQLite itself has no checksums."""
     return blake3(key + body).digest(length=8)
 
 
 @frozen
 class Read:
-    """An extraction, what it cost, and a hash of all that went into it but the model."""
+    """An extraction, its cost, and a hash of all its inputs except the model."""
 
     extraction: Extraction
     spent: Spent
     digest: str
     known: bool = False
-    """Nothing had to be asked for it."""
+    """Whether no call was needed."""
 
 
 class _Salvaged(Layer):
-    """Hands an answer on that did not fit, also after its repair: the fields in it that do fit count."""
+    """Returns an answer that is still invalid after its repair, because its valid fields are used."""
 
     async def generate(self, prompt: str, **options: Any) -> Completion:
         try:
@@ -177,15 +178,15 @@ class _Salvaged(Layer):
         except BadAnswer as error:
             if not error.text.strip():
                 raise
-            return Completion(error.text, "unfit", error.usage, error.attempts, repaired=True)
+            return Completion(error.text, "unfit", error.usage, error.attempts, repaired=True, cost=error.cost)
 
 
 @define
 class Extractor:
-    """Extracts the fields of a seed from reviews; one for all contexts of a run. At most ``limit`` calls are under way at once.
+    """Extracts the fields of a seed from reviews, for all contexts of a run, with at most ``limit`` concurrent calls.
 
-    After a failure that every other call would share (a budget that is used up, a wrong key) nothing more is asked:
-    ``stopped`` says why.
+    After a failure that every other call would share (an exhausted budget, a wrong key) no more calls are made; ``stopped``
+    has the reason.
     """
 
     seed: FormulaSeed
@@ -197,10 +198,10 @@ class Extractor:
     events: Events | None = None
     remembered: Remembered | None = None
     strict: bool = False
-    """Whether an answer fits only as it stands: nothing is coerced (``lang.coercion``)."""
+    """Whether answers must match exactly: nothing is coerced (``lang.coercion``)."""
     stopped: Failed | None = field(default=None, init=False)
     spent: Spent = field(factory=Spent, init=False)
-    """What all extractions cost, those that were cancelled too."""
+    """The cost of all extractions, including cancelled ones."""
     _apart: bool = field(init=False)
     _caller: Caller = field(init=False)
     _choices: tuple[Extracted, ...] = field(init=False)
@@ -222,7 +223,7 @@ class Extractor:
         self._told = canonical([TEMPLATE, apart, self.seed.passes, asked_for(asked)])
 
     async def extract(self, step: str, review: Review) -> Read:
-        """Return the extraction of one review; ``step`` names its context in events. A failure is an extraction as well."""
+        """Return the extraction of one review, also if it failed; ``step`` names its context in events."""
         parts = parts_of(review.text, self.seed.review_handling, self._apart)
         chunks, keys = parts.texts, self._keys(review, parts)
         digest = blake3(b"".join(keys.values())).hexdigest(length=16)
@@ -265,12 +266,12 @@ class Extractor:
         return Read(made, spent, digest)
 
     def digest(self, review: Review) -> str:
-        """Return the hash of all that goes into the review's extraction but the model."""
+        """Return the hash of all inputs of the review's extraction except the model."""
         keys = self._keys(review, parts_of(review.text, self.seed.review_handling, self._apart))
         return blake3(b"".join(keys.values())).hexdigest(length=16)
 
     def _keys(self, review: Review, parts: Parts) -> dict[str, bytes]:
-        """Return by field the hash of all that goes into its value but the model: of a prompt of one's own, the whole prompt."""
+        """Return by field the hash of all inputs of its value except the model; for a custom prompt, the whole prompt."""
         chunks = parts.texts
         if self.seed.prompt is not None:
             prompts = [fill_extraction_prompt(self.seed.prompt, chunk, review) for chunk in chunks]
@@ -309,7 +310,7 @@ class Extractor:
     async def _once(
         self, step: str, review: Review, text: str, fields: Sequence[Extracted], spent: Spent, sample: int = 0
     ) -> Said:
-        """Ask for ``fields`` once: those that are choices one by one, the others together."""
+        """Ask for ``fields`` once: choices one by one, the other fields together."""
         asking = [
             self._choice(step, review, build_choice_prompt(each, text), each, spent, sample)
             for each in self._choices
@@ -357,7 +358,7 @@ class Extractor:
     async def _text(
         self, step: str, review: Review, prompt: str, shape: Mapping[str, Any], spent: Spent, sample: int
     ) -> tuple[str, str]:
-        """Return the answer, and what it was before it was read, "" where it is that."""
+        """Return the answer, and its raw text if that is different, else ""."""
         if self.stopped is not None:
             raise StepFailed(Failed(self.stopped.kind, f"not asked: {self.stopped.message}", self.stopped.hint))
         options = {**self.options, **shape, "tally": spent}
@@ -373,7 +374,7 @@ class Extractor:
 
 
 def extraction_of(review: Review, parts: Parts | None = None, failed: str = "") -> Extraction:
-    """Return the extraction of a review of which nothing is known yet."""
+    """Return an empty extraction of a review, without values."""
     made = Extraction(review.index, {}, review.meta, failed=failed, excerpt=review.excerpt, id=review.id)
     made = evolve(made, invalid_meta=review.invalid_meta)
     if parts is None:
@@ -386,7 +387,7 @@ def _definition(wanted: Extracted) -> list[Any]:
 
 
 async def _together(jobs: Sequence[Coroutine[Any, Any, Said]]) -> list[Said]:
-    """Await ``jobs`` at once; where one fails, the others are cancelled and its ``StepFailed`` is raised."""
+    """Await ``jobs`` concurrently; if one fails, cancel the others and raise its ``StepFailed``."""
     if len(jobs) == 1:
         return [await jobs[0]]
     try:

@@ -1,7 +1,7 @@
-"""What a seed says to a model about one review, and the JSON Schema of what it wants back. Seeds 000 and 002.
+"""The prompts of a seed for one review, and the JSON Schema of the answer. Seeds 000 and 002.
 
-A review is data: it stands between fences that it can't contain (or, for a choice, on one line of its own), and is put in
-once, in one pass, so that nothing in it is taken for a placeholder.
+A review is data: it is placed between fences that it can't contain (or, for a choice, on one separate line) and inserted in a
+single pass, so that its text is never read as a placeholder.
 """
 
 import json
@@ -38,19 +38,19 @@ __all__ = [
 ]
 
 
-# Reading what a model answered about one review: fields that fit, and fields that do not, with what was said instead.
-# What fits is decided by ``lang.coercion``; the object is found by ``lang.answers``.
+# Reading a model's answer about one review: valid fields, and invalid fields with the model's text.
+# ``lang.coercion`` decides which values are valid; ``lang.answers`` finds the object.
 
 _RAW = 300
-"""Characters of a value that are kept of what a model wrote."""
+"""Maximum characters of an invalid model value that are stored."""
 
 
 @frozen
 class Said:
-    """The fields that an answer has: values that fit, and by field what was said where that fits not.
+    """The fields of an answer: valid values, and by field the model's text for invalid values.
 
-    ``coerced`` has, by field, what was said where it was read otherwise; ``read_as`` how the object was found (``lang.answers``).
-    ``parts`` are, by field, the parts of a long review that decided, from 0.
+    ``coerced`` has, by field, the model's text of a coerced value; ``read_as`` is how the object was found
+    (``lang.answers``). ``parts`` has, by field, the deciding parts of a long review, from 0.
     """
 
     values: Mapping[str, Any] = field(factory=dict)
@@ -61,14 +61,14 @@ class Said:
 
 
 def kind_of_field(wanted: Extracted) -> Type:
-    """Return the type of a field as ``lang.coercion`` knows it."""
+    """Return the type of a field as ``lang.coercion`` defines it."""
     return tuple(wanted.values) if wanted.type == "enum" else wanted.type
 
 
 def tidied(fields: Sequence[Extracted], strict: bool = False) -> Callable[[str], str]:
-    """Return what makes a fitting answer of one that nearly fits: its one object, with each value as its field wants it.
+    """Return a function that coerces a nearly valid answer: its one object, with each value in its field's type.
 
-    Fields that nobody asked for are left out.
+    Fields that were not requested are dropped.
     """
     wanted = {each.name: each for each in fields}
 
@@ -88,7 +88,7 @@ def tidied(fields: Sequence[Extracted], strict: bool = False) -> Callable[[str],
 
 
 def read_answer(text: str, fields: Sequence[Extracted], strict: bool = False) -> Said | str:
-    """Return what ``text`` says of ``fields``; where it has no object that can be read, why not."""
+    """Return the values of ``fields`` in ``text``; or the reason if it has no readable object."""
     answer = _object(text, fields, strict)
     if isinstance(answer, str):
         return answer
@@ -112,7 +112,7 @@ def read_answer(text: str, fields: Sequence[Extracted], strict: bool = False) ->
 
 
 def read_choice(text: str, wanted: Extracted, strict: bool = False) -> Said:
-    """Return what ``text`` says of one enum field, which is all that it says."""
+    """Return the value in ``text``, the answer for one enum field."""
     found = as_type(text, tuple(wanted.values), strict=strict)
     if isinstance(found, Unfit):
         return Said(invalid={wanted.name: clipped(text, _RAW)})
@@ -121,26 +121,26 @@ def read_choice(text: str, wanted: Extracted, strict: bool = False) -> Said:
 
 
 def _object(text: str, fields: Sequence[Extracted], strict: bool) -> ObjectRead | str:
-    """Return the object that an answer is, or has; or why there is none."""
+    """Return the object that the answer is or contains; or the reason if there is none."""
     if strict:
         whole = read(text) if is_json(text) and len(text) <= MAX_ANSWER else None
         if isinstance(whole, Reading) and isinstance(whole.value, dict):
             return ObjectRead(whole.value, "exact")
-        return "the answer is no JSON object as a whole"
+        return "the answer is not JSON object as a whole"
     found = read_object(text, [each.name for each in fields])
     return found if isinstance(found, ObjectRead) else f"the answer can't be used: {found.reason}"
 
 
-# Long reviews, and several readings of one: what goes to the model of a long text, and how several answers become one.
+# Long reviews, and several readings of one: the parts of a long text that are sent, and the merging of several answers.
 # See ``docs/design/seed.md#extraction``.
 
 LONGEST_CHOSEN = 2_000
-"""Characters of a review that a choice is made over: a small model has a small window."""
+"""Maximum characters of a review in a choice prompt: a small model has a small context window."""
 
 
 @frozen
 class Parts:
-    """What of a review goes to the model. ``spans`` are the places of ``texts`` in it; ``cut`` characters of it are in none of them."""
+    """The parts of a review for the model. ``spans`` are the positions of ``texts``; ``cut`` characters are in no part."""
 
     texts: tuple[str, ...]
     spans: tuple[tuple[int, int], ...]
@@ -148,9 +148,9 @@ class Parts:
 
 
 def parts_of(text: str, handling: ReviewHandling, apart: bool) -> Parts:
-    """Return the parts of ``text`` that are sent: its first or its last characters, or all of it, in parts where it is long.
+    """Return the parts of ``text`` to send: its beginning, its end, or all of it, split if it is long.
 
-    Where fields are asked for ``apart``, by choices, no part is longer than those take.
+    If fields are asked for ``apart``, by choices, no part is longer than a choice prompt allows.
     """
     most = max(1, handling.max_length)
     begin, end = 0, len(text)
@@ -164,9 +164,9 @@ def parts_of(text: str, handling: ReviewHandling, apart: bool) -> Parts:
 
 
 def _split(text: str, start: int, stop: int, most: int, shared: int) -> Iterator[tuple[int, int]]:
-    """Give the places of parts of at most ``most`` characters; each begins with the last ``shared`` ones of the part before.
+    """Yield the spans of parts of at most ``most`` characters; each begins with the last ``shared`` ones of the previous part.
 
-    A part ends at white space where there is some in its second half.
+    A part ends at white space if its second half has any.
     """
     while stop - start > most:
         end = start + most
@@ -178,8 +178,10 @@ def _split(text: str, start: int, stop: int, most: int, shared: int) -> Iterator
 
 
 def merged(fields: Sequence[Extracted], said: Sequence[Said]) -> Said:
-    """Return what several chunks say together: of an enum's values the one that the seed lists last, of booleans whether any
-    is true, of numbers the greatest, texts and lists joined. A field that is invalid in one chunk is invalid.
+    """Return the combined values of several parts of a text.
+
+    The combined value is, for an enum, the one that the seed lists last; for a boolean, whether any is true; for a number,
+    the maximum; for texts and lists, all joined. A field that is invalid in one part is invalid.
     """
     if len(said) == 1:
         return said[0]
@@ -205,7 +207,7 @@ def merged(fields: Sequence[Extracted], said: Sequence[Said]) -> Said:
 
 
 def _decides(wanted: Extracted, found: Any, merged: Any) -> bool:
-    """Say whether what one part says is in what all say."""
+    """Return whether a part's value contributes to the combined value."""
     if merged is None or found is None:
         return merged is None
     return wanted.type in ("text", "list") or found == merged
@@ -229,7 +231,7 @@ def _joined(wanted: Extracted, found: list[Any]) -> Any:
 
 
 def agreed(fields: Sequence[Extracted], one: Said, other: Said) -> tuple[Said, tuple[Extracted, ...]]:
-    """Return what two readings agree on, and the fields in which they differ. One that is invalid agrees with none."""
+    """Return the values on which two readings agree, and the fields in which they differ. An invalid value always differs."""
     values: dict[str, Any] = {}
     coerced: dict[str, str] = {}
     differ: list[Extracted] = []
@@ -256,11 +258,14 @@ def _same(one: Any, other: Any) -> bool:
 
 
 TEMPLATE = 1
-"""The version of this wording: what was extracted by another one is asked for again."""
+"""Version of the wording: extractions made with another version are repeated."""
 
 Ask = Literal["auto", "json", "choices"]
-"""How fields are asked for. "json": all in one object. "choices": each enum field by itself, as a choice, which models can
-answer that are too small for JSON. "auto": choices for the local model, JSON for all others and for the formula form's own prompt."""
+"""The way of asking for fields: "json", "choices" or "auto".
+
+"json": all in one object. "choices": each enum field separately, as a choice, for models that are too small for JSON. "auto":
+choices for the local model, JSON for all others and for the formula form's own prompt.
+"""
 
 _TYPES = {
     "int": "a whole number", "float": "a number", "bool": "true or false", "text": "a text",
@@ -279,7 +284,7 @@ _UNKNOWN = "unknown"
 
 
 def way_of_asking(seed: FormulaSeed, ask: Ask, model: str) -> Literal["json", "choices"]:
-    """Return how the fields of ``seed`` are asked for; ``model`` is the model's spec, "" where there is none."""
+    """Return the way of asking for the fields of ``seed``; ``model`` is the model's spec, "" without a model."""
     if ask != "auto":
         return ask
     local = model == "local" or model.startswith("local:")
@@ -287,7 +292,7 @@ def way_of_asking(seed: FormulaSeed, ask: Ask, model: str) -> Literal["json", "c
 
 
 def answer_schema(fields: Sequence[Extracted]) -> dict[str, Any]:
-    """Return the schema of an answer: a closed object with all fields. What is no enum may be null."""
+    """Return the schema of an answer: a closed object with all fields. Every field except enums may be null."""
     properties = {each.name: _field_schema(each) for each in fields}
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
@@ -299,7 +304,7 @@ def _field_schema(wanted: Extracted) -> dict[str, Any]:
 
 
 def build_extraction_prompt(fields: Sequence[Extracted], text: str) -> str:
-    """Return the prompt of the 002 form: the fields with their meanings, then the review."""
+    """Return the prompt of the 002 form: the fields with their descriptions, then the review."""
     return "\n\n".join(
         [
             "Read the review below and say, in JSON, what it says about each of these fields.",
@@ -328,9 +333,9 @@ def _form(fields: Sequence[Extracted]) -> str:
 
 
 def fill_extraction_prompt(prompt: str, text: str, review: Review) -> str:
-    """Return the formula form's ``extraction_prompt`` with its four placeholders filled in; every other brace is text.
+    """Return the formula form's ``extraction_prompt`` with its four placeholders filled in; other braces are text.
 
-    What a review does not have is "unknown". A prompt that does not name the text gets it at its end.
+    Missing metadata is "unknown". If the prompt has no placeholder for the text, the text is appended.
     """
     told = {
         "text": fenced(text),
@@ -345,7 +350,7 @@ def fill_extraction_prompt(prompt: str, text: str, review: Review) -> str:
 
 
 def _dated(meta: Mapping[str, Any]) -> str:
-    """Return the date as it was read, never as it is written: what else stands there would stand outside of the fences."""
+    """Return the parsed date, never the original text, which would be outside the fences."""
     date, year, month = meta.get("date"), meta.get("year"), meta.get("month")
     return date or (_UNKNOWN if year is None else f"{year:04}" if month is None else f"{year:04}-{month:02}")
 
@@ -357,8 +362,8 @@ def _number(value: Any) -> str:
 def build_choice_prompt(wanted: Extracted, text: str) -> str:
     """Return a prompt for one enum field that ends where the answer begins; the answer is one of the field's values.
 
-    For a small model: each meaning stands as an example with its value, and the review in the same form, on one line, so
-    that it can't write an example itself. Such a pattern is continued well by models that can't follow instructions.
+    For a small model: each value is an example after its description, and the review has the same form, on one line, so that
+    it can't contain an example itself. Models that can't follow instructions continue such a pattern well.
     """
     label = _line(wanted.name)
     examples = [f"Review: {_line(told or value)}\n{label}: {_line(value)}\n\n" for value, told in wanted.values.items()]
@@ -368,7 +373,7 @@ def build_choice_prompt(wanted: Extracted, text: str) -> str:
 def build_reconcile_prompt(
     prompt: str, fields: Sequence[Extracted], one: Mapping[str, Any], other: Mapping[str, Any]
 ) -> str:
-    """Return the prompt that decides where two readers of the same review differ: in ``fields``."""
+    """Return the prompt that decides the ``fields`` in which two readings of a review differ."""
 
     def said(answers: Mapping[str, Any]) -> str:
         return fenced(json.dumps({each.name: answers.get(each.name) for each in fields}, ensure_ascii=False))

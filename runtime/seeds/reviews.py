@@ -1,7 +1,7 @@
-"""Contexts and their reviews: reading them from JSON, checked, with each review's metadata. See ``docs/design/seed.md#extraction``.
+"""Contexts and their reviews: reads and checks them from JSON, with metadata. See ``docs/design/seed.md#extraction``.
 
-A context is ``{"name", ..., "as_of"?, "reviews": [{"text", "stars"?, "useful"?, "date"?, "id"?, ...}]}``. Metadata comes from the
-review and the context's fixed ``as_of`` alone, never from the clock: the same context gives the same result on every day.
+A context is ``{"name", ..., "as_of"?, "reviews": [{"text", "stars"?, "useful"?, "date"?, "id"?, ...}]}``. Metadata comes only
+from the review and the context's fixed ``as_of``, never from the clock: the same context gives the same result on every day.
 """
 
 import datetime
@@ -36,10 +36,10 @@ __all__ = [
 ]
 
 
-# The date of a review, as people and exports write it; only forms that can be read in one way.
-# Read: ISO dates and datetimes (``2023-05-17``, ``2023-05-17T08:00:00Z``), year first with other marks (``2023/5/17``), month names
-# (``May 17, 2023``, ``17 May 2023``), day and month in figures where one of them is over 12 (``17.05.2023``, ``5/17/2023``) or
-# where they are equal. ``2023-05`` and ``2023`` give what they say.
+# The date of a review in common written forms; only unambiguous forms are accepted.
+# Accepted: ISO dates and datetimes (``2023-05-17``, ``2023-05-17T08:00:00Z``), year first with other marks (``2023/5/17``),
+# month names (``May 17, 2023``, ``17 May 2023``), numeric day and month if one of them is over 12 (``17.05.2023``,
+# ``5/17/2023``) or both are equal. ``2023-05`` and ``2023`` give only a month or a year.
 
 _LONGEST = 64
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -56,7 +56,7 @@ _PARTIAL = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
 
 @frozen
 class Dated:
-    """What a text says of a date; without a day ``date`` is None."""
+    """A parsed date; without a day ``date`` is None."""
 
     year: int
     month: int | None = None
@@ -64,10 +64,10 @@ class Dated:
 
 
 def read_date(text: str) -> Dated | str:
-    """Return what ``text`` says, or why it can't be read: a clause for a message."""
+    """Return the date in ``text``, or the reason why it can't be read, as a clause for a message."""
     text = text.strip()
     if not text or len(text) > _LONGEST:
-        return "it is no date"
+        return "it is not a date"
     if (partial := _PARTIAL.fullmatch(text)) is not None:
         year, month = int(partial[1]), int(partial[2]) if partial[2] else None
         if year < 1 or (month is not None and not 1 <= month <= 12):
@@ -84,7 +84,7 @@ def _whole(text: str) -> datetime.date | str:
     if text[:4].isdecimal() and text.isascii():
         try:
             return datetime.datetime.fromisoformat(text).date()
-        except ValueError:  # the forms below may still be
+        except ValueError:  # the forms below may match
             pass
     if (found := _YEAR_FIRST.fullmatch(text)) is not None:
         return datetime.date(int(found[1]), int(found[2]), int(found[3]))
@@ -101,7 +101,7 @@ def _whole(text: str) -> datetime.date | str:
 
 
 def _month(name: str) -> int:
-    """Return the month of an English name or its first three letters (also "sept"), 0 for none."""
+    """Return the number of an English month name or its first three letters (also "sept"), 0 for other names."""
     name = name.lower()
     if name in _FULL:
         return _FULL.index(name) + 1
@@ -110,28 +110,28 @@ def _month(name: str) -> int:
 
 
 EXCERPT = 120
-"""Characters of a review that a result repeats."""
+"""Maximum characters of a review in a result."""
 _LARGEST = 2**63
 _TOLD = 5
-"""Warnings of one kind that are told in full."""
+"""Number of warnings of one kind that are reported individually."""
 
 
 class ContextError(KnotworkError, ValueError):
-    """What was given as a context is none: no object, or it has no list of reviews. The message says which."""
+    """An invalid context: not an object, or without a list of reviews. The message gives the reason."""
 
 
 @frozen
 class Review:
-    """A review as a seed sees it."""
+    """A review as used by a seed."""
 
     index: int
     text: str
     meta: Mapping[str, Any]
     id: str | int | None = None
     fault: str = ""
-    """Why its text can't be used, "" where it can: nothing is asked about it then, and its extraction is failed."""
+    """Why its text can't be used, "" if it can; then no call is made and its extraction fails."""
     invalid_meta: Mapping[str, str] = field(factory=dict)
-    """By key of ``meta``, what stands there and can't be used; the key is null."""
+    """By key of ``meta``, the value that can't be used; the key itself is null."""
 
     @property
     def excerpt(self) -> str:
@@ -141,7 +141,7 @@ class Review:
 
 @frozen
 class Context:
-    """A context that was read. ``values`` is the object itself: what expressions see as ``context``."""
+    """A context that was read. ``values`` is the object itself, which expressions see as ``context``."""
 
     name: str
     index: int
@@ -151,12 +151,12 @@ class Context:
 
 
 def read_context(data: Any, index: int = 0) -> Context:
-    """Read one context; ``index`` is its place among many. Raises ``ContextError``."""
+    """Read one context; ``index`` is its position among many. Raises ``ContextError``."""
     where = f"context {index}"
     if not isinstance(data, Mapping):
         raise ContextError(f"{where} is {kind_of(data)}, not an object")
     if not all(isinstance(key, str) for key in data):
-        raise ContextError(f"{where} has a key that is no text")
+        raise ContextError(f"{where} has a key that is not a text")
     name = data.get("name")
     warnings: list[str] = []
     if name is not None and (fault := _text_fault(name)):
@@ -179,7 +179,7 @@ def read_context(data: Any, index: int = 0) -> Context:
 
 
 def _as_of(written: Any) -> date | str | None:
-    """Return the day that ages are counted to, None where there is none, or why what stands there is none."""
+    """Return the reference day for ages, None if not given, or the reason why the value is invalid."""
     if written is None:
         return None
     if isinstance(written, date):
@@ -196,7 +196,7 @@ def _as_of(written: Any) -> date | str | None:
 
 @frozen
 class _Reading:
-    """Reads the reviews of one context and notes what a person should know. What is wrong with one is wrong with it alone."""
+    """Reads the reviews of one context and collects warnings. A faulty review affects only itself."""
 
     as_of: date | str | None
     found: list[str] = field(factory=list)
@@ -216,7 +216,7 @@ class _Reading:
             own = None
         if "text" not in data:
             return self._failed(index, 'it has no "text"', own)
-        text = "" if data["text"] is None else data["text"]  # stars without a word: exports have null there
+        text = "" if data["text"] is None else data["text"]  # stars without text: exports have null there
         if fault := _text_fault(text):
             return self._failed(index, f'its "text" can\'t be used: {fault}', own)
         meta: dict[str, Any] = {}
@@ -262,7 +262,7 @@ class _Reading:
 
 
 def _shown(value: Any) -> str:
-    """Return a value for a message: JSON, on one line, without halves of surrogate pairs."""
+    """Return a value for a message: JSON, on one line, without lone surrogates."""
     try:
         written = json.dumps(value, default=str)
     except (TypeError, ValueError, RecursionError):
@@ -271,32 +271,32 @@ def _shown(value: Any) -> str:
 
 
 def _text_fault(value: Any) -> str:
-    """Say why ``value`` is no text that can be used, "" where it is one."""
+    """Return why ``value`` is not a usable text, "" if it is."""
     if not isinstance(value, str):
         return f"it is {kind_of(value)}, not a text"
     if not value.isascii():
         try:
             value.encode()
         except UnicodeEncodeError:
-            return "half of a surrogate pair in it is no text"
+            return "half of a surrogate pair in it is not a text"
     return ""
 
 
 def _number(value: Any) -> tuple[int | float | None, str]:
-    """Return the number that ``value`` is and "", or null and why it is none."""
+    """Return the number in ``value`` and "", or null and the reason why it is invalid."""
     if value is None:
         return None, ""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None, f"it is {kind_of(value)}, not a number"
     if not math.isfinite(value) if isinstance(value, float) else abs(value) >= _LARGEST:
-        return None, "it is no number of 64 bits"
+        return None, "it is not a number of 64 bits"
     return value, ""
 
 
 def read_contexts(path: Path) -> Iterator[Any]:
-    """Yield the contexts of a file one by one: a JSON list, one object, or an object a line (which are read as needed).
+    """Yield the contexts of a file one at a time: a JSON list, one object, or one object per line (read on demand).
 
-    They are JSON values; ``read_context`` checks them. Raises ``ContextError`` where the file is no JSON, ``OSError``.
+    They are JSON values; ``read_context`` checks them. Raises ``ContextError`` if the file is not JSON, and ``OSError``.
     """
     with open(path, "rb") as file:
         first = file.readline()
@@ -312,7 +312,7 @@ def read_contexts(path: Path) -> Iterator[Any]:
 
 
 def contexts_of(data: Any) -> list[Any]:
-    """Return the contexts that a JSON value has: the elements of a list, or the one that it is."""
+    """Return the contexts in a JSON value: the elements of a list, or the value itself."""
     return list(data) if isinstance(data, list | tuple) else [data]
 
 
@@ -328,25 +328,25 @@ def _loads(body: bytes, where: str) -> Any:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
         try:
-            return json.loads(body.decode())  # NaN and halves of surrogate pairs: what has them fails alone
+            return json.loads(body.decode())  # NaN and lone surrogates: only the contexts with them fail
         except (ValueError, RecursionError):
             raise ContextError(f"{where} is not JSON: {error}") from None
 
 
-# The first step of a run, without a model: which reviews are kept. See ``docs/design/seed.md#filter``.
+# The first step of a run, without a model: filters the reviews. See ``docs/design/seed.md#filter``.
 
 _PATTERN_BYTES = 64 << 20
-"""What all patterns of a filter may take together."""
+"""Maximum memory of all patterns of a filter, in bytes."""
 _LEAST_BYTES = 32 << 10
 
 
 class FilterError(KnotworkError, ValueError):
-    """A keyword can't be used."""
+    """A keyword that can't be used."""
 
 
 @frozen
 class KeywordCount:
-    """How many reviews one keyword keeps."""
+    """The number of reviews that one keyword keeps."""
 
     keyword: str
     kept: int
@@ -354,14 +354,14 @@ class KeywordCount:
 
 @frozen
 class Keeper:
-    """Says which reviews a filter keeps: those with one of the keywords; without keywords, all with a text. Letter case does not matter."""
+    """Filters reviews: keeps those with one of the keywords; without keywords, all with a text. Case is ignored."""
 
     keep: Keep
     _tests: tuple[Callable[[str, str], bool], ...]
 
     @classmethod
     def of(cls, seed: FormulaSeed) -> "Keeper":
-        """Prepare the filter of ``seed``. Raises ``FilterError`` for a regular expression that can't be used."""
+        """Prepare the filter of ``seed``. Raises ``FilterError`` for an invalid regular expression."""
         words = seed.keep.keywords
         if seed.keep.match == "regex":
             room = max(_LEAST_BYTES, _PATTERN_BYTES // max(1, len(words)))
@@ -369,7 +369,7 @@ class Keeper:
         return cls(seed.keep, tuple(map(_word if seed.keep.match == "word" else _substring, words)))
 
     def keeps(self, text: str) -> bool:
-        """Say whether a review with this text is kept. One without a word says nothing: it never is."""
+        """Return whether a review with this text is kept. A blank text is never kept."""
         if _is_blank(text):
             return False
         if not self._tests:
@@ -378,17 +378,17 @@ class Keeper:
         return any(test(text, folded) for test in self._tests)
 
     def kept(self, reviews: Iterable[Review]) -> list[Review]:
-        """Return the reviews that are kept, in order. One whose text can't be used is: whether it says anything is not known."""
+        """Return the kept reviews in order. A review with an unusable text is kept, because its content is unknown."""
         return [review for review in reviews if review.fault or self.keeps(review.text)]
 
     def matching(self, text: str) -> list[bool]:
-        """Say for each keyword whether it alone would keep a review with this text."""
+        """Return, for each keyword, whether it alone would keep a review with this text."""
         folded = text.casefold()
         return [test(text, folded) for test in self._tests]
 
 
 def keyword_counts(seed: FormulaSeed, texts: Iterable[str]) -> tuple[list[KeywordCount], int, int]:
-    """Return how many of ``texts`` each keyword keeps, how many all keep together, and how many there are."""
+    """Return how many of ``texts`` each keyword keeps, how many all keywords keep together, and the total number."""
     keeper = Keeper.of(seed)
     counts = [0] * len(seed.keep.keywords)
     kept = total = 0
@@ -411,7 +411,7 @@ def _substring(keyword: str) -> Callable[[str, str], bool]:
 
 
 def _word(keyword: str) -> Callable[[str, str], bool]:
-    """Return a test for the keyword between characters that belong to no word (letters, digits, underscore)."""
+    """Return a test for the keyword as a whole word, not next to letters, digits or underscores."""
     wanted = keyword.casefold()
     before = r"(?<!\w)" if _in_word(wanted[:1]) else ""
     after = r"(?!\w)" if _in_word(wanted[-1:]) else ""

@@ -1,10 +1,10 @@
-"""What a Formula Seed gives for one context, and its JSON: a line a context, which ``compute`` and ``explain`` read again.
+"""The result of a Formula Seed for one context, and its JSON: one line per context, which ``compute`` and ``explain`` read.
 
 Shape of the JSON: ``{name, index, status, outputs, counts: {reviews, kept, extracted, invalid, failed, coerced, cut,
 cut_characters}, errors: [{step, kind, message, hint, root, span: [start, end] | null}], unknown?: {STEP: rows}, extractions:
-[{review, id?, extraction, meta, invalid?, invalid_meta?, coerced?, read_as?, cut?, parts?, decided?, failed?, excerpt}], usage:
-{calls, prompt_tokens, completion_tokens}, cost, warnings?}``. Indices count from 0; a cost is in US dollars, null where it is not
-known.
+[{review, id?, extraction, meta, invalid?, invalid_meta?, coerced?, read_as?, cut?, parts?, decided?, failed?, excerpt}],
+usage: {calls, prompt_tokens, completion_tokens}, cost, warnings?}``. Indices count from 0; a cost is in US dollars, null if
+unknown.
 """
 
 import math
@@ -21,8 +21,11 @@ from ...lang.literals import kind_of
 __all__ = ["Counts", "Extraction", "ResultError", "ResultFault", "SeedResult", "Status", "read_result", "read_results"]
 
 Status = Literal["complete", "partial", "failed"]
-"""Complete: every output was computed, from fields that all kept reviews have (but for what ``allow_invalid`` allows). Failed: there
-are no outputs."""
+"""Status of a result: complete, partial or failed.
+
+Complete: every output was computed, from fields that all kept reviews have (except for the share in ``allow_invalid``).
+Failed: there are no outputs.
+"""
 
 _STATUSES: Mapping[str, Status] = {status: status for status in get_args(Status)}
 _ERROR_TEXTS = ("step", "kind", "message", "hint", "root")
@@ -31,10 +34,10 @@ _Value = TypeVar("_Value")
 
 @frozen
 class Counts:
-    """Reviews of a context: all, those kept, those extracted, of these the ones with an invalid field, and those that failed.
+    """Numbers of reviews of a context: all, kept, extracted, extracted with an invalid field, and failed.
 
-    ``kept`` is ``extracted`` and ``failed`` together. ``coerced`` are those with a value that was read otherwise than it was
-    written, ``cut`` those of which ``cut_characters`` together were not read.
+    ``kept`` is the sum of ``extracted`` and ``failed``. ``coerced`` have a value that was coerced. ``cut`` were not read
+    completely: ``cut_characters`` in total were not read.
     """
 
     reviews: int = 0
@@ -48,7 +51,7 @@ class Counts:
 
     @classmethod
     def of(cls, extractions: Sequence["Extraction"], reviews: int) -> "Counts":
-        """Count the extractions of a context with so many reviews."""
+        """Count the extractions of a context with this number of reviews."""
         good = [found for found in extractions if not found.failed]
         cut = [found.cut for found in extractions if found.cut]
         return cls(
@@ -69,13 +72,13 @@ _COUNTS = ("reviews", "kept", "extracted", "invalid", "failed", "coerced", "cut"
 
 @frozen
 class Extraction:
-    """What a model read in one review. ``review`` is its index in the context, ``id`` its own id, if it has one.
+    """The fields that a model extracted from one review. ``review`` is its index in the context, ``id`` its own id, if any.
 
-    ``invalid`` has, by field, what the model said where that is none of what the field may be; the field is null then.
-    ``invalid_meta`` has, by key of ``meta``, what the review has there where that can't be used. ``failed`` says why there is no
-    extraction ("" where there is one). ``excerpt`` is the review's beginning. ``coerced`` has, by field, what the model said where that
-    was read otherwise (``lang.coercion``), ``read_as`` how its object was found ("exact": it is the answer). ``cut`` characters of the
-    review were not read. ``parts`` are the places of the parts of a long one, ``decided`` says by field which of them decided.
+    ``invalid`` has, by field, the model's text of an invalid value; the field is then null. ``invalid_meta`` has, by key of
+    ``meta``, a value of the review that can't be used. ``failed`` is the reason why there is no extraction ("" if there is
+    one). ``excerpt`` is the review's beginning. ``coerced`` has, by field, the model's text of a coerced value
+    (``lang.coercion``), ``read_as`` how its object was found ("exact": the whole answer). ``cut`` characters of the review
+    were not read. ``parts`` are the positions of the parts of a long review, ``decided`` has by field the parts that decided.
     """
 
     review: int
@@ -94,7 +97,7 @@ class Extraction:
 
     @property
     def row(self) -> dict[str, Any]:
-        """What is computed over: the extraction and the review's metadata, and what of them is not known."""
+        """The row for computations: the extraction and the review's metadata, with the unknown values marked."""
         made: dict[str, Any] = {"extraction": self.extraction, "meta": self.meta}
         if self.invalid:
             made["invalid"] = self.invalid
@@ -103,7 +106,7 @@ class Extraction:
         return made
 
     def as_json(self) -> dict[str, Any]:
-        """Return the extraction's part of a result."""
+        """Return the JSON object of the extraction in a result."""
         made: dict[str, Any] = {"review": self.review}
         if self.id is not None:
             made["id"] = self.id
@@ -128,9 +131,9 @@ class Extraction:
 
 @frozen
 class ResultError:
-    """Why a step has no value, or (with no step) why the context has no result. ``span`` is in the seed's document.
+    """The reason why a step has no value, or (without a step) why the context has no result; ``span`` is in the seed's document.
 
-    ``kind``: as of ``lang.evaluate.seed``, or "context", "extraction", "cancelled".
+    ``kind``: as in ``lang.evaluate.seed``, or "context", "extraction", "cancelled".
     """
 
     step: str
@@ -150,10 +153,10 @@ class ResultError:
 
 @frozen
 class SeedResult:
-    """What a seed gives for one context. ``outputs`` are the wanted values, ``values`` all that were computed.
+    """The result of a seed for one context. ``outputs`` are the requested values, ``values`` all computed values.
 
-    ``index`` is the context's place among many. ``values`` is empty in a result that was read back. ``calls`` and ``usage``
-    count what this run asked; what was known before costs nothing.
+    ``index`` is the context's position among many. ``values`` is empty in a result that was read from JSON. ``calls`` and
+    ``usage`` count only the calls of this run; reused values cost nothing.
     """
 
     name: str
@@ -169,26 +172,27 @@ class SeedResult:
     calls: int = 0
     warnings: tuple[str, ...] = ()
     unknown: Mapping[str, int] = field(factory=dict)
-    """By step, over how many extractions it could not decide: a field that it reads is invalid there. A ``where`` is false for them."""
+    """By step, the number of extractions that were undecided because a field they read is invalid; ``where`` is false for them.
+    """
     _provenance: Callable[[str], Any] | None = field(default=None, eq=False, repr=False)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows to compute over: those of the extractions that did not fail."""
+        """The rows for computations: those of the extractions that did not fail."""
         return [found.row for found in self.extractions if not found.failed]
 
     def provenance(self, name: str) -> Any:
-        """Say where the value ``name`` is from: the steps, extractions and reviews (``computing.Provenance``).
+        """Return the provenance of the value ``name``: steps, extractions and reviews (``compute.Provenance``).
 
-        Raises ``ValueError`` for a name that the seed does not compute, and for a result that was read back: it has no seed
-        with it (``knotwork.seed.explain`` takes both).
+        Raises ``ValueError`` for a name that the seed does not compute, and for a result that was read from JSON, because it
+        has no seed (``knotwork.seed.explain`` takes both).
         """
         if self._provenance is None:
             raise ValueError("this result has no seed with it: use seed.explain(seed, result, context, name)")
         return self._provenance(name)
 
     def with_provenance(self, provenance: Callable[[str], Any]) -> "SeedResult":
-        """Return the result with the function that ``provenance`` asks."""
+        """Return the result with ``provenance`` as the function that computes provenance."""
         return evolve(self, provenance=provenance)
 
     def as_json(self) -> dict[str, Any]:
@@ -208,16 +212,16 @@ class SeedResult:
         return made | {"warnings": list(self.warnings)} if self.warnings else made
 
     def line(self) -> bytes:
-        """Return the result as a line of JSON, its line end included."""
+        """Return the result as a line of JSON, including the line end."""
         return orjson.dumps(self.as_json()) + b"\n"
 
 
 class ResultFault(KnotworkError, ValueError):
-    """What was to be read as a result is none."""
+    """A text or value that is not a valid result."""
 
 
 def read_results(text: str | bytes) -> list[SeedResult]:
-    """Read results: a line each, or a JSON list of them, or one object. Raises ``ResultFault`` with the line's number."""
+    """Read results: one per line, or a JSON list of them, or one object. Raises ``ResultFault`` with the line's number."""
     body = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     stripped = body.strip()
     if not stripped:
@@ -233,7 +237,7 @@ def read_results(text: str | bytes) -> list[SeedResult]:
 
 
 def read_result(data: Any, where: str = "the result") -> SeedResult:
-    """Read one result from its JSON object. ``where`` begins the message of the ``ResultFault`` that is raised."""
+    """Read one result from its JSON object. ``where`` is the prefix of the ``ResultFault`` message."""
     return _Reader(where).result(data)
 
 
@@ -246,7 +250,7 @@ def _json(body: bytes, where: str) -> Any:
 
 @frozen
 class _Reader:
-    """Reads the parts of a result; every message begins with where it is."""
+    """Reads the parts of a result; every message begins with the position."""
 
     where: str
 
@@ -260,7 +264,7 @@ class _Reader:
         if cost is not None and (
             isinstance(cost, bool) or not isinstance(cost, int | float) or not math.isfinite(cost)
         ):
-            raise self.fault('"cost" is no number')
+            raise self.fault('"cost" is not a number')
         return SeedResult(
             self.part(data, "name", str), self.number(data, "index", 0), status, self.part(data, "outputs", dict), {},
             self.counts(self.part(data, "counts", dict)),
@@ -279,7 +283,7 @@ class _Reader:
         step, kind, message, hint, root = (self.part(data, name, str, "") for name in _ERROR_TEXTS)
         span = data.get("span")
         if span is not None and not (_is_pair(span)):
-            raise self.fault('the "span" of an error is no pair of numbers')
+            raise self.fault('the "span" of an error is not a pair of numbers')
         return ResultError(step, kind, message, hint, root, (span[0], span[1]) if span is not None else None)
 
     def extraction(self, data: Any) -> Extraction:
@@ -297,25 +301,25 @@ class _Reader:
     def by_name(self, data: dict[str, Any], name: str) -> dict[str, str]:
         found = self.part(data, name, dict, {})
         if not all(isinstance(value, str) for value in found.values()):
-            raise self.fault(f'"{name}" has something that is no text')
+            raise self.fault(f'"{name}" has something that is not a text')
         return found
 
     def spans(self, data: dict[str, Any]) -> tuple[tuple[int, int], ...]:
         found = self.part(data, "parts", list, [])
         if not all(_is_pair(span) for span in found):
-            raise self.fault('"parts" has something that is no pair of numbers')
+            raise self.fault('"parts" has something that is not a pair of numbers')
         return tuple((span[0], span[1]) for span in found)
 
     def decided(self, data: dict[str, Any]) -> dict[str, tuple[int, ...]]:
         found = self.part(data, "decided", dict, {})
         if not all(isinstance(parts, list) and all(type(part) is int for part in parts) for parts in found.values()):
-            raise self.fault('"decided" has something that is no list of parts')
+            raise self.fault('"decided" has something that is not a list of parts')
         return {name: tuple(parts) for name, parts in found.items()}
 
     def texts(self, data: dict[str, Any], name: str) -> tuple[str, ...]:
         found = self.part(data, name, list, [])
         if not all(isinstance(each, str) for each in found):
-            raise self.fault(f'"{name}" has something that is no text')
+            raise self.fault(f'"{name}" has something that is not a text')
         return tuple(found)
 
     def number(self, data: dict[str, Any], name: str, missing: int | None = None) -> int:

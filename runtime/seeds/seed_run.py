@@ -1,7 +1,7 @@
-"""Running a seed: filter, extract, compute, for one context or for a stream of them.
+"""Runs a seed: filter, extract, compute, for one context or a stream of contexts.
 
-Reviews of all open contexts are extracted side by side. So many contexts are open at a time that every call's place is
-taken, and no more: memory does not grow with their number.
+Reviews of all open contexts are extracted concurrently. Only as many contexts are open as are needed to use every call slot:
+memory does not grow with their number.
 """
 
 import asyncio
@@ -27,43 +27,44 @@ from .seed_results import Counts, Extraction, ResultError, SeedResult
 __all__ = ["Keeping", "OnResult", "Totals", "run_many", "run_one"]
 
 OnResult = Callable[[SeedResult], Awaitable[None] | None]
-"""Gets each result as it comes. Where it is async, the run waits for it: a slow reader slows the run down."""
+"""Called with each result as soon as it is ready. If it is async, the run waits for it: a slow reader slows the run down."""
 
 Contexts = Iterable[Any] | AsyncIterable[Any]
 
 
 class Keeping(Protocol):
-    """Where a run is kept so that it can be resumed; ``keeping.SeedRecorder`` writes to disk."""
+    """Storage of a run for resuming it; ``seed_store.SeedRecorder`` writes to disk."""
 
     run_id: str
 
     @property
     def damage(self) -> str:
-        """Why the run could not be kept to its end; empty when all is well."""
+        """Why the run could not be saved completely; empty if it could."""
         ...
 
     def recall(self, context: int, review: Review, digest: str) -> Extraction | None:
-        """Return the extraction that an earlier process of this run paid for, or None."""
+        """Return the extraction that an earlier process of this run saved, or None."""
         ...
 
     def extracted(self, context: int, read: Read) -> None:
-        """Keep an extraction."""
+        """Save an extraction."""
         ...
 
     def context_done(self, result: SeedResult) -> None:
-        """Keep the end of a context."""
+        """Save the end of a context."""
         ...
 
     def finished(self, totals: "Totals") -> None:
-        """Keep the end of the run."""
+        """Save the end of the run."""
         ...
 
 
 @define
 class Totals:
-    """What a run over many contexts came to. ``calls``, ``usage`` and ``cost`` are this process's, also for contexts that got
-    no result; ``reused`` counts the extractions that an earlier process of the run had paid for, ``known`` those that the
-    cache had. ``stopped`` says why nothing more was asked, "" where all was.
+    """Totals of a run over many contexts; ``calls``, ``usage`` and ``cost`` are those of this process.
+
+    They include contexts without a result. ``reused`` counts the extractions that an earlier process of the run saved,
+    ``known`` those from the cache. ``stopped`` is the reason why calls stopped early, "" if they did not.
     """
 
     contexts: int = 0
@@ -72,7 +73,7 @@ class Totals:
     failed: int = 0
     counts: Counts = field(factory=Counts)
     read_as: dict[str, int] = field(factory=dict)
-    """How many extractions were found otherwise than as the whole answer: thinking, fenced, embedded, literal."""
+    """Number of extractions whose object was not the whole answer, by kind: thinking, fenced, embedded, literal."""
     calls: int = 0
     usage: Usage = NO_USAGE
     cost: float | None = None
@@ -86,7 +87,7 @@ class Totals:
 
     @property
     def status(self) -> Literal["complete", "partial", "failed", "cancelled"]:
-        """The run's status: complete where every context is; failed where every one is."""
+        """The run's status: complete if every context is; failed if every context is."""
         if self.cancelled:
             return "cancelled"
         if self.complete == self.contexts:
@@ -103,9 +104,9 @@ class Totals:
 
 
 async def run_one(seed: FormulaSeed, context: Any, llm: Any, **options: Any) -> SeedResult:
-    """Run ``seed`` for one context. ``options`` are those of ``run_many`` that make sense for one.
+    """Run ``seed`` for one context. ``options`` are those of ``run_many`` that apply to one context.
 
-    Raises ``ContextError`` and ``FilterError``; whatever fails after that is in the result, an end by ``cancel`` too.
+    Raises ``ContextError`` and ``FilterError``; any later failure is in the result, also a stop by ``cancel``.
     """
     read = context if isinstance(context, Context) else read_context(context)
     found: list[SeedResult] = []
@@ -134,17 +135,17 @@ async def run_many(
     strict_types: bool = False,
     allow_invalid: float | None = None,
 ) -> Totals:
-    """Run ``seed`` for each of ``contexts`` and hand each result to ``on_result``; in the contexts' order, if ``ordered``.
+    """Run ``seed`` for each of ``contexts`` and pass each result to ``on_result``; in the contexts' order if ``ordered``.
 
-    ``llm``: a client as ``llm_layers.as_client`` takes it. ``model`` is its spec: what the extraction cache in the file
-    ``cache`` knows it by (no cache without it), and how it is asked (``ask``). ``options`` go along with each call
-    (``adapters.llm.Options``). At most ``max_concurrency`` calls are under way. ``record`` keeps the run. When ``cancel`` is set
-    the calls are stopped, contexts under way are left without a result, and ``Totals.cancelled`` is true. With ``strict_types``
-    nothing that a model wrote is coerced (``lang.coercion``); ``allow_invalid`` is the share of a context's kept reviews that may lack
-    a field that its outputs use (None: as the seed says, which is none).
+    ``llm``: a client as ``adapters.llm.middleware.as_client`` accepts it. ``model`` is its spec: the model's name in the
+    extraction cache, which is the file ``cache`` (None: no cache), and the basis of the way of asking (``ask``). ``options``
+    are passed with each call (``adapters.llm.Options``). At most ``max_concurrency`` calls run at once. ``record`` saves the
+    run. When ``cancel`` is set, the calls are stopped, open contexts get no result, and ``Totals.cancelled`` is true. With
+    ``strict_types`` no value is coerced (``lang.coercion``). ``allow_invalid`` is the allowed share of a context's kept
+    reviews that lack a field used by its outputs (None: the seed's value, by default none).
 
-    A context that can't be read gives a failed result and no call. Raises ``FilterError``, whatever the iterator of
-    contexts or ``on_result`` raises; nothing is under way then.
+    An unreadable context gives a failed result and no call. Raises ``FilterError`` and any exception of the iterator of
+    contexts or of ``on_result``; then nothing is running.
     """
     if max_concurrency < 1:
         raise ValueError("max_concurrency must be at least 1")
@@ -155,7 +156,7 @@ async def run_many(
 
 
 _MOST_WARNINGS = 1_000
-"""Warnings that a run's totals keep: each context's own are in its result."""
+"""Maximum number of warnings in a run's totals: each context's own warnings are in its result."""
 
 
 @define
@@ -175,7 +176,7 @@ class _Open:
 
 @define
 class _Run:
-    """One run under way."""
+    """A running run."""
 
     extractor: Extractor
     computing: Computing
@@ -227,7 +228,7 @@ class _Run:
         self._window = asyncio.Semaphore(max(16, 4 * self.limit))
 
     async def run(self, cancel: asyncio.Event | None) -> Totals:
-        """Run all contexts; whatever happens, nothing is under way afterwards."""
+        """Run all contexts; afterwards nothing is running in any case."""
         began = perf_counter()
         if self.events:
             self.events.emit(RunStarted((self.labels,), ""))
@@ -254,7 +255,7 @@ class _Run:
         return totals
 
     def warn(self, message: str, step: str = "") -> None:
-        """Keep a warning, as long as there are few, and tell the subscribers."""
+        """Save a warning, up to the maximum number, and send it to the subscribers."""
         if len(self.totals.warnings) < _MOST_WARNINGS:
             self.totals.warnings.append(f"{step}: {message}" if step else message)
         if self.events:
@@ -288,7 +289,7 @@ class _Run:
             await self._extract(opened, place)
 
     async def _next(self) -> tuple[_Open, int] | None:
-        """Return the next review to extract, opening contexts as needed; None when there is none left."""
+        """Return the next review to extract, opening contexts as needed; None if there are no more."""
         async with self._turn:
             while True:
                 current = self._current
@@ -397,7 +398,7 @@ async def _stream(contexts: Contexts) -> AsyncIterator[Any]:
     else:
         for each in contexts:
             yield each
-            await asyncio.sleep(0)  # what is in the cache is extracted without waiting for anything
+            await asyncio.sleep(0)  # cached reviews are extracted without waiting for anything
 
 
 def _name(data: Any) -> str:

@@ -1,14 +1,16 @@
-"""Durable runs of a seed: what was extracted is written as it comes, so that a run that was killed does not pay for it twice.
+"""Durable runs of a seed: extractions are saved immediately, so that a killed run can be resumed without repeating them.
 
-A run's folder is as ``runtime.runs.journal`` makes it. Its records::
+A run's folder is created by ``runtime.runs.journal``. Its records::
 
-    {"record": "run_started", "kind": "seed", "run", "time", "script_hash", "input_hash", "versions", "model", "name", "script", ...}
-    {"record": "extraction_done", "context", "review", "digest", "extraction", "invalid", "failed", "calls", "usage", "cost", "more"?}
+    {"record": "run_started", "kind": "seed", "run", "time", "script_hash", "input_hash", "versions", "model", "name",
+    "script", ...}
+    {"record": "extraction_done", "context", "review", "digest", "extraction", "invalid", "failed", "calls", "usage", "cost",
+    "more"?}
     {"record": "context_done", "context", "name", "status", "counts"}
     {"record": "run_finished", "status", "seconds", "usage", "cost", "calls"}
 
-``script`` is the seed's text, ``input_hash`` tells the contexts apart ("" where they come as a stream), ``digest`` all that went
-into an extraction but the model. Results are not kept: they are computed again. See ``docs/design/state.md#durable-runs``.
+``script`` is the seed's text, ``input_hash`` identifies the contexts ("" for a stream), ``digest`` is the hash of all inputs
+of an extraction except the model. Results are not saved: they are computed again. See ``docs/design/state.md#durable-runs``.
 """
 
 import json
@@ -50,10 +52,10 @@ def start(
     options: Mapping[str, Any] | None = None,
     base: Path | None = None,
 ) -> "SeedRecorder":
-    """Make a new run's folder for ``seed`` and return its recorder. Raises ``RunError``.
+    """Create a run folder for ``seed`` and return its recorder. Raises ``RunError``.
 
     ``contexts`` is their hash (``file_hash``, ``contexts_hash``; "" for a stream), ``model`` a spec as the user wrote it,
-    ``options`` what else the run was given, as JSON: where the contexts are, for whoever resumes it.
+    ``options`` the run's other parameters as JSON: for example the path of the contexts, for resuming.
     """
     text = seed_text(seed)
     head = {
@@ -65,7 +67,7 @@ def start(
 
 @define
 class StoredSeed:
-    """A kept run of a seed as it was read. ``damage`` names records that can't be read: what they held is asked again."""
+    """A saved run of a seed. ``damage`` names unreadable records: their extractions are repeated."""
 
     run_id: str
     path: Path
@@ -83,11 +85,11 @@ class StoredSeed:
 
     @property
     def extracted(self) -> int:
-        """How many extractions there are."""
+        """Number of saved extractions."""
         return len(self._known)
 
     def differences(self, seed: FormulaSeed | None, contexts: str) -> list[str]:
-        """Say in words what is not as it was when the run started; ``contexts`` is their hash, "" for one that is not known."""
+        """Return what has changed since the run started, in words; ``contexts`` is their hash, "" if unknown."""
         found = []
         if seed is not None and _text_hash(seed_text(seed)) != self.head["script_hash"]:
             found.append("the seed changed")
@@ -97,10 +99,10 @@ class StoredSeed:
         return found
 
     def resume(self, seed: FormulaSeed | None = None, *, contexts: str = "", force: bool = False) -> "SeedRecorder":
-        """Open the run for more and return its recorder, which recalls the extractions there are. Raises ``RunError``.
+        """Open the run for resuming and return its recorder, which recalls the saved extractions. Raises ``RunError``.
 
-        Refused where the seed or the contexts (each only if given) are not as they were, or a record is damaged, unless
-        ``force`` is set: then a review is asked again where what goes into its extraction changed, or its record is lost.
+        Rejected if the seed or the contexts (each only if given) have changed, or a record is damaged. With ``force`` it is
+        accepted: then reviews are extracted again if their inputs changed or their record is lost.
         """
 
         def recorder(journal: Journal, again: bool) -> SeedRecorder:
@@ -111,12 +113,12 @@ class StoredSeed:
 
 
 def load(run: str | Path, base: Path | None = None) -> StoredSeed:
-    """Read the run of a seed with this id, or in this folder. Raises ``RunError`` where there is none or it is damaged."""
+    """Read the run of a seed with this id, or in this folder. Raises ``RunError`` if it is missing or damaged."""
     return read_run(run, base, SEED, lambda path, head: StoredSeed(head["run"], path, head), _take)
 
 
 def _take(stored: StoredSeed, record: dict[str, Any]) -> bool:
-    """Add what ``record`` says; return False where it is not of our making."""
+    """Add the content of ``record``; return False if its format is unknown."""
     try:
         match record["record"]:
             case "extraction_done":
@@ -140,9 +142,9 @@ def _take(stored: StoredSeed, record: dict[str, Any]) -> bool:
 
 @define
 class SeedRecorder:
-    """Writes a run's records; implements ``running.Keeping``. One process at a time (flock).
+    """Writes a run's records; implements ``seed_run.Keeping``. One process at a time (flock).
 
-    A record that can't be written (a full disk) stops the recording, not the run: ``damage`` says why.
+    If a record can't be written (a full disk), recording stops but the run continues; ``damage`` has the reason.
     """
 
     run_id: str
@@ -152,11 +154,11 @@ class SeedRecorder:
 
     @property
     def damage(self) -> str:
-        """Why the run could not be kept to its end; empty when all is well."""
+        """Why the run could not be saved completely; empty if it could."""
         return self._journal.damage
 
     def recall(self, context: int, review: Review, digest: str) -> Extraction | None:
-        """Return the extraction that is kept for the same review, asked in the same way, or None."""
+        """Return the saved extraction of the same review with the same inputs, or None."""
         kept = self._known.get((context, review.index))
         if kept is None:
             return None
@@ -166,7 +168,7 @@ class SeedRecorder:
         return recalled(review, extraction, invalid, more)
 
     def extracted(self, context: int, read: Read) -> None:
-        """Keep an extraction."""
+        """Save an extraction."""
         found, spent = read.extraction, read.spent
         self.append(
             {
@@ -178,7 +180,7 @@ class SeedRecorder:
         )  # fmt: skip
 
     def context_done(self, result: SeedResult) -> None:
-        """Keep the end of a context."""
+        """Save the end of a context."""
         self.append(
             {
                 "record": "context_done", "context": result.index, "name": result.name, "status": result.status,
@@ -187,7 +189,7 @@ class SeedRecorder:
         )  # fmt: skip
 
     def finished(self, totals: "Totals") -> None:
-        """Keep the end of the run and let go of it."""
+        """Save the end of the run and close the file."""
         self.append(
             {
                 "record": "run_finished", "status": totals.status, "seconds": round(totals.seconds, 3),
@@ -202,14 +204,14 @@ class SeedRecorder:
         self._journal.append(record)
 
     def close(self) -> None:
-        """Close the file and give up the lock."""
+        """Close the file and release the lock."""
         self._journal.close()
 
 
 def recalled(
     review: Review, extraction: dict[str, Any], invalid: dict[str, str], more: Mapping[str, Any]
 ) -> Extraction:
-    """Return a kept extraction of ``review``; ``more`` is what ``more_of`` gave of it."""
+    """Return a saved extraction of ``review``; ``more`` is the result of ``more_of`` for it."""
     return Extraction(
         review.index, extraction, review.meta, invalid, excerpt=review.excerpt, id=review.id, invalid_meta=review.invalid_meta,
         coerced=more.get("coerced", {}), read_as=more.get("read_as", "exact"), cut=more.get("cut", 0),
@@ -219,13 +221,13 @@ def recalled(
 
 
 def more_of(found: Extraction) -> dict[str, Any]:
-    """Return what is known of few extractions: how they were read, and of which parts."""
+    """Return the rarely present fields of an extraction: how it was read, and from which parts."""
     told = found.as_json()
     return {name: told[name] for name in ("coerced", "read_as", "cut", "parts", "decided") if name in told}
 
 
 def file_hash(path: Path) -> str:
-    """Return the hash of a file of contexts, as ``hash_of`` gives it for its bytes. Raises ``OSError``."""
+    """Return the hash of a contexts file, equal to ``hash_of`` of its bytes. Raises ``OSError``."""
     from blake3 import blake3
 
     hashed = blake3()
@@ -236,7 +238,7 @@ def file_hash(path: Path) -> str:
 
 
 def contexts_hash(contexts: Iterable[Any]) -> str:
-    """Return a hash of contexts in memory; "" for an iterator, which can't be read twice, and for what is no JSON."""
+    """Return a hash of contexts in memory; "" for an iterator, which can't be read twice, and for values that are not JSON."""
     if not isinstance(contexts, list | tuple):
         return ""
     try:
@@ -246,7 +248,7 @@ def contexts_hash(contexts: Iterable[Any]) -> str:
 
 
 def seed_text(seed: FormulaSeed) -> str:
-    """Return the text that a seed is kept and told apart by: the document it was read from; one that a program made, written out."""
+    """Return the text that identifies a seed in saved runs: its source document, or the printed seed if a program built it."""
     return seed.source.text or (json.dumps(dict(seed.document), sort_keys=True) if seed.document else repr(seed))
 
 

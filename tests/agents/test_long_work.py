@@ -68,8 +68,8 @@ def test_work_that_takes_too_long_is_cut_off_and_says_so() -> None:
             return await told(client, "run_plan", plan=PLAN), await told(client, "run_lwt", script=SCRIPT, input=["a"])
 
     plan, script = asyncio.run(work())
-    assert plan["status"] == "cancelled" and plan["commands"][-1]["message"] == "it was cut off: a call has 0.3 seconds"
-    assert script["status"] == "cancelled" and script["warnings"] == ["it was cut off: a call has 0.3 seconds"]
+    assert plan["status"] == "cancelled" and plan["commands"][-1]["message"] == "timed out after 0.3 s (limit per call)"
+    assert script["status"] == "cancelled" and script["warnings"] == ["timed out after 0.3 s (limit per call)"]
 
 
 def test_two_clients_at_once_have_their_own_variables_and_one_state() -> None:

@@ -311,7 +311,7 @@ def test_a_fault_of_ours_is_told_under_a_number_and_without_a_word_of_the_client
 
     monkeypatch.setattr("knotwork.runtime.interfaces.mcp.tools.check_tools.read_program", broken)
     found = call("check", language="gasl", text="FIND nodes AS x")
-    number = found["error"]["message"].rpartition(" ")[2]
+    number = found["error"]["message"].split()[2]
     assert found["error"]["kind"] == "internal" and number in caplog.text
     assert "RuntimeError at " in caplog.text and " broken" in caplog.text, "where it was stands in the log"
     assert "secret" not in caplog.text + json.dumps(found) and "Traceback" not in caplog.text

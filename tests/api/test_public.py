@@ -47,7 +47,7 @@ def test_a_model_may_be_a_spec() -> None:
 
 
 def test_what_is_no_client_is_a_type_error() -> None:
-    with pytest.raises(TypeError, match="no model client"):
+    with pytest.raises(TypeError, match="not a model client"):
         asyncio.run(lwt.run(SCRIPT, input={"who": "Ada"}, llm=5))
 
 

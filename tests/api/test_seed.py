@@ -102,8 +102,8 @@ def test_computing_takes_rows_extractions_a_result_or_its_json() -> None:
 def test_what_is_no_row_is_refused() -> None:
     fs = seed.load(SEED)
     for given, message in (
-        ([1], 'row 0 has no "extraction"'), ([{"extraction": {}, "meta": 3}], 'the "meta" of row 0 is no object'),
-        ({"a": 1}, "no list of rows"), ("text", "no list of rows"),
+        ([1], 'row 0 has no "extraction"'), ([{"extraction": {}, "meta": 3}], 'the "meta" of row 0 is not an object'),
+        ({"a": 1}, "not a list of rows"), ("text", "not a list of rows"),
     ):  # fmt: skip
         with pytest.raises(seed.ResultFault, match=message):
             seed.compute(fs, extractions=given)

@@ -90,7 +90,7 @@ def test_a_budget_ends_it(model: str) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("ask", GRAPH), "Missing argument 'QUESTION'"), (("ask", GRAPH, " "), "there is no question"),
+        (("ask", GRAPH), "Missing argument 'QUESTION'"), (("ask", GRAPH, " "), "the question is empty"),
         (("ask", GRAPH, "Who?", "--max-steps", "0"), "--max-steps"), (("ask", GRAPH, "Who?", "--max-prompt", "10"), "--max-prompt"),
         (("ask", "no.graphml", "Who?", "--llm", "replay:x"), "no.graphml"),
     ],

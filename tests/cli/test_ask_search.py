@@ -94,7 +94,7 @@ def test_nothing_left_to_try_is_told_with_a_larger_search(model: str, tmp_path: 
         (("--search", "deep"), "--search"), (("--width", "2"), "--width is for a search"),
         (("--depth", "0", "--search", "beam"), "--depth"),
         (("--branching", "9", "--search", "beam"), "--branching"), (("--enough", "2", "--search", "beam"), "--enough"),
-        (("--search", "beam", "--tree", "no/folder/t.txt"), "is no file in a folder that is there"),
+        (("--search", "beam", "--tree", "no/folder/t.txt"), "the directory does not exist"),
         (("--search", "beam", "--max-steps", "0"), "--max-steps"),
     ],
 )  # fmt: skip

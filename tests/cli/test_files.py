@@ -70,7 +70,7 @@ def test_a_byte_order_mark_is_no_text(folder: Path) -> None:
         ("three cafes", "the input is not JSON"),
         ("", "the input is empty"),
         ('{"a": 1', "the input is not JSON"),
-        ("[NaN]", "NaN is no JSON number"),
+        ("[NaN]", "NaN is not JSON number"),
         ("[" * 200_000, "nested too deeply"),
         ("1" * 10_000, "the input is not JSON"),
         (r'"\ud800"', "lone surrogate"),

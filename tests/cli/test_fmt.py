@@ -84,4 +84,4 @@ def test_liberties_are_told_on_stderr() -> None:
     assert result.code == 0
     assert result.out == "# Sure!\n(final)=LLM('Say \"yes\".')\n"
     assert [line.rpartition(" ")[2] for line in result.err.splitlines()] == ["(LWT001)", "(LWT037)", "(LWT004)"]
-    assert result.err.startswith("<stdin>:1:1: this line is no step")
+    assert result.err.startswith("<stdin>:1:1: this line is not a step")

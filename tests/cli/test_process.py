@@ -160,7 +160,8 @@ def test_help_imports_nothing_heavy() -> None:
         "try: main()\n"
         "except SystemExit: pass\n"
         "heavy = {'lark', 'openai', 'networkx', 'orjson', 'rapidfuzz', 'asyncio', 'pydantic'}\n"
-        "of_lang = {name for name in sys.modules if name.startswith('knotwork.lang.')} - {'knotwork.lang.diagnostic', 'knotwork.lang.errors'}\n"
+        "light = {'knotwork.lang.diagnostic', 'knotwork.lang.errors'}\n"
+        "of_lang = {name for name in sys.modules if name.startswith('knotwork.lang.')} - light\n"
         "print(sorted(heavy & sys.modules.keys() | of_lang), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)

@@ -97,8 +97,8 @@ def test_that_no_item_fits_is_said_in_every_form(folder: Path) -> None:
         ((ITEMS, "--request", "a", "--requests", REQUESTS), "--request and --requests are both given"),
         ((ITEMS, "--request", "a", "--limit", "0"), "--limit: it is at least 1"),
         ((ITEMS, "--request", " "), "--request: there is none"),
-        ((ITEMS, "--request", "a", "--max-iterations", "99"), "--max-iterations: 99 is no whole number from 1 to 50"),
-        ((ITEMS, "--requests", ITEMS), "line 1: no JSON"),
+        ((ITEMS, "--request", "a", "--max-iterations", "99"), "--max-iterations: 99 is not a whole number from 1 to 50"),
+        ((ITEMS, "--requests", ITEMS), "line 1: not JSON"),
         (("empty.json", "--request", "a"), 'empty.json: there are none to rank\n  = help: items are a JSON list, or {"items": [...]}'),
         (("text.json", "--request", "a"), "text.json: a list of items is wanted, not a text"),
         (("object.json", "--request", "a"), "object.json: a list of items is wanted, not an object"),
@@ -144,7 +144,7 @@ def test_items_of_another_kind_are_met_with_what_makes_items_of_them(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"request": "a"}\n{bad\n', "line 2: no JSON: a key in double quotes is missing before 'bad' (column 2)"),
+        ('{"request": "a"}\n{bad\n', "line 2: not JSON: a key in double quotes is missing before 'bad' (column 2)"),
         ('[{"request": "a"}]', "of one list lines are made by: jq -c '.[]' wanted"),
         ("with drive-thru\n", "of plain lines they are made by: jq -R . wanted"),
         ('{"prompt": "a"}\n', "line 1: there is no request"),

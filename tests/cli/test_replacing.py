@@ -1,4 +1,4 @@
-"""What commands write: whole files in one move; what is no file is written into and never replaced; a gift's links are not followed."""
+"""What commands write: whole files in one move; what is not a file is written into and never replaced; a gift's links are not followed."""
 
 import json
 import os
@@ -81,7 +81,7 @@ def test_a_name_of_ours_is_no_way_out_of_the_folder(fifo: Path, aim: str) -> Non
     folder = fifo.parent
     (folder / "precious").write_text("mine")
     (folder / "link").symlink_to(aim)
-    for named, why in ((folder / "link", "it is a link"), (fifo, "it is no regular file")):
+    for named, why in ((folder / "link", "it is a link"), (fifo, "it is not a regular file")):
         with pytest.raises(OSError, match=why):
             replace_file(named, "x", follow=False)
     assert (folder / "precious").read_text() == "mine" and not (folder / "nowhere").exists()

@@ -88,7 +88,7 @@ def test_a_report_lies_beside_the_state_or_where_it_is_asked_for(folder: Path, k
     assert "<svg" in page
     assert call("report", kept, "--output", "x.html").code == 0
     assert (folder / "x.html").read_text() == page
-    assert call("state", "verify", kept).code == 0, "the page in the folder is no part of the state"
+    assert call("state", "verify", kept).code == 0, "the page in the folder is not part of the state"
     assert call("report", kept, "-o", "no/where.html").code == 1
 
 

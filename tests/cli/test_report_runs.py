@@ -56,7 +56,7 @@ def test_a_ranking_is_told_by_its_id_or_its_folder(folder: Path, ranked: str) ->
         assert text in told, text
     cells = totals(page)
     assert [cell.rpartition(">")[2] for cell in cells[2:5]] == ["10", "3,310", "321"]
-    assert call("runs").code == 0, "a page in the folder is no part of the run"
+    assert call("runs").code == 0, "a page in the folder is not part of the run"
     assert call("rank", "--resume", ranked).json["usage"]["calls"] == 0
 
 

@@ -133,8 +133,9 @@ def test_an_example_is_checked_too(folder: Path, good: str) -> None:
         ("task.md", "", "task.md: the task is empty"), ("task.md", "  \n", "task.md: the task is empty"),
         ("task.md", "x" * 1_000_000, "task.md: it has 1,000,000 characters"),
         ("a.seed.json", "{}", "a.seed.json is a Formula Seed already\n  = help: it is checked by: knotwork check a.seed.json"),
-        ("task.md", written(GOOD["seed"]), "task.md is a Formula Seed already"), ("cafes.csv", "name,stars\n", "cafes.csv is no task"),
-        ("items.json", "[1]", "items.json is no task in words"), ("items.txt", '{"a": 1}\n{"a": 2}\n', "items.txt is no task in words"),
+        ("task.md", written(GOOD["seed"]), "task.md is a Formula Seed already"), ("cafes.csv", "name,stars\n", "cafes.csv is not a task"),
+        ("items.json", "[1]", "items.json is not a task in words"),
+        ("items.txt", '{"a": 1}\n{"a": 2}\n', "items.txt is not a task in words"),
     ],
 )  # fmt: skip
 def test_a_task_that_is_none(folder: Path, good: str, name: str, text: str, why: str) -> None:
@@ -146,7 +147,7 @@ def test_a_task_that_is_none(folder: Path, good: str, name: str, text: str, why:
 
 def test_a_task_may_quote_json(folder: Path, good: str) -> None:
     (folder / "task.md").write_text('{"vegan": true} is what the answer looks like. Find it.')
-    assert "is no task" not in run("task.md", "--llm", good).err
+    assert "is not a task" not in run("task.md", "--llm", good).err
 
 
 @pytest.mark.parametrize(

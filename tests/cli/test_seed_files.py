@@ -93,7 +93,7 @@ def test_going_on_follows_a_link(tmp_path: Path) -> None:
 def test_going_on_refuses_what_no_run_wrote(tmp_path: Path, text: str) -> None:
     path = tmp_path / "out.jsonl"
     path.write_text(json_line(0) + text)
-    with pytest.raises(Misused, match="line 2 that is no result"):
+    with pytest.raises(Misused, match="line 2 that is not a result"):
         write(path, opening="go on")
     assert path.read_text() == json_line(0) + text
 

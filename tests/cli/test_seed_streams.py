@@ -70,7 +70,7 @@ def test_a_faulty_line_is_named_and_the_others_are_read() -> None:
         1: {"a": 1},
         3: "it is not JSON: it begins with 'not json' (column 1)",
         5: "it is not text in UTF-8 (byte 0 is 0xff)",
-        6: "it is not JSON: NaN or Infinity is no JSON number",
+        6: "it is not JSON: NaN or Infinity is not JSON number",
         7: "it has a lone surrogate (half a character, such as \\ud800)",
         8: {"e": 5},
     }

@@ -92,7 +92,7 @@ def test_an_earlier_state_is_compared_and_gone_back_to_by_the_beginning_of_its_h
 @pytest.mark.parametrize(
     ("args", "code", "told"),
     [
-        (("rollback", "kept", "zz"), 1, "is no hash"),
+        (("rollback", "kept", "zz"), 1, "is not a hash"),
         (("rollback", "kept", "0123abcd"), 1, "no commit at hand"),
         (("diff", "kept", "0123abcd"), 2, "no commit at hand"),
         (("diff", "kept", "./other"), 2, "there is no state at ./other"),
@@ -105,7 +105,7 @@ def test_an_earlier_state_is_compared_and_gone_back_to_by_the_beginning_of_its_h
         (("export", "kpet"), 2, "did you mean kept?"),
         (("rollback", "kpet", "0123abcd"), 2, "did you mean kept?"),
         (("rollback", "a.gasl", "0123abcd"), 2, "is a file, which is only read"),
-        (("show", "a.gasl"), 1, "is no JSON"),
+        (("show", "a.gasl"), 1, "is not JSON"),
         (("export", "kept", "-o", "no/where.json"), 1, "there is no such folder"),
         (("shwo", "kept"), 2, "show"),
     ],

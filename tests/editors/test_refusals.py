@@ -44,7 +44,7 @@ def test_what_is_no_name_and_what_keeps_its_name_can_not_be_renamed(tmp_path: Pa
             with pytest.raises(Exception, match="named like a word of the language"):
                 where = here.at("a.gasl", len(GASL) - 2)
                 await here.client.text_document_rename_async(types.RenameParams(here.named("a.gasl"), where, "where"))
-            assert here.messages == [], "a refusal is no fault of the server"
+            assert here.messages == [], "a refusal is not a fault of the server"
 
     asyncio.run(run())
 

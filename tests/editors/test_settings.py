@@ -129,7 +129,7 @@ def test_settings_are_read_with_what_is_wrong_in_them(tmp_path: Path) -> None:
         "there is no setting stat; did you mean state?",
     )
     assert read_settings(None, None, made) == (made, ())
-    assert read_settings([], None, Settings())[1] == ("the settings of knotwork are no object",)
+    assert read_settings([], None, Settings())[1] == ("the settings of knotwork are not an object",)
     assert read_settings({"graph": "a\0b", "server": ["x"]}, None, Settings()) == (
         Settings(),
         ("the setting graph takes a text",),

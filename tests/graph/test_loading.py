@@ -110,8 +110,8 @@ def test_what_is_read_otherwise_than_written_is_said() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "told", "line"),
     [
-        ("41", "old", '"old" is no integer, and the key of "age" says that it is one', 6),
-        ("0.5", "0,5", '"0,5" is no float', 8),
+        ("41", "old", '"old" is not of type integer, which the key of "age" declares', 6),
+        ("0.5", "0,5", '"0,5" is not of type float', 8),
         ('key="d2"', 'key="d3"', 'the key "d3", which the file does not declare', 6),
         ('id="bob"', 'id="ann"', 'the node "ann" is there twice, first in line 6', 7),
         ('id="d1"', 'id="d0"', 'two keys have the id "d0"', 3),
@@ -168,14 +168,14 @@ def test_graphs_of_networkx(name: str, nodes: int) -> None:
 @pytest.mark.parametrize(
     ("name", "told", "hint"),
     [
-        ("nx:karate", "no graph of NetworkX", "did you mean nx:karate_club?"),
+        ("nx:karate", "not a graph of NetworkX", "did you mean nx:karate_club?"),
         ("nx:complete(100000)", "too large", "limit"),
         ("nx:hypercube(1000000)", "too large", "limit"),
         ("nx:balanced_tree(1000000,1000000)", "too large", "limit"),
         ("nx:path(1e300)", "too large", ""),
         ("nx:grid_2d", "takes 2 numbers, not 0", "nx:grid_2d(3,2)"),
         ("nx:karate_club(3)", "takes no numbers", "nx:karate_club"),
-        ("nx:cycle(--)", "is no number", ""),
+        ("nx:cycle(--)", "is not a number", ""),
         ("nx:read_gpickle('x')", "can't be read", "nx:grid_2d(3,4)"),
         ("nx:", "can't be read", ""),
         ("nx:watts_strogatz(3,5,0.1)", "can't be made", ""),

@@ -53,11 +53,11 @@ def test_json_that_does_not_say_is_a_multigraph_only_with_parallel_edges() -> No
         ('{"nodes": [], "edges": [], "links": []}', 'both "edges" and "links"'),
         ('{"nodes": [1], "edges": []}', "nodes[0] is not an object"),
         ('{"nodes": [{"name": "a"}], "edges": []}', 'nodes[0] has no "id"'),
-        ('{"nodes": [{"id": true}], "edges": []}', '"id" is no text or number'),
+        ('{"nodes": [{"id": true}], "edges": []}', '"id" is not a text or number'),
         ('{"nodes": [{"id": "a"}, {"id": "a"}], "edges": []}', "nodes[1] has the id of nodes[0]"),
         ('{"nodes": [{"id": "a"}], "edges": [{"source": "a"}]}', 'edges[0] has no "target"'),
         ('{"nodes": [{"id": "a", "id": "b"}], "edges": []}', 'an object has "id" twice'),
-        ('{"nodes": [{"id": "a", "x": NaN}], "edges": []}', "NaN is no number of JSON"),
+        ('{"nodes": [{"id": "a", "x": NaN}], "edges": []}', "NaN is not a number of JSON"),
         ('{"directed": "yes", "nodes": [], "edges": []}', '"directed" is not true or false'),
         ('{"nodes": [\n{"id": "a"\n', "x:3: not JSON"),
         ('{"nodes": [' + "[" * 50_000, "nested too deep"),
@@ -97,7 +97,7 @@ def test_gml_is_read_as_networkx_reads_it() -> None:
     [
         ("id 1", "id 0", "x:8: not GML: two nodes have the id 0"),
         ("    id 1\n", "", "x:8: not GML: a node has no id"),
-        ("target 1", "target 7", "x:12: not GML: an edge has the target 7, which is no node's id"),
+        ("target 1", "target 7", "x:12: not GML: an edge has the target 7, which is not a node's id"),
         ("age 41", "age", "x:7: not GML: age has no value"),
         ("age 41", "age old", "x:6: not GML: old stands where a value of age is expected"),
         ("age 41", "41", "x:6: not GML: '41' stands where a key is expected"),
@@ -107,7 +107,7 @@ def test_gml_is_read_as_networkx_reads_it() -> None:
         ("graph [", "graf [", "there is no graph"),
         ("]\n]\n", "]\n]\n]\n", "x:18: not GML: a ] has no ["),
         ("]\n]\n", "]\n", "a [ is not closed"),
-        ("node [", "node 5 nodes [", "node is no block"),
+        ("node [", "node 5 nodes [", "node is not a block"),
     ],
 )
 def test_faults_of_gml_have_their_line(old: str, new: str, told: str) -> None:

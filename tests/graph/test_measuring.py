@@ -60,7 +60,7 @@ def test_what_was_put_right_is_said() -> None:
     assert measure(nx.les_miserables_graph(), "pagerank").used == "pagerank, weighted"
     wrong = nx.Graph()
     wrong.add_edge(1, 2, weight="heavy")
-    assert "unweighted: a weight is no number" in measure(wrong, "pagerank").used
+    assert "unweighted: a weight is not a number" in measure(wrong, "pagerank").used
 
 
 def reference(graph: Any, weight: str | None) -> Any:

@@ -40,7 +40,7 @@ HOSTILE: list[tuple[str, Callable[[str], Any], str, str, str]] = [
     ("tildes that open no fence", lambda text: parse_lwt(text, "lenient"), "", "~", "`"),
     ("blanks behind tildes that open no fence", lambda text: parse_lwt(text, "lenient"), "~~~", " ", "`"),
     ("comments before a step", parse_lwt, "", "# c\n", '(a)=LLM("x")'),
-    ("lines that are no steps", lambda text: parse_lwt(text, "lenient"), "", "x\n", ""),
+    ("lines that are not steps", lambda text: parse_lwt(text, "lenient"), "", "x\n", ""),
     ("prose", lambda text: parse_lwt(text, "lenient"), "", "This is prose.\n", ""),
     (
         "thoughts before open steps",

@@ -320,6 +320,6 @@ def test_odd_characters():
         ("LWT035", "warning", "there is a control character (U+0000) here"),
         ("LWT035", "warning", "there is an invisible character (U+202E) here"),
         ("LWT035", "warning", "there is a control character (U+000D) here"),
-        ("LWT035", "error", "half a surrogate pair (U+D800) is no character"),
+        ("LWT035", "error", "half a surrogate pair (U+D800) is not a character"),
     ]
     assert report('(final)=LLM("a\tb")\r\n# é 日本 😀\r\n') == []

@@ -55,9 +55,9 @@ def test_format_and_criteria_make_the_step_wait_for_what_they_refer_to() -> None
         ('ANSWER("x")', ["LWT051", "neither criteria nor a check"]),
         ('ANSWER("x", criteria="")', ["LWT051", "are empty"]),
         ('ANSWER("x", criteria="y", judges=0)', ["LWT051", "no judge and no check"]),
-        ('ANSWER("x", check="word:3")', ["LWT050", "'word:3' is no check"]),
-        ('ANSWER("x", check="regex:(a)\\1")', ["LWT050", "is no pattern"]),
-        ('ANSWER("x", check="schema:{\\"type\\": \\"strng\\"}")', ["LWT050", "no valid JSON Schema"]),
+        ('ANSWER("x", check="word:3")', ["LWT050", "'word:3' is not a check"]),
+        ('ANSWER("x", check="regex:(a)\\1")', ["LWT050", "is not a pattern"]),
+        ('ANSWER("x", check="schema:{\\"type\\": \\"strng\\"}")', ["LWT050", "not a valid JSON Schema"]),
         ('ANSWER("x", check="contains:{(facts)}")', ["LWT020", "constant strings"]),
         (
             f'ANSWER("x", check=[{", ".join(["1"] * (MOST + 1))}])'.replace("1", "'json'"),

@@ -146,7 +146,7 @@ def test_a_prompt_that_does_not_fit_is_an_error_at_once(model: LocalModel) -> No
 def test_a_pattern_of_examples_is_continued() -> None:
     examples = "Dog: bow\nCat: miau\nDog: wow\n"
     assert is_continued(examples + "Dog:")
-    assert not is_continued(examples + "Cat:")  # one example is no pattern
+    assert not is_continued(examples + "Cat:")  # one example is not a pattern
     assert not is_continued(examples + "Dog: ")
     assert not is_continued("List three fruits:")
     assert not is_continued("")

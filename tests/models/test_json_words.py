@@ -1,4 +1,4 @@
-"""What is told of an answer that is no JSON: our words, the same for each Python, with line and column."""
+"""What is told of an answer that is not JSON: our words, the same for each Python, with line and column."""
 
 import pytest
 from knotwork.adapters.llm.answers import check_answer, read_json

@@ -51,7 +51,7 @@ RIGHT_TURN = [("read", {"path": "items[5].end é😀"})]
 @pytest.mark.parametrize("fault", BAD_CALLS)
 def test_a_call_that_does_not_fit_is_never_taken_and_repaired_once(sdk, stream, fault):
     if sdk == "anthropic" and not stream and fault in ("duplicate_key", "nan", "lone_surrogate"):
-        pytest.skip("an input is an object there: what is no JSON is no body")
+        pytest.skip("an input is an object there: what is not JSON is no body")
     answer, requests = ask(sdk, stream=stream, server={"calls": saying(BAD_CALLS[fault], RIGHT_TURN)})
     assert answer.tool == RIGHT
     assert answer.repaired
@@ -273,13 +273,13 @@ def test_no_beginning_of_a_call_is_a_call_or_words():
     [
         ([], "empty"),
         ([DONE, DONE], "two tools"),
-        ([{**DONE, "name": "a b"}], "no tool's name"),
-        ([{**DONE, "name": ""}], "no tool's name"),
-        ([{**DONE, "name": "x" * 65}], "no tool's name"),
+        ([{**DONE, "name": "a b"}], "not a tool's name"),
+        ([{**DONE, "name": ""}], "not a tool's name"),
+        ([{**DONE, "name": "x" * 65}], "not a tool's name"),
         ([{**DONE, "more": 1}], "nothing else"),
         (["done"], "nothing else"),
         ([{**DONE, "parameters": {"type": "string"}}], "type object"),
-        ([{**DONE, "parameters": {"type": "object", "properties": 5}}], "no valid JSON Schema"),
+        ([{**DONE, "parameters": {"type": "object", "properties": 5}}], "not a valid JSON Schema"),
         ([{**DONE, "name": f"t{n}"} for n in range(65)], "too many"),
     ],
 )

@@ -54,7 +54,7 @@ def test_names_of_python_are_not_replaced(shell: Shell) -> None:
     assert told.error is None
     assert shell.run("mine()").value == 7 and "list" not in shell.names
     assert "mine is something else in the notebook, which is kept; NAME = %kw value mine gives its value" in told.text
-    assert "list is a name of Python's own" in told.text and "for is no name of Python" in told.text
+    assert "list is a name of Python's own" in told.text and "for is not a name of Python" in told.text
     shell.run("x = %kw value for")
     assert shell.names["x"] == 3
 

@@ -1,4 +1,4 @@
-"""Figures in forged events: what is no number, or none that was ever counted, shows as nothing, wherever the page has figures."""
+"""Figures in forged events: what is not a number, or none that was ever counted, shows as nothing, wherever the page has figures."""
 
 import json
 import re

@@ -93,7 +93,7 @@ def test_commits_are_found_by_the_beginning_of_their_hash() -> None:
         store.diff("0" * 64, store.hash)
     assert caught.value.status == "error"
     for wrong in ("abc", "xyz12", ""):
-        with pytest.raises(StateError, match="is no hash"):
+        with pytest.raises(StateError, match="is not a hash"):
             store.rollback(wrong)
 
 

@@ -53,7 +53,7 @@ def test_what_is_no_list_is_one_item(value: Any) -> None:
 
 
 def test_null_is_no_item() -> None:
-    refused(store_of(), MergeInto("authors", None), "schema_mismatch", "null is no item")
+    refused(store_of(), MergeInto("authors", None), "schema_mismatch", "null is not an item")
 
 
 def test_evidence_of_what_is_there_is_united() -> None:
@@ -242,7 +242,7 @@ def test_reset_empties_and_keeps_the_declarations() -> None:
     refused(store, ResetKey("nett"), "binding_failure", "did you mean net?")
 
 
-# What is no JSON
+# What is not JSON
 
 
 def deep(levels: int) -> Any:

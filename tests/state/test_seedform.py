@@ -97,7 +97,7 @@ LIST: dict[str, Any] = {"_meta": {"type": "LIST", "description": None}, "items":
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        ("{", "is no JSON"),
+        ("{", "is not JSON"),
         ("[]", "$ must be an object"),
         ('{"version": "0.1", "version": "0.1"}', "has the key 'version' twice"),
         ('{"version": "0.1", "query": NaN}', "has NaN, which JSON does not have"),
@@ -140,7 +140,7 @@ def test_what_is_no_state_is_refused_with_the_place(state: Any, message: str, tm
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     path.write_bytes(b"\xff\xfe{}")
-    with pytest.raises(StoreError, match="is no JSON"):
+    with pytest.raises(StoreError, match="is not JSON"):
         open_store(path)
 
 

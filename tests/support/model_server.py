@@ -156,10 +156,12 @@ async def _main() -> None:
     parser.add_argument("--faults", default=",".join(RETRIED + AGAIN), help="names, comma between")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--always", help="one fault for every request")
+    parser.add_argument("--ignores-format", action="store_true", help="answer plain text whatever is asked for")
     parser.add_argument("--log", type=Path, help="where to write what came in")
     given = parser.parse_args()
     server = ModelServer(
         rate=given.rate, mix=tuple(given.faults.split(",")), seed=given.seed, delay=given.delay, always=given.always,
+        ignores_format=given.ignores_format,
         log=given.log.open("a") if given.log else None,
     )  # fmt: skip
     await server.start(given.host, given.port)

@@ -40,7 +40,7 @@ def strict_faults(schema: Mapping[str, Any]) -> list[str]:
 
 def _root(schema: Mapping[str, Any]) -> Iterator[str]:
     if schema.get("type") != "object" or "anyOf" in schema or "$ref" in schema:
-        yield "the root is no object"
+        yield "the root is not an object"
 
 
 def _faults(schema: Any, at: str, depth: int, defined: Mapping[str, Any]) -> Iterator[str]:

@@ -43,7 +43,7 @@ def test_ids_are_never_used_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", "\x1b[31m", "x" * 81])
 def test_a_name_is_words_for_people(tmp_path: Path, name: str) -> None:
-    with pytest.raises(KeysError, match="no name"):
+    with pytest.raises(KeysError, match="not a name"):
         add_key(tmp_path / "keys.json", name)
 
 

@@ -45,7 +45,7 @@ def test_a_cancelled_run_ends_at_once_with_the_best_answer_that_it_has(tmp_path:
                 2,
             )
             assert found["result"]["final_answer"] == draft(2)
-            again = await server.client.post(f"/lab/runs/{run}/cancel")  # is no fault, and changes nothing
+            again = await server.client.post(f"/lab/runs/{run}/cancel")  # is not a fault, and changes nothing
             assert (again.status_code, again.json()["status"]) == (202, "best")
             assert server.runs.gate.runs == 0
 

@@ -1,1 +1,1 @@
-"""The durable log under a state: a journal chained by hashes, snapshots, recovery, the lock."""
+"""The durable log under a state: a hash-chained journal, snapshots, recovery, the lock."""

@@ -1,8 +1,8 @@
-"""The one JSON codec of journal and snapshot: what goes in comes out the same, or is refused at the door.
+"""The JSON codec of journal and snapshot: a value is read back exactly as written, or refused when it is encoded.
 
-orjson alone would write NaN as null, take integers to 2^64 and read larger ones as floats, and write dates and UUIDs as
-texts. So what was written is read again and compared, which is C on the good path; only a value that does not come back the
-same is walked, to name the place.
+orjson alone would write NaN as null, accept integers to 2^64 and read larger ones as floats, and write dates and UUIDs as
+texts. So encoded text is decoded again and compared, which is fast; only a value that differs is walked, to find the
+place.
 """
 
 import json
@@ -13,9 +13,9 @@ import orjson
 __all__ = ["DEPTH", "decode", "encode", "encode_again", "encode_to_keep", "encoded_copy"]
 
 DEPTH = 200
-"""How deep lists and objects may lie in each other."""
+"""Maximum nesting of lists and objects."""
 
-_ORJSON_DEPTH = 254  # orjson refuses to write what is deeper; a test holds this number
+_ORJSON_DEPTH = 254  # orjson's own nesting limit for writing; verified by a test
 _OPEN = b"[" * (_ORJSON_DEPTH - DEPTH)
 _OPTIONS = orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
 _KEPT = _OPTIONS | orjson.OPT_APPEND_NEWLINE
@@ -27,24 +27,24 @@ _LONG = b"0" * 19  # digits of the smallest integer that may be beyond 64 bits
 
 
 def encode(value: Any) -> bytes:
-    """Return the value as compact JSON. Raises ``ValueError`` that names the JSON path.
+    """Return the value as compact JSON. Raises ``ValueError`` with the JSON path.
 
-    Refused: NaN and the infinities, integers beyond 64 bits signed, lone surrogates, keys that are no strings, more than
-    200 levels, and whatever is no JSON. A tuple is written as a list.
+    Refused: NaN and infinities, integers beyond 64 bits signed, lone surrogates, keys that are not strings, more than
+    200 levels, and all values that are not JSON. A tuple is written as a list.
     """
     return encoded_copy(value)[0]
 
 
 def encoded_copy(value: Any) -> tuple[bytes, Any]:
-    """Return what ``encode`` gives, and the value as it is read from that again: to look whether it is right, it was read anyway."""
+    """Return the result of ``encode``, and the value decoded from it, which the check produces anyway."""
     wrapped = value
-    for _ in _OPEN:  # so that orjson's own limit of depth is ours
+    for _ in _OPEN:  # so that orjson's depth limit becomes ours
         wrapped = [wrapped]
     try:
         written = orjson.dumps(wrapped, option=_OPTIONS)[len(_OPEN) : -len(_OPEN)]
     except TypeError as error:
         _walk(value)
-        raise ValueError(f"it is no JSON: {error}") from None
+        raise ValueError(f"it is not JSON: {error}") from None
     copy = orjson.loads(written)
     if _has_long_number(written) or copy != value:
         _walk(value)
@@ -52,29 +52,29 @@ def encoded_copy(value: Any) -> tuple[bytes, Any]:
 
 
 def encode_again(value: Any) -> bytes:
-    """Return as compact JSON what is made of values that ``encode`` or ``decode`` let through; a third of the cost."""
+    """Return compact JSON of a value whose parts passed ``encode`` or ``decode``; a third of the cost."""
     return orjson.dumps(value, option=_OPTIONS)
 
 
 def encode_to_keep(value: Any, *, sort_keys: bool = False) -> bytes:
-    """Return what ``encode_again`` gives, in a ``bytes`` of its own size.
+    """Return the result of ``encode_again`` in a ``bytes`` of exact size.
 
-    orjson writes into a larger block and shrinks that, which leaves a hole behind each text that is kept: a small one then costs
-    a page of memory. The slice is a copy.
+    orjson writes into a larger block and shrinks it, which leaves a hole in memory behind each stored text: a small text then
+    costs a page of memory. The slice is a copy.
     """
     return orjson.dumps(value, option=_KEPT_SORTED if sort_keys else _KEPT)[:-1]
 
 
 def decode(written: bytes) -> Any:
-    """Return the value that was written. Raises ``ValueError``, also for integers beyond 64 bits signed."""
+    """Return the decoded value. Raises ``ValueError``, also for integers beyond 64 bits signed."""
     value = orjson.loads(written)
     if _has_long_number(written):
-        json.loads(written, parse_int=_bounded)  # orjson made a float of what is too large
+        json.loads(written, parse_int=_bounded)  # orjson reads too large integers as floats
     return value
 
 
 def _has_long_number(written: bytes) -> bool:
-    return _LONG in written.translate(_DIGITS_ALIKE)  # a tenth of a regular expression's time
+    return _LONG in written.translate(_DIGITS_ALIKE)  # ten times faster than a regular expression
 
 
 def _bounded(digits: str) -> int:
@@ -84,7 +84,7 @@ def _bounded(digits: str) -> int:
 
 
 def _walk(value: Any) -> None:
-    """Raise ``ValueError`` for the first place that is no JSON. Depth first, so that a circle ends at the limit."""
+    """Raise ``ValueError`` for the first place that is not JSON. Depth first, so that a cycle ends at the limit."""
     waiting: list[tuple[Any, tuple[str | int, ...]]] = [(value, ())]
     while waiting:
         item, path = waiting.pop()
@@ -103,7 +103,7 @@ def _walk(value: Any) -> None:
 
 def _check_key(key: Any, path: tuple[str | int, ...]) -> None:
     if type(key) is not str:
-        raise ValueError(f"{_place(path)} has a key that is no text: {str(key)[:40]!r}")
+        raise ValueError(f"{_place(path)} has a key that is not a text: {str(key)[:40]!r}")
     if _surrogate(key):
         raise ValueError(f"{_place(path)} has a key with a lone surrogate: {ascii(key)[:60]}")
 
@@ -116,11 +116,11 @@ def _check_leaf(item: Any, path: tuple[str | int, ...]) -> None:
         if not _SMALLEST <= item <= _LARGEST:
             raise ValueError(f"{_place(path)} is an integer beyond 64 bits")
     elif kind is float:
-        if not item - item == 0:  # NaN and the infinities are not 0 here
+        if not item - item == 0:  # not 0 for NaN and infinities
             raise ValueError(f"{_place(path)} is {item}, which JSON does not have")
     elif kind is str:
         if _surrogate(item):
-            raise ValueError(f"{_place(path)} has a lone surrogate, which is no text")
+            raise ValueError(f"{_place(path)} has a lone surrogate, which is not a text")
     else:
         raise ValueError(f"{_place(path)} is a {kind.__name__}, which JSON does not have")
 
@@ -134,7 +134,7 @@ def _surrogate(text: str) -> bool:
 
 
 def _place(path: tuple[str | int, ...]) -> str:
-    """Return the JSON path, as in ``$.authors[3].name``; of a long one the end."""
+    """Return the JSON path, such as ``$.authors[3].name``; only the end of a long path."""
     shown = "".join(f"[{part}]" if isinstance(part, int) else _step(part) for part in path[-8:])
     return f"${'...' if len(path) > 8 else ''}{shown}"
 

@@ -1,7 +1,7 @@
-"""The durable log under the state store: an append-only journal behind a snapshot, in a directory that one process writes.
+"""The durable log under the state store: an append-only journal after a snapshot, in a directory with one writing process.
 
-``append`` returns when the record is in the file, with ``sync`` when it is on the disk. After a crash ``open`` gives back the
-snapshot and every acknowledged record behind it, in order, or refuses with the place of the damage.
+``append`` returns when the record is in the file, with ``sync`` when it is on the disk. After a crash ``open`` returns the
+snapshot and every acknowledged record after it, in order, or reports the place of the damage.
 """
 
 import errno
@@ -26,12 +26,12 @@ from .verify import Damage, VerifyReport, verify
 __all__ = ["Damage", "Log", "Recovered", "VerifyReport", "verify"]
 
 SMALLEST = 1 << 20
-"""Below this many bytes a journal is not worth a compaction."""
+"""Minimum journal size in bytes for a compaction."""
 
 
 @frozen
 class Recovered:
-    """What was kept: the snapshot (None where there is none yet), the records behind it, and what a person should know."""
+    """Recovered content: the snapshot (None if there is none yet), the records after it, and notices for the user."""
 
     snapshot: Any | None
     records: Iterable[Any]
@@ -40,7 +40,7 @@ class Recovered:
 
 @define(eq=False)
 class Log:
-    """An open log. ``Log.open`` makes one; ``close`` lets go of the lock."""
+    """An open log, created by ``Log.open``; ``close`` releases the lock."""
 
     _files: Files
     _directory: Path
@@ -54,16 +54,16 @@ class Log:
     _records: Records | None
     _read_only: bool = False
     _broken: str = ""
-    _beyond: bool = False  # bytes of a commit that failed may stand behind the end
+    _beyond: bool = False  # bytes of a failed commit may remain after the end
     _seal: Seal | None = None
-    _unsettled: str = ""  # why what was found could not be brought on the disk: it was full
+    _unsettled: str = ""  # why recovered data could not be written to the disk: it was full
     _pid: int = field(factory=os.getpid)
 
     @classmethod
     def open(cls, directory: Path, *, read_only: bool = False, files: Files | None = None) -> "tuple[Log, Recovered]":
-        """Open the log in a directory, which is made (0700) unless ``read_only``. Raises ``StoreError``.
+        """Open the log in a directory, which is created (0700) unless ``read_only``. Raises ``StoreError``.
 
-        The records are read while they are iterated; iterate them before the first ``compact`` and ``close``.
+        The records are read during iteration; iterate them before the first ``compact`` and ``close``.
         """
         files = files or Files()
         if read_only:
@@ -76,7 +76,7 @@ class Log:
             torn = found.torn
             unsealed = (found.unsealed,) if found.unsealed else ()
             notices = unsealed if torn is None else (
-                f"{found.path.name} ends at byte {found.end} in {found.size - found.end} bytes that are no whole record "
+                f"{found.path.name} ends at byte {found.end} in {found.size - found.end} bytes that are not whole record "
                 f"({torn.reason}): a commit under way, or one that a crash tore",
             )  # fmt: skip
             return log, Recovered(found.kept.state if found.kept else None, records, notices)
@@ -124,9 +124,9 @@ class Log:
 
     @classmethod
     def begun_again(cls, directory: Path, seal: Seal, ready: Callable[[], None], snapshot: Any, files: Files) -> "Log":
-        """Open a directory whose journal is damaged, with a snapshot of the state that it had when it was closed.
+        """Open a directory whose journal is damaged, with a snapshot of the state at its last close.
 
-        ``ready`` makes room for that once the lock is held. Raises ``StoreError`` and ``OSError``.
+        ``ready`` moves the damaged files away once the lock is held. Raises ``StoreError`` and ``OSError``.
         """
         held = lock(files, directory / "LOCK")
         log = cls(files, directory, held, -1, seal.generation, 0, seal.hash, 0, SMALLEST, None)
@@ -146,16 +146,16 @@ class Log:
 
     @property
     def wants_compaction(self) -> bool:
-        """Whether the journal has outgrown 1 MiB and the snapshot."""
+        """Whether the journal is larger than 1 MiB and the snapshot."""
         return not self._read_only and not self._broken and self._end > self._worth
 
     def append(self, record: Any, *, sync: bool) -> None:
-        """Write a record with one write, and wait for the disk if ``sync``. Raises ``StoreError``, and ``ValueError`` for no JSON.
+        """Write a record with one write, and wait for the disk if ``sync``. Raises ``StoreError``, ``ValueError`` if not JSON.
 
-        A record that is an ``orjson.Fragment`` is JSON text made of what went through the codec; it is not looked at once more.
-        A write that failed is cut back, and the next one may succeed. After a failed sync nobody knows what is on the disk: the
-        record is taken back and the log refuses everything until it is opened again. What can't be cut back is overwritten, so
-        that no opening takes it for a record.
+        A record that is an ``orjson.Fragment`` is JSON text made from encoded values; it is not checked again.
+        A failed write is cut off, and the next one may succeed. After a failed sync the content of the disk is unknown: the
+        record is removed and the log refuses everything until it is opened again. A record that can't be cut off is overwritten,
+        so that it is not read as a record later.
         """
         self._check()
         if self._unsettled:
@@ -190,7 +190,7 @@ class Log:
         self._broken, self._beyond = "", False
 
     def sync(self) -> None:
-        """Wait until all that was appended is on the disk. Raises ``StoreError``, and then the log refuses everything."""
+        """Wait until all appended records are on the disk. Raises ``StoreError``; after that the log refuses everything."""
         self._check()
         if self._synced == self._end or self._unsettled:
             return
@@ -202,12 +202,13 @@ class Log:
         self._synced = self._end
 
     def compact(self, snapshot: Any) -> str:
-        """Write the state as it is after the last record, and begin a new journal. Return "", or why it was put off.
+        """Write the state after the last record as a snapshot, and begin a new journal. Return "", or why it was deferred.
 
-        The snapshot is made of values that were in records: what is no JSON may be refused (``ValueError``), NaN is not looked for.
+        The snapshot consists of values from records: values that are not JSON may be refused (``ValueError``), NaN is not
+        checked.
 
-        What fails on the disk only puts the compaction off until the journal has grown by as much again; should the disk refuse at
-        the very end, what is on it is unclear and the log refuses the next commits until it is opened again.
+        A disk error only defers the compaction until the journal has grown by its size again; if the disk fails at
+        the very end, its content is unclear and the log refuses further commits until it is opened again.
         """
         self._check()
         if self._unsettled:
@@ -245,24 +246,24 @@ class Log:
         return ""
 
     def close(self, beside: Mapping[str, str] | None = None, *, clean: bool = True) -> None:
-        """Wait for the disk, mark the end as whole, and let go of the lock; more than once is fine.
+        """Wait for the disk, mark the end as whole, and release the lock; repeated calls are allowed.
 
-        ``beside``: hashes of files that were written with the state as it is. ``clean`` false: what is there is not as it should be,
-        and nothing is marked. Raises ``StoreError``, closed all the same.
+        ``beside``: hashes of files written with the present state. ``clean`` false: the content is not as it should be,
+        and no mark is written. Raises ``StoreError``, but the log is closed even then.
         """
         self._let_go()
         if self._lock < 0:
             self._broken = self._broken or "it is closed"
             return
         try:
-            if self._beyond and self._pid == os.getpid():  # the disk may take now what it refused then
+            if self._beyond and self._pid == os.getpid():  # the disk may accept now what it refused before
                 self._take_back()
             if not self._broken and self._pid == os.getpid():
                 self.sync()
                 if clean and not self._unsettled:
                     self._mark(beside or {})
                 with suppress(OSError):
-                    self._files.truncate(self._lock, 0)  # nobody holds it
+                    self._files.truncate(self._lock, 0)  # the lock has no holder
         finally:
             self._broken = "it is closed"
             file, self._file, held, self._lock = self._file, -1, self._lock, -1
@@ -282,7 +283,7 @@ class Log:
             ) from error
 
     def _settle(self) -> None:
-        """Do what opening could not do on a full disk. Raises ``StoreError``."""
+        """Complete what opening could not do on a full disk. Raises ``StoreError``."""
         found = find(self._directory, alone=True)
         if found is None or (found.end, found.hash) != (self._end, self._hash):
             raise StoreError(f"{self._directory} is not as it was when it was opened", hint=_REOPEN)
@@ -307,10 +308,10 @@ class Log:
             )
 
     def _take_back(self) -> str:
-        """Take away what a failed commit left behind the end. Return "", or why it can't be cut off; the log is broken then.
+        """Remove the remains of a failed commit after the end. Return "", or why it can't be cut off; the log is then broken.
 
-        Where cutting fails the first byte is overwritten: what stands there is no record then, whatever follows. ``_beyond`` is
-        still true where that fails too.
+        If cutting fails, the first byte is overwritten, so that the remains are not a record. If that fails too, ``_beyond``
+        stays true.
         """
         try:
             self._files.truncate(self._file, self._end)
@@ -322,7 +323,7 @@ class Log:
         return ""
 
     def _put_off(self, error: OSError, unfinished: Path, path: Path, kept: Path) -> str:
-        if kept.exists():  # a rename that said it failed, and did not
+        if kept.exists():  # a rename that reported failure but succeeded
             self._broken = f"a compaction came to no clear end: {reason(error)}"
             return self._broken
         for leftover in (unfinished, path):
@@ -343,11 +344,11 @@ _AGAIN = "nothing of it was kept; make room and run it again"
 _REOPEN = "open the state again: what was acknowledged is there"
 _IN_DOUBT = f"{_REOPEN}; look whether the commit that failed is there too before you run it again"
 _NO_RECORD = b"-"
-"""What no line begins with."""
+"""A text that no line begins with."""
 
 
 def _new_journal(files: Files, directory: Path) -> tuple[int, int, str]:
-    """Begin the first journal. Before it has its name, the directory and all above it are on the disk."""
+    """Begin the first journal. Before it gets its name, the directory and all its parents are on the disk."""
     _sync_above(files, directory)
     path = journal_path(directory, 0)
     unfinished = path.with_name(f"{path.name}.new")
@@ -359,12 +360,12 @@ def _new_journal(files: Files, directory: Path) -> tuple[int, int, str]:
 
 
 def _sync_above(files: Files, directory: Path) -> None:
-    """Sync every directory above, up to the filesystem's root: a process that was killed may have made them just now."""
+    """Sync all parent directories up to the filesystem's root: a killed process may have just created them."""
     device = os.stat(directory).st_dev
     for parent in directory.resolve().parents:
         if os.stat(parent).st_dev != device:
             break
-        with suppress(PermissionError):  # what we may not read, somebody else has made
+        with suppress(PermissionError):  # an unreadable directory was created by somebody else
             files.sync_directory(parent)
 
 
@@ -379,16 +380,16 @@ def _make_directory(files: Files, directory: Path) -> None:
         missing.append(path)
         path = path.parent
     for path in reversed(missing):
-        with suppress(FileExistsError):  # another process was faster
+        with suppress(FileExistsError):  # another process created it first
             files.make_directory(path)
 
 
 _BESIDE = frozenset({"LOCK", "asks"})
-"""What may lie in a state's directory before its first record: the lock, and the folder of ``ask``, whose run begins earlier."""
+"""Files allowed in a state's directory before its first record: the lock, and the folder of ``ask``, whose run begins earlier."""
 
 
 def _check_ours(directory: Path) -> None:
-    """Refuse a directory with somebody's files in it and nothing of a state: a state would lie among them. Raises ``StoreError``."""
+    """Raise ``StoreError`` for a directory with foreign files and without a state, so that files are not mixed."""
     found = generations(directory)
     names = set(os.listdir(directory))
     if found.current is None and not found.unfinished and SEAL not in names and not names <= _BESIDE:
@@ -397,7 +398,7 @@ def _check_ours(directory: Path) -> None:
 
 
 def _check_directory(directory: Path, *, read_only: bool) -> None:
-    """Refuse what is no directory, is not ours, or lets others write. Raises ``StoreError``."""
+    """Raise ``StoreError`` if it is not a directory, has another owner, or is writable by others."""
     try:
         there = os.stat(directory)
     except OSError as error:

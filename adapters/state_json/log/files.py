@@ -1,6 +1,6 @@
-"""What the log asks of the operating system, in one place: every write, sync and rename goes through a ``Files``.
+"""The log's system calls in one place: every write, sync and rename goes through a ``Files``.
 
-So a test can hand in files that fail, or that note what was done to replay a power cut. Reading needs no such door.
+So tests can pass files that fail, or that record the calls to replay a power cut. Reading does not use it.
 """
 
 import errno
@@ -19,34 +19,34 @@ from ...state import StoreError
 __all__ = ["Files", "lock", "open_to_read", "reason"]
 
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # a FIFO must not hold us up
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a FIFO must not block
 
 
 class Files:
-    """The real files. Every method raises ``OSError``; files are made 0600 and directories 0700."""
+    """The real files. Every method raises ``OSError``; files are created 0600 and directories 0700."""
 
     def make_directory(self, path: Path) -> None:
-        """Make a directory; its parent must be there."""
+        """Create a directory; its parent must exist."""
         os.mkdir(path, 0o700)
 
     def create(self, path: Path) -> int:
-        """Make an empty file, or empty the one that is there, and open it for writing."""
+        """Create an empty file, or truncate an existing one, and open it for writing."""
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | _FLAGS, 0o600)
 
     def create_new(self, path: Path) -> int:
-        """Make an empty file. Raises ``FileExistsError`` where there is one."""
+        """Create an empty file. Raises ``FileExistsError`` if it exists."""
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
 
     def open_or_create(self, path: Path) -> int:
-        """Open a file for writing as it is, or make it."""
+        """Open a file for writing without truncating it, or create it."""
         return os.open(path, os.O_RDWR | os.O_CREAT | _NO_WAIT | _FLAGS, 0o600)
 
     def open(self, path: Path) -> int:
-        """Open a file that is there for writing."""
+        """Open an existing file for writing."""
         return os.open(path, os.O_RDWR | _NO_WAIT | _FLAGS)
 
     def write(self, file: int, data: bytes, at: int) -> int:
-        """Write at a position with one system call, and return how many bytes the disk took."""
+        """Write at a position with one system call, and return the number of bytes written."""
         if sys.platform == "win32":
             os.lseek(file, at, os.SEEK_SET)
             return os.write(file, data)
@@ -54,34 +54,34 @@ class Files:
             return os.pwrite(file, data, at)
 
     def truncate(self, file: int, size: int) -> None:
-        """Cut a file."""
+        """Truncate a file to ``size`` bytes."""
         os.ftruncate(file, size)
 
     def sync(self, file: int) -> None:
-        """Return when the file's bytes and its length are on the disk."""
+        """Wait until the file's bytes and length are on the disk."""
         if sys.platform == "darwin":
             import fcntl
 
-            fcntl.fcntl(file, fcntl.F_FULLFSYNC)  # fsync there does not reach the disk
+            fcntl.fcntl(file, fcntl.F_FULLFSYNC)  # fsync on macOS does not reach the disk
         elif sys.platform == "win32":
             os.fsync(file)
         else:
             os.fdatasync(file)
 
     def sync_directory(self, path: Path) -> None:
-        """Return when the names in a directory are on the disk."""
-        if sys.platform != "win32":  # there a directory can't be opened, and renaming writes through
+        """Wait until the names in a directory are on the disk."""
+        if sys.platform != "win32":  # on Windows a directory can't be opened, and renaming writes through
             directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 os.fsync(directory)
             except OSError as error:
-                if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network filesystems have no such thing
+                if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network filesystems do not support it
                     raise
             finally:
                 os.close(directory)
 
     def rename(self, old: Path, new: Path) -> None:
-        """Give a file another name in one step."""
+        """Rename a file atomically."""
         os.rename(old, new)
 
     def unlink(self, path: Path) -> None:
@@ -89,7 +89,7 @@ class Files:
         os.unlink(path)
 
     def close(self, file: int) -> None:
-        """Close a file. What counts was synced before, so an error here says nothing of it, and the file is closed all the same."""
+        """Close a file. Relevant data were synced before, so an error is harmless; the file is closed in any case."""
         with suppress(OSError):
             os.close(file)
 
@@ -104,36 +104,36 @@ def open_to_read(path: Path) -> BinaryIO:
         raise StoreError(f"{path} can't be read: {said_of(error, path)}") from error
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
-        raise StoreError(f"{path} is no regular file")
+        raise StoreError(f"{path} is not a regular file")
     return open(number, "rb", buffering=1 << 18)
 
 
 def said_of(error: OSError, path: Path) -> str:
-    """Say what is wrong with a path that can't be opened."""
+    """Return the error message for a path that can't be opened."""
     if path.is_symlink():
         return "it is a symbolic link"
     return reason(error)
 
 
 def reason(error: OSError) -> str:
-    """Say an operating system's error in its own words, in lower case."""
+    """Return an operating system error's own message, in lower case."""
     return (error.strerror or str(error) or type(error).__name__).lower()
 
 
-# One writer: an flock on the file ``LOCK``, which says who holds it. The system lets go of it when the process ends.
+# Single writer: an flock on the file ``LOCK``, which names the holder. The system releases it when the process ends.
 
 _MOST = 4096
 
 
 def lock(files: Files, path: Path) -> int:
-    """Take the lock and write who holds it; return the open file, closing it lets go. Raises ``StoreError``."""
+    """Take the lock and write the holder's name; return the open file; closing it releases the lock. Raises ``StoreError``."""
     try:
         file = files.open_or_create(path)
     except OSError as error:
         raise StoreError(f"{path} can't be opened for writing: {said_of(error, path)}") from error
     if not stat.S_ISREG(os.fstat(file).st_mode):
         files.close(file)
-        raise StoreError(f"{path} is no regular file")
+        raise StoreError(f"{path} is not a regular file")
     try:
         if sys.platform != "win32":
             import fcntl
@@ -149,7 +149,7 @@ def lock(files: Files, path: Path) -> int:
     except OSError as error:
         files.close(file)
         raise StoreError(f"{path} can't be locked: {reason(error)}") from error
-    with suppress(OSError):  # on a full disk the lock holds all the same, only nobody is named
+    with suppress(OSError):  # on a full disk the lock still works, but names no holder
         files.truncate(file, 0)
         files.write(file, _myself(), 0)
     return file
@@ -161,7 +161,7 @@ def _myself() -> bytes:
 
 
 def _holder(path: Path) -> str:
-    """Say who wrote the lock file; it may be read in the moment before it is written."""
+    """Return the process named in the lock file; it may be read just before the name is written."""
     try:
         with open(path, "rb") as file:
             said = json.loads(file.read(_MOST))

@@ -1,8 +1,8 @@
 """The journal's lines: ``<hash chain> <length> <json>``, each hash over the one before and the body (blake3).
 
-The body is ``{"synced":S,"record":R}``. S says up to which byte the journal was on the disk when the line was written. It tells a
-torn end from damage: bytes that are wrong before S were right once; bytes after every S may never have reached the disk,
-in whatever order the disk took them.
+The body is ``{"synced":S,"record":R}``. S is the byte up to which the journal was on the disk when the line was written. It
+distinguishes a torn end from damage: wrong bytes before S were right once; bytes after every S may never have reached the disk,
+in whatever order it writes.
 """
 
 import os
@@ -58,7 +58,7 @@ _FORMAT = "knotwork state"
 
 @frozen
 class Line:
-    """A whole line: where it begins and ends, its hash, its body, and how far the file was synced when it was written."""
+    """A whole line: its start and end, its hash, its body, and how far the file was synced when it was written."""
 
     start: int
     end: int
@@ -69,14 +69,14 @@ class Line:
 
 @frozen
 class Fault:
-    """Where a file stops being what was written: the byte, and what is wrong there."""
+    """The place where a file is invalid: the byte, and the fault."""
 
     position: int
     reason: str
 
 
 class Damaged(StoreError):
-    """A file that is not what was written; ``fault`` says where."""
+    """A file differs from what was written; ``fault`` has the place."""
 
     def __init__(self, path: Path, fault: Fault) -> None:
         super().__init__(
@@ -113,7 +113,7 @@ def opened(line: Line) -> Any:
     """Return the record of a line. Raises ``ValueError``."""
     found = _SYNCED.match(line.body)
     if found is None:
-        raise ValueError("it is no record")
+        raise ValueError("it is not a record")
     return decode(line.body[found.end() : -1])
 
 
@@ -123,7 +123,7 @@ def header(kind: str, generation: int, **more: Any) -> bytes:
 
 
 def expect(line: Line | Fault | None, path: Path, position: int) -> Line:
-    """Return a line that must be there, at ``position``. Raises ``StoreError`` where it is damaged or missing."""
+    """Return the line required at ``position``. Raises ``StoreError`` if it is damaged or missing."""
     if line is None:
         line = Fault(position, "it ends there")
     if isinstance(line, Fault):
@@ -132,11 +132,11 @@ def expect(line: Line | Fault | None, path: Path, position: int) -> Line:
 
 
 def checked(line: Line, path: Path, kind: str, generation: int) -> dict[str, Any]:
-    """Return a file's first line as an object. Raises ``StoreError`` where it is not one of ``kind`` and ``generation``."""
+    """Return a file's first line as an object. Raises ``StoreError`` if it does not have this ``kind`` and ``generation``."""
     try:
         first = decode(line.body)
     except ValueError as error:
-        raise Damaged(path, Fault(line.start, f"it is no JSON: {error}")) from error
+        raise Damaged(path, Fault(line.start, f"it is not JSON: {error}")) from error
     if not isinstance(first, dict) or first.get("format") != f"{_FORMAT} {kind}":
         raise Damaged(path, Fault(line.start, f"it is no {kind} of a state"))
     if first.get("version") != VERSION:
@@ -150,12 +150,12 @@ def checked(line: Line, path: Path, kind: str, generation: int) -> dict[str, Any
 
 
 def lines(file: BinaryIO, previous: str | None, start: int, *, records: bool = True) -> Iterator[Line | Fault]:
-    """Yield the lines from a position on that continue the chain; last a ``Fault`` unless the file ends with a line.
+    """Yield the lines from a position on that continue the chain; then a ``Fault`` unless the file ends with a complete line.
 
     With ``records`` false a body is any JSON (the first line of a file, a snapshot); with ``previous`` None the first line's hash
-    is believed. Memory: one line.
+    is trusted. Memory: one line.
     """
-    file.seek(0, os.SEEK_END)  # forget what was read ahead: a writer may have cut it off and written something else
+    file.seek(0, os.SEEK_END)  # discard read-ahead data: a writer may have cut it off and written other data
     file.seek(start)
     while True:
         try:
@@ -172,7 +172,7 @@ def lines(file: BinaryIO, previous: str | None, start: int, *, records: bool = T
 
 
 def _line(file: BinaryIO, start: int, records: bool) -> Line | None:
-    """Return the line at the file's position, which is ``start``; None at the end. The chain is not looked at."""
+    """Return the line at the file's position ``start``; None at the end. The chain is not checked."""
     head = file.read(_HEAD_MOST + _SYNCED_MOST)
     if not head:
         return None
@@ -195,21 +195,21 @@ def _line(file: BinaryIO, start: int, records: bool) -> Line | None:
         raise _Torn("the line does not end where its length says")
     synced = _SYNCED.match(rest) if records else None
     if records and (synced is None or rest[-2:] != b"}\n"):
-        raise _Torn("it is no record")
+        raise _Torn("it is not a record")
     return Line(start, end, found[1].decode(), rest[:-1], int(synced[1]) if synced else 0)
 
 
 def written_later(file: BinaryIO, fault: int) -> bool:
-    """Say whether a record stands in the file that was written when the byte ``fault`` was already on the disk.
+    """Return whether the file has a record written after the byte ``fault`` was on the disk.
 
-    The chain can't be followed over a damaged line, so what counts is the form of a record: its length fits, and its
-    ``synced`` lies behind the fault.
+    The chain can't be followed past a damaged line, so a record is recognised by its form: its length fits, and its
+    ``synced`` is after the fault.
     """
     return any(fault < synced <= start for start, synced in behind(file, fault))
 
 
 def behind(file: BinaryIO, position: int) -> Iterator[tuple[int, int]]:
-    """Yield where something has the form of a record behind a position, and its ``synced``; no body is read."""
+    """Yield the positions after ``position`` that have the form of a record, and their ``synced``; no body is read."""
     size = os.fstat(file.fileno()).st_size
     for start in _beginnings(file, position):
         file.seek(start)
@@ -224,7 +224,7 @@ def behind(file: BinaryIO, position: int) -> Iterator[tuple[int, int]]:
 
 
 def _beginnings(file: BinaryIO, after: int) -> Iterator[int]:
-    """Yield where a line may begin behind a position: wherever 64 hex digits and a length stand, in pieces of bounded size."""
+    """Yield possible line starts after a position: 64 hex digits and a length; read in pieces of bounded size."""
     piece, overlap = 1 << 20, _HEAD_MOST
     position, known = after + 1, -1
     while True:
@@ -239,7 +239,7 @@ def _beginnings(file: BinaryIO, after: int) -> Iterator[int]:
         position += piece - overlap
 
 
-# A snapshot's file: a first line that carries the journal's hash chain on, and the state in a second. Written once, whole.
+# A snapshot's file: a first line that continues the journal's hash chain, and the state in a second line. Written once, whole.
 
 _PIECE = 1 << 24
 _CHAIN = re.compile("[0-9a-f]{64}")
@@ -247,7 +247,7 @@ _CHAIN = re.compile("[0-9a-f]{64}")
 
 @frozen
 class Kept:
-    """A snapshot as it lies on the disk: the chain's hash when it was taken, its size in bytes, and the state."""
+    """A snapshot on the disk: the chain's hash at that time, its size in bytes, and the state."""
 
     chain: str
     size: int
@@ -255,12 +255,12 @@ class Kept:
 
 
 def encoded(generation: int, chain: str, state: Any) -> bytes:
-    """Return a snapshot's file. Raises ``ValueError`` for what is no JSON."""
+    """Return the content of a snapshot's file. Raises ``ValueError`` if the state is not JSON."""
     first, head = link(NOTHING, header("snapshot", generation, chain=chain))
     try:
         return head + link(first, encode_again(state))[1]
     except TypeError as error:
-        raise ValueError(f"it is no JSON: {error}") from error
+        raise ValueError(f"it is not JSON: {error}") from error
 
 
 def write_snapshot(files: Files, path: Path, snapshot: bytes) -> None:
@@ -274,14 +274,14 @@ def write_snapshot(files: Files, path: Path, snapshot: bytes) -> None:
 
 
 def put(files: Files, file: int, data: bytes, at: int = 0) -> None:
-    """Write all of it, however little the disk takes at a time. Raises ``OSError``."""
+    """Write all data, even if the disk accepts only parts at a time. Raises ``OSError``."""
     done = 0
     while done < len(data):
         done += files.write(file, data[done : done + _PIECE], at + done)
 
 
 def read_snapshot(path: Path, generation: int) -> Kept:
-    """Read a snapshot. Raises ``FileNotFoundError``, and ``StoreError`` with the byte position where it is damaged."""
+    """Read a snapshot. Raises ``FileNotFoundError``, and ``StoreError`` with the byte position of damage."""
     with open_to_read(path) as file:
         size = os.fstat(file.fileno()).st_size
         parts = lines(file, NOTHING, 0, records=False)
@@ -295,20 +295,18 @@ def read_snapshot(path: Path, generation: int) -> Kept:
     try:
         return Kept(chain, size, decode(second.body))
     except ValueError as error:
-        raise Damaged(path, Fault(second.start, f"it is no JSON: {error}")) from error
+        raise Damaged(path, Fault(second.start, f"it is not JSON: {error}")) from error
 
 
-# The mark of a clean close: how far the journal is whole, so that damage is told from what a crash tears.
-# What it says stays true however the state goes on: up to ``end`` the journal of ``generation`` was on the disk. So nothing has to
-# clear it.
-
+# The mark of a clean close: how far the journal was whole, to distinguish damage from a crash's torn end.
+# It stays true as the state continues: up to ``end`` the journal of ``generation`` was on the disk. So it is never cleared.
 SEAL = "CLOSED"
 """The file's name."""
 
 
 @frozen
 class Seal:
-    """What was whole: ``end`` bytes of a generation's journal, the hash of its last line, and the hashes of files beside it."""
+    """The whole part: ``end`` bytes of a generation's journal, the hash of its last line, and the hashes of other files."""
 
     generation: int
     end: int
@@ -317,20 +315,20 @@ class Seal:
 
 
 def write_seal(files: Files, directory: Path, seal: Seal) -> None:
-    """Write the mark and put it in place at once. Raises ``OSError``."""
+    """Write the mark and replace the old one atomically. Raises ``OSError``."""
     body = header("seal", seal.generation, bytes=seal.end, hash=seal.hash, beside=dict(seal.beside))
     unfinished = directory / f"{SEAL}.new"
     file = files.create(unfinished)
     try:
         put(files, file, link(NOTHING, body)[1])
-        files.sync(file)  # or a power cut might leave a mark without its bytes
+        files.sync(file)  # or a power cut might leave a mark without its content
     finally:
         files.close(file)
     files.rename(unfinished, directory / SEAL)
 
 
 def read_seal(directory: Path) -> Seal | None:
-    """Return the mark, None where there is none. Raises ``StoreError`` where it is damaged."""
+    """Return the mark, None if missing. Raises ``StoreError`` if it is damaged."""
     path = directory / SEAL
     try:
         with open_to_read(path) as file:
@@ -350,4 +348,4 @@ def _seal(line: Line, path: Path) -> Seal:
             return Seal(int(said["generation"]), int(said["bytes"]), str(said["hash"]), dict(said["beside"]))
     except (ValueError, LookupError, TypeError, AttributeError):
         pass
-    raise Damaged(path, Fault(0, "it is no mark of a state"))
+    raise Damaged(path, Fault(0, "it is not a mark of a state"))

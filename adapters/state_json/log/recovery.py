@@ -1,7 +1,7 @@
-"""From what lies in a directory to a state: which generation counts, how far its journal is whole, and what a crash left over.
+"""Recovery of a state from a directory: the current generation, the whole part of its journal, and remains of a crash.
 
-Nothing is removed or moved before all that counts was read and found whole. What is missing or damaged is refused with its place;
-there is no falling back to something older.
+Nothing is removed or moved before all relevant files were read and found whole. Missing or damaged data are reported with their
+place; older data are never used instead.
 """
 
 import os
@@ -54,18 +54,18 @@ _PIECE = 1 << 20
 
 
 def snapshot_path(directory: Path, generation: int) -> Path:
-    """Return where the snapshot lies that a generation begins with; generation 0 has none."""
+    """Return the path of the snapshot that a generation begins with; generation 0 has none."""
     return directory / f"snap-{generation}.json"
 
 
 def journal_path(directory: Path, generation: int) -> Path:
-    """Return where a generation's journal lies."""
+    """Return the path of a generation's journal."""
     return directory / f"wal-{generation}.jsonl"
 
 
 @frozen
 class Generations:
-    """What lies in a directory: numbers of snapshots and journals, and files that were never finished."""
+    """The content of a directory: numbers of snapshots and journals, and unfinished files."""
 
     snapshots: frozenset[int]
     journals: frozenset[int]
@@ -73,7 +73,7 @@ class Generations:
 
     @property
     def current(self) -> int | None:
-        """The generation that counts: the newest snapshot's; 0, or what a journal asks for; None where there is nothing yet."""
+        """The current generation: the newest snapshot's; 0, or the one a journal requires; None if nothing exists yet."""
         if self.snapshots:
             return max(self.snapshots)
         return 0 if 0 in self.journals else max(self.journals, default=None)
@@ -94,11 +94,11 @@ def generations(directory: Path) -> Generations:
 
 @define
 class Found:
-    """A generation, read: its snapshot, its journal's file, and where that ends.
+    """A generation as read: its snapshot, its journal's file, and its end.
 
-    ``end`` is behind the last whole record, ``size`` where the file ends, ``torn`` what is wrong in between. Up to ``synced`` the
-    journal was on the disk when its last record was written, or when it was closed. ``seal``: the mark of the last closing, whatever
-    generation it is of, ``marked`` the hash of the line that ends where it says; ``unsealed`` why it can't be read.
+    ``end`` is the end of the last whole record, ``size`` the end of the file, ``torn`` the fault in between. Up to ``synced`` the
+    journal was on the disk when its last record was written, or when it was closed. ``seal``: the mark of the last close, of
+    any generation, ``marked`` the hash of the line that ends at its ``end``; ``unsealed`` why it can't be read.
     """
 
     generation: int
@@ -117,13 +117,13 @@ class Found:
 
     @property
     def size(self) -> int:
-        """How long the journal's file is."""
+        """Length of the journal's file."""
         return os.fstat(self.file.fileno()).st_size
 
 
 @define
 class Records:
-    """The journal's records in order, read as they are asked for, again at every iteration. ``close`` lets go of the file."""
+    """The journal's records in order, read lazily, again at every iteration. ``close`` closes the file."""
 
     _path: Path
     _file: BinaryIO
@@ -139,7 +139,7 @@ class Records:
             return
         try:
             for read, line in enumerate(lines(self._file, self._previous, self._start), start=1):
-                whole = expect(line, self._path, self._start)  # it was whole a moment ago
+                whole = expect(line, self._path, self._start)  # it was whole when it was checked
                 try:
                     record = opened(whole)
                 except ValueError as error:
@@ -151,15 +151,15 @@ class Records:
             raise StoreError(f"{self._path} can't be read: {reason(error)}") from error
 
     def close(self) -> None:
-        """Close the file; more than once is fine."""
+        """Close the file; repeated calls are allowed."""
         self._file.close()
 
 
 def find(directory: Path, *, alone: bool) -> Found | None:
-    """Read what counts in a directory; None where nothing was begun yet. Raises ``StoreError``.
+    """Read the current generation of a directory; None if nothing was begun yet. Raises ``StoreError``.
 
-    Unless we are ``alone`` a writer may compact meanwhile, files that were listed are gone then, and the directory is read anew; or
-    it may just be writing a line, which is then waited for.
+    Unless we are ``alone``, a writer may compact meanwhile: listed files may be gone, and the directory is read again; or
+    it may be writing a line, which is waited for.
     """
     before: Generations | None = None
     for attempt in range(_TRIES):
@@ -177,7 +177,7 @@ def find(directory: Path, *, alone: bool) -> Found | None:
 
 
 class Missing(StoreError):
-    """A file is gone that was there."""
+    """A file that existed is missing."""
 
     def __init__(self, message: str) -> None:
         super().__init__(
@@ -186,7 +186,7 @@ class Missing(StoreError):
 
 
 class _Missing(Exception):
-    """A file that should be there is not, unless a writer just compacts."""
+    """A required file is missing, unless a writer is compacting."""
 
 
 def _read(directory: Path, there: Generations, alone: bool) -> Found | None:
@@ -204,7 +204,7 @@ def _read(directory: Path, there: Generations, alone: bool) -> Found | None:
         return None
     for later in sorted(number for number in there.journals if number > current):
         with open_to_read(journal_path(directory, later)) as file:
-            if written_later(file, -1):  # else it is what a compaction that was cut short began
+            if written_later(file, -1):  # otherwise it comes from an interrupted compaction
                 raise _Missing(
                     f"{snapshot_path(directory, later)} is missing, and {journal_path(directory, later).name} goes on from it"
                 )
@@ -214,7 +214,7 @@ def _read(directory: Path, there: Generations, alone: bool) -> Found | None:
         kept = read_snapshot(snapshot_path(directory, current), current) if current else None
         found = _followed(path, file, current, kept, 0 if alone else 3, seal.end if seal is not None else -1)
         if unsealed is not None and found.torn is not None:
-            raise unsealed  # whether a crash tore it, or something that was whole is damaged, nobody can say
+            raise unsealed  # a crash's torn end can't be distinguished from damage
         found.unsealed = "" if unsealed is None else unsealed.message
         _hold(found, seal)
         return found
@@ -224,9 +224,9 @@ def _read(directory: Path, there: Generations, alone: bool) -> Found | None:
 
 
 def _followed(path: Path, file: BinaryIO, generation: int, kept: Kept | None, patience: int, mark: int) -> Found:
-    """Follow the journal's chain to its end, or to what is torn there. Raises ``StoreError`` for damage before whole records.
+    """Follow the journal's chain to its end or its torn end. Raises ``StoreError`` for damage before whole records.
 
-    ``mark``: the position whose line end's hash is wanted.
+    ``mark``: the position of the line end whose hash is wanted.
     """
     marked = ""
     first: Line | None = None
@@ -249,23 +249,23 @@ def _followed(path: Path, file: BinaryIO, generation: int, kept: Kept | None, pa
         else:
             break
         if fault is None:
-            continue  # behind the first line come records
+            continue  # records follow the first line
         if tries == 0:
             later = written_later(file, fault.position)
             if later and not isinstance(next(lines(file, previous, position, records=first is not None), None), Fault):
-                continue  # the writer was only slow: what stands later was written after this line was whole
+                continue  # the writer was only slow: later data were written after this line was complete
             if later:
                 raise Damaged(path, fault)
             break
         tries -= 1
-        time.sleep(0.001)  # a writer may just be writing this line
+        time.sleep(0.001)  # a writer may be writing this line
     begun = expect(first or fault, path, 0)
     synced = max(begun.end, last.synced) if last else begun.end
     return Found(generation, kept, path, file, begun, position, previous, synced, count, fault, marked)
 
 
 def _hold(found: Found, seal: Seal | None) -> None:
-    """Hold the journal to what it was when it was closed. Raises ``StoreError`` where something of that is gone or another."""
+    """Compare the journal with its state at the last close. Raises ``StoreError`` if a part is missing or differs."""
     found.seal = seal
     if seal is None or seal.generation != found.generation:
         return
@@ -292,11 +292,11 @@ def begin(files: Files, path: Path, generation: int, chain: str) -> tuple[int, i
 
 
 def settle(files: Files, directory: Path, found: Found) -> tuple[int, list[str]]:
-    """Bring on the disk what was read, move a torn end aside, remove what is left over. Raises ``OSError``.
+    """Write recovered data to the disk, move a torn end aside, remove leftovers. Raises ``OSError``.
 
-    Return the journal, open for writing, and what a person should know. What a killed process wrote may still be on its way to
-    the disk, names and bytes; nothing may be built on it before. The journal itself is never written into for that: after anything
-    but a clean close it is copied, and the copy takes its place.
+    Return the journal, open for writing, and notices for the user. Data and names written by a killed process may not be on the
+    disk yet and must be before new data follow. The journal itself is not modified for that: except after
+    a clean close, it is copied, and the copy replaces it.
     """
     notices = (
         []
@@ -308,7 +308,7 @@ def settle(files: Files, directory: Path, found: Found) -> tuple[int, list[str]]
         lost = found.size - found.end
         aside = _set_aside(files, directory, found)
         notices.append(
-            f"{found.path.name} was torn at byte {found.end} ({found.torn.reason}): {lost} bytes that are no whole record "
+            f"{found.path.name} was torn at byte {found.end} ({found.torn.reason}): {lost} bytes that are not whole record "
             f"were moved to {aside.name}"
         )
     clean = found.torn is None and found.synced == found.end
@@ -318,15 +318,15 @@ def settle(files: Files, directory: Path, found: Found) -> tuple[int, list[str]]
     old += [journal_path(directory, number) for number in there.journals if number != found.generation]
     old += [directory / name for name in there.unfinished]
     for path in old:
-        with suppress(OSError):  # it counts for nothing, and the next opening tries again
+        with suppress(OSError):  # it is not used, and the next opening tries again
             files.unlink(path)
     return file, notices
 
 
 def _copied(files: Files, directory: Path, found: Found) -> int:
-    """Put a copy of all that is whole in the journal's place, and return it open.
+    """Replace the journal by a copy of its whole part, and return the open copy.
 
-    After a failed sync the system takes bytes for written that are not on the disk; only writing them again brings them there.
+    After a failed sync the system may consider bytes written that are not on the disk; only writing them again helps.
     """
     unfinished = found.path.with_name(f"{found.path.name}.new")
     file = files.create(unfinished)
@@ -349,7 +349,7 @@ def _copied(files: Files, directory: Path, found: Found) -> int:
 
 
 def _set_aside(files: Files, directory: Path, found: Found) -> Path:
-    """Copy the torn end into a file of its own and wait for the disk."""
+    """Copy the torn end into a separate file and wait for the disk."""
     number = 1
     while True:
         more = f"-{number}" if number > 1 else ""

@@ -1,4 +1,4 @@
-"""Walk a store's whole directory and say what is whole and what is not. Reads only, and goes on behind damage."""
+"""Check of a store's whole directory: reports what is whole and what is damaged. Reads only, and continues after damage."""
 
 from pathlib import Path
 from typing import BinaryIO
@@ -29,7 +29,7 @@ __all__ = ["Damage", "VerifyReport", "verify"]
 
 @frozen
 class Damage:
-    """What is wrong: the file's name, the byte, and what it is."""
+    """A fault: the file's name, the byte, and a description."""
 
     file: str
     position: int
@@ -38,10 +38,10 @@ class Damage:
 
 @frozen
 class VerifyReport:
-    """What lies in the directory. ``records`` and ``journal_bytes`` count the journal of ``generation``; bytes are of whole lines.
+    """The content of the directory. ``records`` and ``journal_bytes`` count the journal of ``generation`` (whole lines only).
 
-    ``torn`` is an end that a crash may leave and that opening for writing moves aside; ``damage`` is what makes opening refuse, or
-    take the state from elsewhere. ``left_over`` are names that count for nothing, ``counts`` those that were looked at.
+    ``torn`` is an end that a crash may leave and that opening for writing moves aside; ``damage`` makes opening refuse, or
+    use the state from another file. ``left_over`` are names of unused files, ``counts`` those of checked files.
     ``seal``: the mark of the last clean close, ``closed`` whether nothing was written since.
     """
 
@@ -59,17 +59,17 @@ class VerifyReport:
 
     @property
     def closed(self) -> bool:
-        """Whether the last writer closed the state in order."""
+        """Whether the last writer closed the state properly."""
         return self.seal is not None and (self.seal.generation, self.seal.end) == (self.generation, self.journal_bytes)
 
     @property
     def ok(self) -> bool:
-        """Whether every record of the chain is there and whole."""
+        """Whether every record of the chain is present and whole."""
         return not self.damage
 
 
 def verify(directory: Path) -> VerifyReport:
-    """Check every file that counts, byte by byte. Raises ``StoreError`` only where there is no store to look at."""
+    """Check every relevant file, byte by byte. Raises ``StoreError`` only if there is no store."""
     there = generations(directory)
     while True:
         try:
@@ -77,7 +77,7 @@ def verify(directory: Path) -> VerifyReport:
         except OSError as error:
             raise StoreError(f"{directory} can't be read: {reason(error)}") from error
         before, there = there, generations(directory)
-        if report.ok or there == before:  # else a writer compacted meanwhile
+        if report.ok or there == before:  # otherwise a writer compacted meanwhile
             return report
 
 
@@ -87,7 +87,7 @@ def _verified(directory: Path, there: Generations) -> VerifyReport:
         raise StoreError(f"{directory} holds no state")
     damage: list[Damage] = []
     seal = _mark(directory, damage)
-    if current is None:  # its files are gone: the mark says which there were
+    if current is None:  # its files are gone: the mark names them
         current = seal.generation if seal is not None else 0
     snapshot = snapshot_path(directory, current)
     chain, snapshot_bytes = (NOTHING, 0) if current == 0 else _snapshot(snapshot, current, damage)
@@ -129,7 +129,7 @@ def _mark(directory: Path, damage: list[Damage]) -> Seal | None:
 
 
 def _hold(walked: "_Walk", seal: Seal, current: int) -> None:
-    """Note what is not as it was when the state was closed."""
+    """Record differences from the state at the last close."""
     if seal.generation != current or any(each.file == walked.path.name for each in walked.damage):
         return
     closed = f"when the state was closed {seal.end} bytes were whole"
@@ -142,7 +142,7 @@ def _hold(walked: "_Walk", seal: Seal, current: int) -> None:
 
 
 def _snapshot(path: Path, generation: int, damage: list[Damage]) -> tuple[str | None, int]:
-    """Return the chain's hash, None where it can't be read, and the size in bytes."""
+    """Return the chain's hash, None if it can't be read, and the size in bytes."""
     try:
         kept = read_snapshot(path, generation)
     except FileNotFoundError:
@@ -169,7 +169,7 @@ def _as_damage(path: Path, error: StoreError) -> Damage:
 
 
 class _Walk:
-    """A walk over a journal that goes on behind what is damaged."""
+    """A walk over a journal that continues after damage."""
 
     def __init__(self, path: Path, damage: list[Damage], mark: int) -> None:
         self.path = path
@@ -182,7 +182,7 @@ class _Walk:
         self.torn: Damage | None = None
 
     def walk(self, file: BinaryIO, generation: int, chain: str | None) -> None:
-        """Follow the chain from ``chain`` on; None: from whatever the first line says."""
+        """Follow the chain from ``chain`` on; None: from the hash in the first line."""
         first = next(lines(file, chain, 0, records=False), Fault(0, "it ends there"))
         position: int | None = 0
         if isinstance(first, Fault):
@@ -215,7 +215,7 @@ class _Walk:
             try:
                 opened(line)
             except ValueError as error:
-                self._note(Fault(line.start, f"it is no JSON: {error}"))
+                self._note(Fault(line.start, f"it is not JSON: {error}"))
         return None
 
     def _count(self, line: Line) -> None:

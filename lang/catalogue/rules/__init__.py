@@ -1,7 +1,7 @@
-"""The catalogue of diagnostics: every code, what it means, why it matters, a text that has it and one that doesn't.
+"""The catalogue of diagnostics: every code, its meaning, why it matters, a faulty and a correct example.
 
-``docs/reference/rules.md`` is made from it, and a test reads every example. Who finds a fault (``lang.parse`` or
-``lang.linter``) makes no difference to who meets it. A room a language.
+``docs/reference/rules.md`` is generated from it, and a test reads every example. It covers the findings of ``lang.parse``
+and ``lang.linter`` alike. One module per language.
 """
 
 import re
@@ -36,12 +36,12 @@ RULES: Mapping[str, Rule] = MappingProxyType({rule.code: rule for rule in _ALL})
 
 
 def find_rule(text: str) -> Rule | None:
-    """Return the rule of a code or a name, however it is written; None for neither."""
+    """Return the rule with a code or a name, in any spelling; None if there is none."""
     return RULES.get(text.upper()) or next((rule for rule in RULES.values() if rule.name == text.lower()), None)
 
 
 def nearest_rule(text: str) -> str:
-    """Return the code or the name that ``text`` may be meant as, "" for none. Another number is another rule, and no slip."""
+    """Return the code or name most similar to ``text``, "" if none. A different number means a different rule, not a typo."""
     if re.fullmatch(r"[A-Za-z]+\d{3}", text):
         letters = nearest(text[:-3].upper(), {code[:-3] for code in RULES}) or ""
         return f"{letters}{text[-3:]}" if f"{letters}{text[-3:]}" in RULES else ""

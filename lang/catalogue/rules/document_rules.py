@@ -1,4 +1,4 @@
-"""The rules of JSON documents, whatever they hold."""
+"""The rules of JSON documents in general, plans, files, clients and rankings."""
 
 from functools import partial
 
@@ -13,7 +13,7 @@ _rule = partial(Rule, language="json")
 JSON_RULES = (
     _rule(
         "JSON001", "not-json-here", "error",
-        "The text, or a place in it, is no JSON.",
+        "The text, or a place in it, is not JSON.",
         "What it was meant to say could only be guessed.",
         '{"a": ?}', _GOOD,
     ),
@@ -103,7 +103,7 @@ _plan_rule = partial(Rule, language="plan")
 PLAN_RULES = (
     _plan_rule(
         "PLAN001", "not-a-plan", "error",
-        "The document is no object, or the object can't be written as JSON.",
+        "The document is not an object, or the object can't be written as JSON.",
         "A plan is an object with `plan_id`, `why` and `commands`.",
         "[]", _GOOD_PLAN,
     ),
@@ -152,7 +152,7 @@ PLAN_RULES = (
 )  # fmt: skip
 
 
-# The rules of files, inputs and names, whatever their language. Examples of them would be no texts.
+# The rules of files, inputs and names in all languages. They have no text to show as an example.
 
 FILE_RULES = (
     Rule(
@@ -183,7 +183,7 @@ FILE_RULES = (
 )  # fmt: skip
 
 
-# The rules of what comes from a client, over HTTP or MCP, to a server that someone else owns. Examples of them would be no texts.
+# The rules of input that a client sends over HTTP or MCP to another owner's server. They have no text to show as an example.
 
 CLIENT_RULES = (
     Rule(
@@ -219,8 +219,8 @@ CLIENT_RULES = (
 )  # fmt: skip
 
 
-# The rules of rankings: what is wrong with a plan or a tool's call of a ranking, beside the faults of its script.
-# ``bad`` and ``good`` are a plan, or calls of tools on a script of two steps, ``(note)`` and ``(final)``.
+# The rules of rankings: faults of a plan or a ranking tool call, in addition to faults of its script.
+# ``bad`` and ``good`` are a plan, or tool calls on a script of two steps, ``(note)`` and ``(final)``.
 
 
 def _planned_ranking(skeleton: str, message: str) -> str:

@@ -1,4 +1,4 @@
-"""Faults of an expression's text: EXPR001 to EXPR049. What an expression that was read shows is in ``expr_checks``."""
+"""Rules of expressions: EXPR001 to EXPR049 for faults of the text, from EXPR050 on for faults of a parsed expression."""
 
 from functools import partial
 
@@ -79,7 +79,7 @@ EXPR_RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "EXPR012", "attribute", "error",
-        "Something stands behind a dot that is no method that is called.",
+        "Something stands behind a dot that is not a method that is called.",
         "Keys stand in brackets; only `extraction`, `meta` and `context` have names behind a dot.",
         "sum(1 for e in extractions if e.severity == 'mild')", _COUNT,
     ),
@@ -213,10 +213,10 @@ EXPR_RULES: tuple[Rule, ...] = (
 """By code."""
 
 
-# Faults of an expression that was read: names, functions, arguments, values. EXPR050 and on.
+# Faults of a parsed expression: names, functions, arguments, values. EXPR050 and above.
 # The examples are checked as an expression for each extraction, with the values ``n_mild`` and ``extractions``, the fields
-# ``severity`` (an enum of ``none``, ``mild`` and ``severe``) and ``summary``, and a context with ``name``; those of EXPR055 as one
-# over all extractions.
+# ``severity`` (an enum of ``none``, ``mild`` and ``severe``) and ``summary``, and a context with ``name``; those of EXPR055
+# as an expression over all extractions.
 
 _check_rule = partial(Rule, language="expr")
 
@@ -284,7 +284,7 @@ EXPR_CHECK_RULES = (
     _check_rule(
         "EXPR060", "constant-comparison", "error",
         "A comparison can't hold, or can't fail, whatever the data.",
-        "A text is no number, true is not 1, and null is less than nothing.",
+        "A text is not a number, true is not 1, and null is less than nothing.",
         'round(meta.stars) == "5"', "round(meta.stars) == 5",
     ),
     _check_rule(
@@ -336,4 +336,4 @@ EXPR_CHECK_RULES = (
         "5 / n_none", "5 / n_none if n_none != 0 else 0",
     ),
 )  # fmt: skip
-"""All faults that checking or evaluating an expression finds."""
+"""All faults found in checking or evaluating an expression."""

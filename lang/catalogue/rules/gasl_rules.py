@@ -1,4 +1,4 @@
-"""The rules of reading GASL: what makes a text no program. What a whole program shows is in ``gasl_checks``."""
+"""Rules of GASL: faults found in parsing a text, and faults found in checking a whole program."""
 
 from functools import partial
 
@@ -13,7 +13,7 @@ _WHERE = 'FIND nodes WHERE entity_type = "PERSON" AS people'
 GASL_RULES = (
     _rule(
         "GASL001", "unknown-command", "error",
-        "A line begins with no command and is no comment.",
+        "A line begins with no command and is not a comment.",
         "What it was meant to do could only be guessed.",
         "FIDN nodes AS people", _NODES,
     ),
@@ -223,10 +223,10 @@ GASL_RULES = (
         'PROCESS people USING "Say "yes" or no." AS answers', 'PROCESS people USING "Say \\"yes\\" or no." AS answers',
     ),
 )  # fmt: skip
-"""By code. What a statement that can't be read has is named by the first of these that explains it."""
+"""By code. A statement that can't be parsed is reported by the first of these rules that explains it."""
 
 
-# The rules of GASL programs that a whole program, a graph or a state shows. What reading finds is in ``gasl``.
+# The rules of GASL programs that are checked on the whole program, with a graph or a state. Rules of parsing are above.
 # Examples of rules against a graph are about people and companies: nodes have ``entity_type`` ("PERSON", "COMPANY") and ``age``
 # (integers), edges have ``relation`` ("KNOWS", "WORKS_FOR") and ``weight``.
 
@@ -281,7 +281,7 @@ GASL_CHECK_RULES = (
     ),
     _check_rule(
         "GASL057", "parent-is-no-dict", "error",
-        "A key is declared inside one that is no DICT.",
+        "A key is declared inside one that is not a DICT.",
         "Only a DICT has keys in it.",
         "DECLARE people AS LIST\nDECLARE people.old AS LIST", "DECLARE people AS DICT\nDECLARE people.old AS LIST",
     ),
@@ -308,7 +308,7 @@ GASL_CHECK_RULES = (
     ),
     _check_rule(
         "GASL061", "unknown-setting", "error",
-        "SET names what is no setting.",
+        "SET names what is not a setting.",
         "The plan would go on with the old settings, unnoticed.",
         "SET adapter.caps.max_path_lenght = 2", "SET adapter.caps.max_path_length = 2",
     ),

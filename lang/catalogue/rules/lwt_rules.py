@@ -10,7 +10,7 @@ _REVIEW = '{"review": "Lovely soup."}'
 LWT_RULES = (
     Rule(
         "LWT001", "text-outside-step", "error",
-        "A line belongs to no step and is no comment.",
+        "A line belongs to no step and is not a comment.",
         "A script is steps and comments only; a forgotten `#`, or a step whose head is misspelt, would otherwise vanish.",
         f"Here is the script:\n{_YES}", f"# Here is the script:\n{_YES}", lenient="warning",
     ),
@@ -152,7 +152,7 @@ LWT_RULES = (
     ),
     Rule(
         "LWT024", "not-a-reference", "warning",
-        "`{(` begins something that is no reference; it stays as text.",
+        "`{(` begins something that is not a reference; it stays as text.",
         "If a reference was meant, the model would see its spelling; if text was meant, `{{(` says so.",
         '(final)=LLM("Fill in: {(what is it?)}")', '(final)=LLM("Fill in: {{(what is it?)}")',
     ),

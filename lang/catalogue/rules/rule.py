@@ -1,4 +1,4 @@
-"""What a rule is: a kind of fault or remark, with why it matters and examples."""
+"""The class of rules: a kind of fault or remark, with the reason why it matters and examples."""
 
 from typing import Literal
 
@@ -13,9 +13,9 @@ __all__ = ["Rule"]
 class Rule:
     """One kind of fault or remark.
 
-    ``severity`` holds for a strict reading, ``lenient`` for text from a model where that differs. ``bad`` and ``good``
-    are whole scripts, read in ``mode``, checked against ``input`` (JSON text) where there is one; a fault of files has
-    neither. ``language`` is that of the examples.
+    ``severity`` applies in strict mode, ``lenient`` to text from a model if it differs. ``bad`` and ``good``
+    are whole scripts, read in ``mode``, checked against ``input`` (JSON text) if given; a fault of files has
+    neither. ``language`` is the language of the examples.
     """
 
     code: str

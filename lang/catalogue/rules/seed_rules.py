@@ -1,4 +1,4 @@
-"""Faults and remarks of a Formula Seed: SEED001 to SEED039 of its text, from SEED040 on of what it means."""
+"""Rules of a Formula Seed: SEED001 to SEED039 for its text, from SEED040 on for its meaning."""
 
 import json
 from functools import partial
@@ -16,7 +16,7 @@ _COUNT = {"name": "N", "op": "count", "where": {"extraction.severity": "severe"}
 
 
 def _seed(*steps: Any, output: Any = None, fields: Any = None, keywords: Any = ("allergy",), **more: Any) -> str:
-    """Return a seed with these steps, which returns the last."""
+    """Return a seed with these steps; its output is the last one."""
     compute = list(steps) or [_COUNT]
     last = [compute[-1]["name"]] if isinstance(compute[-1], dict) and "name" in compute[-1] else []
     document = {
@@ -52,7 +52,7 @@ _rule = partial(Rule, language="seed")
 SEED_RULES = (
     _rule(
         "SEED001", "not-a-seed", "error",
-        "The document is no object, or the object can't be written as JSON.",
+        "The document is not an object, or the object can't be written as JSON.",
         "A seed is an object with `filter`, `extract`, `compute` and `output`.",
         "[]", _GOOD,
     ),
@@ -100,7 +100,7 @@ SEED_RULES = (
     ),
     _rule(
         "SEED009", "seed-not-a-name", "error",
-        "The name of a step or a field is no name: letters, digits and underscores, not beginning with a digit or two underscores.",
+        "The name of a step or a field is not a name: letters, digits and underscores, not beginning with a digit or two underscores.",
         "Expressions could not say it.",
         _seed({**_COUNT, "name": "N SEVERE"}), _seed({**_COUNT, "name": "N_SEVERE"}),
     ),
@@ -138,14 +138,14 @@ SEED_RULES = (
     ),
     _rule(
         "SEED015", "case-test", "error",
-        "What stands after `when` is no test.",
+        "What stands after `when` is not a test.",
         "A test is an operator and a value (`< 4`), a value to compare the source with, or a whole boolean expression.",
         _seed(_COUNT, _case({"when": "> 4 and N < 9", "then": 1}, {"else": 0}, source="N")),
         _seed(_COUNT, _case({"when": "N > 4 and N < 9", "then": 1}, {"else": 0}, source="N")),
     ),
     _rule(
         "SEED016", "values-of-no-enum", "error",
-        "A field has values and is no enum.",
+        "A field has values and is not an enum.",
         "Either the type or the values would have no effect.",
         _seed(fields=[{**_FIELDS[0], "type": "text"}]), _GOOD,
     ),
@@ -158,7 +158,7 @@ SEED_RULES = (
     ),
     _rule(
         "SEED018", "seed-not-a-reference", "error",
-        "A source or a field is no name, or one of a namespace that has no meaning there.",
+        "A source or a field is not a name, or one of a namespace that has no meaning there.",
         "A source is `context.KEY` or a step before; a field is `extraction.FIELD` or `meta.KEY`.",
         _seed({"name": "M", "op": "max", "field": "year", "default": 0}),
         _seed({"name": "M", "op": "max", "field": "meta.year", "default": 0}),

@@ -1,6 +1,6 @@
-"""Reads Formula Seeds, both JSON forms, and says what is wrong where in the JSON.
+"""Reads Formula Seeds in both JSON forms, and reports faults with their place in the JSON.
 
-Modules: ``model`` (the shapes, with pydantic: imported late), ``reader`` (the document), ``validation`` (what does not fit),
+Modules: ``model`` (the shapes, with pydantic: imported late), ``reader`` (the document), ``validation`` (faults of shape),
 ``steps`` (fields and compute steps), ``where`` (conditions and cases), ``expressions`` (in strings), ``conversion`` (000 to 002).
 """
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     SEED_SCHEMA: dict[str, Any]
     """The JSON Schema (draft 2020-12) of a seed of the declarative form."""
     SEED_SCHEMA_000: dict[str, Any]
-    """The same of the formula form."""
+    """The JSON Schema (draft 2020-12) of a seed of the formula form."""
 
 
 def __getattr__(name: str) -> Any:
-    # Nobody who only reads a seed should wait for these; the schemas are made from pydantic models.
+    # Importing these late keeps reading a seed fast; the schemas are made from pydantic models.
     if name in ("Converted", "convert"):
         from . import conversion
 

@@ -1,6 +1,6 @@
-"""Writes a seed of the formula form in the declarative form: formulas become operations where they say the same.
+"""Converts a seed of the formula form to the declarative form: formulas become operations if these are equivalent.
 
-Where a formula gives a value, what it became gives that value. Two things it may not do the same: where a formula fails for a
+If a formula has a value, its replacement has the same value. The two may differ in one case: if a formula fails because of a
 field that is null, an aggregate skips the extraction.
 """
 
@@ -34,20 +34,20 @@ from .expressions import rebuilt
 __all__ = ["Converted", "convert"]
 
 
-# Writes the conditions of a comprehension over extractions as a ``where``, where it says the same.
+# Converts the conditions of a comprehension over extractions to an equivalent ``where``.
 
 _TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @frozen
 class Row:
-    """The variable that stands for an extraction, and the fields that there are."""
+    """The variable that is bound to an extraction, and the declared fields."""
 
     name: str
     fields: Mapping[str, Extracted]
 
     def subject(self, expr: Any) -> tuple[Any, str] | None:
-        """Return namespace and name of ``e['f']``, ``e.get('f')`` and ``e['meta']['k']``; None for anything else."""
+        """Return namespace and name of ``e['f']``, ``e.get('f')`` and ``e['meta']['k']``; None for any other expression."""
         if isinstance(expr, MethodCall) and expr.method == "get" and len(expr.arguments) == 1:
             expr = Subscript(expr.value, expr.arguments[0])
         if not isinstance(expr, Subscript) or not isinstance(expr.index, Literal):
@@ -61,11 +61,11 @@ class Row:
 
 
 class _Other(Exception):
-    """A condition that no where says."""
+    """A condition that ``where`` cannot express."""
 
 
 def where_of(conditions: Sequence[Expr], row: Row) -> dict[str, Any] | str:
-    """Return the ``where`` that holds where all conditions do; else why there is none."""
+    """Return the ``where`` that is true if all conditions are; else the reason why it is impossible."""
     tests: dict[str, dict[str, Any]] = {}
     try:
         for condition in conditions:
@@ -87,7 +87,7 @@ def _put(tests: dict[str, Any], operator: str, value: Any, key: str) -> None:
 
 
 def _tests(condition: Expr, row: Row) -> Iterator[tuple[str, str, Any]]:
-    """Yield key, operator and value of each test; raise ``_Other`` where one is none of a ``where``'s."""
+    """Yield key, operator and value of each test; raise ``_Other`` if ``where`` cannot express a test."""
     if isinstance(condition, BoolChain) and condition.operator == "and":
         for operand in condition.operands:
             yield from _tests(operand, row)
@@ -105,7 +105,7 @@ def _tests(condition: Expr, row: Row) -> Iterator[tuple[str, str, Any]]:
     ):
         yield f"extraction.{found[1]}", "==", True
     else:
-        raise _Other(f"{format_expr(condition):.60} is no comparison with a value")
+        raise _Other(f"{format_expr(condition):.60} is not a comparison with a value")
 
 
 def _one_of(condition: BoolChain, row: Row) -> tuple[str, str, Any]:
@@ -124,7 +124,7 @@ def _comparison(left: Expr, test: str, right: Expr, row: Row, whole: Expr) -> tu
         left, test, right = right, _TURNED[test], left
     key, value = _key(left, row), _value(right)
     if key is None or value is None:
-        raise _Other(f"{format_expr(whole):.60} is no comparison of a field with a value")
+        raise _Other(f"{format_expr(whole):.60} is not a comparison of a field with a value")
     plain = value[0]
     is_list = isinstance(right, ListDisplay | TupleDisplay)
     if plain is None and test in ("==", "is", "!=", "is not"):
@@ -132,7 +132,7 @@ def _comparison(left: Expr, test: str, right: Expr, row: Row, whole: Expr) -> tu
     if is_list and test in ("in", "not in") and plain:
         return key, "in" if test == "in" else "not_in", plain
     if is_list or plain is None or test not in _TURNED or (isinstance(plain, bool) and test not in ("==", "!=")):
-        raise _Other(f"{format_expr(whole):.60} is no test of a where")
+        raise _Other(f"{format_expr(whole):.60} is not a test of a where")
     return key, test, plain
 
 
@@ -144,7 +144,7 @@ def _key(expr: Expr, row: Row) -> str | None:
 
 
 def _value(expr: Expr) -> tuple[Any] | None:
-    """Return the value of a literal or of a list of them, in a tuple of its own; None for anything else."""
+    """Return the value of a literal or of a list of literals, in a tuple of one; None for any other expression."""
     if isinstance(expr, Literal):
         return (expr.value,)
     if isinstance(expr, Negative) and isinstance(expr.operand, Literal):
@@ -162,14 +162,14 @@ _EXTRACTIONS = Name("extractions")
 
 @frozen
 class Converted:
-    """A seed in the declarative form, as JSON, and the formulas that stayed expressions over ``extractions``, with reasons."""
+    """A seed in the declarative form, as JSON, and the formulas that remain expressions over ``extractions``, with reasons."""
 
     document: dict[str, Any]
     kept: tuple[Diagnostic, ...] = ()
 
 
 def convert(seed: FormulaSeed) -> Converted:
-    """Return the seed in the declarative form; one that has that form as it is."""
+    """Return the seed in the declarative form; a declarative seed is unchanged."""
     if seed.form == "002":
         return Converted(dict(seed.document))
     kept: list[Diagnostic] = []
@@ -197,7 +197,7 @@ def convert(seed: FormulaSeed) -> Converted:
 
 
 def _step(step: Formula, seed: FormulaSeed) -> tuple[dict[str, Any], str]:
-    """Return the operation that says what a formula says, and why it stayed an expression over ``extractions``, if so."""
+    """Return the operation equivalent to a formula, and the reason if it remains an expression over ``extractions``."""
     expr = step.expr
     fixed = _constant(expr)
     if fixed is not None:
@@ -219,7 +219,7 @@ class _Constant:
 
 
 def _constant(expr: Expr) -> _Constant | None:
-    """Return the JSON value that an expression writes; None where it writes none."""
+    """Return the JSON value of a constant expression; None if it is not constant."""
     if isinstance(expr, Literal):
         return _Constant(expr.value)
     if isinstance(expr, Negative) and isinstance(expr.operand, Literal):
@@ -232,7 +232,7 @@ def _constant(expr: Expr) -> _Constant | None:
 
 
 def _aggregate(call: Call, seed: FormulaSeed) -> tuple[dict[str, Any], str] | str:
-    """Return the aggregate that a call is; else why it is none ("" where it doesn't look at extractions)."""
+    """Return the aggregate equivalent to a call; else the reason why there is none ("" if it does not use extractions)."""
     over = call.arguments[0]
     if not isinstance(over, Comprehension):
         is_over = any(node == _EXTRACTIONS for node in walk(call))
@@ -275,7 +275,7 @@ def _is_plain(element: Expr, row: Row) -> bool:
 
 
 def over_row(element: Expr, row: Row) -> Expr | None:
-    """Return an expression over one extraction, with namespaces for the variable; None where it needs the variable itself."""
+    """Return an expression over one extraction, with namespaces for the variable; None if it needs the variable itself."""
 
     def change(old: Node, new: Node) -> Node:
         found = row.subject(old) if isinstance(old, Subscript) else None
@@ -286,9 +286,9 @@ def over_row(element: Expr, row: Row) -> Expr | None:
 
 
 def _case(expr: Conditional) -> dict[str, Any] | None:
-    """Return the case that a chain of conditions with constants is; None where it is none."""
+    """Return the case equivalent to a chain of conditions with constants; None if there is none."""
     branches, last = list(expr.branches), expr.otherwise
-    while isinstance(last, Conditional):  # in brackets
+    while isinstance(last, Conditional):  # in parentheses
         branches += last.branches
         last = last.otherwise
     values = [_constant(value) for _, value in branches]
@@ -308,7 +308,7 @@ def _case(expr: Conditional) -> dict[str, Any] | None:
 
 
 def _source(tests: list[Expr]) -> str:
-    """Return the name of the step that all tests compare with a constant, or nothing."""
+    """Return the name of the step that all tests compare with a constant, or an empty text."""
     names = {
         test.first.name
         if isinstance(test, Comparison)

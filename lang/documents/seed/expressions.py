@@ -1,4 +1,4 @@
-"""Expressions that stand in strings of a JSON document: read, and everything about them placed in the document."""
+"""Expressions in strings of a JSON document: parsed, with all spans placed in the document."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -16,15 +16,15 @@ from ..json_tree import JsonNode, JsonPath, StringMap, path_text
 __all__ = ["Texts", "rebuilt"]
 
 
-# Changes trees of expressions. As deep as they are, nothing recurses.
+# Rewrites trees of expressions, without recursion.
 
 _N = TypeVar("_N", bound=Node)
 
 
 def rebuilt(root: _N, change: Callable[[Node, Node], Node]) -> _N:
-    """Return the tree made anew from its leaves up.
+    """Return the tree rebuilt from its leaves up.
 
-    ``change`` is given each node as it was and as it is with its changed children, and returns what is to stand there.
+    ``change`` is called with each original node and the node with its changed children, and returns the replacement.
     """
     done: dict[int, Node] = {}
     for each in reversed(list(walk(root))):
@@ -44,32 +44,32 @@ def _with_done(value: object, done: dict[int, Node]) -> object:
 
 
 _MOST = 50
-"""Faulty expressions that are told of; behind that many no more are read, and a document with more has one cause."""
+"""Maximum number of faulty expressions reported; after these no more are parsed, because more usually have one cause."""
 _MOST_CHARACTERS = 30_000
-"""Characters of faulty expressions that are told of: looking for what was meant takes longer than reading."""
+"""Maximum number of characters of faulty expressions that are reported: finding fixes is slower than parsing."""
 
 
 @define
 class Texts:
-    """The strings of one document as expressions.
+    """The strings of one document that are expressions.
 
-    ``found`` takes the diagnostics: placed in the document, with edits that keep it JSON, the path before the message.
+    ``found`` collects the diagnostics: placed in the document, with edits that keep it JSON, and the path before the message.
     """
 
     source: Source
     found: list[Diagnostic]
     faulty: int = 0
-    """How many were no expressions."""
+    """Number of strings that were not expressions."""
     faulty_characters: int = 0
     _maps: dict[int, StringMap] = field(factory=dict, init=False)
 
     @property
     def are_too_many(self) -> bool:
-        """Whether no more are read."""
+        """Return whether the limit is reached."""
         return self.faulty >= _MOST or self.faulty_characters >= _MOST_CHARACTERS
 
     def read(self, node: JsonNode, path: JsonPath, begin: int = 0, text: str | None = None) -> Expr | None:
-        """Read the string ``node``, or what of it stands from ``begin`` on; None where it is no expression."""
+        """Parse the string ``node``, or its part from ``begin`` on; None if it is not an expression."""
         written = node.value[begin:] if text is None else text
         if self.are_too_many:
             return None
@@ -82,7 +82,7 @@ class Texts:
         return self.moved(read.expr, node, begin)
 
     def located(self, diagnostic: Diagnostic, node: JsonNode, path: JsonPath, begin: int = 0) -> Diagnostic:
-        """Return a diagnostic of the string as one of the document."""
+        """Return a diagnostic of the string placed in the document."""
         where = self._map(node)
         return evolve(
             diagnostic,
@@ -92,7 +92,7 @@ class Texts:
         )
 
     def moved(self, expr: Expr, node: JsonNode, begin: int = 0) -> Expr:
-        """Return the tree with its spans in the document."""
+        """Return the tree with its spans placed in the document."""
         where = self._map(node)
         return rebuilt(expr, lambda old, new: evolve(new, span=where.located(old.span.shift(begin))))
 

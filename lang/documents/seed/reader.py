@@ -1,7 +1,7 @@
-"""Reads a Formula Seed from JSON and says what is wrong where in the JSON. Seeds 000 and 002.
+"""Reads a Formula Seed from JSON and reports faults with their place in the JSON. Seeds 000 and 002.
 
-The form is told by the keys. Each part is checked against its shape; what fits is read, so that one round tells all that is
-wrong.
+The keys determine the form. Each part is checked against its shape; valid parts are read, so that one check reports all
+faults.
 """
 
 import json
@@ -41,19 +41,19 @@ MAX_STEPS = 1_000
 MAX_FIELDS = 200
 MAX_KEYWORDS = 5_000
 MAX_RULES = 1_000
-"""Rules of all cases together."""
+"""Maximum number of rules of all cases together."""
 MAX_FILTER = 1_000
-"""Conditions of a filter, with those of the filters that it uses: each use doubles what it is used in."""
+"""Maximum number of conditions of a filter, with those of the filters that it uses: each use multiplies them."""
 MAX_EXPRESSIONS = 100_000
-"""Characters of all expressions together."""
+"""Maximum number of characters of all expressions together."""
 
 
 @frozen
 class SeedRead:
-    """What reading gave. ``seed`` is None where the document is no seed.
+    """Result of a read. ``seed`` is None if the document is not a valid seed.
 
-    ``draft`` is what could be read then, with the steps that could: it can be checked, so that one round tells all that is
-    wrong. ``diagnostics`` are placed in ``source``, the document.
+    ``draft`` then has the parts and the steps that could be read: it can be checked, so that one check reports all
+    faults. ``diagnostics`` are placed in ``source``, the document.
     """
 
     seed: FormulaSeed | None
@@ -63,13 +63,13 @@ class SeedRead:
 
     @property
     def ok(self) -> bool:
-        """Say whether the seed was read without an error."""
+        """Return whether the seed was read without an error."""
         return self.seed is not None
 
 
 @frozen
 class _Keys:
-    """What the parts of a seed are called in one form."""
+    """The keys of the parts of a seed in one form."""
 
     fields: tuple[str, ...]
     keywords: tuple[str, ...]
@@ -89,7 +89,7 @@ _OWN: dict[Form, tuple[str, ...]] = {
 
 
 def read_seed(source: "Source | str | Mapping[str, Any]") -> SeedRead:
-    """Read a seed from JSON text, or from a Python object that is written as JSON first. Never raises for what it says."""
+    """Read a seed from JSON text, or from a Python object that is written as JSON first. Never raises for faults in it."""
     if isinstance(source, Mapping):
         reason = not_json(source)
         if reason is not None:
@@ -102,7 +102,7 @@ def read_seed(source: "Source | str | Mapping[str, Any]") -> SeedRead:
 
 
 def seed_in(read: JsonRead) -> SeedRead:
-    """Read a seed from a document that was read already."""
+    """Read a seed from a parsed document."""
     source = read.source
     if read.root is None:
         return SeedRead(None, None, read.diagnostics, source)
@@ -124,7 +124,7 @@ def seed_in(read: JsonRead) -> SeedRead:
 
 
 def _form(root: JsonNode, found: list[Diagnostic]) -> Form | None:
-    """Tell the form by the keys; None, and why, where they are of both."""
+    """Return the form according to the keys; None, with a diagnostic, if they are of both."""
     old, new = ([key for key in _OWN[form] if key in root.fields] for form in ("000", "002"))
     if old and new:
         message = f"the keys are of two forms of seeds: {', '.join(old)} and {', '.join(new)}"
@@ -140,7 +140,7 @@ def _form(root: JsonNode, found: list[Diagnostic]) -> Form | None:
 
 
 def _in_other_form(root: JsonNode, keys: list[str]) -> tuple[Edit, ...]:
-    """Return the edits that write ``keys`` as the other form has them; nothing where one of them it has not, or has already."""
+    """Return the edits that rename ``keys`` to those of the other form; nothing if one has no equivalent or exists already."""
     edits: list[Edit] = []
     for key in keys:
         node, other = root.fields[key], other_form(key)
@@ -158,7 +158,7 @@ class _Reader:
     root: JsonNode
     form: Form
     found: list[Diagnostic]
-    """Begins with what is wrong with the JSON."""
+    """Initially the faults of the JSON."""
     shapes: Shapes = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -173,7 +173,7 @@ class _Reader:
             return None
         if not self.shapes.fits(model, self.root, ()) and not self._within_limits(
             keys
-        ):  # a misspelt key has its meaning now
+        ):  # a misspelt key is now read under its right name
             return None
         steps_node, fields_node = self._list((keys.steps,)), self._list(keys.fields)
         fields = self._fields(fields_node, keys.fields, FieldModel)
@@ -213,7 +213,7 @@ class _Reader:
                     self.found.append(Diagnostic("SEED007", "error", message, at))
 
     def _nothing_twice(self) -> None:
-        """Leave of diagnostics that say the same of the same place one."""
+        """Remove diagnostics that repeat another at the same place."""
         self.found[:] = list(dict.fromkeys(self.found))
 
     def _at(self, path: JsonPath) -> JsonNode | None:

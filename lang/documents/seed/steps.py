@@ -1,4 +1,4 @@
-"""Reads the steps of a seed: operations of the declarative form are lowered to trees, formulas of the formula form are read as they are."""
+"""Reads the steps of a seed: operations of the declarative form are lowered to trees, formulas are parsed unchanged."""
 
 import re
 from collections.abc import Callable
@@ -20,7 +20,7 @@ __all__ = ["Fields", "Steps"]
 
 MAX_TABLE = 5_000
 _LONGEST = 200
-"""Characters of a name with its namespace."""
+"""Maximum length in characters of a name with its namespace."""
 _REFERENCE = re.compile(r"(?:(?P<space>context|extraction|meta)\.)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)")
 
 _DOTTED = re.compile(r"(?P<space>[A-Za-z_]\w*)\.(?P<name>[A-Za-z_]\w*)", re.ASCII)
@@ -29,7 +29,7 @@ _SUBSCRIPT = re.compile(r"(?P<space>[A-Za-z_]\w*)\[(?P<quote>[\"'])(?P<name>[A-Z
 
 @define
 class Steps:
-    """Reads steps whose keys fit, each by its operation. ``found`` takes the faults."""
+    """Reads steps with valid keys, each by its operation. ``found`` collects the faults."""
 
     found: list[Diagnostic]
     texts: Texts
@@ -37,7 +37,7 @@ class Steps:
     cases: Cases
 
     def read(self, node: JsonNode, path: JsonPath) -> SeedStep | None:
-        """Return the step of the declarative form; None, and why, where it is none."""
+        """Return the step of the declarative form; None, with a diagnostic, if it is invalid."""
         made = _READERS[node.fields["op"].value](self, node, path, node.fields["name"].value)
         return made
 
@@ -111,7 +111,7 @@ class Steps:
         return found
 
     def _reference(self, node: JsonNode, path: JsonPath, spaces: tuple[str, ...]) -> Field | Name | None:
-        """Read a name, or a namespace's; None, and why, where it is none."""
+        """Read a name, or a namespace with a name; None, with a diagnostic, if it is invalid."""
         match = _REFERENCE.fullmatch(node.value) if len(node.value) <= _LONGEST else None
         where = path_text(path)
         if match is None:
@@ -133,7 +133,7 @@ class Steps:
         return Field(space, name, span=span) if space else Name(name, span=span)  # type: ignore[arg-type]
 
     def _bare(self, written: str, spaces: tuple[str, ...]) -> str | None:
-        """Return the name that ``" N "``, ``"contex.city"`` or ``"context['city']"`` was meant to be."""
+        """Return the name meant by ``" N "``, ``"contex.city"`` or ``"context['city']"``."""
         written = written.strip()
         if len(written) > _LONGEST:
             return None
@@ -179,17 +179,17 @@ _READERS: dict[str, Callable[[Steps, JsonNode, JsonPath, str], SeedStep | None]]
 
 MAX_VALUES_OF_ENUM = 1_000
 _LONGEST_FIELD = 200
-"""Characters of a value of an enum: it is a word, its meaning is what explains it."""
+"""Maximum length in characters of a value of an enum: it is a word, and its meaning explains it."""
 
 
 @define
 class Fields:
-    """Reads fields whose keys fit; ``found`` takes the faults."""
+    """Reads fields with valid keys; ``found`` collects the faults."""
 
     found: list[Diagnostic]
 
     def read(self, node: JsonNode, path: JsonPath) -> Extracted | None:
-        """Return a field; None, and why, where it is none."""
+        """Return a field; None, with a diagnostic, if it is invalid."""
         name, values = node.fields["name"], node.fields.get("values")
         kind = node.fields.get("type")
         doc = str(node.value.get("description", ""))
@@ -269,13 +269,13 @@ class Fields:
 
 
 def _whole(node: JsonNode, path: JsonPath) -> tuple[Edit, ...]:
-    """Return the edit that writes the values as what they surely mean."""
+    """Return the edit that replaces the values with those certainly meant."""
     meant = meant_for(tuple(path), node.value)
     return (Edit(node.span, meant),) if meant is not None else ()
 
 
 def _quoted(item: JsonNode) -> tuple[Edit, ...]:
-    """Return the edit that makes a text of a scalar."""
+    """Return the edit that quotes a scalar."""
     if isinstance(item.value, list | dict) or item.value is None:
         return ()
     return (Edit(Span(item.start, item.start), '"'), Edit(Span(item.end, item.end), '"'))

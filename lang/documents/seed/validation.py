@@ -1,4 +1,4 @@
-"""Says how a part of a seed is not of its shape, with what its author meant; checks names and words of which there are few."""
+"""Reports parts of a seed with the wrong shape, with the likely fix; checks names and words from fixed lists."""
 
 import json
 import re
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["ORDER", "Shapes", "meant_condition", "meant_for", "meant_test", "meant_where", "other_form"]
 
 
-# Writes what a part of a seed was surely meant to be, where it is of another shape: for edits that mend it whole.
-# What models write from memory of other formats: an object of fields for a list of them, names with commas between in one text.
+# Rewrites a part of a seed with another shape as it was certainly meant: for edits that fix the whole part.
+# Models write parts in other formats: an object of fields instead of a list of them, names separated by commas in one text.
 
 _LARGEST = 20_000
-"""Characters of an edit; what is larger is written anew by whoever wrote it."""
+"""Maximum number of characters of an edit; the author has to rewrite larger parts."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 ORDER = ("==", "!=", ">=", "<=", ">", "<")
 """The tests of a value."""
@@ -34,7 +34,7 @@ _WORDS = {
     "not equal to": "!=", "equal to": "==", "equals": "==", "below": "<", "under": "<", "above": ">", "over": ">",
     "=<": "<=", "=>": ">=", "<>": "!=", "===": "==", "!==": "!=", "≤": "<=", "≥": ">=", "≠": "!=",
 }  # fmt: skip
-"""Operators in words and in other languages' signs, a longer one before those that it begins with."""
+"""Operators in words and in the signs of other languages, a longer one before those that are its prefixes."""
 _WORDY = re.compile(
     r"\s*(?:(?!is\s)(?P<name>[A-Za-z_][\w.]{0,200})\s+)?(?:is\s+)?(?P<words>"
     + "|".join(re.escape(words) + (r"(?!\w)" if words[-1].isalpha() else "") for words in sorted(_WORDS, key=len, reverse=True))
@@ -45,7 +45,7 @@ _WRITTEN_TEST = re.compile(r"\s*(?P<test>==|!=|>=|<=|>|<)\s*(?P<value>\S(?:.{0,1
 
 
 def meant_for(path: tuple[str | int, ...], value: Any) -> str | None:
-    """Return as JSON what the value at ``path`` of a seed was meant to be; None where that is not sure."""
+    """Return as JSON the intended value at ``path`` of a seed; None if it is uncertain."""
     keys = tuple("#" if isinstance(part, int) else part for part in path)
     for places, change in _CHANGES:
         if keys in places:
@@ -142,7 +142,7 @@ _CHANGES: tuple[tuple[Collection[tuple[str, ...]], Callable[[Any], Any]], ...] =
 
 
 def meant_where(value: Any, operators: Collection[str]) -> dict[str, Any] | None:
-    """Return the ``where`` that a list of conditions, ``"$F"``, or ``{"field", "op", "value"}`` was meant to be."""
+    """Return the ``where`` meant by a list of conditions, ``"$F"``, or ``{"field", "op", "value"}``."""
     if isinstance(value, str):
         match = re.fullmatch(r"(\$[A-Za-z_][A-Za-z0-9_]{0,100})", value.strip())
         return {match[1]: True} if match else None
@@ -169,7 +169,7 @@ def _tested(part: Mapping[str, Any], operators: Collection[str]) -> dict[str, An
 
 
 def meant_test(text: str, source: str | None) -> str | None:
-    """Return the test that ``"S is less than 4"``, ``"=< 4"`` or ``">= 4 and < 8"`` says; ``source`` is what a case compares."""
+    """Return the test meant by ``"S is less than 4"``, ``"=< 4"`` or ``">= 4 and < 8"``; ``source`` is the case's operand."""
     if len(text) > 300:
         return None
     match = _WORDY.fullmatch(text)
@@ -182,7 +182,7 @@ def meant_test(text: str, source: str | None) -> str | None:
 
 
 def meant_condition(text: str) -> tuple[str, str] | None:
-    """Return operator and value of a condition that is written as a text, such as ``">= 2023"``."""
+    """Return operator and value of a condition that is a text, such as ``">= 2023"``."""
     match = _WRITTEN_TEST.fullmatch(text)
     return (match["test"], match["value"].strip("\"'")) if match is not None and match["test"] in ORDER else None
 
@@ -191,7 +191,7 @@ _TELLING = (("table", "lookup"), ("rules", "case"), ("extraction", "define_filte
 
 
 def meant_operation(keys: Collection[str]) -> str | None:
-    """Return the operation that a step's keys tell."""
+    """Return the operation that a step's keys imply."""
     for key, operation in _TELLING:
         if key in keys:
             return operation
@@ -205,7 +205,7 @@ _OTHER_FORM = {
 
 
 def other_form(key: str) -> tuple[str, str, str] | None:
-    """Return what a key of one form is called in the other, and what stands before and after its value there."""
+    """Return the name of a key in the other form, and the text before and after its value there."""
     if key in _OTHER_FORM:
         within = {"filter_keywords": "keywords", "extraction_fields": "fields"}.get(key)
         return _OTHER_FORM[key], f'{{"{within}": ' if within else "", "}" if within else ""
@@ -213,9 +213,9 @@ def other_form(key: str) -> tuple[str, str, str] | None:
 
 
 _MOST = 100
-"""Misfits that are told, and keys of an object; a document with more has one cause."""
+"""Maximum number of misfits reported, and of keys of an object; more have one cause."""
 _SHOWN = 100
-"""Characters of an edit that are also shown as a hint."""
+"""Maximum number of characters of an edit that a hint shows."""
 _CODES = {"unknown": "SEED002", "missing": "SEED003", "type": "SEED004", "value": "SEED005"}
 _CHOICES: dict[str, tuple[str, ...]] = {
     "type": get_args(FieldType), "strategy": get_args(Strategy), "match": get_args(Match),
@@ -238,26 +238,26 @@ _MEANT_KEYS = {
 }  # fmt: skip
 """Other spellings of keys."""
 _PARTS = {"keywords": "filter", "fields": "extract"}
-"""What is often written at the root, and the part that it is of."""
+"""Keys that are often misplaced at the root, with the part that they belong to."""
 
 
 @define
 class Shapes:
-    """Checks parts of one document against their shapes; ``found`` takes what is wrong. ``outputs``: the key of the outputs."""
+    """Checks parts of one document against their shapes; ``found`` collects the faults. ``outputs``: the key of the outputs."""
 
     root: JsonNode
     outputs: str
     found: list[Diagnostic]
     told: int = 0
-    """Where a key was taken for another: the document's tree is not what its text says there."""
+    """A key was read under another name here: the document's tree differs from its text."""
 
     @property
     def has_enough(self) -> bool:
-        """Whether no more misfits are told."""
+        """Return whether the limit of reported misfits is reached."""
         return self.told >= _MOST
 
     def fits(self, model: "type[BaseModel]", node: JsonNode, path: JsonPath) -> bool:
-        """Tell what doesn't fit, and return whether all does."""
+        """Report all misfits, and return whether there are none."""
         if len(node.fields) > _MOST:
             message = f"{path_text(path)} has {len(node.fields):,} keys; {_MOST} is the most"
             self.found.append(Diagnostic("SEED007", "error", message, Span(node.start, node.start + 1)))
@@ -278,7 +278,7 @@ class Shapes:
         return fits
 
     def _renamed(self, misfit: Misfit) -> bool:
-        """Tell of a misspelt key and read on as if it were the one that was meant: what follows from it is no other fault."""
+        """Report a misspelt key and go on with its right name, so that it causes no further faults."""
         parent = self.root.at(misfit.path[:-1])
         if misfit.kind != "unknown" or parent is None:
             return False
@@ -291,7 +291,7 @@ class Shapes:
             parent.value,
             parent.fields,
             parent.keys,
-        )  # our own: the text is read anew each time
+        )  # safe to modify: the text is parsed again each time
         for mapping in mappings:
             mapping[meant] = mapping.pop(written)
         return True
@@ -314,7 +314,7 @@ class Shapes:
             )
         edits = misfit.edits
         if kind == "type" and last == "name":
-            hints, edits = (), ()  # a number in quotes is no name either
+            hints, edits = (), ()  # a number in quotes is not a name either
         elif kind == "unknown" and not edits:
             hints, edits = self._meant_key(misfit)
             edits = edits or self._into_rules(misfit) or self._into_part(misfit)
@@ -327,7 +327,7 @@ class Shapes:
         self.found.append(Diagnostic(_CODES[kind], "error", message, misfit.span, hints, edits))
 
     def _into_part(self, misfit: Misfit) -> tuple[Edit, ...]:
-        """Return the edits that put keywords or fields that stand at the root where they belong."""
+        """Return the edits that move keywords or fields from the root to their part."""
         node, meant = self.root.at(misfit.path), _PARTS.get(str(misfit.path[-1]))
         if (
             len(misfit.path) != 1
@@ -344,7 +344,7 @@ class Shapes:
         return (Edit(misfit.span, f'"{meant}"'), before, after)
 
     def _into_rules(self, misfit: Misfit) -> tuple[Edit, ...]:
-        """Return the edits that put a case's ``"default": x`` into its rules, as else."""
+        """Return the edits that move a case's ``"default": x`` into its rules, as else."""
         parent, key = self.root.at(misfit.path[:-1]), misfit.path[-1]
         if parent is None or key not in ("default", "else", "otherwise") or "rules" not in parent.fields:
             return ()
@@ -359,7 +359,7 @@ class Shapes:
         return (Edit(gone, ""), Edit(end, f', {{"else": {text}}}')) if len(text) <= 10_000 else ()
 
     def _meant_key(self, misfit: Misfit) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
-        """Return hints and edits of a key that other languages have for one of ours."""
+        """Return hints and edits for a key that other languages use in place of one of ours."""
         meant = _MEANT_KEYS.get(str(misfit.path[-1]).lower())
         parent = self.root.at(misfit.path[:-1])
         listed = misfit.hints[-1].removeprefix("the keys here are ").split(", ") if misfit.hints else []
@@ -368,7 +368,7 @@ class Shapes:
         return (f"did you mean `{meant}`?", *misfit.hints), (Edit(misfit.span, json.dumps(meant)),)
 
     def _choose(self, path: JsonPath, choices: tuple[str, ...], fitting: Sequence[str] = ()) -> None:
-        """Say that a word is none of those there are; one of ``fitting`` was rather meant."""
+        """Report an unknown word; one of ``fitting`` is the likelier meaning."""
         node = self.root.at(path)
         if node is None:
             return
@@ -394,7 +394,7 @@ class Shapes:
     def operation(
         self, item: JsonNode, path: JsonPath, operations: "dict[str, type[BaseModel]]"
     ) -> "type[BaseModel] | None":
-        """Return the shape of a step; None, and why, where its operation is missing or unknown."""
+        """Return the shape of a step; None, with a diagnostic, if its operation is missing or unknown."""
         if not isinstance(item.value, dict):
             self.fits(operations["const"], item, path)
             return None
@@ -428,7 +428,7 @@ class Shapes:
         self.found.append(Diagnostic("SEED003", "error", f"{path_text(path)}.op is missing", at, tuple(hints), edits))
 
     def is_name(self, node: JsonNode, path: JsonPath) -> bool:
-        """Say whether a name is one, and tell where it is not."""
+        """Return whether a name is valid, and report an invalid one."""
         name = node.value
         if name.isascii() and name.isidentifier() and not name.startswith("__"):
             return True
@@ -439,7 +439,7 @@ class Shapes:
         used = [each for each in (outputs.items if outputs is not None else ()) if each.value == name]
         edits = tuple(Edit(each.span, json.dumps(fixed)) for each in (node, *used)) if fixed else ()
         shown = json.dumps(name if len(name) <= 40 else name[:39] + "…", ensure_ascii=False)
-        message = f"{path_text(path)}: {shown} is no name"
+        message = f"{path_text(path)}: {shown} is not a name"
         hint = "a name has letters of A to Z, digits and underscores, and begins with a letter or one underscore"
         hints = (*((f"write `{fixed}`",) if fixed else ()), hint)
         self.found.append(Diagnostic("SEED009", "error", message, node.span, hints, edits))

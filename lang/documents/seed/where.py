@@ -33,14 +33,14 @@ OPERATORS: dict[str, Test | None] = {
     "==": "==", "!=": "!=", "in": "in", "not_in": "not in", ">": ">", ">=": ">=", "<": "<", "<=": "<=", "exists": None,
     "between": None,
 }  # fmt: skip
-"""What a condition may be, with the test that it is (None: it is made of others)."""
+"""The operators of a condition, with their tests (None: the operator is made of others)."""
 
 _MEANT = {
     "=": "==", "===": "==", "eq": "==", "equals": "==", "is": "==", "ne": "!=", "<>": "!=", "not": "!=", "neq": "!=", "gt": ">",
     "gte": ">=", "ge": ">=", "=>": ">=", "lt": "<", "lte": "<=", "le": "<=", "=<": "<=", "nin": "not_in", "not in": "not_in",
     "any_of": "in", "one_of": "in", "min": ">=", "max": "<=", "range": "between", "exist": "exists",
 }  # fmt: skip
-"""Other spellings, with what they surely mean."""
+"""Other spellings of operators, with their certain meaning."""
 
 _MOST_KEYS = 100
 _MOST_LISTED = 2_000
@@ -49,7 +49,7 @@ _KEY = re.compile(r"(?:(extraction|meta|context)\.|(\$))?([A-Za-z_][A-Za-z0-9_]*
 
 
 def kind_of(value: Any) -> str:
-    """Say in words what a JSON value is."""
+    """Return the kind of a JSON value in words."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, int | float):
@@ -59,14 +59,14 @@ def kind_of(value: Any) -> str:
 
 @define
 class Wheres:
-    """Reads all ``where``s of a document. ``steps`` and ``fields`` are the names there are; ``found`` takes the faults."""
+    """Reads all ``where``s of a document. ``steps`` and ``fields`` are the known names; ``found`` collects the faults."""
 
     steps: Collection[str]
     fields: Collection[str]
     found: list[Diagnostic]
 
     def read(self, node: JsonNode, path: JsonPath, bare_fields: bool = False) -> Where:
-        """Read a ``where``; with ``bare_fields``, the ``extraction`` of a filter, whose keys are fields' names."""
+        """Read a ``where``; with ``bare_fields``, the ``extraction`` of a filter, whose keys are the names of fields."""
         if not isinstance(node.value, dict):
             self._fault("SEED004", f"{path_text(path)} takes an object, not {kind_of(node.value)}", node.span)
             return ()
@@ -97,7 +97,7 @@ class Wheres:
         self.found.append(Diagnostic(code, "error", message, span, tuple(hint for hint in hints if hint), edits))
 
     def _subject(self, key: str, node: JsonNode, path: JsonPath, bare_fields: bool) -> Field | Name | FilterUse | None:
-        """Return what a key speaks of; None, and why, where it speaks of nothing."""
+        """Return the operand that a key names; None, with a diagnostic, if it is invalid."""
         at = node.keys[key]
         inside = Span(at.start + 1, at.end - 1)
         match = _KEY.fullmatch(key) if len(key) <= _LONGEST_KEY else None
@@ -119,7 +119,7 @@ class Wheres:
         if dollar:
             return FilterUse(name, span=inside)
         if space:
-            return Field(space, name, span=inside)  # type: ignore[arg-type]  # the pattern has the three
+            return Field(space, name, span=inside)  # type: ignore[arg-type]  # the pattern allows only these three
         if name in self.fields and name not in self.steps:
             edit = Edit(at, json.dumps(f"extraction.{name}"))
             message = f"{path_text(path)}: a field stands with its namespace"
@@ -141,7 +141,9 @@ class Wheres:
             if near:
                 edits = (Edit(at, json.dumps(f"{near}.{name}")),)
                 hints.insert(0, f"did you mean `{near}.{name}`?")
-        self._fault("SEED010", f"{path_text(path[:-1])}: {shown!r} is no key of a condition", at, *hints, edits=edits)
+        self._fault(
+            "SEED010", f"{path_text(path[:-1])}: {shown!r} is not a key of a condition", at, *hints, edits=edits
+        )
 
     def _use(self, use: FilterUse, value: JsonNode, path: JsonPath) -> Iterator[FilterUse]:
         if isinstance(value.value, bool):
@@ -195,7 +197,7 @@ class Wheres:
     def _one(
         self, subject: Field | Name, operator: str, operand: JsonNode, path: JsonPath
     ) -> tuple[Expr, tuple[tuple[Test, Expr], ...]] | None:
-        """Return the comparison that an operator makes; None, and why, where its operand is none."""
+        """Return the comparison of an operator; None, with a diagnostic, if its operand is invalid."""
         value, where = operand.value, path_text(path)
         if operator == "exists":
             if not isinstance(value, bool):
@@ -254,19 +256,19 @@ class Wheres:
         return items[0], (("<=", subject), ("<=", items[1]))
 
 
-# Reads the rules of a ``case``: what stands after ``when`` becomes a boolean expression. See ``docs/design/seed.md#compute``.
+# Reads the rules of a ``case``: the text after ``when`` becomes a boolean expression. See ``docs/design/seed.md#compute``.
 
 _TEST = re.compile(r"\s*(?P<test>==|!=|<=|>=|<|>|=(?!=)|not\s+in\b|in\b)\s*")
 
 _ELSE = ("else", "default", "otherwise", "_", "*")
-"""What others write for else."""
+"""Names of else in other languages."""
 
 
 @define
 class Cases:
-    """Reads the rules of all cases. ``steps`` are the names of the steps; ``texts`` reads expressions and takes the faults.
+    """Reads the rules of all cases. ``steps`` are the names of the steps; ``texts`` parses expressions and collects the faults.
 
-    ``fit`` says what is wrong with a rule's keys and returns whether it can be read.
+    ``fit`` reports faults in a rule's keys and returns whether the rule can be read.
     """
 
     steps: Collection[str]
@@ -306,7 +308,7 @@ class Cases:
         self.texts.found.append(Diagnostic(code, "error", message, span, tuple(hint for hint in hints if hint), edits))
 
     def _other_else(self, rule: JsonNode, path: JsonPath) -> JsonNode | None:
-        """Return the value of a rule that says else otherwise: ``{"default": x}``, ``{"when": "else", "then": x}``."""
+        """Return the value of an else rule in another form: ``{"default": x}``, ``{"when": "else", "then": x}``."""
         keys = list(rule.fields)
         if len(keys) == 1 and (keys[0].lower() in _ELSE or nearest(keys[0], ("else", "when", "then")) == "else"):
             if keys[0] == "else":
@@ -356,7 +358,7 @@ class Cases:
         tested = meant_test(when.value, subject)
         if tested is not None:
             edits = (Edit(when.span, json.dumps(tested, ensure_ascii=False)),)
-            self._fault("SEED015", f"{path_text(path)} is no test", when.span, f"write `{tested}`", edits=edits)
+            self._fault("SEED015", f"{path_text(path)} is not a test", when.span, f"write `{tested}`", edits=edits)
             return None
         match = _TEST.match(when.value)
         if match:
@@ -380,7 +382,7 @@ class Cases:
     def _compared(
         self, when: JsonNode, path: JsonPath, source: Field | Name | None, match: re.Match[str]
     ) -> Expr | None:
-        """Read ``OP VALUE``: the source is compared with it."""
+        """Read ``OP VALUE``, which is compared with the source."""
         written = match["test"]
         test: Any = "==" if written == "=" else " ".join(written.split())
         begin = match.end()
@@ -426,7 +428,7 @@ class Cases:
 
 
 def _is_prose(text: str) -> bool:
-    """Say whether a text that is no expression is words, such as "High Risk"."""
+    """Return whether an invalid expression consists of words, such as "High Risk"."""
     return re.fullmatch(r"[^\W\d][\w' -]*", text.strip()) is not None
 
 

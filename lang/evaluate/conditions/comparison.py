@@ -1,10 +1,10 @@
-"""What one comparison of two values gives: true, false or unknown (None).
+"""Comparison of two values: true, false or unknown (None).
 
-``=`` and ``!=`` hold between any two values that are not null: different types are unequal, lists and objects are compared
-whole. ``<`` and the like hold between two numbers, two texts (by code point) or two booleans (false before true), else they
-are unknown. ``CONTAINS`` asks a text for a part of it and a list for a member. ``MATCHES`` finds a pattern anywhere in a
-text (``^`` and ``$`` tie it to the ends); the time it takes grows with the text only. What does not fit is unknown. ``IN`` an empty
-list is false and ``NOT IN`` one is true, of null too, as in SQL and openCypher.
+``=`` and ``!=`` compare any two values that are not null: different types are unequal, lists and objects are compared
+as a whole. ``<`` and similar operators compare two numbers, two texts (by code point) or two booleans (false before true), else
+the result is unknown. ``CONTAINS`` tests a text for a substring and a list for a member. ``MATCHES`` finds a pattern anywhere in
+a text (``^`` and ``$`` anchor it); its time depends on the text only. For unsuitable types the result is unknown. ``IN`` an empty
+list is false and ``NOT IN`` an empty list is true, also for null, as in SQL and openCypher.
 """
 
 import operator
@@ -32,14 +32,14 @@ __all__ = [
 ]
 
 
-# How evaluating a condition fails.
+# Errors of evaluating a condition.
 
 DEEPEST = 200
-"""Levels of a condition or a value that are followed; far below Python's limit of frames."""
+"""Maximum levels of a condition or a value; far below Python's frame limit."""
 
 
 class ConditionError(KnotworkError):
-    """A condition that can't be evaluated: a pattern that is none, a variable without a value, too much nesting.
+    """A condition that can't be evaluated: an invalid pattern, a variable without a value, too much nesting.
 
     See ``docs/design/gasl.md#errors``. ``hint`` says what to do.
     """
@@ -55,18 +55,17 @@ def too_deep(what: str) -> ConditionError:
     return ConditionError(f"{what} nests more than {DEEPEST} levels deep")
 
 
-# What can be asked of a JSON value: the part under a path, its length, its identity, its place in an order.
-# JSON values are None, booleans, numbers, texts, lists (or tuples) and objects (any mapping). A float that is not a number counts
-# as null.
+# Access to a JSON value: the part under a path, its length, its identity, its sort key.
+# JSON values are None, booleans, numbers, texts, lists (or tuples) and objects (any mapping). NaN counts as null.
 
 _NOTHING = object()
 
 
 def look_up(value: Any, path: Sequence[str | int]) -> Any:
-    """Return what ``value`` has under ``path``, or None where it has nothing there.
+    """Return the part of ``value`` under ``path``, or None if it is missing.
 
-    In an object a name that spells the rest of the path with its dots wins (``attr.id``), then the first name of the path.
-    In a list a number is an index (negative: from the end), and a name is looked up in each item: the list of what is found.
+    In an object, a name that equals the rest of the path with its dots wins (``attr.id``), then the first name of the path.
+    In a list, a number is an index (negative: from the end), and a name is looked up in each item: the list of results.
     """
     found = _look_up(value, tuple(path))
     return None if found is _NOTHING else found
@@ -90,7 +89,7 @@ def _look_up(value: Any, path: tuple[str | int, ...]) -> Any:
                     return _NOTHING
                 value = value[name]
             else:
-                # Bounded: every level of lists below takes one level of nesting in the value itself.
+                # Recursion is bounded: every level of lists consumes one level of nesting of the value.
                 found = (_look_up(item, path[at:]) for item in value if isinstance(item, Mapping))
                 return [each for each in found if each is not _NOTHING]
         else:
@@ -99,14 +98,14 @@ def _look_up(value: Any, path: tuple[str | int, ...]) -> Any:
 
 
 def length(value: Any) -> int | None:
-    """Return how many items, keys or characters ``value`` has; None for a number, a boolean and null."""
+    """Return the number of items, keys or characters of ``value``; None for a number, a boolean and null."""
     return len(value) if isinstance(value, str | list | tuple | Mapping) else None
 
 
 def identity(value: Any, depth: int = 0) -> Hashable:
-    """Return a key that two values share just when they are equal in GASL.
+    """Return a key that two values share exactly if they are equal in GASL.
 
-    1 and 1.0 share one; 1, True and "1" have three; lists are equal item by item, objects key by key whatever their order.
+    1 and 1.0 share one; 1, True and "1" have three; lists are equal item by item, objects key by key in any order.
     Raises ``ConditionError`` for a value that nests more than 200 levels deep.
     """
     if value.__class__ is str or value.__class__ is int or value is None:
@@ -132,7 +131,7 @@ _NUMBER, _TEXT, _BOOLEAN, _LIST, _OBJECT, _OTHER, _NULL = range(7)
 def sort_key(value: Any, depth: int = 0) -> tuple[Any, ...]:
     """Return the value's key in a total order: numbers, texts by code point, false, true, lists, objects; null is last.
 
-    For a descending order that keeps null last, sort what is not null alone. Raises ``ConditionError`` for a value that
+    For a descending order with null last, sort only the non-null values. Raises ``ConditionError`` for a value that
     nests more than 200 levels deep.
     """
     if isinstance(value, str):
@@ -155,7 +154,7 @@ def sort_key(value: Any, depth: int = 0) -> tuple[Any, ...]:
 
 Pattern: TypeAlias = Callable[[str], bool]
 Members: TypeAlias = tuple[frozenset[Hashable], bool]
-"""The identities of the values of a list, and whether it holds a null."""
+"""The identities of the values of a list, and whether it contains null."""
 
 _ORDER: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
@@ -173,7 +172,7 @@ def compare(left: Any, comparison: Operator, right: Any) -> bool | None:
 
 
 def prepared(comparison: Operator, right: Any) -> Callable[[Any], bool | None]:
-    """Return ``left -> left comparison right``, with the work on ``right`` done."""
+    """Return the function ``left -> left comparison right``, with ``right`` preprocessed."""
     if comparison == "MATCHES":
         if not isinstance(right, str):
             return _unknown
@@ -190,7 +189,7 @@ def prepared(comparison: Operator, right: Any) -> Callable[[Any], bool | None]:
         if not isinstance(right, list | tuple):
             return _unknown
         wanted, members = comparison == "IN", members_of(right)
-        if not right:  # nothing is in it, and so whether null is known, too
+        if not right:  # nothing is in an empty list; that is known even for null
             return lambda left: not wanted
         return lambda left: _negated(_member(left, members), wanted)
     if comparison == "CONTAINS":
@@ -203,12 +202,12 @@ def prepared(comparison: Operator, right: Any) -> Callable[[Any], bool | None]:
 
 
 def constant_of(node: Constant | Items) -> Any:
-    """Return the value at the right of a comparison; a list as a tuple."""
+    """Return the right-hand value of a comparison; a list as a tuple."""
     return tuple(item.value for item in node.items) if isinstance(node, Items) else node.value
 
 
 def is_of_empty_list(leaf: Comparison) -> bool:
-    """Say whether ``leaf`` asks for membership in a list without a value: it has the same answer for everything, null included."""
+    """Return whether ``leaf`` tests membership in an empty list: its result is the same for every value, including null."""
     if leaf.operator not in ("IN", "NOT IN") or isinstance(leaf.right, Variable):
         return False
     right = constant_of(leaf.right)
@@ -216,16 +215,16 @@ def is_of_empty_list(leaf: Comparison) -> bool:
 
 
 def members_of(values: Iterable[Any]) -> Members:
-    """Return what membership in ``values`` needs to know."""
+    """Return the membership data of ``values``."""
     keys = {identity(value) for value in values}
     return frozenset(keys - {None}), None in keys
 
 
 def pattern_of(text: str) -> Pattern:
-    """Return ``text -> whether the pattern is found in it``. Raises ``ConditionError`` for what is no pattern."""
+    """Return ``text -> whether the pattern is found in it``. Raises ``ConditionError`` for an invalid pattern."""
     if len(text) > _LONGEST_PATTERN:
         raise ConditionError(f"the pattern is longer than {_LONGEST_PATTERN:,} characters")
-    import re2  # late: most conditions have no pattern
+    import re2  # imported on demand: most conditions have no pattern
 
     options = re2.Options()
     options.log_errors = False
@@ -239,7 +238,7 @@ def pattern_of(text: str) -> Pattern:
             f"{text[:80]!r} is not a pattern: {why}",
             hint="patterns are RE2's: no look-around and no back-references",
         ) from None
-    # Bytes, since an answer without positions need not count characters; a lone surrogate matches nothing.
+    # Bytes, because without positions there is no need to count characters; a lone surrogate matches nothing.
     return lambda value: search(value.encode("utf-8", "surrogatepass")) is not None
 
 
@@ -248,7 +247,7 @@ def _unknown(left: Any) -> None:
 
 
 def is_null(value: Any) -> bool:
-    """Say whether ``value`` counts as null: None, or a float that is not a number."""
+    """Return whether ``value`` counts as null: None or NaN."""
     return value is None or (isinstance(value, float) and value != value)
 
 

@@ -1,9 +1,9 @@
 """The code generator: a condition as Python code, equal to the interpreter and some twenty times as fast.
 
 A condition is generated in two forms, "is true" and "is false"; NOT swaps them, so the code needs no third value. Names,
-constants and patterns are passed in the namespace of the code and never written into it: what the text of the code holds
-is this module's own. A comparison takes the short way for a value of the common type (a text with a text, a number with a
-number) and the interpreter's for all others, after ``plain`` has made a JSON value of them.
+constants and patterns are passed in the code's namespace and never written into its text, which consists of this module's
+own words only. A comparison has a fast path for the common types (text with text, number with
+number); for others it calls the interpreter's test, after ``plain`` has converted the value to JSON.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,12 +18,12 @@ from .interpreter import Bound, Unbound, item_value, leaf_test, simplified, unit
 __all__ = ["Predicate", "Reader", "compiled"]
 
 
-# A condition made ready to be asked many times.
+# A condition compiled for repeated evaluation.
 
 
 @frozen
 class Predicate:
-    """A condition over rows of ``arity`` values. ``made`` says how: as generated code, or as closures where it is too large.
+    """A condition over rows of ``arity`` values. ``made``: "code", or "closures" if the condition is too large.
 
     ``holds`` and the call take the values of a row as arguments; ``select`` takes rows (tuples; with arity 1 the bare
     values) and returns those for which the condition is true.
@@ -36,20 +36,20 @@ class Predicate:
     _answer: Callable[..., bool | None]
 
     def __call__(self, *row: Any) -> bool | None:
-        """Return true, false, or None for unknown, as ``evaluate`` does."""
+        """Return true, false, or None for unknown, like ``evaluate``."""
         return self._answer(*row)
 
 
 _WIDEST, _DEEPEST_CODE = 1000, 40
-"""Comparisons and levels that are generated as code. Beyond them compiling takes longer than it saves, or fails."""
+"""Maximum comparisons and levels of generated code. Above them compiling takes longer than it saves, or fails."""
 
 
 @frozen
 class Reader:
-    """How generated code reads a field from a row: the row's values at ``arguments`` ...
+    """How generated code reads a field from a row, using the row's values at ``arguments``.
 
-    ... as it is (neither key nor function), what this mapping has under ``key`` (None where it has nothing), or what
-    ``function`` returns for them. For a field with a quantifier it gives an iterable.
+    The result is the value itself (neither key nor function), this mapping's value under ``key`` (None if missing), or the
+    result of ``function``. For a field with a quantifier it is an iterable.
     """
 
     arguments: tuple[int, ...] = (0,)
@@ -57,7 +57,7 @@ class Reader:
     function: Callable[..., Any] | None = None
 
     def read(self, *row: Any) -> Any:
-        """Return what the generated code would read."""
+        """Return the value that the generated code would read."""
         values = [row[at] for at in self.arguments]
         if self.function is not None:
             return self.function(*values)
@@ -65,7 +65,7 @@ class Reader:
 
 
 def of_item(at: Field) -> Reader:
-    """Return how a field is read from an item, as ``matches`` does."""
+    """Return the reader of a field in an item, as used by ``matches``."""
     if at.quantifier is None and len(at.path) == 1:
         return Reader(key=at.path[0])
     return Reader(function=lambda item: item_value(item, at))
@@ -80,8 +80,8 @@ def compiled(
 ) -> Predicate:
     """Return ``condition`` as a predicate over rows of ``arity`` values; by default over items.
 
-    ``readers`` says how a field is read; ``plain`` makes a JSON value of what is read and is none. Raises ``Unbound`` for a
-    variable, ``ConditionError`` for a bad pattern and for a condition that nests more than 200 levels deep.
+    ``readers`` returns the reader of a field; ``plain`` converts values that are not JSON. Raises ``Unbound`` for a
+    variable, ``ConditionError`` for an invalid pattern and for a condition that nests more than 200 levels deep.
     """
     condition = simplified(condition)
     width, depth = _size(condition, 0)
@@ -91,7 +91,7 @@ def compiled(
 
 
 def _size(condition: Condition, depth: int) -> tuple[int, int]:
-    """Return how many comparisons there are, and how many levels."""
+    """Return the number of comparisons and levels."""
     if depth > DEEPEST:
         raise too_deep("the condition")
     if isinstance(condition, Comparison | NullTest):
@@ -166,14 +166,14 @@ def _code(
         f"def answer({row}):\n return True if {true} else False if {false} else None\n"
     )
     space = dict(writer.space)
-    # The text was put together above from this module's own words; every name and value of the condition is in `space`.
+    # The text consists of this module's own words; every name and value of the condition is in `space`.
     exec(compile(text, "<condition>", "exec"), space)  # noqa: S102
     return Predicate(arity, "code", space["holds"], space["select"], space["answer"])
 
 
 @frozen
 class _Writer:
-    """Writes expressions, and keeps what they name in ``space``."""
+    """Writes expressions, and stores the values they use in ``space``."""
 
     readers: Callable[[Field], Reader]
     plain: Callable[[Any], Any]
@@ -181,13 +181,13 @@ class _Writer:
                                                    "any": any, "all": all, "map": map})  # fmt: skip
 
     def keep(self, value: Any) -> str:
-        """Put ``value`` into the namespace and return the name it has there."""
+        """Put ``value`` into the namespace and return its name there."""
         name = f"c{len(self.space)}"
         self.space[name] = value
         return name
 
     def write(self, condition: Condition, wanted: bool) -> str:
-        """Return the expression that is true just when ``condition`` is ``wanted``."""
+        """Return the expression that is true exactly if ``condition`` is ``wanted``."""
         if isinstance(condition, Not):
             return self.write(condition.operand, not wanted)
         if isinstance(condition, Comparison | NullTest):
@@ -204,11 +204,11 @@ class _Writer:
         if at.quantifier is not None:
             asked = wanted is not (at.quantifier == "none")
             each = self.keep(lambda value: test(plain(value)) is asked)
-            # ANY is an OR, ALL an AND, NONE an AND of negations; asked whether it is false, they swap.
+            # ANY is an OR, ALL an AND, NONE an AND of negations; for "is false" they are swapped.
             joint = "any" if (at.quantifier == "any") is wanted else "all"
             return f"{joint}(map({each}, {read}))"
         if not isinstance(leaf, NullTest) and is_of_empty_list(leaf):
-            return str(test(None) is wanted)  # the only comparison that null has an answer to
+            return str(test(None) is wanted)  # the only comparison with a result for null
         slow = self.keep(lambda value: test(plain(value)) is wanted)
         if isinstance(leaf, NullTest):
             if leaf.negated is not wanted:
@@ -227,7 +227,7 @@ class _Writer:
         return arguments[0] if reader.key is None else f"{arguments[0]}.get({self.keep(reader.key)})"
 
     def quick(self, leaf: Comparison, wanted: bool) -> tuple[str, str]:
-        """Return the test for the types that have a short way, and that way for a value ``v`` of them; ("", "") for none."""
+        """Return the type test of the fast path, and its expression for a value ``v``; ("", "") if there is none."""
         assert not isinstance(leaf.right, Variable)  # noqa: S101  # leaf_test has raised
         right, operator = constant_of(leaf.right), leaf.operator
         if operator in ("IN", "NOT IN"):
@@ -260,7 +260,7 @@ _NOT_TEXTS: Mapping[str, str] = {
     "CONTAINS": "{} not in v", "STARTS_WITH": "not v.startswith({})", "ENDS_WITH": "not v.endswith({})",
     "MATCHES": "not {}(v)",
 }  # fmt: skip
-# What is not a number (NaN) is null: none of these holds for it, which `!=` would.
+# NaN is null: none of these is true for it, unlike `!=`.
 _NUMBERS: Mapping[str, str] = {
     "=": "v == {0}", "!=": "(v < {0} or v > {0})", "<": "v < {0}", "<=": "v <= {0}", ">": "v > {0}", ">=": "v >= {0}",
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The reference: a condition evaluated by walking its tree. Slow and plain; the generated code is held equal to it."""
+"""The reference: a condition evaluated by walking its tree. Slow and simple; generated code must equal it."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -25,11 +25,11 @@ from .comparison import DEEPEST, ConditionError, constant_of, is_null, length, l
 __all__ = ["Bound", "Unbound", "bind", "evaluate", "item_value", "leaf_test", "matches", "simplified", "united"]
 
 
-# Putting values in the place of variables. A value is bound as a value and never becomes text to be parsed.
+# Binding of variables to values. A value is bound as a value and never becomes text to be parsed.
 
 
 class Unbound(ConditionError):
-    """A variable that has no value. ``variable`` is where it stands."""
+    """A variable without a value. ``variable`` has its place."""
 
     def __init__(self, variable: Variable) -> None:
         super().__init__(
@@ -40,16 +40,16 @@ class Unbound(ConditionError):
 
 @frozen
 class Bound(Field):
-    """The left side of a comparison after binding: a value in the place of a field (``path`` is empty)."""
+    """The left side of a comparison after binding: a value instead of a field (``path`` is empty)."""
 
     value: Any = None
 
 
 def bind(condition: Condition, values: Mapping[str, Any]) -> Condition:
-    """Return ``condition`` without variables: at the right a ``Constant``, at the left a ``Bound``.
+    """Return ``condition`` without variables: on the right a ``Constant``, on the left a ``Bound``.
 
-    ``values`` are plain JSON values by name. A path that leads nowhere gives null. Raises ``Unbound`` for a variable that
-    ``values`` lacks, ``ConditionError`` for a condition that nests more than 200 levels deep.
+    ``values`` are plain JSON values by name. A path to a missing part gives null. Raises ``Unbound`` for a variable missing in
+    ``values``, ``ConditionError`` for a condition that nests more than 200 levels deep.
     """
     return _bind(condition, values, 0)
 
@@ -101,23 +101,23 @@ Resolve = Callable[[Field], Any]
 def evaluate(condition: Condition, resolve: Resolve) -> bool | None:
     """Return whether ``condition`` is true, false or unknown (None), by Kleene's logic.
 
-    ``resolve`` gives the value of a field, None where there is none; for a field with a quantifier the values of all nodes
-    or edges it ranges over. Raises ``Unbound`` for a variable (see ``bind``), ``ConditionError`` for a bad pattern and for
+    ``resolve`` returns the value of a field, None if missing; for a field with a quantifier the values of all nodes
+    or edges in its range. Raises ``Unbound`` for a variable (see ``bind``), ``ConditionError`` for an invalid pattern and for
     a condition that nests more than 200 levels deep.
     """
     return _evaluate(condition, resolve, 0)
 
 
 def matches(condition: Condition, item: Mapping[str, Any]) -> bool | None:
-    """Return ``evaluate`` with the fields of ``item``, by dotted path; see ``item_value``."""
+    """Return ``evaluate`` of the condition over the fields of ``item``, by dotted path; see ``item_value``."""
     return _evaluate(condition, lambda field: item_value(item, field), 0)
 
 
 def item_value(item: Mapping[str, Any], field: Field) -> Any:
-    """Return what ``field`` is in an item.
+    """Return the value of ``field`` in an item.
 
-    ``node.x`` and ``edge.x`` with a quantifier range over the lists ``nodes`` and ``edges`` of a path. A path names its nodes
-    by their ids only: ``node.id``, ``source.id`` and ``target.id`` are known of it, other attributes are null.
+    ``node.x`` and ``edge.x`` with a quantifier range over the lists ``nodes`` and ``edges`` of a path. A path has only the ids of
+    its nodes: ``node.id``, ``source.id`` and ``target.id`` are known, other attributes are null.
     """
     if field.quantifier is None:
         found = look_up(item, field.path)
@@ -150,7 +150,7 @@ def _evaluate(condition: Condition, resolve: Resolve, depth: int) -> bool | None
 
 
 def united(answers: Iterable[bool | None], decisive: bool) -> bool | None:
-    """Return ``decisive`` if it is among the answers, else unknown if that is, else the opposite."""
+    """Return ``decisive`` if it is among the answers, else unknown if that is among them, else the opposite."""
     unknown = False
     for answer in answers:
         if answer is decisive:
@@ -174,7 +174,7 @@ def _leaf(leaf: Comparison | NullTest, resolve: Resolve) -> bool | None:
 
 
 def leaf_test(leaf: Comparison | NullTest) -> Callable[[Any], bool | None]:
-    """Return what a comparison or a test for null asks of one value. Raises ``Unbound`` for a variable at the right."""
+    """Return the test of a comparison or a null test for one value. Raises ``Unbound`` for a variable on the right."""
     if isinstance(leaf, NullTest):
         negated = leaf.negated
         return lambda value: is_null(value) is not negated
@@ -183,16 +183,16 @@ def leaf_test(leaf: Comparison | NullTest) -> Callable[[Any], bool | None]:
     return prepared(leaf.operator, constant_of(leaf.right))
 
 
-# Writing a condition shorter without changing what it says, for the many alternatives that programs like to spell out.
+# Simplification of a condition without changing its meaning, for long alternatives written by programs.
 
 _EITHER: Final[tuple[Operator, Operator]] = ("=", "IN")
 _NEITHER: Final[tuple[Operator, Operator]] = ("!=", "NOT IN")
 
 
 def simplified(condition: Condition) -> Condition:
-    """Return ``condition`` with ``a = 1 OR a = 2`` written as ``a IN (1, 2)`` and ``a != 1 AND a != 2`` as ``a NOT IN (1, 2)``.
+    """Return ``condition`` with ``a = 1 OR a = 2`` as ``a IN (1, 2)`` and ``a != 1 AND a != 2`` as ``a NOT IN (1, 2)``.
 
-    Both say the same in three-valued logic. Operands that are joined stand where the first of them stood. Raises
+    Both are equivalent in three-valued logic. Joined operands take the place of the first of them. Raises
     ``ConditionError`` for a condition that nests more than 200 levels deep.
     """
     return _simplified(condition, 0)
@@ -239,7 +239,7 @@ def _joined(operands: tuple[Condition, ...], either: bool) -> tuple[Condition, .
 
 
 def _path(operand: Condition, operator: Operator) -> tuple[str, ...] | None:
-    """Return the path of the field that ``operand`` compares with one value by ``operator``; None where it does not."""
+    """Return the path of the field that ``operand`` compares with one value by ``operator``; None otherwise."""
     if not isinstance(operand, Comparison) or operand.operator != operator or not isinstance(operand.right, Constant):
         return None
     left = operand.left

@@ -1,7 +1,7 @@
 """The operators on numbers, and ``+`` and ``*`` on strings and lists. Each is ``(meter, left, right)`` and raises ``ExprError``.
 
-Every result is finite and every integer within the limit of bits: an overflow is an error where it happens, so that no
-``max`` or comparison hides it.
+Every result is finite and every integer within the bit limit: an overflow is an error where it occurs, so that
+``max`` or a comparison can't hide it.
 """
 
 import math
@@ -35,13 +35,13 @@ _SMALL = 1 << 63
 
 
 def finite(meter: Meter, value: Any) -> Any:
-    """Return a number that was computed. Raises ``ExprError`` where it is too large, infinite, not a number or complex."""
+    """Return a computed number. Raises ``ExprError`` if it is too large, infinite, not a number or complex."""
     if value.__class__ is int:
         if not -_SMALL <= value < _SMALL and value.bit_length() > meter.limits.bits:
             raise ExprError("overflow", f"an integer has more than {meter.limits.bits:,} bits")
         return value
     if value.__class__ is complex:
-        raise ExprError("value", "the result is no real number")
+        raise ExprError("value", "the result is not a real number")
     if not -_INFINITE < value < _INFINITE:
         raise ExprError("overflow", "the number is too large" if value == value else "the result is not a number")
     return value
@@ -51,14 +51,14 @@ _INFINITE = float("inf")
 
 
 def number(value: Any, what: str) -> Any:
-    """Return ``value`` if it is a number. Raises ``ExprError``, where ``what`` is who asked: "round takes a number"."""
+    """Return ``value`` if it is a number. Raises ``ExprError``; ``what`` begins its message, as in "round takes a number"."""
     if value.__class__ in NUMBERS or kind(value) == "number":
         return value
     raise ExprError("type", f"{what}, not {a(value)}: {shown(value)}" if value is not None else f"{what}, not null")
 
 
 def add(meter: Meter, left: Any, right: Any) -> Any:
-    """Return ``left + right``: of numbers, strings or lists."""
+    """Return ``left + right`` for numbers, strings or lists."""
     if left.__class__ in NUMBERS and right.__class__ in NUMBERS:
         return _number(meter, "+", operator.add, left, right)
     first, second = kind(left), kind(right)
@@ -78,7 +78,7 @@ def subtract(meter: Meter, left: Any, right: Any) -> Any:
 
 
 def multiply(meter: Meter, left: Any, right: Any) -> Any:
-    """Return ``left * right``: of numbers, or a string or a list so many times."""
+    """Return ``left * right`` for numbers, or for a string or a list and its repetitions."""
     if left.__class__ in NUMBERS and right.__class__ in NUMBERS:
         return _number(meter, "*", operator.mul, left, right)
     for value, times in ((left, right), (right, left)):
@@ -100,7 +100,7 @@ def divide(meter: Meter, left: Any, right: Any) -> Any:
 
 
 def floor_divide(meter: Meter, left: Any, right: Any) -> Any:
-    """Return ``left // right``: the greatest whole number that is not above the quotient."""
+    """Return ``left // right``: the greatest integer not above the quotient."""
     return _number(meter, "//", operator.floordiv, left, right)
 
 
@@ -110,9 +110,9 @@ def remainder(meter: Meter, left: Any, right: Any) -> Any:
 
 
 def power(meter: Meter, left: Any, right: Any) -> Any:
-    """Return ``left ** right``; an integer where both are integers and ``right`` is not negative."""
+    """Return ``left ** right``; an integer if both are integers and ``right`` is not negative."""
     whole = isinstance(left, int) and isinstance(right, int) and kind(left) == kind(right) == "number"
-    # Known before it is computed: a number of n + 1 bits to the power k has more than n * k bits.
+    # Checked before computing: a number of n + 1 bits to the power k has more than n * k bits.
     if whole and right > 0 and (abs(left).bit_length() - 1) * right > meter.limits.bits:
         raise ExprError(
             "overflow",
@@ -132,7 +132,7 @@ def negative(meter: Meter, value: Any) -> Any:
 OPERATORS: Mapping[Operator, Binary] = {
     "+": add, "-": subtract, "*": multiply, "/": divide, "//": floor_divide, "%": remainder,
 }  # fmt: skip
-"""What may stand in ``Arithmetic``; ``**`` is ``power``."""
+"""The operators of ``Arithmetic``; ``**`` is ``power``."""
 
 _WORDS = {
     "+": "add {0} and {1}", "-": "subtract {1} from {0}", "*": "multiply {0} and {1}", "/": "divide {0} by {1}",
@@ -172,10 +172,10 @@ def _failed(kind: Kind, message: str, sign: str, left: Any, right: Any) -> ExprE
     return ExprError(kind, f"{message}: {shown(left)} {sign} {shown(right)}")
 
 
-# Functions of numbers: rounding, roots, logarithms, sums. Each is ``(meter, value, ...)`` and raises ``ExprError``.
+# Numeric functions: rounding, roots, logarithms, sums. Each is ``(meter, value, ...)`` and raises ``ExprError``.
 
 _MOST_DIGITS = 400
-"""More than any float has before or after its point."""
+"""More digits than any float has before or after its point."""
 
 
 def absolute(meter: Meter, value: Any) -> Any:
@@ -184,14 +184,14 @@ def absolute(meter: Meter, value: Any) -> Any:
 
 
 def rounded(meter: Meter, value: Any, *digits: Any) -> Any:
-    """Return ``round(value)``, an integer, or ``round(value, digits)``; a half goes to the even one."""
+    """Return ``round(value)``, an integer, or ``round(value, digits)``; halves are rounded to even."""
     value = number(value, "round takes a number")
     if not digits:
         return _whole(meter, round, value, "round")
     (places,) = digits
     if not isinstance(number(places, "round takes a number of digits"), int):
         raise ExprError("type", f"round takes a whole number of digits, not {shown(places)}")
-    places = max(-_MOST_DIGITS, min(_MOST_DIGITS, places))  # with more digits, or fewer, the result is the same
+    places = max(-_MOST_DIGITS, min(_MOST_DIGITS, places))  # beyond these limits the result is the same
     try:
         return finite(meter, round(value, places))
     except OverflowError:
@@ -211,12 +211,12 @@ def rounded_up(meter: Meter, value: Any) -> Any:
 def _whole(meter: Meter, function: Callable[[Any], Any], value: Any, name: str) -> Any:
     try:
         return finite(meter, function(value))
-    except (OverflowError, ValueError):  # infinity and what is not a number have no integer
+    except (OverflowError, ValueError):  # infinity and NaN have no integer
         raise ExprError("overflow", f"{name} takes a finite number, not {shown(value)}") from None
 
 
 def clamped(meter: Meter, value: Any, low: Any, high: Any) -> Any:
-    """Return ``value``, but at least ``low`` and at most ``high``. Raises ``ExprError`` where ``low`` is above ``high``."""
+    """Return ``value`` limited to ``low`` to ``high``. Raises ``ExprError`` if ``low`` is above ``high``."""
     for each in (value, low, high):
         number(each, "clamp takes numbers")
     if low > high:
@@ -244,7 +244,7 @@ def square_root(meter: Meter, value: Any) -> float:
 
 
 def logarithm_to(name: str, function: Callable[[Any], float]) -> Callable[[Meter, Any], float]:
-    """Return the function ``name``, a logarithm to a fixed base."""
+    """Return the function ``name``, a logarithm with a fixed base."""
 
     def log(meter: Meter, value: Any) -> float:
         return _logarithm(name, function, number(value, f"{name} takes a number"))
@@ -253,12 +253,12 @@ def logarithm_to(name: str, function: Callable[[Any], float]) -> Callable[[Meter
 
 
 def logarithm(meter: Meter, value: Any, *base: Any) -> float:
-    """Return the natural logarithm, or that to ``base``."""
+    """Return the natural logarithm, or the logarithm to ``base``."""
     natural = _logarithm("log", math.log, number(value, "log takes a number"))
     if not base:
         return natural
     if number(base[0], "log takes a number as its base") == 1:
-        raise ExprError("value", "1 is no base of a logarithm")
+        raise ExprError("value", "1 is not a base of a logarithm")
     return natural / _logarithm("log", math.log, base[0])
 
 
@@ -272,7 +272,7 @@ def _logarithm(name: str, function: Callable[[Any], float], value: Any) -> float
 
 
 def total(meter: Meter, values: Any, *start: Any) -> Any:
-    """Return the sum of numbers: exact for integers, exactly rounded where one is a float, so the order is all the same."""
+    """Return the sum of numbers: exact for integers, exactly rounded with floats, so it does not depend on the order."""
     taken = elements_of(meter, values, "sum")
     if start:
         taken = [*taken, number(start[0], "sum starts from a number")]
@@ -299,8 +299,8 @@ def _check_numbers(values: Sequence[Any]) -> None:
 
 
 def _exact(values: Sequence[Any]) -> float:
-    """Return the sum where it overflows on the way, for some orders of the values. Raises ``ExprError`` where it is too large."""
-    from fractions import Fraction  # late: this happens next to never
+    """Return the sum of values whose partial sums may overflow in some order. Raises ``ExprError`` if the sum is too large."""
+    from fractions import Fraction  # imported on demand: almost never needed
 
     if any(isinstance(value, float) and not math.isfinite(value) for value in values):
         raise ExprError("overflow", "the sum has an infinite number in it")

@@ -1,4 +1,4 @@
-"""When two values are the same: ``==``, ``in``, ``count`` and sets. True is not 1, 1 is 1.0, nested nulls are equal."""
+"""Equality of values: ``==``, ``in``, ``count`` and sets. True is not 1, 1 equals 1.0, nested nulls are equal."""
 
 import math
 import operator
@@ -41,15 +41,15 @@ __all__ = [
 ]
 
 _PLAIN = frozenset({str, int, float, type(None)})
-"""Classes that Python compares as the language does, among themselves."""
+"""Classes whose values Python compares with each other as the language does."""
 _LONG = 8
-"""From here on it pays to look at the classes of all elements first."""
+"""Minimum length at which checking the classes of all elements first is faster."""
 _LARGE = 1 << 60
-"""From here on Python's hashes of integers can be made to collide; keys of these are texts."""
+"""Minimum integer whose Python hash can be made to collide; keys of such integers are texts."""
 
 
 def equal(meter: Meter, left: Any, right: Any, depth: int = 0) -> bool:
-    """Return whether two values are the same, lists and objects part by part. Null is null (``==`` says otherwise of it)."""
+    """Return whether two values are equal, lists and objects part by part. Null equals null (unlike with ``==``)."""
     if left.__class__ is str and right.__class__ is str:
         return _same_text(meter, left, right)
     first = kind(left)
@@ -69,7 +69,7 @@ def equal(meter: Meter, left: Any, right: Any, depth: int = 0) -> bool:
     if len(left) != len(right):
         return False
     meter.elements(len(left))
-    if left is right:  # a value has no NaN, so it equals itself; looking at a million elements would take long
+    if left is right:  # a value has no NaN, so it equals itself; comparing a million elements would be slow
         return True
     if first == "list":
         return _same_list(meter, left, right, depth)
@@ -95,15 +95,15 @@ def _same_list(meter: Meter, left: Sequence[Any], right: Sequence[Any], depth: i
 
 
 def contains(meter: Meter, value: Any, item: Any) -> bool:
-    """Return ``item in value``: an element of a list or set, a key of an object, a part of a string. No nulls at either side.
+    """Return ``item in value``: an element of a list or set, a key of an object, a part of a string; neither side is null.
 
-    Raises ``ExprError`` for a value that contains nothing, and for a part of a string that is no string.
+    Raises ``ExprError`` for a value that can't contain anything, and for a part of a string that is not a string.
     """
     found = kind(value)
     if found == "text":
         if kind(item) != "text":
             raise ExprError("type", f"can't look for {a(item)} in a text: {shown(item)} in {shown(value)}")
-        meter.characters(2 * (len(value) + len(item)))  # looking for a text takes longer than reading it
+        meter.characters(2 * (len(value) + len(item)))  # searching a text takes longer than reading it
         return item in value
     if found == "list":
         if not _is_plain(item):
@@ -118,20 +118,20 @@ def contains(meter: Meter, value: Any, item: Any) -> bool:
 
 
 def _is_plain(item: Any) -> bool:
-    """Say whether Python's own ``in`` and ``count`` are right for ``item``: only 0 and 1 can be taken for a boolean."""
+    """Return whether Python's own ``in`` and ``count`` are correct for ``item``: only 0 and 1 could match a boolean."""
     return item.__class__ is str or (item.__class__ in NUMBERS and item != 0 and item != 1)
 
 
 def _charge(meter: Meter, values: Sequence[Any], item: Any) -> None:
     meter.elements(len(values))
     if item.__class__ is str:
-        meter.step(len(values) * (len(item) >> 8))  # all may be as long, and differ in the end
+        meter.step(len(values) * (len(item) >> 8))  # all may be equally long and differ only at the end
 
 
 def _positions(meter: Meter, values: Sequence[Any], item: Any) -> Iterator[int]:
-    """Yield where ``item`` stands."""
+    """Yield the positions of ``item``."""
     _charge(meter, values, item)
-    meter.elements(len(values))  # it takes twice as long as Python's own way
+    meter.elements(len(values))  # it takes twice as long as Python's own method
     found = kind(item)
     if found == "boolean":
         return (at for at, each in enumerate(values) if each is item)
@@ -143,7 +143,7 @@ def _positions(meter: Meter, values: Sequence[Any], item: Any) -> Iterator[int]:
 
 
 def count_of(meter: Meter, values: Sequence[Any], item: Any) -> int:
-    """Return how often ``item`` stands in a list; a null counts the nulls."""
+    """Return how often ``item`` occurs in a list; null counts the nulls."""
     if _is_plain(item):
         _charge(meter, values, item)
         return values.count(item)
@@ -151,7 +151,7 @@ def count_of(meter: Meter, values: Sequence[Any], item: Any) -> int:
 
 
 def key_of(meter: Meter, value: Any, depth: int = 0) -> Hashable:
-    """Return what two values share just when they are equal. Raises ``ExprError`` for an object, a set, a generator."""
+    """Return a key that two values share exactly if they are equal. Raises ``ExprError`` for an object, a set, a generator."""
     found = kind(value)
     if found == "text":
         meter.characters(len(value))
@@ -178,7 +178,7 @@ def _number_key(value: int | float) -> Hashable:
 
 
 def mapping_key(meter: Meter, value: Any) -> Hashable:
-    """Return what ``value`` is as the key of an object. Raises ``ExprError`` for null, a list, an object, a set."""
+    """Return ``value`` as the key of an object. Raises ``ExprError`` for null, a list, an object, a set."""
     if value.__class__ is str:
         meter.characters(len(value))
         return value
@@ -188,7 +188,7 @@ def mapping_key(meter: Meter, value: Any) -> Hashable:
 
 
 def distinct(meter: Meter, values: Sequence[Any]) -> Distinct:
-    """Return the set of ``values``, in the order of their first occurrence; of 1 and 1.0 the integer, of zeros 0.0."""
+    """Return the set of ``values``, in order of first occurrence; from 1 and 1.0 it keeps the integer, from zeros 0.0."""
     meter.make_table(len(values), "a set")
     classes = set(map(type, values))
     if classes == {str}:
@@ -206,10 +206,10 @@ def distinct(meter: Meter, values: Sequence[Any]) -> Distinct:
     return Distinct(members)
 
 
-# What comes before what: ``< <= > >=``, ``sorted``, ``max`` and ``min``. Numbers with numbers, strings with strings.
-# The order in which the elements of a list stand does not show: of equal ones 1 comes before 1.0, and -0.0 before 0.0.
-# Each comparison is ``(meter, left, right)``. A null at either side makes it false, of ``==`` and ``!=`` too; a test against the
-# literal null is ``is_null``'s business (see ``interpreter``).
+# Order of values: ``< <= > >=``, ``sorted``, ``max`` and ``min``. Numbers compare with numbers, strings with strings.
+# Results do not depend on the order of a list's elements: among equal ones 1 comes before 1.0, and -0.0 before 0.0.
+# Each comparison is ``(meter, left, right)``. A null on either side makes it false, also for ``==`` and ``!=``; tests against the
+# literal null are handled by ``is_null_literal`` (see ``interpreter``).
 
 Holds: TypeAlias = Callable[[Meter, Any, Any], bool]
 
@@ -252,7 +252,7 @@ TESTS: Mapping[Test, Holds] = {
     "<": _ordering("<", operator.lt), "<=": _ordering("<=", operator.le),
     ">": _ordering(">", operator.gt), ">=": _ordering(">=", operator.ge),
 }  # fmt: skip
-"""All comparisons but ``is`` and ``is not``."""
+"""All comparisons except ``is`` and ``is not``."""
 
 
 def _incomparable(left: Any, right: Any, sign: str) -> ExprError:
@@ -271,7 +271,7 @@ _PLURALS = {
 
 
 def _check_order(meter: Meter, values: Sequence[Any], function: str) -> None:
-    """Charge for the characters of ``values``; raise ``ExprError`` where they are not all numbers or all strings."""
+    """Charge for the characters of ``values``; raise ``ExprError`` unless they are all numbers or all strings."""
     classes = set(map(type, values))
     if classes == {str}:
         meter.characters(sum(map(len, values)))
@@ -299,7 +299,7 @@ def _check_order(meter: Meter, values: Sequence[Any], function: str) -> None:
 
 
 def ordered(meter: Meter, values: Any, *, reverse: Any = False) -> list[Any]:
-    """Return the elements in order; ``reverse``: from the greatest."""
+    """Return the elements in ascending order; ``reverse``: descending."""
     taken = list(values) if kind(values) == "text" else elements_of(meter, values, "sorted")
     meter.make_list(len(taken))
     rounds = len(taken).bit_length()
@@ -313,7 +313,7 @@ def ordered(meter: Meter, values: Any, *, reverse: Any = False) -> list[Any]:
 
 
 def _ties(values: Sequence[Any]) -> bool:
-    """Say whether some of these numbers may be equal and not the same: 1 and 1.0, 0.0 and -0.0."""
+    """Return whether some of these numbers may be equal but distinct: 1 and 1.0, 0.0 and -0.0."""
     classes = set(map(type, values))
     return not classes <= NUMBERS or (float in classes and (int in classes or 0.0 in values))
 
@@ -323,9 +323,9 @@ def _placed(value: int | float) -> tuple[int | float, bool, float]:
 
 
 def extreme_of(pick: Callable[..., Any], best: Any, values: Sequence[Any]) -> Any:
-    """Return ``best``, which ``max`` or ``min`` picked from ``values``, or the one to take of those that equal it.
+    """Return ``best``, the result of ``max`` or ``min`` over ``values``, or the preferred element among its equals.
 
-    An integer is taken before a float; of zeros 0.0 is greater than -0.0.
+    An integer is preferred to a float; among zeros 0.0 is greater than -0.0.
     """
     if not isinstance(best, float) or (best and not _ties(values)):
         return best
@@ -338,7 +338,7 @@ _MISSING = object()
 
 
 def extreme(function: str) -> Callable[..., Any]:
-    """Return ``max`` or ``min``: of the elements of one argument (see ``extreme_of``), or of several arguments, the first of equals."""
+    """Return ``max`` or ``min`` over the elements of one argument (see ``extreme_of``) or over several (first of equals)."""
     pick = max if function == "max" else min
 
     def find(meter: Meter, *values: Any, default: Any = _MISSING) -> Any:
@@ -367,14 +367,14 @@ def extreme(function: str) -> Callable[..., Any]:
 largest, smallest = extreme("max"), extreme("min")
 
 
-# What stands in a value: ``value[index]``, slices, ``.get``. Each is ``(meter, value, ...)`` and raises ``ExprError``.
+# Access to parts of a value: ``value[index]``, slices, ``.get``. Each is ``(meter, value, ...)`` and raises ``ExprError``.
 
 _MOST_SUGGESTED = 1_000
-"""Names among which one is looked for that was meant."""
+"""Maximum names searched for a suggestion."""
 
 
 def meant(name: Any, known: Iterable[Any]) -> str:
-    """Return a hint that names the known name that is most like ``name``, or else the few that there are; or nothing."""
+    """Return a hint with the known name most similar to ``name``, or with all names if they are few; or ""."""
     names = [each for _, each in zip(range(_MOST_SUGGESTED), known, strict=False) if isinstance(each, str)]
     found = nearest(name, names) if isinstance(name, str) else None
     if found is not None and found != name:
@@ -385,7 +385,7 @@ def meant(name: Any, known: Iterable[Any]) -> str:
 
 
 def subscript(meter: Meter, value: Any, index: Any) -> Any:
-    """Return ``value[index]``: what an object has under a key, a list or a string at a place (negative: from the end)."""
+    """Return ``value[index]``: an object's value under a key, or an element of a list or string (negative: from the end)."""
     found = kind(value)
     if found == "object":
         key = mapping_key(meter, index)
@@ -409,7 +409,7 @@ def _subscripted(value: Any, index: Any) -> str:
 
 
 def sliced(meter: Meter, value: Any, start: Any, stop: Any, step: Any) -> Any:
-    """Return ``value[start:stop:step]`` of a list or a string; None is a part that is not given."""
+    """Return ``value[start:stop:step]`` of a list or a string; None means an omitted part."""
     found = kind(value)
     if found not in ("list", "text"):
         raise ExprError("type", f"can't take a slice of {a(value)}: {shown(value)}")
@@ -428,7 +428,7 @@ def sliced(meter: Meter, value: Any, start: Any, stop: Any, step: Any) -> Any:
 
 
 def got(meter: Meter, value: Any, key: Any, default: Any = None) -> Any:
-    """Return what the object has under ``key``, or ``default``."""
+    """Return the object's value under ``key``, or ``default``."""
     if kind(value) != "object":
         raise ExprError(
             "type", f".get(...) is for an object, not {a(value)}" + ("" if value is None else f": {shown(value)}")

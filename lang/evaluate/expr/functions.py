@@ -1,7 +1,7 @@
 """The functions and methods of expressions by name: ``(meter, value, ...)``, called by the interpreter and by generated code.
 
-``lang.functions`` says how many arguments and which keywords they take; a call that does not fit is refused by the linter and,
-by ``fits``, before the function is called. A function changes none of its arguments.
+``lang.catalogue.operations`` defines their arguments and keywords; an invalid call is refused by the linter and,
+by ``fits``, before the function is called. Functions never modify their arguments.
 """
 
 import math
@@ -32,15 +32,15 @@ __all__ = ["FUNCTION_TABLE", "METHOD_TABLE", "function", "method"]
 
 
 # Functions of samples: median, percentile, variance, standard deviation, mode. Each is ``(meter, values, ...)``.
-# They are those of Python's ``statistics``; ``percentile`` interpolates linearly, as numpy does by default. All but ``mode`` give
-# the same in every order of the elements. An empty sample, or one that is too short, is an error.
+# They equal those of Python's ``statistics``; ``percentile`` interpolates linearly, like numpy's default. Except ``mode``, they
+# do not depend on the order of the elements. An empty or too short sample is an error.
 
 _COST = 4
-"""Steps of an element that is computed with exactly: it takes some thirty times as long as one that is only looked at."""
+"""Steps per element in exact computation: it takes some thirty times as long as reading an element."""
 
 
 def middle(meter: Meter, values: Any) -> Any:
-    """Return the median: an element, or the mean of the two in the middle, a float."""
+    """Return the median: an element, or the mean of the two middle ones, a float."""
     taken = _sorted(meter, values, "median")
     half = len(taken) // 2
     if len(taken) % 2:
@@ -49,7 +49,7 @@ def middle(meter: Meter, values: Any) -> Any:
 
 
 def quantile(meter: Meter, values: Any, share: Any) -> Any:
-    """Return the number at ``share`` (0 to 1) of the way through the sorted elements; between two elements by linear interpolation."""
+    """Return the number at ``share`` (0 to 1) of the sorted elements, with linear interpolation."""
     share = number(share, "percentile takes a number p from 0 to 1")
     if not 0 <= share <= 1:
         hint = f"write {shown(share / 100)}" if 1 < share <= 100 else ""
@@ -63,11 +63,11 @@ def quantile(meter: Meter, values: Any, share: Any) -> Any:
 
 
 def _between(meter: Meter, low: Any, high: Any, way: float, name: str) -> float:
-    """Return the number at ``way`` (0 to 1) from ``low`` to ``high``. Raises ``ExprError`` where it is too large for a float."""
+    """Return the number at ``way`` (0 to 1) from ``low`` to ``high``. Raises ``ExprError`` if it is too large for a float."""
     try:
         if name == "median":
             return float(finite(meter, (low + high) / 2))
-        # As numpy does it: exact at both ends.
+        # Like numpy: exact at both ends.
         step = high - low
         return float(finite(meter, low + step * way if way < 0.5 else high - step * (1 - way)))
     except OverflowError:
@@ -100,7 +100,7 @@ def _exactly(meter: Meter, values: Any, name: str) -> Any:
 
 
 def most_frequent(meter: Meter, values: Any) -> Any:
-    """Return the element that stands most often in ``values``, the first of several."""
+    """Return the most frequent element of ``values``; the first one if there are several."""
     taken = values if kind(values) == "text" else elements_of(meter, values, "mode")
     if not taken:
         raise ExprError("value", "mode of nothing", hint="say what it is then: mode(xs) if len(xs) > 0 else null")
@@ -133,16 +133,16 @@ def _numbers(meter: Meter, values: Any, name: str) -> Sequence[Any]:
     return taken
 
 
-# Functions and methods of strings, and reading and writing numbers. Each is ``(meter, value, ...)`` and raises ``ExprError``.
+# Functions and methods of strings, and conversions of numbers. Each is ``(meter, value, ...)`` and raises ``ExprError``.
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _LONGEST_NUMBER = 400
-"""Characters; an integer within the limit of bits has no more."""
+"""Maximum characters; an integer within the bit limit never has more."""
 
 
 def as_integer(meter: Meter, value: Any) -> int:
-    """Return ``int(value)``: of a number the part before the point, of a string the plain decimal number in it, of true 1."""
+    """Return ``int(value)``: a number truncated, a plain decimal number in a string, true as 1."""
     found = kind(value)
     if found == "text":
         return int(finite(meter, int(_written(value, _INTEGER, "int", "a whole number"))))
@@ -157,7 +157,7 @@ def as_integer(meter: Meter, value: Any) -> int:
 
 
 def as_float(meter: Meter, value: Any) -> float:
-    """Return ``float(value)``: of a number, or of a string the plain decimal number in it."""
+    """Return ``float(value)``: from a number, or from a plain decimal number in a string."""
     found = kind(value)
     if found not in ("text", "number"):
         raise ExprError(
@@ -180,7 +180,7 @@ def _written(text: str, pattern: re.Pattern[str], function: str, wanted: str) ->
 
 
 def as_text(meter: Meter, value: Any) -> str:
-    """Return ``str(value)``: a string as it is; a number, a boolean or null as JSON writes it."""
+    """Return ``str(value)``: a string unchanged; a number, a boolean or null as in JSON."""
     found = kind(value)
     if found == "text":
         return value  # type: ignore[no-any-return]
@@ -215,7 +215,7 @@ def _cased(method: str, change: Callable[[str], str]) -> Callable[[Meter, Any], 
         wide = not text.isascii()
         meter.make_text(len(text), wide=wide)
         changed = change(text)
-        if len(changed) > len(text):  # some letters have two or three in the other case
+        if len(changed) > len(text):  # some letters become two or three in the other case
             meter.make_text(len(changed), wide=wide)
         return changed
 
@@ -226,7 +226,7 @@ lowered, uppered = _cased("lower", str.lower), _cased("upper", str.upper)
 
 
 def stripped(meter: Meter, value: Any, *characters: Any) -> str:
-    """Return the string without the white space, or the ``characters``, around it."""
+    """Return the string without leading and trailing white space, or ``characters``."""
     text = _text(value, "strip")
     meter.make_text(len(text), wide=not text.isascii())
     if not characters:
@@ -253,7 +253,7 @@ def ends_with(meter: Meter, value: Any, end: Any) -> bool:
 
 
 def split(meter: Meter, value: Any, *separator: Any) -> list[str]:
-    """Return the parts between separators; without one, the words between white space."""
+    """Return the parts between separators; by default the words between white space."""
     text = _text(value, "split")
     meter.make_text(len(text), wide=not text.isascii())
     if not separator:
@@ -270,7 +270,7 @@ def split(meter: Meter, value: Any, *separator: Any) -> list[str]:
 
 
 def count(meter: Meter, value: Any, item: Any) -> int:
-    """Return how often ``item`` stands in a list, or a string in a string (without overlaps)."""
+    """Return how often ``item`` occurs in a list, or a string in a string (without overlaps)."""
     found = kind(value)
     if found == "list":
         return count_of(meter, value, item)
@@ -285,12 +285,12 @@ def count(meter: Meter, value: Any, item: Any) -> int:
 
 
 def all_of(meter: Meter, values: Any) -> bool:
-    """Return whether every element is true; stops at the first that is not."""
+    """Return whether every element is true; stops at the first false one."""
     return all(truth(value) for value in _lazily(meter, values, "all"))
 
 
 def any_of(meter: Meter, values: Any) -> bool:
-    """Return whether an element is true; stops at the first that is."""
+    """Return whether an element is true; stops at the first true one."""
     return any(truth(value) for value in _lazily(meter, values, "any"))
 
 
@@ -304,14 +304,14 @@ def as_boolean(meter: Meter, value: Any) -> bool:
 
 
 def as_set(meter: Meter, *values: Any) -> Distinct:
-    """Return the different elements of a list, a string, an object's keys; or the empty set."""
+    """Return the distinct elements of a list, a string, an object's keys; or the empty set."""
     if not values:
         return Distinct()
     return distinct(meter, values[0] if kind(values[0]) == "text" else elements_of(meter, values[0], "set"))
 
 
 def length(meter: Meter, value: Any) -> int:
-    """Return how many elements, keys or characters ``value`` has. Costs nothing."""
+    """Return the number of elements, keys or characters of ``value``. Costs nothing."""
     if kind(value) in ("list", "text", "object", "set"):
         return len(value)
     hint = "count with sum(1 for ...)" if kind(value) == "generator" else ""
@@ -326,17 +326,17 @@ FUNCTION_TABLE: Mapping[str, Callable[..., Any]] = {
     "percentile": quantile, "round": rounded, "set": as_set, "sorted": ordered, "sqrt": square_root, "stdev": deviation, "str": as_text,
     "sum": total, "variance": spread,
 }  # fmt: skip
-"""All of ``lang.functions.FUNCTIONS``."""
+"""All of ``lang.catalogue.operations.FUNCTIONS``."""
 
 METHOD_TABLE: Mapping[str, Callable[..., Any]] = {
     "count": count, "endswith": ends_with, "get": got, "lower": lowered, "split": split, "startswith": starts_with,
     "strip": stripped, "upper": uppered,
 }  # fmt: skip
-"""All of ``lang.functions.METHODS``."""
+"""All of ``lang.catalogue.operations.METHODS``."""
 
 
 def function(name: str, arguments: int, keywords: tuple[str, ...] = ()) -> Callable[..., Any]:
-    """Return the function ``name`` for a call with so many arguments. Raises ``ExprError`` where it takes no such call."""
+    """Return the function ``name`` for a call with ``arguments`` arguments. Raises ``ExprError`` if the call is invalid."""
     if name not in FUNCTIONS:
         raise ExprError("name", f"there is no function `{name:.60}`", hint=meant(name, FUNCTIONS))
     signature = FUNCTIONS[name]
@@ -348,7 +348,7 @@ def function(name: str, arguments: int, keywords: tuple[str, ...] = ()) -> Calla
 
 
 def method(name: str, arguments: int) -> Callable[..., Any]:
-    """Return the method ``name`` for a call with so many arguments. Raises ``ExprError`` where it takes no such call."""
+    """Return the method ``name`` for a call with ``arguments`` arguments. Raises ``ExprError`` if the call is invalid."""
     if name not in METHODS:
         raise ExprError("name", f"there is no method `.{name:.60}`", hint=meant(name, METHODS))
     _check_count(f".{name}", arguments, METHODS[name].least, METHODS[name].most, METHODS[name].signature)

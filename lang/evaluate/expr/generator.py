@@ -1,7 +1,7 @@
 """The code generator: an expression as Python code, equal to the interpreter in every value and every error.
 
-The code is the quick way for values of the common types and sizes. Where a guard fails, or anything is raised, the
-interpreter evaluates the expression, and what it gives or raises is the answer.
+The code is the fast path for values of common types and sizes. If a guard fails, or anything is raised, the
+interpreter evaluates the expression, and its value or error is the result.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,10 +34,10 @@ from .interpreter import evaluate
 __all__ = ["call", "compiled", "function_of"]
 
 
-# Writes the functions of expressions. Those that are not here, or have odd arguments, are the interpreter's.
+# Code for function calls. Other functions, and unusual arguments, are left to the interpreter's functions.
 
 _MOST_ELEMENTS_BITS = 40
-"""There are never more elements than this many bits can count."""
+"""Bits that suffice to count the elements of any list."""
 _KEYWORDS = {"default": "default", "reverse": "reverse"}
 _COUNT = whole(_MOST_ELEMENTS_BITS)
 
@@ -65,13 +65,13 @@ def _general(writer: Writer, expr: Call) -> Code:
             raise Unsupported
         else:  # as a list it costs no less than as a generator
             arguments.append(Code(f"[{writer.comprehension(argument, writer.write)}]", OTHER))
-    # The keywords of all functions are this module's own words.
+    # The keywords of all functions are words of this module.
     options = "".join(f", {_KEYWORDS[name]}={writer.write(value).text}" for name, value in expr.keywords)
     return writer.ask(FUNCTION_TABLE[expr.function], *arguments, options=options)
 
 
 def _numbers(writer: Writer, expr: Call, count: int) -> list[Code] | None:
-    """Return ``count`` arguments as numbers; None where there are more or fewer, or one that can't be a number."""
+    """Return ``count`` arguments as numbers; None if the count differs or an argument can't be a number."""
     if len(expr.arguments) != count or any(isinstance(argument, Comprehension) for argument in expr.arguments):
         return None
     codes = [writer.write(argument) for argument in expr.arguments]
@@ -86,7 +86,7 @@ def _abs(writer: Writer, expr: Call) -> Code | None:
 
 
 def _rounded(writer: Writer, expr: Call) -> Code | None:
-    """``floor``, ``ceil`` and ``round`` of one number give an integer."""
+    """Return the code of ``floor``, ``ceil`` or ``round`` of one number, an integer; None for other arguments."""
     if expr.function == "round" and len(expr.arguments) == 2 and isinstance(expr.arguments[1], Literal):
         codes, digits = _numbers(writer, evolve(expr, arguments=expr.arguments[:1]), 1), expr.arguments[1].value
         if not codes or type(digits) is not int or not 0 <= digits <= 15:
@@ -139,7 +139,7 @@ def _sum(writer: Writer, expr: Call) -> Code | None:
         return code
 
     text = writer.comprehension(argument, element)
-    # Nothing sums to the integer 0, whatever the elements would have been.
+    # The sum of no elements is the integer 0, whatever the element type.
     kind = number(kinds[0].bits + _MOST_ELEMENTS_BITS, whole=True, fraction=kinds[0].may("float"))
     return Code(f"total([{text}])", kind)
 
@@ -152,7 +152,7 @@ def _extreme(writer: Writer, expr: Call) -> Code | None:
     name, sign, flipped = ("max", ">", "<") if expr.function == "max" else ("min", "<", ">")
     if len(codes) > 2:
         return Code(f"{name}({', '.join(code.text for code in codes)})", kind)
-    # Written out it takes half the time. As in Python, the first of equal ones.
+    # Written out it takes half the time. As in Python, the first of equal values.
     (first, again), (second, then) = writer.twice(codes[0]), writer.twice(codes[1])
     if codes[0].simple:
         return Code(f"({then} if {second} {sign} {again} else {again})", kind)
@@ -164,16 +164,16 @@ _CALLS: Mapping[str, Callable[[Writer, Call], Code | None]] = {
     "ln": _logarithm, "log": _logarithm, "log10": _logarithm, "log2": _logarithm, "max": _extreme, "min": _extreme,
     "round": _rounded, "sqrt": _logarithm, "sum": _sum,
 }  # fmt: skip
-"""The functions that are written out; None from them: not with these arguments."""
+"""Functions written as inline code; they return None for unsuitable arguments."""
 
 _MOST_NODES = 2_000
-"""Beyond this compiling takes longer than it saves."""
+"""Maximum nodes; above it compiling takes longer than it saves."""
 
 
 def compiled(expr: Expr) -> Callable[[Mapping[str, Any]], Any]:
-    """Return a function of the values by their names that gives what ``evaluate(expr, names)`` gives, and raises what it raises.
+    """Return a function of the values by name that returns and raises exactly what ``evaluate(expr, names)`` does.
 
-    What has no generated form, or is very large, is evaluated by the interpreter.
+    An expression without a generated form, or a very large one, is evaluated by the interpreter.
     """
 
     def reference(names: Mapping[str, Any]) -> Any:
@@ -183,7 +183,7 @@ def compiled(expr: Expr) -> Callable[[Mapping[str, Any]], Any]:
         return reference
     try:
         return _generated(expr, reference)
-    except (ExprUnsupported, RecursionError):  # nested deeper than any text
+    except (ExprUnsupported, RecursionError):  # nested deeper than any parsed text
         return reference
 
 
@@ -207,7 +207,7 @@ def _generated(expr: Expr, reference: Callable[[Mapping[str, Any]], Any]) -> Cal
     answer = writer.result(writer.write(expr)).text
     bounds = f"{cost_bound(expr)}, {memory_bound(expr)}"
     meter = [f"   meter = metered({bounds})\n"] if writer.meter else []
-    # A mapping that makes up what it lacks would hide a name that isn't there.
+    # A mapping with generated defaults would hide a missing name.
     guard = ["   names.__class__ is dict or fail()\n"] if loads else []
     lines = [*guard, *loads.values(), *meter, f"   return {answer}\n"]
     text = f"def run(names):\n  try:\n{''.join(lines)}  except Exception:\n   pass\n  return reference(names)\n"
@@ -215,9 +215,9 @@ def _generated(expr: Expr, reference: Callable[[Mapping[str, Any]], Any]) -> Cal
 
 
 def function_of(text: str, name: str, space: dict[str, Any]) -> Callable[..., Any]:
-    """Return the function ``name`` that the generated ``text`` defines. Raises ``Unsupported`` where Python can't compile it."""
+    """Return the function ``name`` defined by the generated ``text``. Raises ``Unsupported`` if Python can't compile it."""
     try:
-        # The text was put together from the generator's own words; names and constants are in `space`.
+        # The text consists of the generator's own words; names and constants are in `space`.
         exec(compile(text, "<expression>", "exec"), space)  # noqa: S102
     except (SyntaxError, RecursionError, MemoryError):  # too deep for Python's parser
         raise ExprUnsupported from None
@@ -226,7 +226,7 @@ def function_of(text: str, name: str, space: dict[str, Any]) -> Callable[..., An
 
 
 def _numeric_names(expr: Expr) -> set[str]:
-    """Return the names that stand only where a number must stand: what is guarded once, before anything is computed."""
+    """Return the names that occur only as numeric operands: they are checked once, before anything is computed."""
     numeric: set[int] = set()
     for node in walk(expr):
         operands: list[Expr] = []
@@ -252,7 +252,7 @@ _OF_NUMBERS = frozenset({"abs", "ceil", "exp", "floor", "ln", "log", "log10", "l
 
 
 def _ordered(node: Comparison) -> list[Expr]:
-    """Return the operands of a comparison that compares numbers: one of them is a number as it is written."""
+    """Return the operands of a numeric comparison: one with a number literal among its operands."""
     operands = [node.first, *(operand for _, operand in node.rest)]
     numbers = any(isinstance(each, Literal) and type(each.value) in (int, float) for each in operands)
     return operands if numbers and all(test in ("<", "<=", ">", ">=", "==", "!=") for test, _ in node.rest) else []

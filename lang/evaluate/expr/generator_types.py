@@ -1,7 +1,7 @@
-"""What the generator knows of a value before it is there: its possible types, and how large a number can be.
+"""The generator's static knowledge of a value: its possible types, and bounds of numbers.
 
-Generated code checks only what is not known. Bounds are powers of two: a value of kind ``int`` with 53 bits is at most
-2**53 away from 0. That is what lets arithmetic stand in the code unchecked: a product of such numbers can't pass the limits.
+Generated code checks only unknown properties. Bounds are powers of two: a value of kind ``int`` with 53 bits is at most
+2**53 away from 0. So arithmetic needs no checks in the code: a product of such numbers can't exceed the limits.
 """
 
 import math
@@ -41,11 +41,11 @@ __all__ = [
 ]
 
 INT_BITS, FLOAT_BITS = 53, 100
-"""How large a number may be that a guard lets in. A larger one is the interpreter's."""
+"""Bits of integers and floats that a guard accepts. The interpreter handles larger numbers."""
 MOST_BITS = 1000
-"""Numbers that may be larger are checked again before they are used; below the 1,024 bits that the interpreter allows."""
+"""Possibly larger numbers are checked before use; below the 1,024 bits that the interpreter allows."""
 RESULT_BITS = 62
-"""Of an integer that a guard lets out."""
+"""Bits of an integer that a guard accepts as a result."""
 _SMALL, _COMMON = 2**30 - 1, 1e15
 _RESULT_LIMIT = 2**RESULT_BITS
 _INT_LIMIT, _FLOAT_LIMIT = 2**INT_BITS, 2.0**FLOAT_BITS
@@ -57,9 +57,9 @@ class Fallback(Exception):
 
 @frozen
 class Kind:
-    """The types a value may have ("null", "bool", "int", "float", "str", "other", "foreign"), and the bits of its ints and floats.
+    """The possible types of a value ("null", "bool", "int", "float", "str", "other", "foreign"), and bits of its ints and floats.
 
-    ``float_bits`` infinite: it may also be infinite or not a number.
+    ``float_bits`` infinite: it may also be infinite or NaN.
     """
 
     types: frozenset[str]
@@ -67,25 +67,25 @@ class Kind:
     float_bits: float = math.inf
 
     def within(self, *types: str) -> bool:
-        """Say whether the value has one of ``types``, for certain."""
+        """Return whether the value certainly has one of ``types``."""
         return self.types <= set(types)
 
     def may(self, *types: str) -> bool:
-        """Say whether the value may have one of ``types``."""
+        """Return whether the value may have one of ``types``."""
         return not self.types.isdisjoint(types)
 
     @property
     def bits(self) -> float:
-        """The larger of the bounds that matter."""
+        """The larger of the bounds of the possible number types."""
         return max(self.int_bits if "int" in self.types else 0, self.float_bits if "float" in self.types else 0)
 
     @property
     def numeric(self) -> bool:
-        """Whether the value is a number for certain, of a size that arithmetic can take."""
+        """Whether the value is certainly a number, of a size suitable for arithmetic."""
         return self.within("int", "float") and self.bits <= MOST_BITS
 
     def without(self, *types: str) -> "Kind":
-        """Return the kind where the value is known to have none of ``types``."""
+        """Return the kind for a value known to have none of ``types``."""
         return evolve(self, types=self.types.difference(types))
 
 
@@ -99,13 +99,13 @@ TEXT = _kind("str")
 OTHER = _kind("other")
 ANYTHING = _kind("null", "bool", "int", "float", "str", "other")
 FOREIGN = _kind("null", "bool", "int", "float", "str", "other", "foreign")
-"""Anything, even what is no value of JSON."""
+"""Any value, even one that is not JSON."""
 CHECKED = _kind("int", "float", int_bits=INT_BITS, float_bits=FLOAT_BITS)
-"""What a guard for numbers lets through."""
+"""The kind accepted by a guard for numbers."""
 
 
 def whole(bits: float) -> Kind:
-    """Return the kind of an integer of at most so many bits."""
+    """Return the kind of an integer of at most ``bits`` bits."""
     return _kind("int", int_bits=bits)
 
 
@@ -116,7 +116,7 @@ def number(bits: float, *, whole: bool = False, fraction: bool = False) -> Kind:
 
 
 def union(*kinds: Kind) -> Kind:
-    """Return the kind of a value that is of one of ``kinds``."""
+    """Return the kind of a value that has one of ``kinds``."""
     ints = [kind.int_bits for kind in kinds if "int" in kind.types]
     floats = [kind.float_bits for kind in kinds if "float" in kind.types]
     types = frozenset[str]().union(*(kind.types for kind in kinds))
@@ -124,7 +124,7 @@ def union(*kinds: Kind) -> Kind:
 
 
 def constant_kind(value: Any) -> Kind:
-    """Return the kind of a value that is known."""
+    """Return the kind of a known value."""
     if value is None:
         return NULL
     if isinstance(value, bool):
@@ -140,10 +140,10 @@ def constant_kind(value: Any) -> Kind:
 
 @frozen
 class Code:
-    """The text of a Python expression, in parentheses where it has to be, and what is known of its value.
+    """The text of a Python expression, parenthesised if needed, and the static knowledge of its value.
 
-    ``simple``: it is a local name or a constant and may be written twice. ``value``: what it is, in a tuple, where known.
-    ``total``: it can't fail, in the interpreter nor in the code, whatever the data.
+    ``simple``: it is a local name or a constant and may be written twice. ``value``: the value in a tuple, if known.
+    ``total``: it can't fail, neither in the interpreter nor in the code, for any data.
     """
 
     text: str
@@ -154,9 +154,9 @@ class Code:
 
 
 def number_test(text: str, again: str = "") -> str:
-    """Return a test that holds for a number of a common size. A float that is not a number fails it.
+    """Return a test that is true for a number of a common size, and false for NaN.
 
-    ``again``: what to write for the value after ``text`` was evaluated.
+    ``again``: the text for the value after ``text`` was evaluated.
     """
     first, text = text, again or text
     return (
@@ -166,14 +166,14 @@ def number_test(text: str, again: str = "") -> str:
 
 
 def uncommon_test(text: str, *, whole: bool) -> str:
-    """Return a test that holds for all but an integer, or else a float, of a common size; quicker than ``number_test``."""
+    """Return a test that is true except for an integer, or else a float, of a common size; faster than ``number_test``."""
     if whole:
         return f"{text}.__class__ is not int or {text} > {_SMALL} or {text} < -{_SMALL}"
     return f"{text}.__class__ is not float or not -{_COMMON!r} <= {text} <= {_COMMON!r}"
 
 
 def is_number(value: Any) -> bool:
-    """Guard: a number whose size is within the bounds of ``CHECKED``."""
+    """Guard: whether the value is a number within the bounds of ``CHECKED``."""
     if value.__class__ is int and -_INT_LIMIT <= value <= _INT_LIMIT:
         return True
     if value.__class__ is float and -_FLOAT_LIMIT <= value <= _FLOAT_LIMIT:
@@ -182,19 +182,19 @@ def is_number(value: Any) -> bool:
 
 
 def is_result(value: Any) -> Any:
-    """Guard: a number of a common size that was computed, or null."""
+    """Guard: accept a computed number of a common size, or null."""
     if value is None or (value.__class__ is int and -_RESULT_LIMIT <= value <= _RESULT_LIMIT):
         return value
     return value if is_number(value) else None
 
 
 def is_number_or_null(value: Any) -> bool:
-    """Guard: whether it is such a number; not if it is null."""
+    """Guard: return whether the value is such a number; false for null."""
     return value is not None and is_number(value)
 
 
 def is_text_or_null(value: Any) -> bool:
-    """Guard: whether it is a string; not if it is null."""
+    """Guard: return whether the value is a string; false for null."""
     if value is None:
         return False
     if value.__class__ is str:
@@ -202,22 +202,22 @@ def is_text_or_null(value: Any) -> bool:
     raise Fallback
 
 
-# Writes comparisons: null is not equal to anything but in a test for null, true is not 1, numbers go with numbers.
+# Code for comparisons: null equals nothing except in a null test, true is not 1, numbers compare with numbers.
 
 
 class Writer(Protocol):
-    """What comparisons need of the writer of expressions: ``writer.Writer``."""
+    """The methods of ``generator_writer.Writer`` that comparisons use."""
 
     def write(self, expr: Expr) -> Code:
         """Return the code of an expression."""
         ...
 
     def ask(self, function: Callable[..., Any], *arguments: Code, kind: Kind = ANYTHING, options: str = "") -> Code:
-        """Return the code that calls one of the interpreter's own functions."""
+        """Return the code of a call of one of the interpreter's functions."""
         ...
 
     def number(self, code: Code) -> Code:
-        """Return the code with the guards of a number."""
+        """Return the code with guards that ensure a number."""
         ...
 
     def twice(self, code: Code) -> tuple[str, str]:
@@ -234,13 +234,13 @@ class Unsupported(Exception):
 
 
 def compared(writer: Writer, test: Test, left: Code, right: Code) -> Code:
-    """Return the code of ``left test right``, for all tests but ``in``."""
+    """Return the code of ``left test right``, for all tests except ``in``."""
     for one, other in ((left, right), (right, left)):
         if other.value == (None,):
             if test not in ("==", "!=", "is", "is not"):
                 return writer.ask(TESTS[test], left, right, kind=BOOLEAN)
             negated = test in ("!=", "is not")
-            if not one.simple or one.value:  # Python warns of a constant before `is`
+            if not one.simple or one.value:  # Python warns about a constant before `is`
                 return Code(f"({'not ' if negated else ''}is_null({one.text}))", BOOLEAN, total=one.total)
             return Code(f"({one.text} {'is not' if negated else 'is'} None)", BOOLEAN, total=one.total)
     if test in ("is", "is not"):
@@ -289,7 +289,7 @@ def _order(writer: Writer, test: Test, left: Code, right: Code) -> Code:
     if not all(code.kind.may("int", "float", "str") for code in (left, right)):
         return writer.ask(TESTS[test], left, right, kind=BOOLEAN)
     text = any(code.kind.within("str", "null") for code in (left, right))
-    if text and not left.value and not right.value:  # it costs as much as the shorter one is long
+    if text and not left.value and not right.value:  # costs as much as the length of the shorter text
         return writer.ask(TESTS[test], left, right, kind=BOOLEAN)
     tests, operands = [], []
     for code in (left, right):
@@ -297,7 +297,7 @@ def _order(writer: Writer, test: Test, left: Code, right: Code) -> Code:
         operands.append(operand)
         tests += guard
     if tests and not (left.total and right.total):
-        # Both are evaluated in any case: an error of the second must not hide behind a null of the first.
+        # Both are always evaluated: an error of the second must not be hidden by a null of the first.
         evaluated = []
         for at, code in enumerate((left, right)):
             if not code.simple:
@@ -313,7 +313,7 @@ def _order(writer: Writer, test: Test, left: Code, right: Code) -> Code:
 
 
 def _number_operand(writer: Writer, code: Code) -> tuple[list[str], str]:
-    """Return the tests that hold for a number and not for null, and the operand's text after them."""
+    """Return tests that are true for a number and false for null, and the operand's text after them."""
     if code.kind.within("int", "float"):
         return [], writer.number(code).text
     if not code.kind.may("int", "float"):
@@ -336,7 +336,7 @@ def _text_operand(writer: Writer, code: Code) -> tuple[list[str], str]:
 
 
 def contained(writer: Writer, test: Test, item: Code, values: Expr) -> Code:
-    """Return the code of ``item in values`` or ``item not in values``, where the values are written out."""
+    """Return the code of ``item in values`` or ``item not in values``, for a literal list of values."""
     constants = _constants(values)
     if all(isinstance(value, str) for value in constants):
         fits = "{0}.__class__ is str and len({1}) < 256"
@@ -355,7 +355,7 @@ def contained(writer: Writer, test: Test, item: Code, values: Expr) -> Code:
 
 
 def _constants(values: Expr) -> list[Any]:
-    """Return what stands in a list that is written out, without null; nothing for another expression."""
+    """Return the values of a literal list, without null; empty for another expression."""
     if not isinstance(values, ListDisplay | TupleDisplay) or not all(
         isinstance(each, Literal) for each in values.items
     ):
@@ -363,17 +363,17 @@ def _constants(values: Expr) -> list[Any]:
     return [each.value for each in values.items if isinstance(each, Literal) and each.value is not None]
 
 
-# What generated code calls: guards, and functions over lists. Each raises ``Fallback`` where the interpreter must decide.
+# Functions called by generated code: guards, and functions over lists. Each raises ``Fallback`` to use the interpreter.
 
 PLAIN = frozenset({type(None), bool, int, float, str, list, dict, Distinct})
-"""The classes of values; generated code leaves others to the interpreter."""
+"""The supported classes of values; generated code leaves others to the interpreter."""
 
 _SHORT = 255
 _MOST_CHARACTERS = 1_000_000
 
 
 def fail() -> NoReturn:
-    """Leave it to the interpreter."""
+    """Raise ``Fallback``."""
     raise Fallback
 
 
@@ -383,28 +383,28 @@ def is_null(value: Any) -> bool:
 
 
 def no(value: Any) -> bool:
-    """Guard: false for a value that equals no constant, for it is of another type; a long text costs more to look for."""
+    """Guard: return false for a value whose type differs from the constant's; a long text is left to the interpreter."""
     if value.__class__ not in PLAIN or (value.__class__ is str and len(value) > _SHORT):
         raise Fallback
     return False
 
 
 def not_null(value: Any) -> bool:
-    """Guard: whether such a value is not null."""
+    """Guard: return whether such a value is not null."""
     if value is None:
         return False
     return not no(value)
 
 
 def known(value: Any) -> Any:
-    """Guard: a value of JSON."""
+    """Guard: return the value if it is JSON."""
     if value.__class__ not in PLAIN:
         raise Fallback
     return value
 
 
 def iterated(meter: Meter, values: Any, cost: int, memory: int) -> Sequence[Any]:
-    """Guard: what a comprehension goes through, values of JSON; charged with at least so many steps and bytes an element."""
+    """Guard: return the elements of a comprehension, JSON values; charges at least ``cost`` steps and ``memory`` bytes each."""
     if values.__class__ is not list:
         if values.__class__ is not str and values.__class__ is not dict and values.__class__ is not Distinct:
             raise Fallback
@@ -417,7 +417,7 @@ def iterated(meter: Meter, values: Any, cost: int, memory: int) -> Sequence[Any]
 
 
 def metered(steps: int, memory: int) -> Meter:
-    """Return a meter for what has no bound that is known, after ``steps`` and bytes were taken from it."""
+    """Return a meter for parts without a known bound, after ``steps`` and ``memory`` bytes were charged."""
     meter = Meter()
     meter.step(steps)
     meter.hold(memory)
@@ -425,12 +425,12 @@ def metered(steps: int, memory: int) -> Meter:
 
 
 def total(values: list[Any]) -> Any:
-    """Return the sum of numbers: exact of integers, else rounded once."""
+    """Return the sum of numbers: exact for integers, else rounded once."""
     return math.fsum(values) if float in set(map(type, values)) else sum(values)
 
 
 def power(base: Any, exponent: Any) -> Any:
-    """Return ``base ** exponent`` where it is of a common size."""
+    """Return ``base ** exponent`` if it has a common size."""
     if base.__class__ is int and exponent.__class__ is int and base.bit_length() * abs(exponent) > 1000:
         raise Fallback
     value = base**exponent
@@ -439,13 +439,13 @@ def power(base: Any, exponent: Any) -> Any:
 
 
 def object_of(meter: Meter, *entries: tuple[Any, Any]) -> dict[Any, Any]:
-    """Return an object of these keys and values, as the interpreter makes it."""
+    """Return an object of these keys and values, like the interpreter."""
     meter.make_table(len(entries), "an object")
     return {mapping_key(meter, key): value for key, value in entries}
 
 
 def text_result(value: Any) -> Any:
-    """Guard: a string, or null, that may be a result."""
+    """Guard: return a string, or null, if it is a valid result."""
     if value is not None and not (value.__class__ is str and value.isascii() and len(value) <= _MOST_CHARACTERS):
         raise Fallback
     return value

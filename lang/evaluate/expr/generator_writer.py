@@ -1,7 +1,7 @@
-"""Writes expressions as Python text: operators, comparisons, branches. Names and constants are kept in a namespace.
+"""Writes expressions as Python text: operators, comparisons, branches. Names and constants are stored in a namespace.
 
-The text holds this module's words, names it made up and numbers, never a text of the expression. What the code computes is
-what the interpreter computes, or else it raises: a guard that fails raises ``Fallback``.
+The text has only words of this module, generated names and numbers, never text from the expression. The code computes
+the same as the interpreter, or raises; a failed guard raises ``Fallback``.
 """
 
 import math
@@ -60,12 +60,12 @@ from .generator_types import (
 __all__ = ["Unsupported", "Writer", "cost_bound", "memory_bound"]
 
 _DEEPEST = 60
-"""Levels that are written; Python's own parser takes some 200 parentheses."""
+"""Maximum levels of generated code; Python's own parser accepts some 200 parentheses."""
 
 
 @define
 class Writer:
-    """Writes the text of expressions; ``resolve`` gives the code of a name or a field, and raises ``Unsupported``.
+    """Writes the text of expressions; ``resolve`` returns the code of a name or a field, and raises ``Unsupported``.
 
     ``meter``: the code uses the local ``meter``.
     """
@@ -81,7 +81,7 @@ class Writer:
     _depth: int = 0
 
     def keep(self, value: Any) -> str:
-        """Put ``value`` into the namespace and return the name it has there."""
+        """Put ``value`` into the namespace and return its name there."""
         if isinstance(value, str) and value in self._texts:
             return self._texts[value]
         name = f"c{len(self.space)}"
@@ -96,7 +96,7 @@ class Writer:
         return f"{letter}{self._made}"
 
     def constant(self, value: Any) -> Code:
-        """Return the code of a value that is known."""
+        """Return the code of a known value."""
         if value is None or value is True or value is False:
             text = repr(value)
         elif (type(value) is int and value.bit_length() <= 64) or (type(value) is float and math.isfinite(value)):
@@ -116,14 +116,14 @@ class Writer:
         return f"({name} := {code.text})", name
 
     def number(self, code: Code, *, loose: bool = False) -> Code:
-        """Return ``code`` with the guards after which it is a number that arithmetic can take.
+        """Return ``code`` with guards that ensure a number suitable for arithmetic.
 
-        ``loose``: a float may also be infinite or not a number, where that would show in what is computed from it.
+        ``loose``: a float may also be infinite or NaN, if that would show in the computed result.
         """
         if code.kind.numeric or (loose and code.kind.within("float")):
             return code
         if not code.kind.may("int", "float"):
-            return Code("fail()", CHECKED)  # the interpreter says what is wrong
+            return Code("fail()", CHECKED)  # the interpreter reports the error
         first, again = self.twice(code)
         kind = code.kind.without("null")
         if kind.numeric:
@@ -133,19 +133,19 @@ class Writer:
         return Code(f"({again} if {number_test(again)} or is_number({again}) else 0)", CHECKED)
 
     def ask(self, function: Callable[..., Any], *arguments: Code, kind: Kind = ANYTHING, options: str = "") -> Code:
-        """Return the code that calls one of the interpreter's own functions, ``(meter, value, ...)``."""
+        """Return the code of a call of one of the interpreter's functions, ``(meter, value, ...)``."""
         self.meter = True
         texts = ", ".join(["meter", *(argument.text for argument in arguments)])
         return Code(f"{self.keep(function)}({texts}{options})", kind)
 
     def truth(self, code: Code) -> Code:
-        """Return ``code`` fit to be asked whether it is true: a computed float is a number, all else a value of JSON."""
+        """Return ``code`` ready for a truth test: a computed float is a number, anything else a JSON value."""
         if code.kind.within("int", "float"):
             return self.number(code)
         return evolve(code, text=f"known({code.text})", simple=False) if code.kind.may("foreign") else code
 
     def result(self, code: Code) -> Code:
-        """Return ``code`` as a result: checked, as far as it isn't known to be one."""
+        """Return ``code`` as a result, with the checks that are still needed."""
         kind = code.kind.without("null")
         if kind.within("bool"):
             return code
@@ -163,21 +163,21 @@ class Writer:
         return Code(f"is_result({code.text})", evolve(code.kind, int_bits=RESULT_BITS, float_bits=FLOAT_BITS))
 
     def inside(self, resolve: Callable[[Name | Field], Code], expr: Expr) -> Code:
-        """Return the code of ``expr`` where names and fields are what ``resolve`` says."""
+        """Return the code of ``expr`` with names and fields resolved by ``resolve``."""
         before, self.resolve = self.resolve, resolve
         code = self.write(expr)
         self.resolve = before
         return code
 
     def write(self, expr: Expr) -> Code:
-        """Return the code of ``expr``, with a guard where it may compute an infinite number. Raises ``Unsupported``."""
+        """Return the code of ``expr``, with a guard if it may compute an infinite number. Raises ``Unsupported``."""
         code = self._loose(expr)
         if code.kind.within("int", "float") and not code.kind.numeric:
-            return self.number(code)  # or a comparison with anything but a number would let it by
+            return self.number(code)  # otherwise a comparison with a non-number would let it pass
         return code
 
     def _loose(self, expr: Expr) -> Code:
-        """Return the code of ``expr`` for arithmetic, in whose result an infinite number would show."""
+        """Return the code of ``expr`` for use in arithmetic, whose result would show an infinite number."""
         self._depth += 1
         if self._depth > _DEEPEST:
             raise Unsupported
@@ -309,7 +309,7 @@ class Writer:
         return Code(f"object_of({', '.join(['meter', *entries])})", OTHER)
 
     def comprehension(self, expr: Comprehension, element: Callable[[Expr], Code], before: str = "") -> str:
-        """Return ``element for ...``; ``element`` writes the element. ``before``: the element's text, if it isn't wanted."""
+        """Return ``element for ...``; ``element`` writes the element. ``before``: replacement for an unneeded element."""
         outer, clauses = dict(self._variables), []
         for clause in expr.clauses:
             parts = (*clause.conditions, expr.element)
@@ -327,7 +327,7 @@ class Writer:
 
 
 def cost_bound(expr: Expr) -> int:
-    """Return more steps than the interpreter charges for evaluating ``expr`` once, but for what its functions go through."""
+    """Return an upper bound of the interpreter's steps for one evaluation of ``expr``, without its functions' iteration."""
     nodes = list(walk(expr))
     texts = [node.value for node in nodes if isinstance(node, Literal) and isinstance(node.value, str)]
     made = sum(isinstance(node, ListDisplay | TupleDisplay | DictDisplay) for node in nodes)
@@ -335,7 +335,7 @@ def cost_bound(expr: Expr) -> int:
 
 
 def memory_bound(expr: Expr) -> int:
-    """Return the bytes that the interpreter charges for the lists that are written out in ``expr``, evaluated once."""
+    """Return the bytes that the interpreter charges for the literal lists in ``expr``, evaluated once."""
     return sum(56 + 8 * len(node.items) for node in walk(expr) if isinstance(node, ListDisplay | TupleDisplay))
 
 

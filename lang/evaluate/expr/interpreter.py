@@ -1,4 +1,4 @@
-"""The reference: an expression evaluated by walking its tree. Slow and plain; generated code is held equal to it."""
+"""The reference: an expression evaluated by walking its tree. Slow and simple; generated code must equal it."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
@@ -46,18 +46,18 @@ def evaluate(
 ) -> Any:
     """Return the JSON value of ``expr``. See ``docs/design/seed.md#expressions``.
 
-    ``names`` are the values by their names (``extractions`` is one of them), ``row`` has the mappings ``"extraction"`` and
-    ``"meta"`` of the extraction at hand, ``context`` what ``context.f`` stands for. ``meter`` counts across evaluations; a
-    new one with the usual limits where there is none. Nothing of what is given is changed, nor part of the result. Raises
+    ``names`` are the values by name (including ``extractions``), ``row`` has the mappings ``"extraction"`` and
+    ``"meta"`` of the current extraction, ``context`` the values of ``context.f``. ``meter`` counts across evaluations
+    (default: a new one with the usual limits). The arguments are not changed and not shared with the result. Raises
     ``ExprError``.
     """
     return Evaluator(names, context, meter or Meter()).value(expr, row)
 
 
 class Evaluator:
-    """``evaluate`` for many expressions, or many rows, over the same names, context and meter: in half the time.
+    """``evaluate`` for many expressions, or many rows, over the same names, context and meter: twice as fast.
 
-    The expressions must live as long as it does.
+    The expressions must live as long as the evaluator.
     """
 
     def __init__(self, names: Mapping[str, Any], context: Mapping[str, Any] | None, meter: Meter) -> None:
@@ -72,19 +72,19 @@ class Evaluator:
             if value is True or value is False or value is None:
                 return value
             return checked_result(value, expr.span, evaluation.meter)
-        except RecursionError:  # the caller is deep itself
+        except RecursionError:  # the caller's own stack is deep
             raise ExprError("limit", "there is no room left on the stack for the expression", span=expr.span) from None
 
 
 def is_null_literal(node: Expr) -> bool:
-    """Say whether ``node`` is the literal null: a comparison with it is a test for null."""
+    """Return whether ``node`` is the literal null: a comparison with it is a test for null."""
     return isinstance(node, Literal) and node.value is None
 
 
 class _Evaluation:
-    """One evaluation after the other: what names stand for, and the meter. ``bound`` are the variables of comprehensions.
+    """Consecutive evaluations with the values of names, and the meter. ``bound`` are the variables of comprehensions.
 
-    What is worked out of a node is kept by its identity, since it may be evaluated very often.
+    Data derived from a node are cached by its identity, because it may be evaluated very often.
     """
 
     def __init__(
@@ -102,12 +102,12 @@ class _Evaluation:
         self.depth, self.deepest = 0, meter.limits.nesting
 
     def begin(self, row: Mapping[str, Any] | None) -> None:
-        """Get ready for an evaluation over ``row``; the one before may have ended in an error."""
+        """Prepare for an evaluation over ``row``; the previous one may have ended in an error."""
         self.depth = 0
         self.spaces = {"context": self.context} if row is None else {**row, "context": self.context}
 
     def of(self, node: Expr, bound: Mapping[str, Any]) -> Any:
-        """Return the value of ``node``; an error gets the place of the innermost node that failed, and ends the evaluation."""
+        """Return the value of ``node``; an error gets the span of the innermost failed node, and ends the evaluation."""
         found = node.__class__
         if found is Literal:
             return node.value  # type: ignore[union-attr]
@@ -137,7 +137,7 @@ class _Evaluation:
             hint = "it is known where a step goes through the extractions" if node.namespace != "context" else ""
             raise ExprError("name", f"there is no `{node.namespace}` here", hint=hint)
         if node.name in space or node.namespace != "context":
-            return space.get(node.name)  # what was not extracted, or is not known of a review, is null
+            return space.get(node.name)  # values not extracted, or unknown for a review, are null
         raise ExprError("key", f"the context has no `{node.name:.60}`", hint=meant(node.name, space))
 
     def list_display(self, node: ListDisplay | TupleDisplay, bound: Mapping[str, Any]) -> Any:
@@ -178,7 +178,7 @@ class _Evaluation:
     def computed(
         self, sign: str, compute: Callable[[Meter, Any, Any], Any], left: Any, right: Any, first: Expr, second: Expr
     ) -> Any:
-        """Return what an operator gives; in an error about null or zero, operands that have a name are called by it."""
+        """Return an operator's result; an error about null or zero uses the names of named operands."""
         if left is None or right is None:
             operands = f"{_named(first, left)} {sign} {_named(second, right)}"
             raise ExprError("type", f"null in arithmetic: {operands}", hint=_of_null(first if left is None else second))
@@ -195,7 +195,7 @@ class _Evaluation:
         for test, operand in node.rest:
             right = self.of(operand, bound)
             if test in ("==", "!=", "is", "is not") and (is_null_literal(before) or is_null_literal(operand)):
-                # One of the two is null already; the other decides.
+                # One of the two is the null literal; the other decides.
                 holds = ((right if is_null_literal(before) else left) is None) is (test in ("==", "is"))
             elif test in ("is", "is not"):
                 raise ExprError(
@@ -244,7 +244,7 @@ class _Evaluation:
     def iterations(
         self, node: Comprehension, costs: tuple[int, ...], at: int, values: Any, bound: dict[str, Any]
     ) -> Iterator[Any]:
-        """Yield the elements that the clauses from ``at`` on give, for the ``values`` of the clause ``at``."""
+        """Yield the elements of the clauses from ``at`` on, for the ``values`` of clause ``at``."""
         clause, cost, meter, of = node.clauses[at], costs[at], self.meter, self.of
         innermost = at == len(node.clauses) - 1
         for value in values:
@@ -259,7 +259,7 @@ class _Evaluation:
                 yield from self.iterations(node, costs, at + 1, inner, bound)
 
     def elements(self, node: Expr, bound: Mapping[str, Any]) -> Any:
-        """Return what a clause goes through: elements, an object's keys, the characters of a string."""
+        """Return the values that a clause iterates over: elements, an object's keys, the characters of a string."""
         value = self.of(node, bound)
         found = kind(value)
         if found in ("list", "text", "set"):
@@ -325,7 +325,7 @@ _WAYS: Mapping[type, Callable[[_Evaluation, Any, Any], Any]] = {
 
 
 def _label(node: Expr) -> str:
-    """Return a short operand as it is written: a name, a field, ``e["f"]``; "" for what is longer than that."""
+    """Return a short operand as written: a name, a field, ``e["f"]``; "" for a longer one."""
     if isinstance(node, Name):
         return node.name
     if isinstance(node, Field):

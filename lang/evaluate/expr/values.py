@@ -1,7 +1,7 @@
-"""What values are: their kinds, whether they are true, how a message shows them.
+"""Values: their kinds, their truth, and their form in messages.
 
 Values are those of JSON, where a tuple is a list, and inside an expression sets (``Distinct``) and generators. A boolean is
-no number. Anything else is refused when it is used.
+not a number. Other values are refused when they are used.
 """
 
 import math
@@ -37,25 +37,26 @@ __all__ = [
 ]
 
 
-# What an evaluation may cost, and the meter that counts it. Interpreter and generated code charge the same.
-# What is charged, in steps:
-# - an iteration of a comprehension's clause: 1 + the ``weight`` of what it evaluates (see ``costs``); - a function, an operator, a
-# slice or ``in`` over n elements of a list, set or object: n // 8 (a set or object that is built: n // 4; sorting: n * log2(n) //
-# 32 more), and over n characters: n // 256, twice that to look for a string in it. A generator's elements were charged as
-# iterations, and cost no more; of strings in a list that is sorted, compared or made a set, all characters count; - a string, a
-# list, a set or an object that a function or an operator makes: 1 more; - comparing two lists or objects, at every level: 12, and
-# their elements; a list in a set: 6, and 1 an element; - copying the result: half a step an element of a list, 2 a key of an
-# object.
-# Names, literals, arithmetic and comparisons of numbers, ``len``, a key and an index cost nothing of their own: outside of
+# Cost limits of an evaluation, and the meter that counts them. Interpreter and generated code charge the same.
+# Steps charged:
+# - an iteration of a comprehension's clause: 1 + the ``weight`` of its evaluated parts (see ``clause_costs``);
+# - a function, an operator, a slice or ``in`` over n elements of a list, set or object: n // 8 (building a set or object: n // 4;
+#   sorting: n * log2(n) // 32 more), and over n characters: n // 256, twice that for searching a string in it. A generator's
+#   elements were charged as iterations and cost no more; for strings in a list that is sorted, compared or made a set, all
+#   characters count;
+# - a string, a list, a set or an object created by a function or an operator: 1 more;
+# - comparing two lists or objects, at every level: 12, plus their elements; a list in a set: 6, plus 1 per element;
+# - copying the result: half a step per list element, 2 per key of an object.
+# Names, literals, arithmetic and comparisons of numbers, ``len``, a key and an index cost nothing by themselves: outside of
 # comprehensions a text is too short for it to matter.
-# In bytes (``memory``), estimated from above: a string 50 and 1 or 4 a character, a list 56 and 8 an element, a set or object 90 an
-# element. What is thrown away again is not given back.
+# Bytes charged (``memory``), upper estimates: a string 50 and 1 or 4 per character, a list 56 and 8 per element, a set or object
+# 90 per element. Freed memory is not credited.
 
-# How evaluating an expression fails: one exception, with what went wrong, where, and what to do about it.
+# Evaluation errors: one exception with the kind of fault, its place, and a hint.
 
 
 Kind = Literal["division", "type", "name", "key", "index", "value", "limit", "overflow", "result"]
-"""What went wrong: ``limit`` is a limit of the host, ``result`` a value that is none of JSON, the others are of the data."""
+"""The kind of fault: ``limit`` is a limit of the host, ``result`` a result that is not JSON, the others concern the data."""
 
 
 class ExprError(KnotworkError):
@@ -73,49 +74,49 @@ class ExprError(KnotworkError):
         self.span = span
 
     def diagnostic(self) -> Diagnostic:
-        """Return the error as a diagnostic, for a picture with a caret."""
+        """Return the error as a diagnostic, for display with a caret."""
         span = None if self.span == NOWHERE else self.span
         return Diagnostic("EXPR090", "error", self.message, span, (self.hint,) if self.hint else ())
 
 
 @frozen
 class Limits:
-    """The most that an expression may be and cost."""
+    """Size and cost limits of an expression."""
 
     source: int = 10_000
-    """Characters of its text."""
+    """Maximum characters of its text."""
     nesting: int = 100
-    """Levels of its tree, and of a value that is compared or returned."""
+    """Maximum levels of its tree, and of a value that is compared or returned."""
     steps: int = 1_000_000
-    """See the module's docstring."""
+    """Maximum steps; see the comment at the top of this module."""
     size: int = 1_000_000
-    """Characters of a string, elements of a list, a set or an object, that the expression makes."""
+    """Maximum characters of a string, or elements of a list, set or object, that the expression creates."""
     bits: int = 1_024
-    """Of an integer inside an expression; one of a result has 64."""
+    """Maximum bits of an integer inside an expression; a result's integer has at most 64."""
     memory: int = 100_000_000
-    """Bytes of all strings, lists, sets and objects that the expression makes."""
+    """Maximum bytes of all strings, lists, sets and objects that the expression creates."""
 
 
 @attrs.define(eq=False)
 class Meter:
-    """Counts down what one evaluation, or one seed's whole compute, may still cost.
+    """Counts down the remaining cost of one evaluation, or of one seed's whole computation.
 
-    Hot code may write ``meter.left -= n`` and call ``spent`` when that is below 0; all else calls the methods, which raise
+    Hot code may write ``meter.left -= n`` and call ``spent`` when that is below 0; other code calls the methods, which raise
     ``ExprError`` of kind "limit".
     """
 
     limits: Limits = Limits()
     left: int = attrs.field(init=False)
-    """Steps that may still be taken."""
+    """Remaining steps."""
     room: int = attrs.field(init=False)
-    """Bytes that may still be made."""
+    """Remaining bytes."""
 
     def __attrs_post_init__(self) -> None:
         self.left = self.limits.steps
         self.room = self.limits.memory
 
     def step(self, steps: int = 1) -> None:
-        """Take ``steps``."""
+        """Charge ``steps``."""
         self.left -= steps
         if self.left < 0:
             self.spent()
@@ -129,11 +130,11 @@ class Meter:
         )
 
     def elements(self, count: int) -> None:
-        """Charge for going through ``count`` elements."""
+        """Charge for iterating over ``count`` elements."""
         self.step(count >> 3)
 
     def characters(self, count: int) -> None:
-        """Charge for going through ``count`` characters."""
+        """Charge for reading ``count`` characters."""
         self.step(count >> 8)
 
     def hold(self, size: int) -> None:
@@ -143,21 +144,21 @@ class Meter:
             raise ExprError("limit", f"the expression makes values of more than {self.limits.memory:,} bytes in all")
 
     def sized(self, count: int, what: str) -> None:
-        """Refuse ``what`` ("a list", "a text") of more elements or characters than ``size``."""
+        """Raise an error for ``what`` ("a list", "a text") with more elements or characters than ``size``."""
         if count > self.limits.size:
             parts = "characters" if what == "a text" else "elements"
             raise ExprError("limit", f"the expression makes {what} of more than {self.limits.size:,} {parts}")
 
     def make_list(self, count: int) -> None:
-        """Charge for making a list of ``count`` elements out of what is there; call it before."""
+        """Charge for creating a list of ``count`` existing elements; call it before."""
         self._make("a list", count, count >> 3, 56 + 8 * count)
 
     def make_text(self, length: int, *, wide: bool) -> None:
-        """Charge for making a string; call it before where the length is known. ``wide``: not only ASCII."""
+        """Charge for creating a string; call it before if the length is known. ``wide``: not only ASCII."""
         self._make("a text", length, length >> 8, 50 + (4 * length if wide else length))
 
     def make_table(self, count: int, what: str) -> None:
-        """Charge for making a set or an object ("a set", "an object") of ``count`` elements."""
+        """Charge for creating a set or an object ("a set", "an object") of ``count`` elements."""
         self._make(what, count, count >> 2, 100 + 90 * count)
 
     def _make(self, what: str, count: int, steps: int, size: int) -> None:
@@ -169,16 +170,16 @@ class Meter:
             self.hold(0)
 
 
-# What a comprehension costs, known from the tree alone: the nodes that an iteration evaluates. Nothing here recurses.
+# The cost of a comprehension, computed from the tree: the nodes that an iteration evaluates. Nothing here recurses.
 
 _MADE = (ListDisplay, TupleDisplay, DictDisplay)
 
 
 def weight(expr: Expr) -> int:
-    """Return how many nodes evaluating ``expr`` visits at most: of a comprehension itself and its first iterable only.
+    """Return the maximum number of nodes visited in evaluating ``expr``; for a comprehension only itself and its first iterable.
 
-    The rest of a comprehension is charged by its own iterations. A list or an object that is written out counts twice: it is
-    made, which takes longer than to look at a node.
+    The rest of a comprehension is charged by its own iterations. A list or object literal counts twice, because creating it
+    takes longer than visiting a node.
     """
     total, left = 0, [expr]
     while left:
@@ -190,9 +191,9 @@ def weight(expr: Expr) -> int:
 
 
 def clause_costs(comprehension: Comprehension) -> tuple[int, ...]:
-    """Return, for each clause, the steps that one iteration of it costs.
+    """Return, for each clause, the steps of one iteration.
 
-    1, and the weight of its conditions, and that of the next clause's iterable or, of the innermost, of the element.
+    The steps are 1, plus the weight of its conditions, plus that of the next clause's iterable or, in the innermost, the element.
     """
     clauses = comprehension.clauses
     following = [*(clause.iterable for clause in clauses[1:]), comprehension.element]
@@ -204,15 +205,15 @@ def clause_costs(comprehension: Comprehension) -> tuple[int, ...]:
 ValueKind = Literal["null", "boolean", "number", "text", "list", "object", "set", "generator"]
 
 DEEPEST = 100
-"""Levels of lists and objects in a value that is compared, put in a set or returned."""
+"""Maximum levels of lists and objects in a value that is compared, put in a set or returned."""
 
 NUMBERS = frozenset({int, float})
-"""The classes of numbers; ``bool`` is none of them."""
+"""The classes of numbers, without ``bool``."""
 
 
 @frozen
 class Distinct:
-    """A set. ``members`` maps each element's key (``equality.key_of``) to the element, in the order they came in."""
+    """A set. ``members`` maps each element's key (``comparison.key_of``) to the element, in insertion order."""
 
     members: Mapping[Hashable, Any] = field(factory=dict)
 
@@ -231,11 +232,11 @@ _WIDER: Sequence[tuple[type, ValueKind]] = (
     (bool, "boolean"), (int, "number"), (float, "number"), (str, "text"), (list, "list"), (tuple, "list"),
     (Mapping, "object"),
 )  # fmt: skip
-"""What a subclass counts as, numpy's float64 for instance; the first that fits."""
+"""The kinds of subclasses, for instance numpy's float64; the first match counts."""
 
 
 def kind(value: Any) -> ValueKind:
-    """Return the kind of ``value``. Raises ``ExprError`` for what is no value of an expression."""
+    """Return the kind of ``value``. Raises ``ExprError`` for values that expressions do not support."""
     return _KINDS.get(value.__class__) or _kind(value)
 
 
@@ -269,13 +270,13 @@ def truth(value: Any) -> bool:
 
 
 def elements_of(meter: Meter, value: Any, function: str) -> Sequence[Any]:
-    """Return what ``function`` goes through, charged for: a list's elements, an object's keys. Not to be changed.
+    """Return the values that ``function`` iterates over (a list's elements, an object's keys), and charge for them. Read-only.
 
-    Raises ``ExprError`` for what has no elements; a string counts as that.
+    Raises ``ExprError`` for a value without elements, including a string.
     """
     found = kind(value)
     if found == "generator":
-        taken = list(value)  # each iteration was charged
+        taken = list(value)  # its iterations were charged already
         meter.hold(8 * len(taken))
         return taken
     if found == "list":
@@ -288,7 +289,7 @@ def elements_of(meter: Meter, value: Any, function: str) -> Sequence[Any]:
 
 
 class _Flag:
-    """Stands for a boolean among the keys of a dict, where Python takes True for 1."""
+    """Replaces a boolean as a dict key, because Python treats True as 1."""
 
     def __init__(self, value: bool) -> None:
         self.value = value
@@ -315,7 +316,7 @@ _SHOWN = 40
 
 
 def shown(value: Any, width: int = _SHOWN) -> str:
-    """Return ``value`` as a message shows it: as JSON, shortened to some ``width`` characters, whatever its size."""
+    """Return ``value`` for a message: as JSON, shortened to about ``width`` characters, whatever its size."""
     found = kind(value)
     if found == "null":
         return "null"
@@ -361,7 +362,7 @@ def _quoted(text: str, width: int) -> str:
     return '"' + "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in escaped) + '"'
 
 
-# What an expression may give: a JSON value of bounded size that shares no list or object with what went in.
+# Results of an expression: JSON values of bounded size that share no list or object with the input.
 
 _SIXTY_FOUR = 1 << 63
 
@@ -369,8 +370,8 @@ _SIXTY_FOUR = 1 << 63
 def checked_result(value: Any, span: Span | None = None, meter: Meter | None = None) -> Any:
     """Return ``value`` as a JSON value: tuples as lists, every list and object a copy.
 
-    Raises ``ExprError`` for a set, a generator, NaN, infinity, an integer of more than 64 bits, a key that is no string, half
-    a character (a lone surrogate), and for a value of more elements, characters or levels than the limits allow.
+    Raises ``ExprError`` for a set, a generator, NaN, infinity, an integer of more than 64 bits, a key that is not a string, a
+    lone surrogate, and for a value with more elements, characters or levels than the limits allow.
     """
     try:
         return _Copy(meter or Meter()).of(value, 0)
@@ -380,7 +381,7 @@ def checked_result(value: Any, span: Span | None = None, meter: Meter | None = N
 
 
 class _Copy:
-    """Copies a value and counts its parts in all, however often one of them stands in it."""
+    """Copies a value and counts all its parts, repeated ones each time."""
 
     def __init__(self, meter: Meter) -> None:
         self.meter = meter
@@ -398,9 +399,9 @@ class _Copy:
         if found == "boolean":
             return bool(value)
         if found == "set":
-            raise ExprError("result", "a set is no result", hint="write sorted(...) around it")
+            raise ExprError("result", "a set is not a result", hint="write sorted(...) around it")
         if found == "generator":
-            raise ExprError("result", "a generator is no result", hint="write [... for ...] or sum(... for ...)")
+            raise ExprError("result", "a generator is not a result", hint="write [... for ...] or sum(... for ...)")
         if depth >= DEEPEST:
             raise ExprError("limit", f"the result nests more than {DEEPEST} levels deep")
         self.elements += len(value) + 1
@@ -438,5 +439,5 @@ def _number(value: Any) -> Any:
             raise ExprError("result", "an integer of a result has at most 64 bits", hint="write float(...) around it")
         return int(value)
     if not math.isfinite(value):
-        raise ExprError("result", f"{'infinity' if value == value else 'NaN'} is no result")
+        raise ExprError("result", f"{'infinity' if value == value else 'NaN'} is not a result")
     return float(value)

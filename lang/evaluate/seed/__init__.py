@@ -1,4 +1,4 @@
-"""What the compute steps of a seed mean: a plain interpreter as the reference, and one fused function.
+"""Evaluation of a seed's compute steps: a simple interpreter as the reference, and one fused function.
 
 See ``docs/design/seed.md#compute``.
 """

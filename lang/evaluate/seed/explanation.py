@@ -1,7 +1,7 @@
-"""Why a value is what it is: each step that it needs, with its formula, its operands, and the reviews behind it.
+"""Explanation of a computed value: each step it needs, with its formula, its operands, and the reviews behind it.
 
-``explain`` gives the steps in the order in which they are told, each once: the one asked for first, then what it needs.
-``telling`` writes them out. See ``docs/design/seed.md#results``.
+``explain`` returns each step once, in display order: the requested step first, then its dependencies.
+``as_text`` and ``as_json`` write them out. See ``docs/design/seed.md#results``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ from .step_dependencies import EXTRACTIONS, names_in, needs, parts
 __all__ = ["Explanation", "StepExplanation", "as_json", "as_text", "explain", "step_in_words"]
 
 
-# What a step computes, in words: "count of extractions where severity is mild or severe".
+# Description of a step's computation: "count of extractions where severity is mild or severe".
 
 _TESTS = {"==": "is", "!=": "is not", "<": "is below", "<=": "is at most", ">": "is above", ">=": "is at least"}
 _AGGREGATES = {"sum": "sum of", "max": "greatest", "min": "least"}
@@ -50,7 +50,7 @@ _LOOKUPS = {
 
 
 def step_in_words(step: SeedStep) -> str:
-    """Say what ``step`` computes, without its name or its value."""
+    """Return a description of the computation of ``step``, without its name and value."""
     match step:
         case DefineFilter():
             return f"extractions{_where(step.where)}"
@@ -75,7 +75,7 @@ def _where(where: Sequence[Expr | FilterUse] | None) -> str:
 
 
 def condition_in_words(part: Expr | FilterUse) -> str:
-    """Say what must hold: a comparison of a field in words, anything else as it is written."""
+    """Return a condition in words: a comparison of a field, or else its text as written."""
     match part:
         case FilterUse():
             return f"{part.name} {'holds' if part.holds else 'does not hold'}"
@@ -127,10 +127,10 @@ StepKind = OneOf["filter", "aggregate", "lookup", "case", "formula", "constant"]
 
 @frozen
 class Selection:
-    """The rows that an aggregate used: their indices, each with what it gave (1 to a count).
+    """The rows that an aggregate used: their indices, each with its contribution (1 to a count).
 
-    ``words`` is the comprehension where a formula has one; ``reads`` are the fields that were looked at. ``gave`` says whether
-    what they gave is worth telling: not for a count.
+    ``words`` is the comprehension, if the formula has one; ``reads`` are the fields that were read. ``gave``: whether
+    the contributions should be shown: not for a count.
     """
 
     words: str
@@ -141,10 +141,10 @@ class Selection:
 
 @frozen
 class StepExplanation:
-    """One step: what it computes in words, its value or why it has none, and what that comes from.
+    """One step: its description, its value or why it has none, and the sources of the value.
 
-    ``operands`` are the names and fields of the context that it uses, with their values. ``rule`` says which rule of a case
-    holds; ``matched`` are the keys of a lookup that match, with their values; ``needs`` the steps it uses, filters too.
+    ``operands`` are the names and context fields that it uses, with their values. ``rule`` is the rule of a case that
+    applies; ``matched`` are the matching keys of a lookup, with their values; ``needs`` the steps it uses, including filters.
     """
 
     name: str
@@ -161,7 +161,7 @@ class StepExplanation:
 
 @frozen
 class Explanation:
-    """The steps behind the value ``name``, itself first; ``rows`` is how many extractions there were."""
+    """The steps behind the value ``name``, that step first; ``rows`` is the number of extractions."""
 
     name: str
     rows: int
@@ -169,7 +169,7 @@ class Explanation:
 
     @property
     def value(self) -> Any:
-        """The value that is explained; None where there is none."""
+        """The explained value; None if there is none."""
         return self.steps[0].value
 
 
@@ -182,7 +182,7 @@ def explain(
 ) -> Explanation:
     """Explain the value of step ``name``, or why it has none.
 
-    ``computed`` is what the computation gave, if it was made already. Raises ``ValueError`` for a name that is no step's.
+    ``computed`` is the result of an earlier computation, if available. Raises ``ValueError`` if no step has this name.
     """
     if name not in seed.step_by_name:
         near = nearest(name, seed.step_by_name)
@@ -192,7 +192,7 @@ def explain(
 
 
 def _told(seed: FormulaSeed, name: str) -> dict[str, SeedStep]:
-    """Return the step and all that it needs, in the order of telling: depth first, each at its first mention."""
+    """Return the step and all its dependencies in display order: depth first, each at its first mention."""
     told: dict[str, SeedStep] = {}
     stack = [name]
     while stack:
@@ -233,7 +233,7 @@ class _Explainer:
         )
         if told.error:
             return told
-        self.run.meter = Meter(self.run.meter.limits)  # what could be computed can be computed again
+        self.run.meter = Meter(self.run.meter.limits)  # repeating the computation must not exceed the limits
         match step:
             case DefineFilter():
                 used = tuple((index, True) for index, holds in enumerate(self.run.filters[step.name]) if holds)
@@ -253,7 +253,7 @@ class _Explainer:
                 return told
 
     def _operands(self, step: SeedStep) -> Iterator[tuple[str, Any]]:
-        """Give the computed values and the fields of the context that ``step`` uses, each once, with what they are."""
+        """Yield the computed values and context fields that ``step`` uses, each once, with their values."""
         seen: set[str] = set()
         for part in parts(step):
             if isinstance(part, FilterUse):
@@ -276,7 +276,7 @@ class _Explainer:
         return "no rule holds, so the value is that of else"
 
     def _comprehensions(self, expr: Expr) -> Iterator[Selection]:
-        """Give the rows that each comprehension over ``extractions`` used, tried one by one; for another use of them, all rows."""
+        """Yield the rows used by each comprehension over ``extractions``, tested one by one; all rows for other uses of it."""
         for node in walk(expr, lambda node: not isinstance(node, Comprehension)):
             if isinstance(node, Comprehension) and node.clauses[0].iterable == Name(EXTRACTIONS):
                 first = attrs.evolve(node.clauses[0], iterable=Name(_ONE))
@@ -293,7 +293,7 @@ class _Explainer:
             names[_ONE] = [found]
             try:
                 given = evaluate(alone, names, context=self.context, meter=self.run.meter)
-            except ExprError:  # the formula as a whole has a value: it stopped before this row, or never came here
+            except ExprError:  # the formula as a whole has a value: it stopped before this row, or never reached it
                 continue
             if given:
                 yield index, given[0] if len(given) == 1 else given
@@ -304,7 +304,7 @@ _KINDS: Mapping[type, StepKind] = {
 }  # fmt: skip
 
 _ONE = "one of extractions"
-"""Stands for a list of one row. No name in a text can have spaces."""
+"""The name of a list of one row. No name in a text can have spaces."""
 
 
 def _reads(read: Sequence[Expr | FilterUse]) -> tuple[str, ...]:
@@ -313,7 +313,7 @@ def _reads(read: Sequence[Expr | FilterUse]) -> tuple[str, ...]:
 
 
 def _subscripts(comprehension: Comprehension) -> tuple[str, ...]:
-    """Return the fields that a comprehension over ``extractions`` reads: ``e['f']``, ``e['meta']['k']``, and by ``.get``."""
+    """Return the fields that a comprehension over ``extractions`` reads: ``e['f']``, ``e['meta']['k']``, also with ``.get``."""
     variable = Name(comprehension.clauses[0].name)
     found: dict[str, None] = {}
     for node in walk(comprehension):
@@ -326,7 +326,7 @@ def _subscripts(comprehension: Comprehension) -> tuple[str, ...]:
 
 
 def _key(node: Node) -> tuple[Expr | None, str | None]:
-    """Return of ``e['key']`` and ``e.get('key')`` what is before the key, and the key; else nothing."""
+    """Return the value and the key of ``e['key']`` and ``e.get('key')``; (None, None) otherwise."""
     key: Expr | None = None
     if isinstance(node, Subscript):
         key = node.index
@@ -337,24 +337,24 @@ def _key(node: Node) -> tuple[Expr | None, str | None]:
     return None, None
 
 
-# An explanation written out: as an indented text from the output down to the reviews, and as JSON.
+# Output of an explanation: as an indented text from the output down to the reviews, and as JSON.
 
 _DEEPEST = 12
-"""Levels that are indented; a longer chain goes on at this one."""
+"""Maximum indentation levels; a longer chain continues at the last level."""
 
 _LINE = 1_000
-"""Characters of a line; a longer one is cut."""
+"""Maximum characters of a line; a longer one is cut."""
 
 _PARTS = 3
-"""Parts of a long review that are told of."""
+"""Parts of a long review that are shown."""
 _EXCERPT = 90
 """Characters of a review that are shown."""
 
 
 def as_text(explanation: Explanation, rows: Sequence[Row], *, reviews: int = 5) -> str:
-    """Write the explanation for a terminal: each step below the one that needs it, told once, and of each at most ``reviews``.
+    """Write the explanation for a terminal: each step once, below the step that needs it, with at most ``reviews`` reviews each.
 
-    ``rows`` are those that were explained; their ``review``, ``id`` and ``excerpt`` are shown where they have them.
+    ``rows`` are the explained rows; their ``review``, ``id`` and ``excerpt`` are shown if present.
     """
     steps = {step.name: step for step in explanation.steps}
     lines: list[str] = []
@@ -431,7 +431,7 @@ def _read(row: Row, read: str) -> str:
 
 
 def as_json(explanation: Explanation) -> dict[str, Any]:
-    """Return ``{name, value, rows, steps: [...]}``; a step has the attributes of ``StepExplanation``, empty ones left out."""
+    """Return ``{name, value, rows, steps: [...]}``; a step has the attributes of ``StepExplanation``, without empty ones."""
     return {
         "name": explanation.name,
         "value": explanation.value,

@@ -1,7 +1,7 @@
 """The engine: a seed's steps as one generated function, equal to the interpreter in every value and every error.
 
-The function is the quick way for values of the common types and sizes. Where a guard fails, or anything is raised, the
-interpreter computes all of it, and what it gives is the answer.
+The function is the fast path for values of common types and sizes. If a guard fails, or anything is raised, the
+interpreter computes all steps, and its result is used.
 """
 
 import re
@@ -27,11 +27,11 @@ from .step_dependencies import EXTRACTIONS, Reads, names_in, parts, reads_extrac
 __all__ = ["Compute"]
 
 
-# Writes a seed's steps as one Python function: loops over the rows, and between them the steps that need no row.
-# A step that needs what a loop finds stands after that loop; an aggregate that needs such a step is found by a later loop.
+# Writes a seed's steps as one Python function: loops over the rows, with the steps that need no row in between.
+# A step that needs the result of a loop follows it; an aggregate that needs such a step is computed by a later loop.
 
 _MOST_NODES = 6_000
-"""Beyond this compiling takes longer than it saves."""
+"""Maximum nodes; above it compiling takes longer than it saves."""
 _MOST_PARAMETERS = 100
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _COUNT_BITS = 40
@@ -39,9 +39,9 @@ _COUNT = whole(_COUNT_BITS)
 
 
 def generated(seed: FormulaSeed) -> Callable[[Sequence[Any], Mapping[str, Any]], dict[str, Any]]:
-    """Return a function of the rows and the context that returns the values of all steps, or raises whatever it likes.
+    """Return a function of the rows and the context that returns the values of all steps, or raises any exception.
 
-    Raises ``Unsupported`` where there is no such function.
+    Raises ``Unsupported`` if no such function can be generated.
     """
     nodes = (node for step in seed.steps for node in walk(step))
     names = [step.name for step in seed.steps]
@@ -51,7 +51,7 @@ def generated(seed: FormulaSeed) -> Callable[[Sequence[Any], Mapping[str, Any]],
 
 
 class _Emitter:
-    """Writes one seed. ``stages``: after which loop the value of a step, by its name, is there."""
+    """Writes one seed. ``stages``: by step name, the loop after which its value is available."""
 
     def __init__(self, seed: FormulaSeed) -> None:
         self.seed = seed
@@ -99,17 +99,17 @@ class _Emitter:
         return function_of("\n".join(lines) + "\n", "run", self.writer.space)
 
     def _own(self, name: str, code: Code) -> str:
-        """Return the text of a value that the result may keep; a list or an object of the seed itself is copied."""
+        """Return the text of a value that the result may hold; a list or an object of the seed itself is copied."""
         from_seed = isinstance(self.seed.step_by_name[name], Const | Lookup | Case) and code.kind.may("other")
         return f"copied({code.text})" if from_seed else code.text
 
     def _found_often(self, body: Sequence[str]) -> list[str]:
-        """Return what the loops find in the namespace as parameters with that as default: a local is found quicker."""
+        """Return namespace names used in loops as parameters with defaults: access to locals is faster."""
         words = dict.fromkeys(word for line in body if line.startswith(" ") for word in _WORD.findall(line))
         return [f"{word}={word}" for word in words if word in self.writer.space][:_MOST_PARAMETERS]
 
     def _charge(self, step: SeedStep) -> None:
-        """Count what the step costs at most, as far as it is known before."""
+        """Add the step's maximum cost, as far as it is known in advance."""
         cost = 2 + sum(1 if isinstance(part, FilterUse) else cost_bound(part) for part in parts(step))
         if reads_extractions(step):
             self.per_row += cost
@@ -118,7 +118,7 @@ class _Emitter:
         self.fixed += cost
 
     def _grow(self, step: SeedStep) -> None:
-        """Count the nodes of the conditions of filters where they are used: filters of filters double them soon."""
+        """Add the nodes of filters' conditions wherever they are used: nested filters grow exponentially."""
         used = [part.name for part in parts(step) if isinstance(part, FilterUse)]
         size = sum(1 for _ in walk(step)) + sum(self.sizes.get(name, 0) for name in used)
         self.size += size
@@ -145,7 +145,7 @@ class _Emitter:
         return self.values[node.name]
 
     def _add(self, reduction: Reduction) -> tuple[str, Kind | None]:
-        """Take up a reduction by the first loop that knows the names in it; what uses it stands after that loop."""
+        """Add a reduction to the first loop in which its names are known; its users follow that loop."""
         exprs = [*reduction.where, *([] if reduction.element is None else [reduction.element])]
         names = {name for expr in exprs for name in names_in(expr)}
         if not names <= set(self.values):
@@ -158,7 +158,7 @@ class _Emitter:
         return self.loops[at].add(reduction)
 
     def _call(self, writer: Writer, expr: Call) -> Code:
-        """Write a call in a formula: that of a reduction as what a loop has found."""
+        """Write a call in a formula; a reduction becomes the result of a loop."""
         if expr == Call("len", (Name(EXTRACTIONS),)):
             return Code("n", _COUNT, simple=True)
         reduction = self._reduction(expr)
@@ -185,7 +185,7 @@ class _Emitter:
         found = of_call(expr, self.fields, self.meta)
         if found is None or found.element is None or expr.function == "sum":
             return found
-        # The greatest text of some is found by the interpreter's own function.
+        # The greatest of several texts is computed by the interpreter's own function.
         return found if self.loops[0].kind_of(found.element).numeric else None
 
     def _step(self, step: SeedStep) -> None:
@@ -209,7 +209,7 @@ class _Emitter:
                 self._line(step.name, self.writer.ask(finder(step), source, kind=union(*kinds)))
 
     def _value(self, value: Any) -> Code:
-        """Return the code of a JSON value that stands in the seed. A null is no literal null: nothing is a test for it."""
+        """Return the code of a JSON value in the seed. A null is not a literal null: comparing with it is not a null test."""
         if isinstance(value, list | dict):
             return Code(self.writer.keep(value), constant_kind(value), simple=True)
         code = self.writer.constant(value)
@@ -251,7 +251,7 @@ class _Emitter:
 
 
 def _sum(name: str, kind: Kind) -> Code:
-    """Return the code of the sum of a list; of an empty one it is the integer 0, whatever the elements would have been."""
+    """Return the code of the sum of a list; the sum of an empty list is the integer 0, whatever the element type."""
     return Code(f"total({name})", number(kind.bits + _COUNT_BITS, whole=True, fraction=kind.may("float")))
 
 
@@ -261,26 +261,26 @@ def _asked(step: Aggregate) -> Callable[[Meter, Any], Any]:
 
 @frozen
 class Compute:
-    """A seed that was compiled once, to be run over the extractions of many contexts."""
+    """A seed compiled once, to be run over the extractions of many contexts."""
 
     seed: FormulaSeed
     quick: Callable[[Sequence[Row], Mapping[str, Any]], dict[str, Any]] | None
-    """The generated function; None where the seed is too large, or names what is not there."""
+    """The generated function; None if the seed is too large, or uses unknown names."""
     reads: Mapping[str, Reads]
 
     @classmethod
     def of(cls, seed: FormulaSeed) -> "Compute":
-        """Compile ``seed``. Never fails: what can't be generated is interpreted."""
+        """Compile ``seed``. Never fails: an unsupported seed is interpreted."""
         try:
             return cls(seed, generated(seed), reads_of(seed))
-        except (Unsupported, RecursionError):  # nested deeper than any text
+        except (Unsupported, RecursionError):  # nested deeper than any parsed text
             return cls(seed, None, reads_of(seed))
 
     def run(self, rows: Sequence[Row], context: Mapping[str, Any]) -> Computed:
-        """Return what ``interpret(seed, rows, context)`` returns, and raise what it raises.
+        """Return and raise exactly what ``interpret(seed, rows, context)`` does.
 
-        ``rows`` are ``{"extraction": {...}, "meta": {...}, "invalid"?: FIELDS, "invalid_meta"?: KEYS}`` of the extractions that did not
-        fail; they are not changed.
+        ``rows`` are ``{"extraction": {...}, "meta": {...}, "invalid"?: FIELDS, "invalid_meta"?: KEYS}`` of the successful
+        extractions; they are not changed.
         """
         unknown = unknown_rows(self.reads, rows)
         if self.quick is not None and len(rows) not in unknown.values():

@@ -1,7 +1,7 @@
-"""Writes one loop over the rows that finds many things at once.
+"""Writes one loop over the rows that computes several reductions at once.
 
-Conditions on enum fields have few combinations of values: for each combination it is remembered what holds, and which counters
-go up, packed into one integer. Other conditions are written out; those that several share are tested once.
+Conditions on enum fields have few combinations of values: for each combination, the results of the conditions and the counter
+increments, packed into one integer, are cached. Other conditions are written out; shared ones are tested once.
 """
 
 import math
@@ -23,19 +23,19 @@ from .interpreter import Row, Table, copied, step_limits
 __all__ = ["SPACE", "Loop", "finder"]
 
 
-# What a seed's generated function calls. Each raises ``Fallback`` where the interpreter must decide.
+# Functions called by a seed's generated function. Each raises ``Fallback`` to use the interpreter.
 
 MOST_REMEMBERED = 4_096
-"""Combinations of enum values that are remembered with what they mean for the conditions."""
+"""Maximum combinations of enum values whose results are cached."""
 _SHORT = 255
 _SPARE = 1_000_000
-"""Bytes for what stands in the seed itself."""
+"""Bytes reserved for the seed's own values."""
 
 
 def bounded(rows: int, per_row: int, fixed: int, memory: int) -> int:
-    """Guard: return the steps of all that are left, where so many for each row and so many at all are within the limits.
+    """Guard: return the remaining steps, if ``per_row`` steps for each row and ``fixed`` steps are within the limits.
 
-    ``memory`` are bytes for each row, of lists.
+    ``memory``: bytes per row, for lists.
     """
     return _left(step_limits(rows), rows, per_row, fixed, memory)
 
@@ -48,7 +48,7 @@ def _left(limits: Limits, rows: int, per_row: int, fixed: int, memory: int) -> i
 
 
 def measured(rows: int, per_row: int, fixed: int, memory: int) -> Meter:
-    """Return a meter for what has no bound that is known, after all else was taken from it."""
+    """Return a meter for parts without a known bound, after everything else was charged."""
     limits = step_limits(rows)
     meter = Meter(limits)
     meter.left = _left(limits, rows, per_row, fixed, memory)
@@ -57,12 +57,12 @@ def measured(rows: int, per_row: int, fixed: int, memory: int) -> Meter:
 
 
 def elements_of(rows: Sequence[Row], fields: Mapping[str, None], meta: Mapping[str, None]) -> list[dict[str, Any]]:
-    """Return what ``extractions`` stands for: ``rows.element`` of each complete row, in one step."""
+    """Return the value of ``extractions``: ``element`` of each complete row, in one step."""
     return [{**fields, **row["extraction"], "meta": {**meta, **row.get("meta", {})}} for row in rows]
 
 
 def remembered(*values: Any) -> bool:
-    """Guard: say whether these values of enums may be kept as a key; true as a key is 1, so only texts and nulls are."""
+    """Guard: return whether these enum values may be a cache key; only texts and nulls, because true equals 1 as a key."""
     keep = True
     for value in values:
         if value.__class__ is str:
@@ -76,21 +76,21 @@ def remembered(*values: Any) -> bool:
 
 
 def greatest(values: list[Any], *default: Any) -> Any:
-    """Return the greatest of some numbers, as ``max`` of a list does, declared or called; of none the default, if any."""
+    """Return the greatest of numbers, like ``max`` of a list; the default, if any, for none."""
     if default and not values:
         return default[0]
     return extreme_of(max, max(values), values)
 
 
 def least(values: list[Any], *default: Any) -> Any:
-    """Return the least of some numbers, as ``min`` of a list does; of none the default, if any."""
+    """Return the least of numbers, like ``min`` of a list; the default, if any, for none."""
     if default and not values:
         return default[0]
     return extreme_of(min, min(values), values)
 
 
 def finder(step: Lookup) -> Callable[[Meter, Any], Any]:
-    """Return a function that looks up a source: what ``Table.find`` gives, and quicker for parts of a short text."""
+    """Return a look-up function for a source: equal to ``Table.find``, and faster for parts of a short text."""
     table = Table.of(step)
     ranked = _ranked(table)
     cost = 2 * len(table.keys)
@@ -109,7 +109,7 @@ def finder(step: Lookup) -> Callable[[Meter, Any], Any]:
 
 
 def _ranked(table: Table) -> list[tuple[str, Any]] | None:
-    """Return keys and values in such an order that the first key that matches decides; None where there is no such order."""
+    """Return keys and values in an order in which the first matching key decides; None if there is no such order."""
     pairs = [(key, value) for key, value in zip(table.keys, table.values, strict=True) if key]
     if table.match == "substring_first":
         return pairs
@@ -117,7 +117,7 @@ def _ranked(table: Table) -> list[tuple[str, Any]] | None:
         value.__class__ is int or value.__class__ is float for _, value in pairs
     ):
         return None
-    # As ``extreme`` has it: of equal values the integer, of zeros the positive one.
+    # Like ``extreme``: among equal values the integer, among zeros the positive one.
     return sorted(
         pairs, key=lambda pair: (-pair[1], *((1, -math.copysign(1, pair[1])) if isinstance(pair[1], float) else (0, 0)))
     )
@@ -126,10 +126,10 @@ def _ranked(table: Table) -> list[tuple[str, Any]] | None:
 SPACE: Mapping[str, Any] = {
     function.__name__: function for function in (bounded, copied, elements_of, greatest, least, measured, remembered)
 }
-"""What generated code finds besides the functions of expressions."""
+"""Functions of generated code besides those of expressions."""
 
 
-# Enum fields have few values, so that what all conditions say of a combination of them is found out once and remembered.
+# Enum fields have few values, so the results of all conditions for a combination of values are computed once and cached.
 
 
 @frozen
@@ -143,41 +143,41 @@ class Atom:
 
 @define(eq=False)
 class Group:
-    """Some fields, and what is asked of their combinations: counters that go up by one, and conditions that hold.
+    """A group of fields, with the counters and conditions that depend on their combination.
 
-    What a combination means is one tuple: all counters packed into one integer, and a boolean for each condition.
+    The result for a combination is one tuple: all counter increments packed into one integer, and a boolean for each condition.
     """
 
     number: int
     prefix: str
     fields: tuple[str, ...]
     counters: dict[tuple[Expr, ...], int] = field(factory=dict)
-    """By what must hold: how many bits the counter is shifted."""
+    """By conditions: the bit offset of the counter."""
     _flags: dict[tuple[Expr, ...], str] = field(factory=dict)
 
     @property
     def name(self) -> str:
-        """What the group is called among the locals."""
+        """The name of the group in local variables."""
         return f"{self.prefix}f{self.number}"
 
     @property
     def memory(self) -> str:
-        """The name of the dict that remembers."""
+        """The name of the cache dict."""
         return f"{self.name}_memory"
 
     @property
     def total(self) -> str:
-        """The local that has the sum of the counters."""
+        """The local with the sum of the counters."""
         return f"{self.name}_total"
 
     @property
     def increment(self) -> str:
-        """The local that has the counters of one row."""
+        """The local with the counters of one row."""
         return f"{self.name}_counters"
 
     @property
     def used(self) -> bool:
-        """Whether anything is asked of the group."""
+        """Whether the group has a counter or a condition."""
         return bool(self.counters or self._flags)
 
     def atom(self, parts: tuple[Expr, ...]) -> Atom:
@@ -185,7 +185,7 @@ class Group:
         return Atom(self._flags.setdefault(parts, f"{self.name}_{len(self._flags)}"), True, (self.name,))
 
     def lines(self, keep: Callable[[Any], str]) -> list[str]:
-        """Return the lines that find what the combination in ``e`` means. A missing field is null."""
+        """Return the lines that look up the result for the combination in ``e``. A missing field is null."""
         keys = [keep(name) for name in self.fields]
         targets = ", ".join([*([self.increment] if self.counters else []), *self._flags.values()])
         return [
@@ -194,7 +194,7 @@ class Group:
         ]  # fmt: skip
 
     def function(self, writer: Writer) -> list[str]:
-        """Return the lines of the function that finds out what a combination means."""
+        """Return the lines of the function that computes the result for a combination."""
         locals_ = {name: f"v{at}" for at, name in enumerate(self.fields)}
 
         def resolve(node: Name | Field) -> Code:
@@ -222,7 +222,7 @@ class Group:
 
 
 _COUNTER_BITS = 32
-"""Of a number of rows."""
+"""Bits of a counter of rows."""
 _MOST_COMBINATIONS = 1_024
 _DEEPEST = 30
 _NUMERIC_META = frozenset({"stars", "useful", "year", "month", "age_days"})
@@ -230,7 +230,7 @@ _NUMERIC_META = frozenset({"stars", "useful", "year", "month", "age_days"})
 
 @frozen
 class Action:
-    """Lines that are run for the rows for which all ``atoms`` hold."""
+    """Lines that run for the rows for which all ``atoms`` are true."""
 
     atoms: tuple[Atom, ...]
     lines: tuple[str, ...]
@@ -239,7 +239,7 @@ class Action:
 
 @define
 class Loop:
-    """The reductions of one loop, and how it is written. ``named`` gives the code of names and of the context's fields."""
+    """The reductions of one loop, and its code. ``named`` returns the code of names and of context fields."""
 
     fields: Mapping[str, Extracted]
     writer: Writer
@@ -255,7 +255,7 @@ class Loop:
     _after: list[str] = field(factory=list)
 
     def add(self, reduction: Reduction) -> tuple[str, Kind | None]:
-        """Take up a reduction; return the local that has its result after the loop, and the kind of its elements."""
+        """Add a reduction; return the local with its result after the loop, and the kind of its elements."""
         if reduction not in self._results:
             element = None if reduction.element is None else self._written(reduction.element)
             self._results[reduction] = (self.writer.local("a"), element, self._read())
@@ -263,7 +263,7 @@ class Loop:
         return name, None if element is None else element.kind.without("null")
 
     def kind_of(self, element: Expr) -> Kind:
-        """Return what is known of an element that is not null."""
+        """Return the kind of an element that is not null."""
         kind = self._written(element).kind.without("null")
         self._reads.clear()
         return kind
@@ -273,7 +273,7 @@ class Loop:
         return self.writer.inside(self._resolve, expr)
 
     def _read(self) -> tuple[str, ...]:
-        """Return the locals that were read since it was asked last."""
+        """Return the locals read since the last call."""
         reads = tuple(dict.fromkeys(self._reads))
         self._reads.clear()
         return reads
@@ -304,7 +304,7 @@ class Loop:
         return name
 
     def lines(self) -> list[str]:
-        """Return the lines of the loop, and of what stands before and after it."""
+        """Return the lines of the loop, and those before and after it."""
         keep = self.writer.keep
         self._loads["e"] = ((), [f"e = row[{keep('extraction')}]", "if e.__class__ is not dict: fail()"])
         self._loads["m"] = (
@@ -330,12 +330,12 @@ class Loop:
         return [*self._before, "for row in rows:", *(f" {line}" for line in body), *self._after]
 
     def functions(self) -> tuple[list[str], dict[str, Any]]:
-        """Return the lines of the functions that the loop calls, and what they and it find by name. After ``lines``."""
+        """Return the lines of the functions that the loop calls, and their namespace. Call after ``lines``."""
         lines = [line for group in self._groups if group.used for line in group.function(self.writer)]
         return lines, {group.memory: {} for group in self._groups}
 
     def _group(self, enums: Mapping[str, int]) -> None:
-        """Put the enum fields that conditions are about into groups whose combinations are few."""
+        """Put the enum fields of conditions into groups with few combinations."""
         for reduction in self._results:
             for part in reduction.where:
                 names = discrete_fields(part, enums)
@@ -343,7 +343,7 @@ class Loop:
                     self._join(names, enums)
 
     def _packed(self, reduction: Reduction, enums: Mapping[str, int]) -> bool:
-        """Say whether there is nothing to do for the single row: a counter of a group has the answer after the loop."""
+        """Return whether no work per row is needed: a counter of a group has the answer after the loop."""
         name, _, _ = self._results[reduction]
         names = [discrete_fields(part, enums) for part in reduction.where]
         if reduction.kind == "check":
@@ -362,7 +362,7 @@ class Loop:
         return False
 
     def _join(self, names: frozenset[str], enums: Mapping[str, int]) -> None:
-        """Add some fields to the first group that does not get too many combinations by them."""
+        """Add fields to the first group that stays within the limit of combinations."""
         for group in self._groups:
             together = {*group.fields, *names}
             if math.prod(enums[name] for name in together) <= _MOST_COMBINATIONS:
@@ -386,7 +386,7 @@ class Loop:
         return Action(atoms, tuple(self._appended(reduction, name, element)), reads)
 
     def _appended(self, reduction: Reduction, name: str, element: Code) -> list[str]:
-        """Return the lines that put an element into its list."""
+        """Return the lines that append an element to its list."""
         indent, lines = "", []
         if reduction.skip and element.kind.may("null"):
             if not element.simple:
@@ -401,7 +401,7 @@ class Loop:
         return [*lines, f"{indent}{name}.append({text})"]
 
     def _atoms(self, where: Sequence[Expr]) -> tuple[Atom, ...]:
-        """Return the conditions in their order, those in front that a group decides as one for each group."""
+        """Return the conditions in order; leading conditions decided by a group are combined into one per group."""
         leading: dict[Group, list[Expr]] = {}
         atoms: list[Atom] = []
         for part in where:
@@ -417,7 +417,7 @@ class Loop:
         return (*(group.atom(tuple(parts)) for group, parts in leading.items()), *atoms)
 
     def _block(self, actions: Sequence[Action], loaded: set[str], depth: int) -> list[str]:
-        """Return the lines of ``actions``: what most of them ask first is asked once, for all of them."""
+        """Return the lines of ``actions``; the first condition shared by most of them is tested once for all."""
         lines: list[str] = []
         rest = list(actions)
         for action in [each for each in rest if not each.atoms]:
@@ -438,7 +438,7 @@ class Loop:
         return lines
 
     def _alone(self, action: Action, loaded: set[str]) -> list[str]:
-        """Return the lines of one action. What a condition reads is loaded where those before it hold."""
+        """Return the lines of one action. The locals of a condition are loaded only if the conditions before it are true."""
         known, lines, indent = loaded, list[str](), ""
         tests: list[str] = []
         parts: tuple[Atom | Action, ...] = (*action.atoms, action)
@@ -446,7 +446,7 @@ class Loop:
             load: list[str] = []
             if tests and (part is action or not known.issuperset(part.reads)):
                 lines.append(f"{indent}if {' and '.join(tests)}:")
-                # What is loaded from here on is not there for whoever comes after the `if`.
+                # Locals loaded from here on are not available after the `if`.
                 indent, tests, known = f"{indent} ", [], set(known)
             self._need(part.reads, known, load)
             lines += [f"{indent}{line}" for line in load]
@@ -464,7 +464,7 @@ class Loop:
 
 
 def _most_shared(actions: Sequence[Action]) -> tuple[Atom, int]:
-    """Return the condition that most of ``actions`` may ask first, and how many they are."""
+    """Return the condition that most of ``actions`` may test first, and their number."""
     counts: dict[Atom, int] = {}
     for action in actions:
         for atom in _first(action):
@@ -474,7 +474,7 @@ def _most_shared(actions: Sequence[Action]) -> tuple[Atom, int]:
 
 
 def _first(action: Action) -> Sequence[Atom]:
-    """Return the conditions that may be tested first: those before the first that can fail; or that one."""
+    """Return the conditions that may be tested first: those before the first that can fail; or only that one."""
     return list(takewhile(lambda atom: atom.free, action.atoms)) or action.atoms[:1]
 
 

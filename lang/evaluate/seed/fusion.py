@@ -1,4 +1,4 @@
-"""What of a seed's steps goes into a shared loop over the rows: aggregates, and formulas such as ``sum(1 for e in extractions)``.
+"""Steps that share a loop over the rows: aggregates, and formulas such as ``sum(1 for e in extractions)``.
 
 Both become reductions over the fields of one row, so that ``e["severity"]`` of the formula form and ``extraction.severity`` of
 the declarative form are the same condition, tested once.
@@ -37,10 +37,10 @@ _DEEPEST = 60
 
 @frozen
 class Reduction:
-    """Something that is found by going through the rows for which all of ``where`` hold, in this order.
+    """A result computed from the rows for which all of ``where`` are true, tested in this order.
 
-    ``count``: how many they are. ``exists``: whether there is one. ``list``: their elements; ``numbers``: those, which must be
-    numbers; ``skip`` leaves out the nulls. ``check``: nothing, but what the conditions raise.
+    ``count``: the number of rows. ``exists``: whether there is one. ``list``: their elements; ``numbers``: the same, but they
+    must be numbers; ``skip`` omits nulls. ``check``: no result, only the errors of the conditions.
     """
 
     kind: Literal["count", "exists", "list", "numbers", "check"]
@@ -50,7 +50,7 @@ class Reduction:
 
 
 def of_aggregate(step: Aggregate, filters: Mapping[str, tuple[Expr, ...]]) -> Reduction:
-    """Return the reduction that ``step`` needs. Raises ``Unsupported`` for an unknown filter."""
+    """Return the reduction for ``step``. Raises ``Unsupported`` for an unknown filter."""
     where = conjuncts(step.where or (), filters)
     if step.operation == "count" or step.element is None:
         return Reduction("count", where)
@@ -58,7 +58,7 @@ def of_aggregate(step: Aggregate, filters: Mapping[str, tuple[Expr, ...]]) -> Re
 
 
 def conjuncts(where: Where, filters: Mapping[str, tuple[Expr, ...]]) -> tuple[Expr, ...]:
-    """Return the conditions that ``where`` is made of, one after the other, with those of the filters it uses."""
+    """Return the conditions of ``where`` in sequence, including those of the filters it uses."""
     found: list[Expr] = []
     for part in where:
         if not isinstance(part, FilterUse):
@@ -81,10 +81,10 @@ def _flat(expr: Expr) -> list[Expr]:
 
 
 def of_call(expr: Call, fields: Collection[str], meta: Collection[str]) -> Reduction | None:
-    """Return the reduction in ``f(... for e in extractions ...)``, or None where it is none of those.
+    """Return the reduction for ``f(... for e in extractions ...)``, or None if the call is not a reduction.
 
-    ``fields`` and ``meta`` are the keys that each element has for certain. ``len`` and ``sum(1 ...)`` count, ``any`` and ``all``
-    ask whether there is one (for ``all``: one that is false), others take a list.
+    ``fields`` and ``meta`` are the keys that each element certainly has. ``len`` and ``sum(1 ...)`` count, ``any`` and ``all``
+    test whether there is one (for ``all``: a false one), other functions take a list.
     """
     inner = expr.arguments[0] if len(expr.arguments) == 1 else None
     if not isinstance(inner, Comprehension) or len(inner.clauses) != 1:
@@ -101,7 +101,7 @@ def of_call(expr: Call, fields: Collection[str], meta: Collection[str]) -> Reduc
     if expr.function == "sum" and element == Constant(1):
         return Reduction("count", conditions)
     if expr.function == "len":
-        # A field of the context may be missing, which is an error.
+        # A missing context field is an error.
         simple = isinstance(element, Constant) or (isinstance(element, Field) and element.namespace != "context")
         return Reduction("count", conditions) if simple and inner.kind == "list" else None
     if inner.element == Name(clause.name):
@@ -113,7 +113,7 @@ def of_call(expr: Call, fields: Collection[str], meta: Collection[str]) -> Reduc
 
 
 def in_one_row(expr: Expr, variable: str, fields: Collection[str], meta: Collection[str]) -> Expr | None:
-    """Return ``expr`` with ``e["f"]`` as ``extraction.f`` and ``e["meta"]["k"]`` as ``meta.k``; None if ``e`` is left, or a loop."""
+    """Return ``expr`` with ``e["f"]`` as ``extraction.f``, ``e["meta"]["k"]`` as ``meta.k``; None if ``e`` or a loop remains."""
     for node in walk(expr):
         if isinstance(node, Comprehension) or (isinstance(node, Field) and node.namespace != "context"):
             return None
@@ -129,7 +129,7 @@ class _Row:
     meta: Collection[str]
 
     def of(self, value: Any, depth: int) -> Any:
-        """Return a node, or what stands in one, with the element's parts as fields."""
+        """Return a node, or a part of a node, with the element's parts as fields."""
         if isinstance(value, tuple):
             return tuple([self.of(each, depth) for each in value])
         if not isinstance(value, Node):
@@ -162,7 +162,7 @@ class _Row:
 
 
 def _key_of(node: Node) -> str | None:
-    """Return the text in ``value["text"]`` and ``value.get("text")``; a default is never used, for all keys are there."""
+    """Return the text in ``value["text"]`` and ``value.get("text")``; the default is unused, because all keys exist."""
     if isinstance(node, Subscript) and isinstance(node.index, Constant) and isinstance(node.index.value, str):
         return node.index.value
     if isinstance(node, MethodCall) and node.method == "get" and all(isinstance(a, Constant) for a in node.arguments):
@@ -172,7 +172,7 @@ def _key_of(node: Node) -> str | None:
 
 
 def discrete_fields(expr: Expr, enums: Collection[str]) -> frozenset[str] | None:
-    """Return the enum fields that decide ``expr``, which compares them with constant texts and null only; else None."""
+    """Return the enum fields that decide ``expr``, if it only compares them with constant texts and null; else None."""
     stack: list[Expr] = [expr]
     found: set[str] = set()
     while stack:
@@ -197,7 +197,7 @@ def discrete_fields(expr: Expr, enums: Collection[str]) -> frozenset[str] | None
 
 
 def _of_texts(expr: Expr, listed: bool) -> bool:
-    """Say whether ``expr`` is null or a short text, or a list of such with a text in it."""
+    """Return whether ``expr`` is null or a short text, or a list of these with at least one text."""
     items: Sequence[Expr] = (expr,)
     if listed:
         if not isinstance(expr, ListDisplay | TupleDisplay):

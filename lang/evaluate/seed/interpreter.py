@@ -1,6 +1,6 @@
-"""The reference: a seed's steps computed one after the other by the interpreter of expressions. Slow and plain.
+"""The reference: a seed's steps computed one after the other by the expression interpreter. Slow and simple.
 
-The generated function is held equal to it, and asks it whenever something fails.
+The generated function must equal it, and falls back to it on any failure.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,11 +46,11 @@ __all__ = [
 ]
 
 
-# What an aggregate makes of the elements it was given. Their order never shows in the result, not even in its type.
+# Results of aggregates over their elements. They never depend on the order of the elements, not even in their type.
 
 
 def aggregate(step: Aggregate, elements: Sequence[Any], meter: Meter) -> Any:
-    """Return what ``step`` makes of its elements, of which none is null. Raises ``ExprError`` for those of a wrong type."""
+    """Return the result of ``step`` over its elements, none of them null. Raises ``ExprError`` for elements of a wrong type."""
     if step.operation == "count":
         return len(elements)
     if step.operation == "sum":
@@ -59,11 +59,11 @@ def aggregate(step: Aggregate, elements: Sequence[Any], meter: Meter) -> Any:
 
 
 def extreme(operation: Literal["max", "min"], values: Sequence[Any], meter: Meter) -> Any:
-    """Return the greatest or the least of some numbers, or of some strings, as ``max`` and ``min`` of a list do."""
+    """Return the greatest or least of numbers, or of strings, like ``max`` and ``min`` of a list."""
     return largest(meter, values) if operation == "max" else smallest(meter, values)
 
 
-# What computing a seed gives: a value for each step that has one, and an error for each that failed.
+# The result of computing a seed: a value for each successful step, and an error for each failed step.
 
 
 @frozen
@@ -71,9 +71,8 @@ class StepError:
     """Why a step has no value.
 
     ``kind`` is an expression's ("division", "type", "name", "key", "index", "value", "limit", "overflow", "result"),
-    "no_values" (what
-    the step reads is invalid in every extraction), or "skipped": it needs ``root``, which failed. Elsewhere ``root`` is the step's own
-    name. ``span`` points to where the fault stands in the text that the seed was read from.
+    "no_values" (the fields that the step reads are invalid in every extraction), or "skipped": it needs ``root``, which failed.
+    For other kinds ``root`` is the step's own name. ``span`` is the place of the fault in the text that the seed was read from.
     """
 
     step: str
@@ -91,11 +90,11 @@ class Computed:
     values: Mapping[str, Any]
     errors: tuple[StepError, ...] = ()
     unknown: Mapping[str, int] = field(factory=dict)
-    """By step, over how many rows it could not decide: what it reads is invalid there. A ``where`` is false for them."""
+    """By step, the number of rows that it could not decide because a field it reads is invalid. A ``where`` is false for them."""
 
 
 def copied(value: Any) -> Any:
-    """Return a JSON value that stands in the seed as one of the result's own: whoever changes that changes no seed."""
+    """Return a copy of a JSON value in the seed, so that changes to the result do not change the seed."""
     if isinstance(value, list):
         return [copied(each) for each in value]
     if isinstance(value, dict):
@@ -103,15 +102,15 @@ def copied(value: Any) -> Any:
     return value
 
 
-# How the rows of a computation are read: what is missing in them, and what ``extractions`` holds.
-# A row is ``{"extraction": {...}, "meta": {...}}``, one for each extraction that did not fail. ``invalid`` and ``invalid_meta``
-# name the fields and keys whose value is not known (they are null); other keys (``review``, ``id``, ``excerpt``) say where it is
-# from and take no part in the computation.
+# Reading of the rows: defaults for missing values, and the value of ``extractions``.
+# A row is ``{"extraction": {...}, "meta": {...}}``, one for each successful extraction. ``invalid`` and ``invalid_meta``
+# name the fields and keys with unknown values (they are null); other keys (``review``, ``id``, ``excerpt``) describe its
+# source and are not used in the computation.
 
 Row = Mapping[str, Any]
 
 META_KEYS = ("stars", "useful", "year", "month", "date", "age_days")
-"""What is known of every review, or null."""
+"""Keys known for every review, possibly null."""
 
 
 def meta_keys(seed: FormulaSeed) -> tuple[str, ...]:
@@ -122,24 +121,24 @@ def meta_keys(seed: FormulaSeed) -> tuple[str, ...]:
 
 
 def complete_rows(seed: FormulaSeed, rows: Sequence[Row]) -> list[dict[str, dict[str, Any]]]:
-    """Return ``rows`` with null for each field that the seed declares, and each key of ``meta``, that a row lacks."""
+    """Return ``rows`` with null for each missing field that the seed declares, and each missing key of ``meta``."""
     fields, meta = dict.fromkeys(found.name for found in seed.fields), dict.fromkeys(meta_keys(seed))
     return [{"extraction": {**fields, **row["extraction"]}, "meta": {**meta, **row.get("meta", {})}} for row in rows]
 
 
 def element(row: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the element of ``extractions`` that a complete row is: the extraction's fields, and ``meta``."""
+    """Return the element of ``extractions`` for a complete row: the extraction's fields, and ``meta``."""
     return {**row["extraction"], "meta": row["meta"]}
 
 
-# What a lookup finds: which keys of its table a text, or each text of a list, matches. See ``docs/design/seed.md#compute``.
+# Lookup: the keys of a table that a text, or each text of a list, matches. See ``docs/design/seed.md#compute``.
 
 
 @frozen
 class Table:
-    """A lookup's table, ready to be searched. ``keys`` are casefolded unless the match is exact.
+    """A lookup's table, prepared for searching. ``keys`` are casefolded unless the match is exact.
 
-    An empty key matches only the empty text, and only exactly: as a part it would be in every text.
+    An empty key matches only the empty text, and only exactly: as a substring it would be in every text.
     """
 
     match: Match
@@ -150,16 +149,17 @@ class Table:
 
     @classmethod
     def of(cls, step: Lookup) -> "Table":
-        """Make ready the table of ``step``."""
+        """Prepare the table of ``step``."""
         exact = step.match == "exact"
         keys = tuple(key if exact else key.casefold() for key, _ in step.table)
         return cls(step.match, keys, tuple(value for _, value in step.table), step.default, step.source.span)
 
     def find(self, source: Any, meter: Meter) -> Any:
-        """Return what the table has for ``source``, a text or a list of texts; the default where no key matches.
+        """Return the table's value for ``source``, a text or a list of texts; the default if no key matches.
 
-        A null, and a null in a list, matches nothing. Of several keys the first in the table counts, or with a match
-        ``..._max`` the greatest value. Raises ``ExprError`` for a source that is no text, and for values that can't be compared.
+        A null, also in a list, matches nothing. Of several keys the first in the table counts, or, with a match
+        ``..._max``, the greatest value. Raises ``ExprError`` for a source that is not text, and for values that can't be
+        compared.
         """
         found = self.matching(source, meter)
         if not found:
@@ -169,7 +169,7 @@ class Table:
         return self.values[found[0]]
 
     def matching(self, source: Any, meter: Meter) -> list[int]:
-        """Return the positions of the keys that ``source`` matches, in the order of the table."""
+        """Return the positions of the keys that ``source`` matches, in table order."""
         texts = self._texts(source)
         return [
             position for position, key in enumerate(self.keys) if any(self._holds(key, text, meter) for text in texts)
@@ -197,7 +197,7 @@ class Table:
 
 
 def _has_word(text: str, word: str, meter: Meter) -> bool:
-    """Say whether ``word`` stands in ``text`` with no letter, digit or underscore beside it."""
+    """Return whether ``text`` has ``word`` without an adjacent letter, digit or underscore."""
     start = text.find(word) if word else -1
     while start >= 0:
         end = start + len(word)
@@ -214,25 +214,25 @@ def _joins(left: str, right: str) -> bool:
 
 
 _ROW_STEPS = 1_250
-"""Steps for each row, in a computation over many: some 200 aggregates with conditions."""
+"""Steps per row in a computation over many rows: enough for some 200 aggregates with conditions."""
 _ROW_BYTES = 1_000
 
 
 def interpret(
     seed: FormulaSeed, rows: Sequence[Row], context: Mapping[str, Any], *, limits: Limits | None = None
 ) -> Computed:
-    """Compute the steps of ``seed`` over ``rows`` (see ``rows``), in their order.
+    """Compute the steps of ``seed`` over ``rows`` (see the comment above ``META_KEYS``), in order.
 
-    A step that fails has no value; the steps that need it are skipped, the others are computed. One meter serves all of
-    them; ``limits`` are by default those of ``step_limits``.
+    A failed step has no value; the steps that need it are skipped, the others are computed. All steps share one
+    meter; ``limits`` default to those of ``step_limits``.
     """
     return Interpreter(seed, rows, context, limits=limits).computed()
 
 
 def step_limits(rows: int) -> Limits:
-    """Return the limits of a computation over ``rows`` extractions: those of an expression, or more where there are many.
+    """Return the limits of a computation over ``rows`` extractions: those of an expression, or more for many rows.
 
-    So few rows as a person can look through cost no more than one expression; of 100,000 every step has its part.
+    A few rows that a person can read may cost no more than one expression; with 100,000 rows every step gets its share.
     """
     limits = Limits()
     return attrs.evolve(
@@ -242,12 +242,12 @@ def step_limits(rows: int) -> Limits:
 
 
 def row_cost(parts: Sequence[Expr | FilterUse]) -> int:
-    """Return what a step charges for each row, in advance: 2 and the ``weight`` of all that it may evaluate there."""
+    """Return the steps charged in advance for each row: 2 plus the ``weight`` of all parts that may be evaluated there."""
     return 2 + sum(1 if isinstance(part, FilterUse) else weight(part) for part in parts)
 
 
 class Interpreter:
-    """One computation. It also says afterwards which rows a step used, which ``explaining`` asks."""
+    """One computation. Afterwards it also reports which rows a step used, for explanations."""
 
     def __init__(
         self, seed: FormulaSeed, rows: Sequence[Row], context: Mapping[str, Any], *, limits: Limits | None = None
@@ -260,14 +260,14 @@ class Interpreter:
         self.names: dict[str, Any] = {EXTRACTIONS: [element(row) for row in self.rows]}
         self.evaluator = Evaluator(self.names, context, self.meter)
         self.filters: dict[str, list[bool]] = {}
-        """For each filter whether it holds, row by row."""
+        """For each filter, whether it is true, row by row."""
         self.errors: dict[str, StepError] = {}
         self.reads = reads_of(seed)
         self.unknown = unknown_rows(self.reads, rows)
 
     @property
     def spent(self) -> int:
-        """The steps that the computation took so far, at least 1 for each row and each step."""
+        """The steps used so far, at least 1 for each row and each step."""
         return self.meter.limits.steps - self.meter.left + len(self.rows) + len(self.seed.steps)
 
     def computed(self) -> Computed:
@@ -277,7 +277,7 @@ class Interpreter:
         return Computed(self.values, tuple(self.errors.values()), self.unknown)
 
     def resumed(self, computed: Computed) -> Computed:
-        """Take over what was computed before, and find out again which rows the filters let through."""
+        """Reuse an earlier result, and compute again which rows pass the filters."""
         steps = self.seed.step_by_name
         self.values = {name: value for name, value in computed.values.items() if name in steps}
         self.names |= self.values
@@ -310,7 +310,7 @@ class Interpreter:
             )
 
     def _no_values(self, step: SeedStep) -> StepError:
-        """Return the error of a step for which no row is known: what it gives over nothing is not what it is."""
+        """Return the error of a step without any known row: its result over no rows would be wrong."""
         reads = self.reads[step.name]
         names = [*sorted(reads.fields), *(f"meta.{name}" for name in sorted(reads.meta))]
         count = len(self.rows)
@@ -337,11 +337,11 @@ class Interpreter:
                 raise AssertionError(step)
 
     def evaluated(self, expr: Expr, row: Mapping[str, Any] | None = None) -> Any:
-        """Return what ``expr`` is over the values computed so far, the context and, in an aggregate, one row."""
+        """Return the value of ``expr`` over the values computed so far, the context and, in an aggregate, one row."""
         return self.evaluator.value(expr, row)
 
     def selected(self, where: Where | None) -> list[bool]:
-        """Say of each row whether all of ``where`` hold. They are tried in order, up to the first that does not."""
+        """Return, for each row, whether all of ``where`` are true, tested in order up to the first that is not."""
         if where is None:
             return [True] * len(self.rows)
         self.meter.step(row_cost(where) * len(self.rows))
@@ -355,7 +355,7 @@ class Interpreter:
         return self.filters[part.name][index] is part.holds
 
     def elements(self, step: Aggregate) -> list[tuple[int, Any]]:
-        """Return the rows that ``step`` used, by index, each with what it gave: 1 to a count."""
+        """Return the rows that ``step`` used, by index, each with its contribution: 1 to a count."""
         used = [index for index, holds in enumerate(self.selected(step.where)) if holds]
         if step.element is None:
             return [(index, 1) for index in used]

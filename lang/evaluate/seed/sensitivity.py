@@ -1,7 +1,7 @@
-"""How firm the results are: which single extractions change an output when they are left out, or read otherwise.
+"""Sensitivity of the results: which single extractions change an output when they are omitted or altered.
 
-Each distinct row is left out once; then each enum and each boolean of it takes each other value that is listed. What changes
-no output that is asked for is not told. See ``docs/design/seed.md#sensitivity``.
+Each distinct row is omitted once; then each of its enums and booleans takes each of its other values. Changes that affect
+no requested output are not reported. See ``docs/design/seed.md#sensitivity``.
 """
 
 import json
@@ -26,13 +26,13 @@ Run = Callable[[Sequence[Row], Mapping[str, Any]], Computed]
 """Computes all steps over rows and a context: ``Compute.run``."""
 
 _STEPS = 50_000_000
-"""Steps that all computations together may take where no limit is given, and how many of them are made at least."""
+"""Default step budget of all computations together; at least ``_LEAST`` computations are made."""
 _LEAST = 20
 
 
 @frozen
 class OutputChange:
-    """An output before and after a change. One without a value has None, and the reason."""
+    """An output before and after a change. A missing value is None, with the reason."""
 
     name: str
     before: Any
@@ -42,7 +42,7 @@ class OutputChange:
 
     @property
     def size(self) -> float:
-        """How much a number changed, absolutely; of what is no number, infinite."""
+        """The absolute change of a number; infinite for other types."""
         if _is_number(self.before) and _is_number(self.after):
             return abs(float(self.after) - float(self.before))
         return float("inf")
@@ -52,8 +52,8 @@ class OutputChange:
 class Flip:
     """A single change of the rows that changes outputs.
 
-    ``index`` is the row, ``same`` the indices of rows that are like it: the change of one of them has the same effect.
-    ``field`` is empty where the row is left out; else it goes from ``before`` to ``after``.
+    ``index`` is the row, ``same`` the indices of equal rows: changing one of them has the same effect.
+    ``field`` is empty if the row is omitted; else the field changes from ``before`` to ``after``.
     """
 
     index: int
@@ -66,7 +66,7 @@ class Flip:
 
 @frozen
 class Sensitivity:
-    """The changes that change an output, the greatest effect first; ``tried`` of ``possible`` changes were computed."""
+    """The changes that affect an output, the greatest effect first; ``tried`` of ``possible`` changes were computed."""
 
     flips: tuple[Flip, ...]
     outputs: tuple[str, ...]
@@ -92,12 +92,12 @@ def sensitivity(
     run: Run | None = None,
     limit: int | None = None,
 ) -> Sensitivity:
-    """Try each single change of ``rows`` and say which change ``outputs``.
+    """Try each single change of ``rows`` and return those that change ``outputs``.
 
-    ``outputs`` are by default those of the seed's that are a text or a boolean: its verdicts. At most ``limit`` changes are
-    computed, by default as many as take some 50,000,000 steps together: first all rows are left out one by one, then fields
-    are changed, row by row. ``run`` computes ``seed``; without it the seed is compiled here. Raises ``ValueError`` for a
-    name that is no step's.
+    ``outputs`` default to the seed's outputs that are a text or a boolean: its verdicts. At most ``limit`` changes are
+    computed, by default as many as take some 50,000,000 steps together: first all rows are omitted one by one, then fields
+    are changed, row by row. ``run`` computes ``seed`` (default: the seed is compiled here). Raises ``ValueError`` if no step
+    has a given name.
     """
     reference = Interpreter(seed, rows, context)
     before = reference.computed()
@@ -125,7 +125,7 @@ def _asked(seed: FormulaSeed, before: Computed, outputs: Sequence[str] | None) -
 
 
 def _trials(seed: FormulaSeed, rows: Sequence[Row]) -> list[_Trial]:
-    """Return all changes to try; of rows that no step can tell from each other only those of the first."""
+    """Return all changes to try; of rows that no step can distinguish, only those of the first."""
     read = _fields_read(seed)
     groups: dict[str, list[int]] = {}
     for index, row in enumerate(rows):
@@ -144,7 +144,7 @@ def _trials(seed: FormulaSeed, rows: Sequence[Row]) -> list[_Trial]:
 
 @frozen
 class _Read:
-    """The fields that steps read by name. ``whole``: a formula reads ``extractions``; ``ordered``: in a way that shows order."""
+    """The fields that steps read by name. ``whole``: a formula reads ``extractions``; ``ordered``: its result shows order."""
 
     fields: frozenset[tuple[str, str]]
     whole: bool
@@ -163,7 +163,7 @@ _ORDERLESS = frozenset({"all", "any", "len", "max", "median", "min", "set", "sor
 
 
 def _is_orderless(node: Any) -> bool:
-    """Say whether ``node`` is a call over ``extractions`` whose result does not depend on their order."""
+    """Return whether ``node`` is a call over ``extractions`` whose result does not depend on their order."""
     if not isinstance(node, Call) or node.function not in _ORDERLESS or len(node.arguments) != 1:
         return False
     argument: Expr = node.arguments[0]
@@ -181,7 +181,7 @@ def _likeness(row: Row, index: int, read: _Read) -> str:
         meta = {name: meta.get(name) for namespace, name in read.fields if namespace == "meta"}
     try:
         return json.dumps([extraction, meta], sort_keys=True)
-    except (TypeError, ValueError, RecursionError):  # what JSON can't have, or not so deep, is like nothing else
+    except (TypeError, ValueError, RecursionError):  # values that are not JSON, or too deep, equal nothing else
         return str(index)
 
 
@@ -223,7 +223,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _effect(flip: Flip) -> tuple[Any, ...]:
-    """Order by how many outputs became another that are no numbers, then by the largest change of a number, then by place."""
+    """Return the sort key: the number of changed non-numeric outputs, the largest change of a number, the place."""
     verdicts = sum(1 for change in flip.outputs if change.size == float("inf"))
     largest = max((change.size for change in flip.outputs if change.size < float("inf")), default=0.0)
     return (-verdicts, -largest, flip.index, flip.field, json.dumps(flip.after))

@@ -1,4 +1,4 @@
-"""What a step needs: the names of earlier steps that it uses, filters too; and the fields of an extraction that it reads."""
+"""Dependencies of a step: the earlier steps it uses, including filters, and the fields of an extraction that it reads."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -28,11 +28,11 @@ __all__ = [
 ]
 
 EXTRACTIONS = "extractions"
-"""The name under which an expression finds all extractions."""
+"""The name of all extractions in an expression."""
 
 
 def needs(step: SeedStep) -> tuple[str, ...]:
-    """Return the names that ``step`` uses, each once, in the order of their first use. Some may be no step's name."""
+    """Return the names that ``step`` uses, each once, in order of first use. Some may not be names of steps."""
     found: dict[str, None] = {}
     for part in parts(step):
         if isinstance(part, FilterUse):
@@ -44,7 +44,7 @@ def needs(step: SeedStep) -> tuple[str, ...]:
 
 
 def parts(step: SeedStep) -> tuple[Expr | FilterUse, ...]:
-    """Return what ``step`` evaluates, in that order."""
+    """Return the expressions that ``step`` evaluates, in order."""
     match step:
         case DefineFilter():
             return step.where
@@ -61,14 +61,14 @@ def parts(step: SeedStep) -> tuple[Expr | FilterUse, ...]:
 
 
 def reads_extractions(step: SeedStep) -> bool:
-    """Say whether ``step`` looks at the extractions itself: an aggregate, a filter, a formula over ``extractions``."""
+    """Return whether ``step`` reads the extractions directly: an aggregate, a filter, a formula over ``extractions``."""
     if isinstance(step, Aggregate | DefineFilter):
         return True
     return any(EXTRACTIONS in names_in(part) for part in parts(step) if not isinstance(part, FilterUse))
 
 
 def names_in(expr: Expr) -> tuple[str, ...]:
-    """Return the names that ``expr`` takes from outside, each once: no variable of a comprehension."""
+    """Return the free names of ``expr``, each once: without variables of comprehensions."""
     found: dict[str, None] = {}
     stack: list[tuple[Node, frozenset[str]]] = [(expr, frozenset())]
     while stack:
@@ -99,14 +99,14 @@ class Reads:
         return Reads(self.fields | other.fields, self.meta | other.meta)
 
     def unknown(self, row: Mapping[str, Any]) -> bool:
-        """Say whether one of them is invalid in ``row``: what it is there is not known."""
+        """Return whether a field or key read is invalid in ``row``, so that its value is unknown."""
         return not (
             self.fields.isdisjoint(row.get("invalid", ())) and self.meta.isdisjoint(row.get("invalid_meta", ()))
         )
 
 
 def reads_of(seed: FormulaSeed) -> dict[str, Reads]:
-    """Return by step what it reads of extractions, itself or by its filters."""
+    """Return, by step, what it reads of extractions, directly or through its filters."""
     found: dict[str, Reads] = {}
     filters: dict[str, Reads] = {}
     for step in seed.steps:
@@ -134,7 +134,7 @@ def reads_of_outputs(seed: FormulaSeed) -> Reads:
 
 
 def unknown_rows(reads: Mapping[str, Reads], rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Return by step over how many of ``rows`` it can't decide, because what it reads is invalid there; only where there are any."""
+    """Return, by step, how many of ``rows`` it can't decide because a field it reads is invalid; only numbers above 0."""
     doubtful = [row for row in rows if row.get("invalid") or row.get("invalid_meta")]
     if not doubtful:
         return {}
@@ -158,7 +158,7 @@ def _own_reads(step: SeedStep, known: Collection[str]) -> Reads:
 
 
 def _keys(expr: Expr) -> Iterator[str]:
-    """Give the constant keys that ``expr`` looks up: ``e["key"]`` and ``e.get("key")``."""
+    """Yield the constant keys that ``expr`` looks up: ``e["key"]`` and ``e.get("key")``."""
     for node in walk(expr):
         key = node.index if isinstance(node, Subscript) else None
         if isinstance(node, MethodCall) and node.method == "get" and node.arguments:
@@ -167,15 +167,15 @@ def _keys(expr: Expr) -> Iterator[str]:
             yield key.value
 
 
-# The compute DAG of a seed, for drawing: which step takes from which, down from the extractions and the context.
+# The compute DAG of a seed, for drawing: which step uses which, down to the extractions and the context.
 
 _CONTEXT = "context"
 
 
 def step_graph(seed: FormulaSeed) -> Graph:
-    """Return for each step the steps that it uses, with ``extractions`` and ``context`` as steps where they are used.
+    """Return, for each step, the steps that it uses, with ``extractions`` and ``context`` as steps if they are used.
 
-    A step that uses a filter takes the extractions from that.
+    A step that uses a filter gets the extractions from that filter.
     """
     steps = seed.step_by_name
     graph: dict[str, tuple[str, ...]] = {EXTRACTIONS: (), _CONTEXT: ()}
@@ -191,7 +191,7 @@ def step_graph(seed: FormulaSeed) -> Graph:
 
 
 def needed_steps(graph: Graph, outputs: tuple[str, ...]) -> set[str]:
-    """Return ``outputs`` and all that they need, directly or not."""
+    """Return ``outputs`` and all their direct and indirect dependencies."""
     needed: set[str] = set()
     stack = [name for name in outputs if name in graph]
     while stack:
@@ -203,13 +203,13 @@ def needed_steps(graph: Graph, outputs: tuple[str, ...]) -> set[str]:
 
 
 def mermaid(seed: FormulaSeed) -> str:
-    """Draw the compute DAG as a Mermaid flowchart. The outputs are round; what none of them needs is dashed."""
+    """Draw the compute DAG as a Mermaid flowchart. Outputs are round; steps that no output needs are dashed."""
     graph = step_graph(seed)
     return dependencies.mermaid(graph, _operations(seed, graph), seed.outputs, needed_steps(graph, seed.outputs))
 
 
 def dot(seed: FormulaSeed) -> str:
-    """Draw the compute DAG as a Graphviz digraph. The outputs have a double frame; what none of them needs is dashed."""
+    """Draw the compute DAG as a Graphviz digraph. Outputs have a double frame; steps that no output needs are dashed."""
     graph = step_graph(seed)
     needed = needed_steps(graph, seed.outputs)
     return dependencies.dot(graph, _operations(seed, graph), seed.outputs, needed, title="seed")

@@ -1,7 +1,7 @@
-"""Checks an expression before it is evaluated: names, functions and their arguments, and what can't be meant.
+"""Check an expression before it is evaluated: names, functions and their arguments, and unintended constructs.
 
-Rooms by subject: ``names``, ``calls``, ``values``; ``registry`` is what a rule is given. A new rule is a function in one of
-the rooms, its entry in that room's ``LINTS`` and in ``lang.rules``.
+Modules by subject: ``names`` (and calls), ``values``; ``expression_context`` has the input of the rules. A new rule is a function
+in one of the modules, with an entry in that module's ``LINTS`` and in ``lang.catalogue.rules``.
 """
 
 from collections.abc import Collection, Mapping
@@ -30,11 +30,11 @@ def check_expr(
     fields: Mapping[str, Extracted] | None = None,
     context_keys: Collection[str] | None = None,
 ) -> list[Diagnostic]:
-    """Return what is wrong with ``expr``, in the order of place; spans and edits are in its text.
+    """Return the diagnostics of ``expr`` in source order; spans and edits are in its text.
 
-    ``names`` are the values it may name, ``fields`` the extracted fields, ``context_keys`` what the context has, each None
-    where nothing is known of them. ``row``: it is evaluated for each extraction, so that ``extraction.`` and ``meta.`` stand
-    for something. Never raises for what the expression says.
+    ``names`` are the values it may name, ``fields`` the extracted fields, ``context_keys`` the keys of the context, each None if
+    unknown. ``row``: the expression is evaluated for each extraction, so that ``extraction.`` and ``meta.`` have a value. Never
+    raises for faults in the expression.
     """
     most = Limits().nesting
     if depth(expr) > most:

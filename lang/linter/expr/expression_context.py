@@ -1,4 +1,4 @@
-"""What a lint rule of expressions is and what it is given: the expression, what is known where it stands, its places."""
+"""The definition and the input of a lint rule of expressions: the expression, the names known in its place, its nodes."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
@@ -22,17 +22,17 @@ from .. import Suggestions, lint
 __all__ = ["Binding", "Context", "Lint", "Place", "lint", "listed", "row_part"]
 
 _LOOKED_AT = 100_000
-"""Known names that are looked at for the did-you-means of one check: an expression is checked for each of many steps."""
+"""Maximum number of known names compared for the did-you-means of one check: an expression is checked once per step."""
 _MOST_LISTED = 1_000
-"""Names among which some are worth listing."""
+"""Maximum number of names from which a hint lists some."""
 
 Binding = OneOf["row", "value"]
-"""What a variable of a comprehension is: one extraction, or anything else."""
+"""The type of a variable of a comprehension: one extraction, or any other value."""
 
 
 @attrs.frozen
 class Place:
-    """A node and the variables of comprehensions that are bound where it stands."""
+    """A node and the variables of comprehensions that are bound there."""
 
     node: Expr
     variables: Mapping[str, Binding]
@@ -42,8 +42,8 @@ class Place:
 class Context:
     """An expression under check.
 
-    ``names``, ``fields`` and ``context_keys`` are None where nothing is known of them; ``row``: it is evaluated for each
-    extraction, which ``extraction`` and ``meta`` are.
+    ``names``, ``fields`` and ``context_keys`` are None if unknown; ``row``: the expression is evaluated for each extraction,
+    which ``extraction`` and ``meta`` refer to.
     """
 
     expr: Expr
@@ -55,41 +55,41 @@ class Context:
 
     @cached_property
     def known(self) -> frozenset[str] | None:
-        """The names, for looking them up; None where they are not known."""
+        """Return the names as a set for look-ups; None if unknown."""
         return None if self.names is None else frozenset(self.names)
 
     @cached_property
     def keys(self) -> frozenset[str] | None:
-        """The context's keys, for looking them up; None where they are not known."""
+        """Return the context's keys as a set for look-ups; None if unknown."""
         return None if self.context_keys is None else frozenset(self.context_keys)
 
     @cached_property
     def places(self) -> tuple[Place, ...]:
-        """All nodes, each with the variables that are bound there."""
+        """Return all nodes, each with the variables that are bound there."""
         return tuple(_places(self.expr))
 
     def found(self, code: str, message: str, span: Span, *hints: str, edits: Iterable[Edit] = ()) -> Diagnostic:
-        """Make a diagnostic with the catalogue's severity; what was built by a program gets no edit."""
+        """Make a diagnostic with the catalogue's severity; an expression built by a program gets no edit."""
         where = None if span == NOWHERE else span
         kept = () if where is None else tuple(edits)
         return Diagnostic(code, RULES[code].severity, message, where, tuple(hint for hint in hints if hint), kept)
 
     @property
     def has_enough(self) -> bool:
-        """Whether no more names are looked for."""
+        """Return whether the limit of look-ups is reached."""
         return self._suggestions.has_enough
 
     def suggestion(self, name: str, known: Collection[str]) -> str | None:
-        """Return the known name that was most likely meant; None once many have been looked for."""
+        """Return the known name that was most likely meant; None after many names were looked up."""
         return self._suggestions.find(name, known)
 
 
 Lint: TypeAlias = AnyLint[Context]
-"""A rule of this language."""
+"""A rule of expressions."""
 
 
 def listed(known: Iterable[str], most: int = 12) -> str:
-    """Return the names as a hint lists them: "there are `a`, `b`"; "" of none and of very many."""
+    """Return the names for a hint: "there are `a`, `b`"; "" if there are none or very many."""
     names = sorted(islice(known, _MOST_LISTED + 1))
     if not 0 < len(names) <= _MOST_LISTED:
         return ""
@@ -118,7 +118,7 @@ def _children(node: Node) -> list[Expr]:
 
 
 def _binding(clause: Clause, variables: Mapping[str, Binding]) -> Binding:
-    """Return what a clause's variable is: an extraction, where it goes through them or through some of them."""
+    """Return the type of a clause's variable: an extraction, if the clause iterates over all or some of them."""
     over = clause.iterable
     if isinstance(over, Comprehension) and isinstance(over.element, Name):
         inner = {each.name: each for each in over.clauses}.get(over.element.name)
@@ -128,7 +128,7 @@ def _binding(clause: Clause, variables: Mapping[str, Binding]) -> Binding:
 
 
 def row_part(place: Place) -> tuple[str, str, LiteralNode] | None:
-    """Return what an ``e["f"]``, ``e.get("f")`` or ``e["meta"]["f"]`` takes of an extraction: namespace, name, the key's node."""
+    """Return the namespace, the name and the key's node of ``e["f"]``, ``e.get("f")`` or ``e["meta"]["f"]``."""
     node = place.node
     keyed = _keyed(node)
     if keyed is None:
@@ -150,4 +150,4 @@ def _keyed(node: Expr) -> tuple[Expr, LiteralNode] | None:
     else:
         return None
     is_text = isinstance(key, LiteralNode) and isinstance(key.value, str)
-    return (node.value, key) if is_text else None  # type: ignore[return-value]  # it is a literal then
+    return (node.value, key) if is_text else None  # type: ignore[return-value]  # it is a literal here

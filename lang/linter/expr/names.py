@@ -1,4 +1,4 @@
-"""Rules about names: values, fields of the extraction, what is known of a review, keys of the context, variables."""
+"""Rules about names: values, fields of the extraction, metadata of a review, keys of the context, variables."""
 
 import json
 import re
@@ -33,7 +33,7 @@ _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,100}")
 
 @lint("EXPR050")
 def unknown_names(context: Context) -> Iterator[Diagnostic]:
-    """Names that stand for nothing here."""
+    """Report undefined names."""
     for place in context.places:
         node = place.node
         if not isinstance(node, Name) or node.name in place.variables:
@@ -68,7 +68,7 @@ def _unknown_name(context: Context, place: Place, node: Name) -> Diagnostic:
 
 
 def _reads_of_context(context: Context) -> dict[Span, tuple[Span, str]]:
-    """Return where ``context["key"]`` and ``context.get("key")`` stand, by where ``context`` does in them, and the key."""
+    """Return the span and the key of each ``context["key"]`` and ``context.get("key")``, by the span of ``context`` in it."""
     found: dict[Span, tuple[Span, str]] = {}
     for place in context.places:
         node = place.node
@@ -90,7 +90,7 @@ def _reads_of_context(context: Context) -> dict[Span, tuple[Span, str]]:
 
 
 def _in_namespace(context: Context, place: Place, name: str) -> str | None:
-    """Return how a field or a key that stands without its namespace is written, where that is sure."""
+    """Return the full spelling of a field or a key that lacks its namespace, if certain."""
     fields = context.fields or {}
     rows = [variable for variable, binding in place.variables.items() if binding == "row"]
     if context.row and (name in fields) != (name in META_KEYS):
@@ -104,7 +104,7 @@ def _in_namespace(context: Context, place: Place, name: str) -> str | None:
 
 @lint("EXPR055")
 def namespaces(context: Context) -> Iterator[Diagnostic]:
-    """``extraction.`` and ``meta.`` where no extraction is at hand."""
+    """Report ``extraction.`` and ``meta.`` where no extraction is available."""
     for place in context.places:
         node = place.node
         if not isinstance(node, Field) or node.namespace == "context" or context.row:
@@ -122,7 +122,7 @@ def namespaces(context: Context) -> Iterator[Diagnostic]:
 
 @lint("EXPR056")
 def unknown_fields(context: Context) -> Iterator[Diagnostic]:
-    """Fields that are not extracted: ``extraction.f``, and ``e["f"]`` of an extraction."""
+    """Report fields that are not extracted: ``extraction.f``, and ``e["f"]`` of an extraction."""
     fields = context.fields
     if fields is None:
         return
@@ -155,13 +155,13 @@ def _no_field(context: Context, name: str, whole: Span, span: Span, written: str
 
 
 def _last(span: Span, name: str) -> Span:
-    """Return where the name at the end of a span stands."""
+    """Return the span of the name at the end of a span."""
     return Span(span.end - len(name), span.end)
 
 
 @lint("EXPR057")
 def unknown_metadata(context: Context) -> Iterator[Diagnostic]:
-    """What is not known of a review: ``meta.x``, and ``e["meta"]["x"]``."""
+    """Report unknown metadata of a review: ``meta.x``, and ``e["meta"]["x"]``."""
     for place in context.places:
         node, part = place.node, row_part(place)
         if isinstance(node, Field) and node.namespace == "meta" and context.row:
@@ -180,7 +180,7 @@ def unknown_metadata(context: Context) -> Iterator[Diagnostic]:
 
 @lint("EXPR058")
 def unknown_context(context: Context) -> Iterator[Diagnostic]:
-    """Keys that the context does not have."""
+    """Report keys that the context does not have."""
     keys = context.keys
     for place in context.places:
         node = place.node
@@ -194,7 +194,7 @@ def unknown_context(context: Context) -> Iterator[Diagnostic]:
 
 @lint("EXPR062")
 def shadowing(context: Context) -> Iterator[Diagnostic]:
-    """Variables of comprehensions with a name that is taken."""
+    """Report variables of comprehensions with a name that is already in use."""
     for place in context.places:
         if not isinstance(place.node, Comprehension):
             continue
@@ -219,12 +219,12 @@ LINTS: tuple[Lint, ...] = (
 )  # fmt: skip
 
 
-# Rules about calls: which functions and methods there are, their arguments, generators in them, a set as the result.
+# Rules about calls: unknown functions and methods, their arguments, generators as arguments, a set as the result.
 
 
 @lint("EXPR051")
 def unknown_functions(context: Context) -> Iterator[Diagnostic]:
-    """Functions that are not there."""
+    """Report unknown functions."""
     for place in context.places:
         node = place.node
         if isinstance(node, Call) and node.function not in FUNCTIONS:
@@ -254,12 +254,12 @@ _INSTEAD = {
     "print": "an expression gives a value and does nothing else", "reversed": "write `xs[::-1]`",
     "sign": "write `1 if x > 0 else -1 if x < 0 else 0`", "trunc": "write `int(x)`",
 }  # fmt: skip
-"""What is written for functions of Python and of spreadsheets."""
+"""Replacements for functions of Python and of spreadsheets."""
 
 
 @lint("EXPR052")
 def unknown_methods(context: Context) -> Iterator[Diagnostic]:
-    """Methods that are not there."""
+    """Report unknown methods."""
     for place in context.places:
         node = place.node
         if isinstance(node, MethodCall) and node.method not in METHODS:
@@ -270,7 +270,7 @@ def unknown_methods(context: Context) -> Iterator[Diagnostic]:
 
 @lint("EXPR053")
 def argument_counts(context: Context) -> Iterator[Diagnostic]:
-    """Calls with too many arguments or too few."""
+    """Report calls with too many or too few arguments."""
     for place in context.places:
         node = place.node
         if isinstance(node, Call):
@@ -301,7 +301,7 @@ def _first_down(sentence: str) -> str:
 
 @lint("EXPR054")
 def keywords(context: Context) -> Iterator[Diagnostic]:
-    """Keywords that a function does not take, or takes with one list only, or that stand twice."""
+    """Report keywords that a function does not take, or takes with one list only, or that are repeated."""
     for place in context.places:
         node = place.node
         signature = FUNCTIONS.get(node.function) if isinstance(node, Call) else None
@@ -327,7 +327,7 @@ def keywords(context: Context) -> Iterator[Diagnostic]:
 
 @lint("EXPR061")
 def sums_of_booleans(context: Context) -> Iterator[Diagnostic]:
-    """``sum(x == 1 for ...)``: true is not 1; what is counted stands behind ``if``."""
+    """Report ``sum(x == 1 for ...)``: true is not 1; the condition belongs after ``if``."""
     for place in context.places:
         node = place.node
         if not isinstance(node, Call) or node.function != "sum" or not node.arguments:
@@ -356,7 +356,7 @@ def _evolved(clause: Clause, *, conditions: tuple[Expr, ...]) -> Clause:
 
 
 def _written(expr: Expr) -> str:
-    """Return the text of a rewritten expression, "" for one that no text can have."""
+    """Return the text of a rewritten expression, "" if it cannot be written."""
     try:
         return format_expr(expr)
     except ValueError:
@@ -365,7 +365,7 @@ def _written(expr: Expr) -> str:
 
 @lint("EXPR063")
 def misplaced_generators(context: Context) -> Iterator[Diagnostic]:
-    """``len(x for x in xs)``: a generator has no length, and only functions of lists go through one."""
+    """Report ``len(x for x in xs)``: a generator has no length, and only functions of lists iterate over one."""
     for place in context.places:
         node = place.node
         if not isinstance(node, Call) or node.function not in FUNCTIONS or FUNCTIONS[node.function].comprehension:
@@ -385,12 +385,12 @@ def misplaced_generators(context: Context) -> Iterator[Diagnostic]:
 
 @lint("EXPR067")
 def set_as_result(context: Context) -> Iterator[Diagnostic]:
-    """``set(...)`` as the value of the whole: sets exist inside an expression only."""
+    """Report ``set(...)`` as the value of the whole expression: sets exist only inside an expression."""
     node = context.expr
     if isinstance(node, Call) and node.function == "set":
         written = _written(Call("sorted", (node,)))
         edits = [Edit(node.span, written)] if written else []
-        yield context.found("EXPR067", "a set is no result", node.span, "write sorted(...) around it", edits=edits)
+        yield context.found("EXPR067", "a set is not a result", node.span, "write sorted(...) around it", edits=edits)
 
 
 CALL_LINTS: tuple[Lint, ...] = (

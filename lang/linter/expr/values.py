@@ -1,4 +1,4 @@
-"""Rules about values: comparisons that can't hold, operands that can't be, values that an enum does not list."""
+"""Rules about values: comparisons that are never true, invalid operands, values that an enum does not list."""
 
 import json
 import re
@@ -40,7 +40,7 @@ _EQUALITY = ("==", "!=", "is", "is not")
 
 @lint("EXPR059")
 def unlisted(context: Context) -> Iterator[Diagnostic]:
-    """Values compared with those of an enum that does not list them."""
+    """Report comparisons with values that an enum does not list."""
     for place in context.places:
         if not isinstance(place.node, Comparison):
             continue
@@ -77,7 +77,7 @@ def _unlisted(context: Context, field: Extracted, literal: Literal) -> Diagnosti
 
 @lint("EXPR060")
 def comparisons(context: Context) -> Iterator[Diagnostic]:
-    """Comparisons that never hold, or never don't, whatever the data."""
+    """Report comparisons with the same result whatever the data."""
     for place in context.places:
         if not isinstance(place.node, Comparison):
             continue
@@ -101,7 +101,7 @@ def _comparison(context: Context, left: Expr, test: Test, right: Expr) -> Iterat
                 "EXPR060", f"{_A[second]} has no elements to look in", span, "`in` takes a list or a text"
             )
         elif second == "text" and first != "text":
-            yield context.found("EXPR060", f"{_A[first]} is no part of a text", span, "write the number in quotes")
+            yield context.found("EXPR060", f"{_A[first]} is not part of a text", span, "write the number in quotes")
         return
     if first == second:
         return
@@ -119,7 +119,7 @@ _A = {
 
 
 def _without_quotes(left: Expr, right: Expr) -> tuple[str, list[Edit]]:
-    """Say that a number stands in quotes, where one of the two is such a literal."""
+    """Return a hint and edits if one side is a number in quotes."""
     for side in (left, right):
         if isinstance(side, Literal) and isinstance(side.value, str) and _NUMBER.fullmatch(side.value):
             return "write the number without quotes", [Edit(side.span, side.value)]
@@ -137,7 +137,7 @@ def _pairs(node: Comparison) -> Iterator[tuple[Expr, Test, Expr]]:
 
 
 def static_kind(node: Expr) -> Kind:
-    """Return what kind of value ``node`` always gives, where that shows in the node itself; else ""."""
+    """Return the kind of value that ``node`` always has, if the node itself determines it; else ""."""
     if isinstance(node, Literal):
         return _literal_kind(node)
     if isinstance(node, Comparison | Not):
@@ -179,7 +179,7 @@ _METHOD_GIVES: dict[str, Kind] = {
 
 @lint("EXPR064")
 def operands(context: Context) -> Iterator[Diagnostic]:
-    """Operands that arithmetic never takes, and division by the literal zero."""
+    """Report operands that arithmetic never accepts, and division by the literal zero."""
     for place in context.places:
         node = place.node
         if isinstance(node, Negative):
@@ -219,7 +219,7 @@ def _operand(context: Context, sign: str, node: Expr, *, alone: bool = False) ->
 
 @lint("EXPR065")
 def repeated_keys(context: Context) -> Iterator[Diagnostic]:
-    """A key that stands twice in one object: only the last value is kept."""
+    """Report a repeated key in an object: only the last value is used."""
     for place in context.places:
         if not isinstance(place.node, DictDisplay):
             continue
@@ -234,7 +234,7 @@ def repeated_keys(context: Context) -> Iterator[Diagnostic]:
 
 @lint("EXPR066")
 def literal_alternatives(context: Context) -> Iterator[Diagnostic]:
-    """``x == "a" or "b"``: the text alone is true, so all of it is."""
+    """Report ``x == "a" or "b"``: the text alone is true, so the whole expression is."""
     for place in context.places:
         node = place.node
         if not isinstance(node, BoolChain):
@@ -252,7 +252,7 @@ def literal_alternatives(context: Context) -> Iterator[Diagnostic]:
 
 
 def _meant_list(node: BoolChain, at: int) -> tuple[str, list[Edit]]:
-    """Return how ``x == "a" or "b" or "c"`` is written with ``in``."""
+    """Return ``x == "a" or "b" or "c"`` rewritten with ``in``."""
     first = node.operands[at - 1]
     if not isinstance(first, Comparison) or len(first.rest) != 1 or first.rest[0][0] != "==" or node.operator != "or":
         return "compare it too, as in `x == 1 or x == 2`", []

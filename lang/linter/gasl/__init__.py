@@ -1,10 +1,8 @@
-"""Checks a program before it costs anything: what reading found, and what only the whole program, the graph and the state show.
+"""Check a program before it runs: faults found by the parser, and faults that need the whole program, the graph and the state.
 
-Rooms by subject: ``variables``, ``keys`` (of the state), ``kinds`` (what commands are given), ``limits`` (settings and
-numbers), ``conditions``, ``graph`` (against its schema); ``flow`` follows the variables, ``tests_of`` takes conditions apart,
-``unnamed`` gives commands the name they lack,
-``bare_names`` says what words without quotes are, ``ignores`` silences, ``registry`` is what a rule is given. A new rule is a
-function in one of the rooms, its entry in that room's ``LINTS`` and in ``lang.rules``.
+Modules by subject: ``variables`` (and keys of the state), ``arguments`` (kinds, settings and numbers), ``conditions``, ``graph``
+(against its schema), ``bare_names`` (unquoted words); ``context`` has the input of the rules. A new rule is a function in one of
+the modules, with an entry in that module's ``LINTS`` and in ``lang.catalogue.rules``.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["LINTS", "check", "check_plan", "diagnose"]
 
 
-# Ignore comments in programs: ``# knotwork: ignore[GASL052]`` above a command or behind it. See ``linter.ignoring``.
+# Ignore comments in programs: ``# knotwork: ignore[GASL052]`` above a command or after it. See ``linter``.
 
 
 def _is_trailing(item: Node) -> bool:
@@ -47,7 +45,7 @@ _PROGRAMS = linter.Commented("command", "GASL074", lambda item: isinstance(item,
 
 
 def silence(context: Context, found: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return what is ``found`` without what ignore comments silence, and with the comments that silence nothing."""
+    """Return ``found`` without silenced diagnostics, plus a diagnostic for each ignore comment that silences nothing."""
     program = context.program
     return linter.silence(program.items, program.source.text, found, _PROGRAMS, context.found)
 
@@ -55,9 +53,9 @@ def silence(context: Context, found: Iterable[Diagnostic]) -> list[Diagnostic]:
 LINTS: tuple[Lint, ...] = (
     *variables.LINTS, *keys.KEY_LINTS, *arguments.LINTS, *arguments.LIMIT_LINTS, *conditions.LINTS, *graph.LINTS,
 )  # fmt: skip
-"""All rules that look at a tree."""
+"""All rules that check a tree."""
 _DEEPEST = 200
-"""Commands in commands that are walked; reading stops well before, but keeps what it could read of a faulty text."""
+"""Maximum depth of nested commands that is checked; the parser's limit is much lower, except in faulty text."""
 
 
 def check(
@@ -71,21 +69,21 @@ def check(
     models: Collection[str] | None = None,
     fields: Mapping[str, tuple[str, ...]] | None = None,
 ) -> list[Diagnostic]:
-    """Return what is wrong with ``program``, in the order of place: what reading it found and what the rules find.
+    """Return the diagnostics of ``program`` in source order: those of the parser and those of the rules.
 
-    ``schema`` is the graph's, ``state`` the declared keys with their types, ``ceiling`` the most that a cap may be (by name,
-    with or without ``adapter.caps.``), ``measures`` the engine's algorithms, ``models`` the names that the host offers, None
-    where nothing is known of them; ``variables`` are bound before the program runs, ``fields`` has all fields of the items of such
-    variables, where they are known. Never raises for what a program says.
+    ``schema`` is the graph's, ``state`` the declared keys with their types, ``ceiling`` the maximum value of each cap (by name,
+    with or without ``adapter.caps.``), ``measures`` the engine's algorithms, ``models`` the names that the host offers; each is
+    None if unknown. ``variables`` are bound before the program runs; ``fields`` has all fields of the items of such
+    variables, where known. Never raises for faults in a program.
     """
     return diagnose(Context(program, schema, state, ceiling, measures, variables, models, fields or {}))
 
 
 def check_plan(read: "PlanRead", **options: Any) -> list[Diagnostic]:
-    """Return what is wrong with a plan, placed in its JSON: what reading it found and what the rules find.
+    """Return the diagnostics of a plan, placed in its JSON: those of the parser and those of the rules.
 
-    ``options`` are those of ``check``. Where the plan's ``stop_on_error`` is false, a name that nothing binds and a key that nobody
-    declares are warnings: that step ends with ``binding_failure``, and the plan goes on. See ``docs/design/gasl.md#the-plan-object``.
+    ``options`` are those of ``check``. If the plan's ``stop_on_error`` is false, an unbound name and an undeclared key are
+    warnings: that step ends with ``binding_failure``, and the plan goes on. See ``docs/design/gasl.md#the-plan-object``.
     """
     plan = read.plan or read.draft
     if plan is None:
@@ -100,7 +98,7 @@ def check_plan(read: "PlanRead", **options: Any) -> list[Diagnostic]:
 
 
 _OF_BINDING = frozenset({"GASL050", "GASL051", "GASL055"})
-"""What ends one step with ``binding_failure`` when it runs."""
+"""Faults that end a step with ``binding_failure`` at run time."""
 
 
 def _of_a_step(found: Diagnostic) -> Diagnostic:
@@ -111,7 +109,7 @@ def _of_a_step(found: Diagnostic) -> Diagnostic:
 
 
 def diagnose(context: Context) -> list[Diagnostic]:
-    """Do what ``check`` does for a context, which has what was worked out on the way."""
+    """Run ``check`` on an existing context, whose cached analysis stays available to the caller."""
     program = context.program
     if not nests_within(program.items, _DEEPEST):
         deep = context.found("GASL023", f"commands nest deeper than {_DEEPEST} levels", None)

@@ -1,4 +1,4 @@
-"""Rules about what commands are given: lists where items are needed, nodes where nodes are, fields that rows have."""
+"""Rules about the arguments of commands: lists of items, lists of nodes, fields of rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -25,12 +25,12 @@ _WORDS: dict[type, str] = {
 
 
 _OFFERED = 30
-"""Fields that a hint lists at most."""
+"""Maximum number of fields that a hint lists."""
 
 
 @lint("GASL059")
 def wrong_kind(context: Context) -> Iterator[Diagnostic]:
-    """Commands given what they can't work on."""
+    """Report commands with arguments of an unsupported kind."""
     for step, command in context.commands(*_OF_NODES, *_OF_ITEMS):
         word = command.kind if isinstance(command, gasl.SetOperation) else _WORDS[type(command)]
         for use in step.uses:
@@ -56,7 +56,7 @@ def _has_nodes(use: Use) -> bool:
 
 
 def fields_of(command: Command) -> Iterator[tuple[Name, Path]]:
-    """Yield the fields of items that a command names, each with the variable whose items these are."""
+    """Yield the fields of items that a command names, each with the variable that holds the items."""
     if isinstance(command, gasl.SelectFields):
         yield from ((command.source, path) for path in command.fields)
     elif isinstance(command, gasl.Count) and command.by is not None:
@@ -75,7 +75,7 @@ def fields_of(command: Command) -> Iterator[tuple[Name, Path]]:
 
 @lint("GASL073")
 def unknown_column(context: Context) -> Iterator[Diagnostic]:
-    """Fields that rows surely don't have."""
+    """Report fields that the rows do not have."""
     for step, command in context.commands(*_OF_ITEMS):
         for name, path in fields_of(command):
             use = step.use_of(name)
@@ -116,7 +116,7 @@ def _is_in(path: Path, columns: Sequence[str]) -> bool:
 
 @lint("GASL060")
 def repeated_field(context: Context) -> Iterator[Diagnostic]:
-    """Fields that are listed twice."""
+    """Report fields that are listed twice."""
     for _, command in context.commands(gasl.SelectFields, gasl.Find, gasl.Aggregate):
         for this, before, what in _repeated(command):
             edit = Edit(type(this.span)(before.span.end, this.span.end), "")
@@ -127,7 +127,7 @@ _Listed = gasl.Path | gasl.Order | gasl.Computation
 
 
 def _repeated(command: Command) -> Iterator[tuple[_Listed, _Listed, str]]:
-    """Yield what is listed again, with what stands before it in the list, and its text."""
+    """Yield each repeated element, the elements before it in the list, and its text."""
     listed: Sequence[_Listed] = ()
     if isinstance(command, gasl.SelectFields):
         listed = command.fields
@@ -149,20 +149,20 @@ def _repeated(command: Command) -> Iterator[tuple[_Listed, _Listed, str]]:
 LINTS: tuple[Lint, ...] = (wrong_kind, repeated_field, unknown_column)
 
 
-# Rules about settings and numbers: what SET may change, what the host allows, what finds nothing at all.
+# Rules about settings and numbers: settings of SET, limits of the host, searches that find nothing.
 
 MEASURES = (
     "pagerank", "degree", "in_degree", "out_degree", "betweenness", "closeness", "eigenvector", "clustering", "triangles",
     "core_number", "components", "strong_components", "communities",
 )  # fmt: skip
-"""The algorithms that there are, for a check without a graph. A test holds this equal to what the engine has."""
+"""Known algorithms, for a check without a graph. A test compares this set with the engine's."""
 
 _CAPS = "adapter.caps."
 
 
 @lint("GASL061")
 def unknown_setting(context: Context) -> Iterator[Diagnostic]:
-    """SET of what is no setting."""
+    """Report SET of an unknown setting."""
     for _, command in context.commands(gasl.SetCommand):
         if not isinstance(command, gasl.SetCommand) or command.key.text in SETTINGS:
             continue
@@ -175,7 +175,7 @@ def unknown_setting(context: Context) -> Iterator[Diagnostic]:
 
 @lint("GASL062")
 def setting_value(context: Context) -> Iterator[Diagnostic]:
-    """SET to what the setting doesn't take."""
+    """Report SET to a value that the setting does not take."""
     for _, command in context.commands(gasl.SetCommand):
         if not isinstance(command, gasl.SetCommand) or (setting := SETTINGS.get(command.key.text)) is None:
             continue
@@ -193,7 +193,7 @@ def setting_value(context: Context) -> Iterator[Diagnostic]:
 
 
 def _value_span(context: Context, command: gasl.SetCommand) -> Span:
-    """Return where the value of a SET stands."""
+    """Return the span of the value of a SET."""
     equals = context.spelled("=", command.span, command.key.span.end)
     if equals is None:
         return command.key.span
@@ -202,7 +202,7 @@ def _value_span(context: Context, command: gasl.SetCommand) -> Span:
 
 
 def _number_in(value: object) -> int | float | None:
-    """Return the number that a text or a float surely means: ``"2"`` and ``2.0`` are 2."""
+    """Return the number that a text or a float means: ``"2"`` and ``2.0`` are 2."""
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) < 2**53 else None
     if not isinstance(value, str) or len(value) > 20:
@@ -215,7 +215,7 @@ def _number_in(value: object) -> int | float | None:
 
 @lint("GASL063")
 def above_ceiling(context: Context) -> Iterator[Diagnostic]:
-    """Numbers above what the host allows: SET is refused, the others find no more than the ceiling."""
+    """Report numbers above the host's limits: SET is refused, the others find no more than the limit."""
     ceiling = {key.removeprefix(_CAPS): value for key, value in (context.ceiling or {}).items()}
     if not ceiling:
         return
@@ -250,7 +250,7 @@ def _long_searches(context: Context, ceiling: Mapping[str, float]) -> Iterator[D
 
 
 def _numbers(command: gasl.Command) -> Iterator[tuple[str, int, str]]:
-    """Yield the numbers of a search: the word before, the number, and the cap that bounds it."""
+    """Yield the numbers of a search: the keyword before the number, the number, and the cap that limits it."""
     if isinstance(command, gasl.Find) and command.limit is not None:
         yield "LIMIT", command.limit, "max_results"
     elif isinstance(command, gasl.FindPaths):
@@ -267,7 +267,7 @@ def _numbers(command: gasl.Command) -> Iterator[tuple[str, int, str]]:
 
 
 def _number_span(context: Context, command: gasl.Command, word: str, number: int) -> Span:
-    """Return where the number stands: behind its word, the last one in the command (a text before may have the word too)."""
+    """Return the span of a number: after its last keyword in the command (a text before may contain the keyword too)."""
     import re
 
     pattern = re.compile(rf"\b{word}\s*(0*{number})\b", re.IGNORECASE)
@@ -277,7 +277,7 @@ def _number_span(context: Context, command: gasl.Command, word: str, number: int
 
 @lint("GASL075")
 def finds_nothing(context: Context) -> Iterator[Diagnostic]:
-    """Searches whose own numbers let nothing through."""
+    """Report searches whose own numbers exclude every result."""
     for _, command in context.commands(gasl.Find, gasl.FindPaths, gasl.Walk, gasl.Rank):
         for word, number, _cap in _numbers(command):
             if number == 0 and word != "RADIUS":
@@ -288,7 +288,7 @@ def finds_nothing(context: Context) -> Iterator[Diagnostic]:
 
 @lint("GASL064")
 def unknown_algorithm(context: Context) -> Iterator[Diagnostic]:
-    """MEASURE by an algorithm that there isn't."""
+    """Report MEASURE by an unknown algorithm."""
     known = MEASURES if context.measures is None else tuple(context.measures)
     for _, command in context.commands(gasl.Measure):
         if not isinstance(command, gasl.Measure) or command.algorithm in known:

@@ -1,8 +1,8 @@
-"""Words without quotes behind a comparison: what the graph, the rows, the variables and the state say that they are.
+"""Unquoted words after a comparison: what they mean according to the graph, the rows, the variables and the state.
 
-Reading alone can't know whether ``country = owner`` means a text, a variable or another field, so it offers no edit. Here one is
-offered where only one reading is left: the quotes, if the field at the left has that very text among its values and nothing else
-is called so.
+The parser cannot know whether ``country = owner`` means a text, a variable or another field, so it offers no edit. This module
+offers an edit if only one reading is left: the quotes, if the field on the left has exactly that text among its values and
+nothing else has that name.
 """
 
 import json
@@ -32,7 +32,7 @@ _MOST = 200
 
 @frozen
 class _Word:
-    """A word without quotes: where it stands, and the fault that tells of it. ``inside``: in a list of IN."""
+    """An unquoted word: its span, and the fault that reports it. ``inside``: in a list of IN."""
 
     span: Span
     fault: Diagnostic
@@ -41,7 +41,7 @@ class _Word:
 
 @frozen
 class _Meaning:
-    """What a word could be: ``field`` (of what the condition is on), ``variable``, ``key``, or a value of the field at the left."""
+    """Possible meanings of a word: ``field`` (of the items tested), ``variable``, ``key``, or a value of the left field."""
 
     left: Field | None
     operator: str
@@ -52,7 +52,7 @@ class _Meaning:
 
 
 def resolved(context: Context, faults: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Return the faults of reading, those of words without quotes with what is known of the words."""
+    """Return the parser's faults, with known meanings added to those about unquoted words."""
     faults = [_with_target(context, fault, faults) if fault.code == "GASL011" else fault for fault in faults]
     words = [word for fault in faults[:_MOST] if fault.code in _CODES for word in _words(context, fault)]
     if not words:
@@ -66,7 +66,7 @@ def resolved(context: Context, faults: Sequence[Diagnostic]) -> list[Diagnostic]
 
 
 def _with_target(context: Context, fault: Diagnostic, faults: Sequence[Diagnostic]) -> Diagnostic:
-    """Return a fault about ``FIND WHERE`` with the edit that names nodes or edges, where only one of them has the fields asked for."""
+    """Return a fault about ``FIND WHERE`` with the edit that adds nodes or edges, if only one of them has the tested fields."""
     schema, text = context.schema, context.program.source.text
     if fault.edits or fault.span is None or schema is None or text[fault.span.start :][:5].upper() != "WHERE":
         return fault
@@ -117,12 +117,12 @@ def _words(context: Context, fault: Diagnostic) -> Iterator[_Word]:
 
 
 def _is_quoting(context: Context, fault: Diagnostic) -> bool:
-    """Say whether all that a fault's edits do is to put one text in quotes."""
+    """Return whether a fault's edits only put one text in quotes."""
     return len(fault.edits) == 1 and fault.edits[0].text == f'"{context.text(fault.edits[0].span)}"'
 
 
 def _meanings(context: Context, words: Sequence[_Word], faults: Sequence[Diagnostic]) -> dict[Span, _Meaning]:
-    """Read the program as if the words were texts (behind a bare IN: variables), and look at what they are compared with."""
+    """Parse the program as if the words were texts (after a bare IN: variables), and collect what they are compared with."""
     from ...parse.gasl import parse_gasl
 
     text = context.program.source.text
@@ -160,7 +160,7 @@ def _overlap(one: Edit, other: Edit) -> bool:
 
 
 def _moved(offset: int, edits: Sequence[Edit]) -> int:
-    """Return where ``offset`` is once ``edits``, in the order of place, are made."""
+    """Return the new place of ``offset`` after ``edits``, which are in source order."""
     return offset + sum(len(e.text) - (e.span.end - e.span.start) for e in edits if e.span.end <= offset)
 
 
@@ -181,7 +181,7 @@ def _fields(on: On, schema: Schema | None, columns: Collection[str] | None) -> s
     """Return the first names of the fields that a condition on these items could mean."""
     names: set[str] = set(columns or ())
     if schema is not None:
-        # Of what a variable holds little is known: it may be nodes, edges, or rows made of either.
+        # Little is known of the contents of a variable: nodes, edges, or rows made of either.
         kinds = {"nodes": ("nodes",), "edges": ("edges",), "edge items": ("edges",), "variables": ()}.get(
             on, ("nodes", "edges", "paths")
         )
@@ -205,7 +205,7 @@ def _texts(place: Place, schema: Schema) -> set[object]:
 
 
 def _told(context: Context, fault: Diagnostic, words: Sequence[tuple[_Word, _Meaning]]) -> Diagnostic:
-    """Return a fault with what its words are: refused for a field, mended for a value that nothing else is called by."""
+    """Return a fault with the meanings of its words: refused for a field, with an edit for a value that has no other meaning."""
     if fault.edits and not words[0][1].field:
         return fault
     as_field = next(((word, meaning) for word, meaning in words if meaning.field), None)

@@ -1,4 +1,4 @@
-"""Rules about conditions, whatever the graph: tests that are never true, patterns that are none, fields where none can be."""
+"""Rules about conditions, independent of the graph: tests that are never true, invalid patterns, fields where none is allowed."""
 
 from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
@@ -16,22 +16,22 @@ from .context import Context, Lint, Step, conditions_of, lint
 __all__ = ["LINTS", "Leaf", "On", "constants_of", "kind_of_value", "leaves", "tested"]
 
 
-# The single tests of a condition, and what each of them looks at: shared by the rules about conditions.
+# The single tests of a condition and the kind of item that each tests; shared by the rules about conditions.
 
 On: TypeAlias = Literal["nodes", "edges", "paths", "rows", "edge items", "path items", "variables", "unknown"]
-"""What a condition is on. "edge items", "path items": those in a variable, which know their nodes by their ids only."""
+"""The items that a condition tests. "edge items", "path items": those in a variable, which have only the ids of their nodes."""
 
 
 @frozen(eq=False)
 class Leaf:
-    """A comparison or a test for null. ``must``: the whole condition is true only where this one is."""
+    """A comparison or a test for null. ``must``: the whole condition is true only if this test is true."""
 
     test: Comparison | NullTest
     must: bool
 
 
 def leaves(condition: Condition) -> Iterator[Leaf]:
-    """Yield the single tests of a condition, in source order."""
+    """Yield the single tests of a condition in source order."""
     stack: list[tuple[Condition, bool]] = [(condition, True)]
     while stack:
         current, must = stack.pop()
@@ -45,7 +45,7 @@ def leaves(condition: Condition) -> Iterator[Leaf]:
 
 
 def tested(step: Step) -> Iterator[tuple[Condition, On]]:
-    """Yield a command's conditions and what they are on."""
+    """Yield a command's conditions and the items that they test."""
     for condition, on in conditions_of(step.command):
         if on != "items":
             yield condition, on
@@ -56,7 +56,7 @@ def tested(step: Step) -> Iterator[tuple[Condition, On]]:
 
 
 def constants_of(test: Comparison | NullTest) -> tuple[Constant, ...]:
-    """Return the constants at the right of a test."""
+    """Return the constants on the right-hand side of a test."""
     if isinstance(test, NullTest):
         return ()
     if isinstance(test.right, Items):
@@ -65,7 +65,7 @@ def constants_of(test: Comparison | NullTest) -> tuple[Constant, ...]:
 
 
 def kind_of_value(value: Any) -> str:
-    """Return "text", "number", "boolean", "null", "list" or "object": what can be equal is of one kind."""
+    """Return "text", "number", "boolean", "null", "list" or "object": values of different kinds are never equal."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -77,12 +77,12 @@ def kind_of_value(value: Any) -> str:
 
 _ORDER = frozenset({"<", "<=", ">", ">="})
 _MOST_OPERANDS = 1000
-"""Operands of one AND that are compared with each other."""
+"""Maximum number of operands of one AND that are compared with each other."""
 
 
 @lint("GASL065")
 def never_true(context: Context) -> Iterator[Diagnostic]:
-    """Tests that hold of nothing, and pairs that can't hold together."""
+    """Report tests that are never true, and pairs of tests that exclude each other."""
     for step in context.steps:
         for condition, _ in tested(step):
             for leaf in leaves(condition):
@@ -126,7 +126,7 @@ def _never(context: Context, test: Comparison | NullTest) -> Iterator[Diagnostic
 
 
 def _of_length(test: Comparison, right: Constant) -> tuple[str, str, list[Edit]]:
-    """Say what is wrong with a comparison of a length."""
+    """Return the message, the hint and the edits for a faulty comparison of a length."""
     value, kind = right.value, kind_of_value(right.value)
     if kind != "number":
         digits = kind == "text" and value.strip().isascii() and value.strip().isdigit() and len(value) < 18
@@ -140,7 +140,7 @@ def _of_length(test: Comparison, right: Constant) -> tuple[str, str, list[Edit]]
 
 
 def _contradictions(context: Context, both: And) -> Iterator[Diagnostic]:
-    """Yield the tests of one AND that can't be true where an earlier one is."""
+    """Yield a diagnostic for each test of one AND that contradicts an earlier one."""
     before: dict[str, list[Comparison | NullTest]] = {}
     for operand in both.operands[:_MOST_OPERANDS]:
         if not isinstance(operand, Comparison | NullTest) or getattr(operand.left, "quantifier", None) is not None:
@@ -165,12 +165,12 @@ def _equal(*tests: Comparison | NullTest) -> bool:
 
 
 def _may_hold_of_null(test: Comparison) -> bool:
-    """Say whether a comparison is perhaps true of null: ``NOT IN`` an empty list is."""
+    """Return whether a comparison may be true of null: ``NOT IN`` an empty list is."""
     return test.operator == "NOT IN" and (isinstance(test.right, Variable) or is_of_empty_list(test))
 
 
 def _excludes(one: Comparison | NullTest, other: Comparison | NullTest) -> bool:
-    """Say whether the two are surely never true of the same value."""
+    """Return whether the two tests are never true of the same value."""
     for first, second in ((one, other), (other, one)):
         if isinstance(first, NullTest):
             if first.negated or (isinstance(second, Comparison) and _may_hold_of_null(second)):
@@ -197,7 +197,7 @@ def _excludes(one: Comparison | NullTest, other: Comparison | NullTest) -> bool:
 
 @lint("GASL066")
 def quantifier(context: Context) -> Iterator[Diagnostic]:
-    """ANY, ALL and NONE where no path is, and a path's nodes or edges without one of them."""
+    """Report ANY, ALL and NONE without a path, and nodes or edges of a path without one of these keywords."""
     for step in context.steps:
         for condition, on in tested(step):
             if on == "unknown":
@@ -213,7 +213,7 @@ def quantifier(context: Context) -> Iterator[Diagnostic]:
                     plain = Field(field.path[1:])
                     whose = {"nodes": "node", "edges": "edge"}.get(on, "")
                     fits = whose == field.path[0] and len(field.path) > 1
-                    if fits and word == "NONE":  # without the word it would say the contrary
+                    if fits and word == "NONE":  # without the keyword the test would be negated
                         hint, edits = f"write NOT ({_written(plain)} ...)", []
                     else:
                         hint = "write the field alone" if fits else ""
@@ -236,7 +236,7 @@ def _written(field: Field) -> str:
 
 @lint("GASL067")
 def bad_pattern(context: Context) -> Iterator[Diagnostic]:
-    """Patterns of MATCHES that are none."""
+    """Report invalid patterns of MATCHES."""
     for step in context.steps:
         for condition, _ in tested(step):
             for leaf in leaves(condition):
@@ -257,7 +257,7 @@ def bad_pattern(context: Context) -> Iterator[Diagnostic]:
 
 @lint("GASL068")
 def field_without_item(context: Context) -> Iterator[Diagnostic]:
-    """Fields in ASSERT and BRANCH, where there is no item that could have one."""
+    """Report fields in ASSERT and BRANCH, which have no item."""
     for step in context.steps:
         for condition, on in tested(step):
             if on != "variables":
@@ -272,7 +272,7 @@ def field_without_item(context: Context) -> Iterator[Diagnostic]:
 
 
 def _meant(context: Context, step: Step, field: Field, test: Comparison | NullTest) -> str:
-    """Return how the variable that a field's name was meant for is written: its length where a list meets a number."""
+    """Return the variable that a field name was meant for, as written: its length if a list is compared with a number."""
     dots = "".join(f".{format_name(part)}" for part in field.path[1:])
     variable = f"${{{format_name(field.path[0])}{dots}}}"
     binding = context.first_bindings.get(field.path[0])
@@ -285,11 +285,11 @@ def _meant(context: Context, step: Step, field: Field, test: Comparison | NullTe
 
 @lint("GASL069")
 def ends_of_no_edge(context: Context) -> Iterator[Diagnostic]:
-    """``source.x`` where items have no ends, and attributes of nodes that edges and paths in a variable don't keep."""
+    """Report ``source.x`` of items without ends, and attributes of nodes that edges and paths in a variable do not store."""
     for step in context.steps:
         for condition, on in tested(step):
             if on not in ("nodes", "edge items", "path items") or (on == "nodes" and context.schema is not None):
-                continue  # what the graph has tells more
+                continue  # the rule about the graph gives more detail
             for leaf in leaves(condition):
                 field = leaf.test.left
                 if (
@@ -311,7 +311,7 @@ def ends_of_no_edge(context: Context) -> Iterator[Diagnostic]:
 
 
 def _is_of_a_node(field: Field) -> bool:
-    """Say whether a field is one of a node that an edge or a path has."""
+    """Return whether a field belongs to a node of an edge or a path."""
     if len(field.path) < 2:
         return False
     return field.path[0] == "node" if field.quantifier is not None else field.path[0] in ("source", "target")

@@ -1,4 +1,4 @@
-"""What a lint rule of GASL is and what it is given: the program, its variables and keys, and what it is checked against."""
+"""The definition and the input of a GASL lint rule: the program, its variables and keys, the graph, the state and the limits."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
@@ -20,17 +20,17 @@ from .. import Suggestions, lint
 __all__ = ["Binding", "Context", "Flow", "Lint", "Step", "Use", "conditions_of", "lint", "nests_within", "trace"]
 
 
-# What a program's variables are as it runs: who binds them, who reads them, and of which kind their values are.
-# One walk in the order of execution. A command in a BRANCH, an ON, a CATCH may or may not run, so a name can have several bindings,
-# or perhaps none; nothing is said of what only may be wrong.
+# The variables of a program at run time: which commands bind and read them, and the kinds of their values.
+# One walk in execution order. A command in a BRANCH, an ON or a CATCH may or may not run, so a name can have several bindings
+# or none; possible faults are not reported, only certain ones.
 
 Kind: TypeAlias = Literal["nodes", "edges", "paths", "subgraph", "rows", "number", "answer", "error", "unknown"]
-"""What a value is: a list of nodes, edges, paths or other rows, an object (subgraph, answer, error), a number."""
+"""The kind of a value: a list of nodes, edges, paths or other rows, an object (subgraph, answer, error), or a number."""
 
 
 @frozen(eq=False)
 class Binding:
-    """A name bound by a command. ``columns`` are all fields that its rows may have, where they are known."""
+    """A name bound by a command. ``columns`` are all fields that its rows may have, if known."""
 
     name: str
     span: Span
@@ -41,7 +41,7 @@ class Binding:
 
 @frozen(eq=False)
 class Use:
-    """A command that reads a name, and what it may be bound to then. ``sure``: it is bound whatever ran before."""
+    """A command that reads a name, with the possible bindings. ``sure``: the name is bound on every path to the command."""
 
     name: str
     span: Span
@@ -52,19 +52,19 @@ class Use:
 
     @property
     def kind(self) -> Kind:
-        """The kind that the value has whichever binding it is; else unknown."""
+        """Return the kind that all bindings share; else unknown."""
         kinds = {binding.kind for binding in self.bindings}
         return kinds.pop() if len(kinds) == 1 else "unknown"
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """The fields of the rows, where they are known."""
+        """Return the fields of the rows, if known."""
         return self.bindings[0].columns if len(self.bindings) == 1 else None
 
 
 @frozen(eq=False)
 class Step:
-    """A command as it is met: in which statement, and what is read by it. ``before``: the statement above, on its level."""
+    """A command with its statement and the names that it reads. ``before``: the previous statement on the same level."""
 
     command: Command
     statement: Statement
@@ -78,7 +78,7 @@ class Step:
 
 @define(eq=False)
 class Flow:
-    """What the walk gave: every command, outer ones first, every binding, and pairs of a binding and what overwrote it."""
+    """Result of the walk: every command, outer ones first, every binding, and pairs of a binding and its overwriting one."""
 
     steps: list[Step] = field(factory=list)
     bindings: list[Binding] = field(factory=list)
@@ -86,13 +86,13 @@ class Flow:
 
     @property
     def uses(self) -> Iterator[Use]:
-        """Every reading of a name, in the order of execution."""
+        """Yield every read of a name in execution order."""
         return (use for step in self.steps for use in step.uses)
 
 
 @define(eq=False)
 class _Scope:
-    """The names of a block or a command that may run. Names of the scopes around are seen, not changed."""
+    """The names of a block or a command that may run. It reads the names of outer scopes, but does not change them."""
 
     around: "_Scope | None" = None
     names: dict[str, tuple[tuple[Binding, ...], bool]] = field(factory=dict)
@@ -106,7 +106,7 @@ class _Scope:
         return (), False
 
     def join(self, *ways: "_Scope") -> None:
-        """Take over what is bound after one of ``ways``, nobody knows which."""
+        """Add the bindings of each of ``ways``, of which one ran."""
         for name in dict.fromkeys(name for way in ways for name in way.names):
             found = [way.names.get(name) or self.look_up(name) for way in ways]
             bindings = tuple(dict.fromkeys(binding for each, _ in found for binding in each))
@@ -114,7 +114,7 @@ class _Scope:
 
 
 def nests_within(items: Iterable[Item], deepest: int) -> bool:
-    """Say whether commands stand in commands at most ``deepest`` levels deep."""
+    """Return whether commands are nested at most ``deepest`` levels deep."""
     level: list[Node] = list(items)
     for _ in range(deepest):
         commands = [item.command if isinstance(item, Statement) else item for item in level]
@@ -125,7 +125,7 @@ def nests_within(items: Iterable[Item], deepest: int) -> bool:
 
 
 def _held(command: Node) -> tuple[Node, ...]:
-    """Return what a command holds: items of a block, or commands."""
+    """Return the children of a command: items of a block, or commands."""
     if isinstance(command, gasl.Try):
         return (*command.body, *(command.caught or ()), *(command.always or ()))
     if isinstance(command, gasl.Branch):
@@ -143,9 +143,9 @@ def trace(
     schema: Schema | None = None,
     fields: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Flow:
-    """Walk the program. ``given`` are names bound before it, ``perhaps`` such as may be (by what could not be read).
+    """Walk the program. ``given`` are names bound before it; ``perhaps`` are names that unreadable text may bind.
 
-    ``schema`` is the graph's, ``fields`` are those of the items of given names, where they are known.
+    ``schema`` is the graph's; ``fields`` are those of the items of given names, where known.
     """
     walker = _Walker(schema)
     known = fields or {}
@@ -173,7 +173,7 @@ class _Walker:
                 before = item
 
     def command(self, command: Command, statement: Statement, before: Statement | None, scope: _Scope) -> None:
-        """Walk a command and what it holds. As deep as commands nest; reading stops at a fixed depth."""
+        """Walk a command and its children. Recursive: the parser limits the depth."""
         uses = tuple(self.uses(command, scope))
         self.flow.steps.append(Step(command, statement, before, uses))
         if isinstance(command, gasl.Try):
@@ -189,7 +189,7 @@ class _Walker:
                 self.command(command.otherwise, statement, before, otherwise)
             scope.join(then, otherwise)
         elif isinstance(command, gasl.Explain):
-            self.command(command.command, statement, before, _Scope(scope))  # it is not run
+            self.command(command.command, statement, before, _Scope(scope))  # this command does not run
         else:
             for name in gasl.written(command):
                 self.bind(name, command, uses, scope)
@@ -232,7 +232,7 @@ _Role: TypeAlias = Literal["source", "on", "require", "condition"]
 
 
 def _reads(command: Command) -> Iterator[tuple[str, Span, _Role]]:
-    """Yield the names that a command itself reads: those of what it holds are theirs."""
+    """Yield the names that a command itself reads, without those of its children."""
     role: _Role = "on" if isinstance(command, gasl.On) else "require" if isinstance(command, gasl.Require) else "source"
     for attribute in ("source", "left", "right", "start", "end"):
         name = getattr(command, attribute, None)
@@ -249,7 +249,7 @@ Tested: TypeAlias = Literal["nodes", "edges", "paths", "items", "variables"]
 
 
 def conditions_of(command: Command) -> Iterator[tuple[Condition, Tested]]:
-    """Yield the conditions that a command itself has, with what they test."""
+    """Yield the conditions of a command itself, with the items that they test."""
     if isinstance(command, gasl.Find) and command.where is not None:
         yield command.where, command.kind
     elif isinstance(command, gasl.FindPaths):
@@ -269,7 +269,7 @@ def conditions_of(command: Command) -> Iterator[tuple[Condition, Tested]]:
 
 
 def _result(command: Command, uses: tuple[Use, ...], schema: Schema | None) -> tuple[Kind, tuple[str, ...] | None]:
-    """Return the kind of what a command binds, and the fields of its rows where they are sure."""
+    """Return the kind of the result of a command, and the fields of its rows if certain."""
     if isinstance(command, gasl.Find):
         return command.kind, None
     if isinstance(command, gasl.SelectWhere | gasl.Rank):
@@ -301,7 +301,7 @@ def _result(command: Command, uses: tuple[Use, ...], schema: Schema | None) -> t
 
 
 def fields_in(use: Use, schema: Schema | None) -> tuple[str, ...] | None:
-    """Return all fields that the items of a variable may have; None where they are not known."""
+    """Return all fields that the items of a variable may have; None if unknown."""
     if use.columns is not None or use.kind not in ("nodes", "edges", "paths"):
         return use.columns
     if use.kind == "paths":
@@ -323,7 +323,7 @@ def _all(sides: Iterable[tuple[str, ...] | None]) -> tuple[str, ...] | None:
 
 
 def _labelled(items: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the fields of classified items: one that is called ``label`` itself is kept as ``item.label``."""
+    """Return the fields of classified items: an item's own field ``label`` becomes ``item.label``."""
     kept = "item.label"
     while kept in items:
         kept = f"item.{kept}"
@@ -349,10 +349,10 @@ _KINDS: dict[type[Node], Kind] = {
 
 @attrs.frozen(slots=False)
 class Context:
-    """A program under check. Everything the rules share is found once.
+    """A program under check. Data that the rules share is computed once.
 
-    ``schema``, ``state``, ``ceiling``, ``measures`` and ``models`` are None where nothing is known of them; ``variables``
-    are bound before the program runs, ``fields`` has all fields of their items where they are known.
+    ``schema``, ``state``, ``ceiling``, ``measures`` and ``models`` are None if unknown; ``variables`` are bound before the
+    program runs; ``fields`` has all fields of their items where known.
     """
 
     program: Program
@@ -374,27 +374,27 @@ class Context:
         edits: Iterable[Edit] = (),
         severity: Severity | None = None,
     ) -> Diagnostic:
-        """Make a diagnostic, with the catalogue's severity where no other is given."""
+        """Make a diagnostic, by default with the catalogue's severity."""
         edits = tuple(edits) if span is not None and span != NOWHERE else ()
         return Diagnostic(
             code, severity or RULES[code].severity, message, span, tuple(hint for hint in hints if hint), edits
         )
 
     def suggestion(self, name: str, known: Collection[str]) -> str | None:
-        """Return the known name that was most likely meant; None once many different ones have been looked for."""
+        """Return the known name that was most likely meant; None after many different names were looked up."""
         return self._suggestions.find(name, known)
 
     @property
     def has_enough(self) -> bool:
-        """Say whether no more did-you-means are looked for."""
+        """Return whether the limit of did-you-mean look-ups is reached."""
         return self._suggestions.has_enough
 
     def text(self, span: Span) -> str:
-        """Return what stands under ``span``; nothing for what was not read from a text."""
+        """Return the source text under ``span``; an empty text if the program was not parsed from text."""
         return self.program.source.text[span.start : span.end]
 
     def spelled(self, word: str, within: Span, after: int = 0) -> Span | None:
-        """Return where ``word`` first stands in ``within``, at ``after`` or later; None where it does not."""
+        """Return the first span of ``word`` in ``within``, at ``after`` or later; None if it is missing."""
         at = self.program.source.text.find(word, max(within.start, after), within.end)
         return Span(at, at + len(word)) if at >= 0 else None
 
@@ -404,28 +404,28 @@ class Context:
 
     @cached_property
     def is_whole(self) -> bool:
-        """Say whether all commands could be read."""
+        """Return whether all commands could be read."""
         return not any(diagnostic.severity == "error" for diagnostic in self.program.diagnostics)
 
     @cached_property
     def flow(self) -> Flow:
-        """The variables of the program as it runs."""
+        """Return the variables of the program at run time."""
         perhaps = () if self.is_whole else _names_behind_as(self.program.source.text)
         return trace(self.program.items, self.variables, perhaps, schema=self.schema, fields=self.fields)
 
     @property
     def steps(self) -> list[Step]:
-        """Every command with its statement and what it reads, outer ones first."""
+        """Return every command with its statement and the names that it reads, outer commands first."""
         return self.flow.steps
 
     @cached_property
     def bound_names(self) -> tuple[str, ...]:
-        """All names that the program binds or was given."""
+        """Return all names that the program binds or was given."""
         return tuple(dict.fromkeys((*self.variables, *(binding.name for binding in self.flow.bindings))))
 
     @cached_property
     def first_bindings(self) -> dict[str, Binding]:
-        """Where each name is bound first."""
+        """Return the first binding of each name."""
         found: dict[str, Binding] = {}
         for binding in self.flow.bindings:
             found.setdefault(binding.name, binding)
@@ -433,7 +433,7 @@ class Context:
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """All keys of the state that there are or that the program declares."""
+        """Return all keys that are in the state or that the program declares."""
         declared = (step.command.key.text for step in self.steps if isinstance(step.command, Declare))
         return frozenset((*declared, *(self.state or ())))
 
@@ -443,11 +443,11 @@ class Context:
 
 
 Lint: TypeAlias = AnyLint[Context]
-"""A rule of this language."""
+"""A rule of GASL."""
 
 
 def _names_behind_as(text: str) -> set[str]:
-    """Return what may be a variable's name in a text of which not all could be read."""
+    """Return possible names of variables in a text that could not be read completely."""
     import re
 
     return {match[1] or match[2] for match in re.finditer(r"\bAS\s+(?:`([^`\n]+)`|(\w+))", text, re.IGNORECASE)}

@@ -1,6 +1,6 @@
-"""Rules against the graph at hand: attributes and values that it doesn't have, types that never meet.
+"""Rules against the given graph: unknown attributes and values, comparisons of types that never match.
 
-A command that such a test makes empty would cost its time, and in a plan the model's next answer, to tell the same.
+A command with such a test costs its run time, and in a plan also a call of the model, only to return nothing.
 """
 
 import re
@@ -23,27 +23,27 @@ from .context import Context, Lint, lint
 __all__ = ["BUILT_IN", "HAS_THIS_VALUE", "LINTS", "Place", "attribute_of", "attributes_of", "is_known", "place_of"]
 
 HAS_THIS_VALUE = "has this value"
-"""Of the field that a hint names: the value in the condition is one of its own."""
+"""Note on a field in a hint: the field has the value of the condition."""
 _OFFERED = 8
 _EQUALITY = frozenset({"=", "IN"})
 _ORDER = frozenset({"<", "<=", ">", ">="})
 _TEXTUAL = frozenset({"STARTS_WITH", "ENDS_WITH", "MATCHES"})
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?")
 DEGREES = frozenset({"degree", "in_degree", "out_degree"})
-"""Fields of nodes that are counted where nodes are found."""
+"""Fields of nodes that are computed when nodes are found."""
 BUILT_IN: Mapping[str, frozenset[str]] = {
     "nodes": frozenset({"id", *DEGREES}),
     "edges": frozenset({"source", "target", "key"}),
     "paths": frozenset({"source", "target", "length", "nodes", "edges"}),
 }
-"""What every item has, beside its attributes."""
+"""Built-in fields of every item, besides its attributes."""
 
 
 @frozen
 class Place:
-    """What a field means: an attribute of nodes or of edges, and the names before its own (``source.``, ``ANY node.``).
+    """The meaning of a field: an attribute of nodes or of edges, and the prefix before its name (``source.``, ``ANY node.``).
 
-    ``kept``: the items are those of a variable, which know their nodes by their ids only.
+    ``kept``: the items are those of a variable, which have only the ids of their nodes.
     """
 
     whose: str
@@ -53,7 +53,7 @@ class Place:
 
 
 def place_of(field: Field, on: On, schema: Schema) -> Place | None:
-    """Return what ``field`` means in a condition on ``on``; None where the graph doesn't tell."""
+    """Return what ``field`` means in a condition on ``on``; None if the graph does not determine it."""
     path = field.path
     if field.quantifier is not None:
         whose = "nodes" if path[0] == "node" else "edges"
@@ -69,26 +69,26 @@ def place_of(field: Field, on: On, schema: Schema) -> Place | None:
             return Place("edges", path)
         return (
             None if len(path) > 1 and path[0] in ("node", "edge") else Place("paths", path, (), on != "paths")
-        )  # lacks its ANY
+        )  # ANY is missing
     return None
 
 
 def attributes_of(whose: str, schema: Schema) -> Mapping[str, Attribute]:
-    """Return the attributes of nodes or of edges by name; paths have none themselves."""
+    """Return the attributes of nodes or of edges by name; paths have no attributes."""
     if whose == "paths":
         return {}
     return schema.node_attributes if whose == "nodes" else schema.edge_attributes
 
 
 def attribute_of(place: Place, schema: Schema) -> Attribute | None:
-    """Return the attribute that a field is as a whole. A degree is always a number, whatever the graph."""
+    """Return the attribute that a whole field names. A degree is always a number, whatever the graph."""
     if len(place.path) == 1 and place.path[0] in DEGREES and place.whose == "nodes":
         return Attribute(place.path[0], schema.nodes, {"integer": schema.nodes})
     return attributes_of(place.whose, schema).get(".".join(place.path))
 
 
 def is_known(place: Place, schema: Schema) -> bool:
-    """Tell whether the graph has the field."""
+    """Return whether the graph has the field."""
     known = attributes_of(place.whose, schema)
     if ".".join(place.path) in known:
         return True
@@ -101,7 +101,7 @@ def is_known(place: Place, schema: Schema) -> bool:
 
 
 def _tests(context: Context) -> Iterator[tuple[Leaf, Place, Schema]]:
-    """Yield the tests of fields whose meaning the graph tells."""
+    """Yield the tests of fields whose meaning the graph determines."""
     schema = context.schema
     if schema is None:
         return
@@ -116,7 +116,7 @@ def _tests(context: Context) -> Iterator[tuple[Leaf, Place, Schema]]:
 
 @lint("GASL070")
 def unknown_attribute(context: Context) -> Iterator[Diagnostic]:
-    """Fields that nothing in the graph has. An error where the command can find nothing for it, else a warning."""
+    """Report fields that are not in the graph: an error if the command can then find nothing, else a warning."""
     for leaf, place, schema in _tests(context):
         if is_known(place, schema):
             continue
@@ -176,18 +176,18 @@ def _unknown(
 
 
 _OF_VARIABLES = {**BUILT_IN, "nodes": BUILT_IN["nodes"] - DEGREES}
-"""The same of what a variable holds: the degree is known where nodes are found."""
+"""Built-in fields of the items of a variable: without the degrees, which are computed when nodes are found."""
 
 
 def _namable(built_in: Collection[str], known: Mapping[str, Attribute]) -> tuple[str, ...]:
-    """Return the names that a misspelt one may have meant; the shortest are like any other short word."""
+    """Return the candidates for a misspelt name, without the shortest, which resemble any other short word."""
     return (*(name for name in sorted(built_in) if len(name) > 3), *known)
 
 
 def _bare_on_path(
     context: Context, place: Place, schema: Schema, span: Span, severity: Severity, *, in_test: bool
 ) -> Diagnostic:
-    """Report a plain attribute of paths, which have none themselves."""
+    """Report an attribute used on a path, which has no attributes."""
     name = format_key(Path(place.path))
     message = f"a path has no attribute {name}"
     if not in_test:
@@ -200,12 +200,12 @@ def _bare_on_path(
             continue
         if ".".join(place.path) in known or place.path[0] in known:
             hints.insert(0, f"{whose}s have it: ANY {whose}.{name}, ALL {whose}.{name}, NONE {whose}.{name}")
-    # No edit: whether one of them is enough (ANY) or each must (ALL), only the writer knows.
+    # No edit: only the author knows whether one match is enough (ANY) or all must match (ALL).
     return context.found("GASL070", message, span, *hints, severity=severity)
 
 
 def _renamed(context: Context, span: Span, place: Place, name: str) -> Edit:
-    """Return the edit that puts another attribute in the place of one that isn't there."""
+    """Return the edit that replaces an unknown attribute with another one."""
     written = format_key(Path((*place.before, name)))
     text = context.text(span)
     quantified = text.split()[:1] if place.before and place.before[0] in ("node", "edge") else []
@@ -213,7 +213,7 @@ def _renamed(context: Context, span: Span, place: Place, name: str) -> Edit:
 
 
 def _holder(test: Comparison | NullTest | None, known: Mapping[str, Attribute]) -> str | None:
-    """Return the one attribute that has the value which is asked of an unknown one: ``kind = "PERSON"`` meant entity_type."""
+    """Return the only attribute that has the value compared with an unknown one: ``kind = "PERSON"`` meant entity_type."""
     wanted = (
         [item.value for item in constants_of(test)]
         if isinstance(test, Comparison) and test.operator in _EQUALITY
@@ -246,7 +246,7 @@ def _listed(names: Sequence[str]) -> str:
 
 @frozen
 class _Values:
-    """All values of an attribute: the frequent ones first, their identities, the texts among them."""
+    """All values of an attribute: the frequent ones first, their identities, and the texts among them."""
 
     all: list[object]
     identities: frozenset[object]
@@ -261,7 +261,7 @@ class _Values:
 
 @lint("GASL071")
 def unknown_value(context: Context) -> Iterator[Diagnostic]:
-    """Values that an attribute doesn't have, where all that it has are known."""
+    """Report values that an attribute does not have, if all its values are known."""
     known: dict[tuple[str, str], _Values | None] = {}
     for leaf, place, schema in _tests(context):
         test, attribute = leaf.test, attribute_of(place, schema)
@@ -287,7 +287,7 @@ def unknown_value(context: Context) -> Iterator[Diagnostic]:
 
 
 def _all_values(attribute: Attribute, place: Place, schema: Schema) -> _Values | None:
-    """Return all values of an attribute where they are known."""
+    """Return all values of an attribute, or None if they are not all known."""
     labelled = schema.label_attribute, schema.labels
     if place.whose == "edges":
         labelled = schema.relation_attribute, schema.relations
@@ -303,7 +303,7 @@ def _all_values(attribute: Attribute, place: Place, schema: Schema) -> _Values |
 
 
 def _owners(value: object, place: Place, schema: Schema) -> list[str]:
-    """Say where a value is at home, if not here."""
+    """Return which other attributes have a value."""
     if place.whose == "nodes" and value in schema.relations and schema.relation_attribute:
         return [f"edges have it as {schema.relation_attribute}: FIND edges"]
     if place.whose == "edges" and value in schema.labels and schema.label_attribute:
@@ -324,7 +324,7 @@ _KINDS = {
 
 
 def _never_meets(attribute: Attribute, constant: Constant, operator: str) -> bool:
-    """Say whether no value of the attribute is of a type that the operator could find to hold."""
+    """Return whether the operator is false for every value of the attribute, because of the types."""
     kinds = {_KINDS[kind] for kind in attribute.types if kind in _KINDS}
     kind = kind_of_value(constant.value)
     if not kinds or kind == "null":
@@ -338,7 +338,7 @@ def _never_meets(attribute: Attribute, constant: Constant, operator: str) -> boo
 
 @lint("GASL072")
 def attribute_type(context: Context) -> Iterator[Diagnostic]:
-    """Comparisons of an attribute with a value of a type that it never has."""
+    """Report comparisons of an attribute with a value of a type that it never has."""
     for leaf, place, schema in _tests(context):
         test, attribute = leaf.test, attribute_of(place, schema)
         if attribute is None or not isinstance(test, Comparison):
@@ -365,13 +365,13 @@ def attribute_type(context: Context) -> Iterator[Diagnostic]:
 
 
 def _other_type(context: Context, attribute: Attribute, constant: Constant, operator: str) -> Edit | None:
-    """Return the edit that makes ``"30"`` 30 or 30 ``"30"``, where the attribute's type asks for it and nothing is lost."""
+    """Return the edit that makes ``"30"`` 30 or 30 ``"30"``, if the attribute's type requires it and no meaning is lost."""
     kinds = {_KINDS[kind] for kind in attribute.types if kind in _KINDS}
     value = constant.value
     if operator in _TEXTUAL or operator == "CONTAINS":
         return None
     if kinds == {"text"} and kind_of_value(value) in ("number", "boolean"):
-        if operator in _ORDER:  # texts have another order than numbers: "9" is above "10"
+        if operator in _ORDER:  # texts are ordered differently from numbers: "9" is above "10"
             return None
         return Edit(constant.span, format_text(context.text(constant.span)))
     if isinstance(value, str) and kinds == {"boolean"} and value.lower() in ("true", "false"):

@@ -1,4 +1,4 @@
-"""Rules about variables: bound before they are read, read before they are bound anew, named so that people see them."""
+"""Rules about variables: bound before they are read, read before they are overwritten, named unlike keywords."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
@@ -26,12 +26,12 @@ _KEYWORDS = frozenset({
     "WITH_DESCRIPTION",
 })  # fmt: skip
 _COMMON = frozenset({"NODES", "EDGES", "PATHS", "GRAPH"})
-"""Keywords that everyone calls a variable by, and no reader mistakes."""
+"""Keywords that are common variable names and are not mistaken for keywords."""
 
 
 @lint("GASL050")
 def unbound(context: Context) -> Iterator[Diagnostic]:
-    """Names that nothing binds."""
+    """Report names that are never bound."""
     for use in context.flow.uses:
         if use.bindings or use.name in context.first_bindings:
             continue
@@ -43,7 +43,7 @@ def unbound(context: Context) -> Iterator[Diagnostic]:
 
 @lint("GASL051")
 def used_too_early(context: Context) -> Iterator[Diagnostic]:
-    """Names that are bound only by a later command."""
+    """Report names that only a later command binds."""
     for use in context.flow.uses:
         later = context.first_bindings.get(use.name)
         if use.bindings or later is None:
@@ -72,7 +72,7 @@ def _unbound_hints(context: Context, use: Use, near: str | None) -> list[str]:
 
 
 def _bound_before(context: Context, use: Use) -> list[str]:
-    """Return the first names that are bound before a use; names stand in the order of binding."""
+    """Return the first names that are bound before a use, in the order of binding."""
     first = context.first_bindings
     before = takewhile(
         lambda name: name not in first or first[name].span.start < use.command.span.start, context.bound_names
@@ -81,7 +81,7 @@ def _bound_before(context: Context, use: Use) -> list[str]:
 
 
 def _renamed(context: Context, use: Use, name: str) -> list[Edit]:
-    """Return the edit that puts ``name`` where the variable is read, in a command or in ``${...}``."""
+    """Return the edit that writes ``name`` where the variable is read, in a command or in ``${...}``."""
     for written in (format_name(use.name), f"`{use.name}`"):
         at = context.spelled(written, use.span)
         if at is not None and context.text(use.span)[: at.start - use.span.start].strip(" \t") in ("", "${"):
@@ -91,7 +91,7 @@ def _renamed(context: Context, use: Use, name: str) -> list[Edit]:
 
 @lint("GASL052")
 def overwritten(context: Context) -> Iterator[Diagnostic]:
-    """Results that are lost before anyone looks at them."""
+    """Report results that are overwritten before they are read."""
     for old, new in context.flow.overwritten:
         message = f"the variable {new.name} is bound anew before what line {context.line(old.span)} put there is used"
         hint = "give one of the two another name, or leave the first command out"
@@ -100,7 +100,7 @@ def overwritten(context: Context) -> Iterator[Diagnostic]:
 
 @lint("GASL053")
 def on_apart(context: Context) -> Iterator[Diagnostic]:
-    """An ON that doesn't follow the command it speaks of: a status that stops has stopped the plan by then."""
+    """Report an ON that does not follow its command: a status that stops the plan has stopped it before that ON."""
     above = {id(step.statement): step.before for step in context.steps}
     for step, command in context.commands(gasl.On):
         if not isinstance(command, gasl.On) or command is not step.statement.command:
@@ -131,7 +131,7 @@ def _is_in(binding: Binding, command: gasl.Command) -> bool:
 
 @lint("GASL054")
 def named_like_keyword(context: Context) -> Iterator[Diagnostic]:
-    """Variables that look like a word of the language."""
+    """Report variables that look like a keyword."""
     seen: set[str] = set()
     for binding in context.flow.bindings:
         word = binding.name.upper()
@@ -144,17 +144,17 @@ def named_like_keyword(context: Context) -> Iterator[Diagnostic]:
 LINTS: tuple[Lint, ...] = (unbound, used_too_early, overwritten, on_apart, named_like_keyword)
 
 
-# Rules about keys of the state: declared before they are used, of one type, updated with what they can hold.
+# Rules about keys of the state: declared before they are used, with one type, updated with values of that type.
 
 
 @lint("GASL055")
 def undeclared(context: Context) -> Iterator[Diagnostic]:
-    """Keys that nobody has declared; each is reported once."""
+    """Report undeclared keys, each once."""
     known: dict[str, StateType] = dict(context.state or {})
     if context.state is None and not any(True for _ in context.commands(gasl.Declare)):
-        return  # nothing is known of the state that this runs on
+        return  # the state is unknown
     for step, command in context.commands(gasl.Declare, gasl.Reset, gasl.Update, gasl.Analyze):
-        key: Key = command.key  # type: ignore[union-attr]  # these classes have one
+        key: Key = command.key  # type: ignore[union-attr]  # these classes have a key
         missing = _missing_parents(key, known)
         if isinstance(command, gasl.Declare):
             if missing:
@@ -178,7 +178,7 @@ def _undeclared(
 ) -> Diagnostic:
     severity: Severity | None = (
         None if context.state is not None else "warning"
-    )  # it may be declared by a plan that ran before
+    )  # a plan that ran before may declare it
     near = _near(context, key) if itself else None
     if near is not None:
         parts = near.split(".")
@@ -203,7 +203,7 @@ def _undeclared(
     elsewhere = _elsewhere(context, key) if itself else None
     if elsewhere is not None:
         hints.insert(0, f"did you mean {format_key(Key(tuple(elsewhere.split('.'))))}?")
-    if elsewhere is not None or not context.is_whole:  # what could not be read may declare it
+    if elsewhere is not None or not context.is_whole:  # a command that could not be read may declare it
         edits = []
     if itself and (not step.uses or step.uses[0].kind == "unknown"):  # the type is a guess
         edits = []
@@ -211,7 +211,7 @@ def _undeclared(
 
 
 def _elsewhere(context: Context, key: Key) -> str | None:
-    """Return the one key that ends like this one, where nothing is declared that this one could stand in."""
+    """Return the only key with the same last part, if nothing is declared that could hold this key."""
     if any(".".join(key.parts[:count]) in context.keys for count in range(1, min(len(key.parts), 100))):
         return None
     alike = [name for name in context.keys if name != key.text and name.split(".")[-1] == key.parts[-1]]
@@ -219,7 +219,7 @@ def _elsewhere(context: Context, key: Key) -> str | None:
 
 
 def _near(context: Context, key: Key) -> str | None:
-    """Return the key that was most likely meant: a misspelt name under the same parent, or the same name under another."""
+    """Return the key that was most likely meant: a misspelt name under the same parent, or the same name under another parent."""
     if context.has_enough:
         return None
     above, last = key.parts[:-1], key.parts[-1]
@@ -233,7 +233,7 @@ def _near(context: Context, key: Key) -> str | None:
 
 
 def _fitting(step: Step) -> StateType:
-    """Return the type that a key should have for what it is updated with."""
+    """Return the type that a key needs for its update."""
     kind = step.uses[0].kind if step.uses else "unknown"
     if kind == "number" or (step.uses and _is_counts(step.uses[0])):
         return "COUNTER"
@@ -242,7 +242,7 @@ def _fitting(step: Step) -> StateType:
 
 @lint("GASL056")
 def redeclared(context: Context) -> Iterator[Diagnostic]:
-    """Keys that have another type already."""
+    """Report keys that already have another type."""
     lines: dict[str, Span] = {}
     known: dict[str, StateType] = dict(context.state or {})
     for _, command in context.commands(gasl.Declare):
@@ -261,7 +261,7 @@ def redeclared(context: Context) -> Iterator[Diagnostic]:
 
 @lint("GASL057")
 def parent_is_no_dict(context: Context) -> Iterator[Diagnostic]:
-    """Keys inside one that holds no keys."""
+    """Report keys inside a key that is not a dict."""
     known = _all_types(context)
     for _, command in context.commands(gasl.Declare):
         if isinstance(command, gasl.Declare):
@@ -274,7 +274,7 @@ def parent_is_no_dict(context: Context) -> Iterator[Diagnostic]:
 
 
 def _all_types(context: Context) -> dict[str, StateType]:
-    """Return the type of every key: what the state says, else its first DECLARE."""
+    """Return the type of every key: from the state, else from its first DECLARE."""
     types: dict[str, StateType] = dict(context.state or {})
     for _, command in context.commands(gasl.Declare):
         if isinstance(command, gasl.Declare):
@@ -290,7 +290,7 @@ _WHAT = {
 
 @lint("GASL058")
 def wrong_shape(context: Context) -> Iterator[Diagnostic]:
-    """Updates with what a key of this type can't hold."""
+    """Report updates with values that a key of this type cannot hold."""
     types = _all_types(context)
     for step, command in context.commands(gasl.Update):
         if not isinstance(command, gasl.Update) or not step.uses or command.key.text not in types:
@@ -333,7 +333,7 @@ def _remedy(kind: StateType, use: Use) -> str:
 KEY_LINTS: tuple[Lint, ...] = (undeclared, redeclared, parent_is_no_dict, wrong_shape)
 
 
-# A command that lacks AS and its name, and the name below that nothing binds: one slip, told as one fault with its fix.
+# A command without AS and its name, and an unbound name below: reported as one fault with its fix.
 
 _MISSING = "AS and a name are missing"
 _UNBOUND = "GASL050"
@@ -342,9 +342,9 @@ _UNBOUND = "GASL050"
 def named(
     context: Context, faults: Sequence[Diagnostic], found: Sequence[Diagnostic]
 ) -> tuple[list[Diagnostic], list[Diagnostic]]:
-    """Return the faults of reading with the names that commands lack, and what the rules found without what that explains.
+    """Return the parser's faults with the missing names of commands, and the rules' diagnostics that these names do not explain.
 
-    A name is only given where no other is possible: it is the one name behind the command that nothing binds.
+    A name is only given if it is the only unbound name after the command.
     """
     places = [each for each in faults if _is_unnamed(each)]
     if not places:

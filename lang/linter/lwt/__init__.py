@@ -1,8 +1,8 @@
-"""Checks a script before it costs anything: what reading found, and what only the whole script shows.
+"""Check a script before it runs: faults found by the parser, and faults that need the whole script.
 
-Rooms by subject: ``structure`` (steps and their graph), ``references``, ``calls``, ``options``, ``strings``, ``programs``,
-``expressions``, ``answers``; ``ignores`` silences; ``registry`` is what a rule is given. A new rule is a function in one of the rooms, its
-entry in that room's ``LINTS`` and in ``lang.rules``.
+Modules by subject: ``references``, ``calls`` (and iterative answers), ``options``, ``strings`` (and programs), ``expressions``;
+``context`` has the input of the rules. The rules about steps and their graph are below. A new rule is a function in one of the
+modules, with an entry in that module's ``LINTS`` and in ``lang.catalogue.rules``.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -23,26 +23,26 @@ from .references import input_path
 __all__ = ["LINTS", "STRUCTURE_LINTS", "Context", "check", "diagnose", "input_faults"]
 
 
-# Ignore comments in prompt scripts: ``# knotwork: ignore[LWT012]`` above a step. What they do is in ``linter.ignoring``.
+# Ignore comments in prompt scripts: ``# knotwork: ignore[LWT012]`` above a step. See ``linter``.
 
 _SCRIPTS = linter.Commented("step", "LWT032", lambda item: isinstance(item, Comment))
 
 
 def silence(context: Context, found: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return what is ``found`` without what ignore comments silence, and with the comments that silence nothing."""
+    """Return ``found`` without silenced diagnostics, plus a diagnostic for each ignore comment that silences nothing."""
     script = context.script
     return linter.silence(script.items, script.source.text, found, _SCRIPTS, context.found)
 
 
-# Rules about the script as a whole: its steps, their ids and the graph they make.
+# Rules about the whole script: its steps, their ids and their graph.
 
 _MOST = 50
-"""Steps of a cycle that a message names; of a longer one both ends."""
+"""Maximum number of steps of a cycle that a message names; of a longer cycle it names both ends."""
 
 
 @lint("LWT013")
 def cycle(context: Context) -> Iterator[Diagnostic]:
-    """Steps that wait for each other. Points at the first one's reference to the next."""
+    """Report steps that depend on each other, at the first one's reference to the next."""
     uses: dict[tuple[str, str], Reference] | None = None
     for path in context.cycles:
         if uses is None:
@@ -60,7 +60,7 @@ def cycle(context: Context) -> Iterator[Diagnostic]:
 
 @lint("LWT014")
 def duplicate_id(context: Context) -> Iterator[Diagnostic]:
-    """Two steps with one id. Points at the later one."""
+    """Report two steps with one id, at the later one."""
     if len(context.steps) == len(context.script.steps):
         return
     source, first = context.script.source, {}
@@ -85,14 +85,14 @@ def duplicate_id(context: Context) -> Iterator[Diagnostic]:
 
 
 def _lines(context: Context, step: Step) -> Span:
-    """Return the step's span with its line ending, where nothing follows it on its line."""
+    """Return the step's span with its line ending, if nothing follows it on its line."""
     end = end_of_line(context.script.source.text, step.span.end)
     return Span(step.span.start, min(end + 1, len(context.script.source.text)))
 
 
 @lint("LWT015")
 def reserved_id(context: Context) -> Iterator[Diagnostic]:
-    """A step that is called as the input is."""
+    """Report a step with the name of the input."""
     for step in context.script.steps:
         if step.id in RESERVED:
             what = "the run's input" if step.id == "input" else "what EACH is at"
@@ -102,7 +102,7 @@ def reserved_id(context: Context) -> Iterator[Diagnostic]:
 
 @lint("LWT016", needs_all_steps=True)
 def empty_script(context: Context) -> Iterator[Diagnostic]:
-    """A script without steps."""
+    """Report a script without steps."""
     if not context.script.steps:
         span = Span(0, min(1, len(context.script.source.text)))
         yield context.found("LWT016", "the script has no step", span, 'a step is (final)=LLM("...")')
@@ -110,9 +110,9 @@ def empty_script(context: Context) -> Iterator[Diagnostic]:
 
 @lint("LWT017", needs_all_steps=True)
 def dead_step(context: Context) -> Iterator[Diagnostic]:
-    """A step that the final one doesn't need."""
+    """Report a step that the final step does not need."""
     if context.final is None or context.has_unknown:
-        return  # a misspelt reference makes a dead step of what it meant
+        return  # a misspelt reference leaves the intended step unused
     final = context.final[0]
     wanted = context.needed
     if len(wanted) == len(context.steps):
@@ -126,9 +126,9 @@ def dead_step(context: Context) -> Iterator[Diagnostic]:
 
 @lint("LWT031", needs_all_steps=True)
 def chosen_final(context: Context) -> Iterator[Diagnostic]:
-    """Which rule chose the final step, where its name doesn't say so."""
+    """Report which rule chose the final step, if its name does not determine it."""
     if context.final is None or context.final[1] == "final" or context.cycles:
-        return  # steps in a cycle leave no sink, so the rule means nothing
+        return  # steps in a cycle leave no sink, so the rule does not apply
     final, rule = context.final
     why = "it is the only one that no other refers to" if rule == "only sink" else "it is the last of several"
     message = f"the output of ({final}) is the result: {why}"
@@ -147,7 +147,7 @@ LINTS: tuple[Lint, ...] = (
     *expressions.LINTS,
     *answers.ANSWER_LINTS,
 )
-"""All rules that look at a tree."""
+"""All rules that check a tree."""
 
 
 def check(
@@ -158,29 +158,28 @@ def check(
     models: Collection[str] | None = None,
     given: Collection[str] = (),
 ) -> list[Diagnostic]:
-    """Return what is wrong with ``script``, in the order of place: what reading it found and what the rules find.
+    """Return the diagnostics of ``script`` in source order: those of the parser and those of the rules.
 
-    ``input`` is the JSON value that the run will get (without it paths into the input aren't checked; ``ABSENT``: the run
-    has none, and a reference to it is an error), ``models`` the
-    names that the host offers (None: any), ``given`` the steps that ran before, in a session, and may be referred to. Never
-    raises for what a script says. See ``docs/design/lwt.md#meaning``.
+    ``input`` is the JSON value of the run (default: paths into the input are not checked; ``ABSENT``: the run has no input, and a
+    reference to it is an error). ``models`` are the names that the host offers (None: any). ``given`` are the steps that ran
+    before, in a session, and may be referred to. Never raises for faults in a script. See ``docs/design/lwt.md#meaning``.
     """
     return diagnose(Context(script, input, operations, models, given))
 
 
 def input_faults(context: Context) -> list[Diagnostic]:
-    """Return what the script wants of the run's input that is not there: for a part of a script that is still arriving."""
+    """Return the diagnostics about missing parts of the run's input: for a part of a script that is still streaming in."""
     return list(input_path.find(context))
 
 
 def diagnose(context: Context) -> list[Diagnostic]:
-    """Do what ``check`` does for a context, which has what was worked out on the way (the graph, the final step)."""
+    """Run ``check`` on an existing context, whose cached analysis (the graph, the final step) stays available to the caller."""
     script = context.script
     reported = {diagnostic.code for diagnostic in script.diagnostics}
     found = [
         diagnostic
         for rule in LINTS
-        # Reading reports some of these itself (a step dropped for its id's sake); it knows more.
+        # The parser reports some of these itself, with more detail (for example a step dropped because of its id).
         if not (rule.code == "LWT014" and rule.code in reported) and (context.is_whole or not rule.needs_all_steps)
         for diagnostic in rule.find(context)
     ]

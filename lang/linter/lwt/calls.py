@@ -26,11 +26,11 @@ from .context import Context, Lint, lint
 __all__ = ["ANSWER_LINTS", "LINTS", "as_choice", "named_argument", "without"]
 
 
-# Edits that put an argument or an option of a call where it belongs.
+# Edits that move an argument or an option of a call to its place.
 
 
 def without(context: Context, call: Call, span: Span) -> Span:
-    """Return ``span``, an argument or option of ``call``, with the comma before it (behind it, where it is the first)."""
+    """Return ``span``, an argument or option of ``call``, with the comma before it (the comma after it, for the first)."""
     text = context.script.source.text
     begin = max(call.span.start, span.start - 200)
     before = text[begin : span.start].rstrip()
@@ -43,7 +43,7 @@ def without(context: Context, call: Call, span: Span) -> Span:
 
 
 def first_of(context: Context, call: Call, span: Span) -> list[Edit]:
-    """Return the edits that make what stands under ``span`` the first argument of ``call``."""
+    """Return the edits that make the text under ``span`` the first argument of ``call``."""
     text = context.script.source.text
     inside = [*call.arguments, *call.options]
     if any(part.span == NOWHERE for part in inside):
@@ -53,7 +53,7 @@ def first_of(context: Context, call: Call, span: Span) -> list[Edit]:
 
 
 def named_argument(context: Context, call: Call, option: Option) -> list[Edit]:
-    """Return the edits that make an option, which has an argument's name, the first argument: ``prompt="..."``."""
+    """Return the edits that make an option with the name of an argument the first argument: ``prompt="..."``."""
     text = context.script.source.text
     if call.arguments or option.value.span == NOWHERE or not text.startswith(option.name, option.span.start):
         return []
@@ -65,7 +65,7 @@ def named_argument(context: Context, call: Call, option: Option) -> list[Edit]:
 
 
 def as_options(context: Context, signature: Signature, value: object) -> str:
-    """Return ``{"temperature": 0}`` as options, or nothing where one of the keys is none."""
+    """Return ``{"temperature": 0}`` as options; an empty text if a key is not an option."""
     text, pieces = context.script.source.text, []
     for key, entry in getattr(value, "entries", ()):
         if signature.option(key.constant or "") is None or entry.span == NOWHERE:
@@ -75,7 +75,7 @@ def as_options(context: Context, signature: Signature, value: object) -> str:
 
 
 def as_choice(context: Context, value: object) -> str:
-    """Return ``["a", "b"]`` as a choice, or nothing where it is no list of strings."""
+    """Return ``["a", "b"]`` as a choice; an empty text if the value is not a list of strings."""
     items = value.items if isinstance(value, ListValue) else ()
     if len(items) < 2 or not all(isinstance(item, Template) and (item.constant or "").strip() for item in items):
         return ""
@@ -85,7 +85,7 @@ def as_choice(context: Context, value: object) -> str:
 
 @lint("LWT018")
 def unknown_operation(context: Context) -> Iterator[Diagnostic]:
-    """An operation that nobody registered."""
+    """Report an unregistered operation."""
     for call, _ in context.calls:
         if call.operation not in context.operations:
             at = Span(call.span.start, call.span.start + len(call.operation))
@@ -105,12 +105,12 @@ _ALSO_CALLED = {
     **dict.fromkeys(("calc", "calculate", "compute", "eval", "expression", "formula", "math", "python"), "EXPR"),
     **dict.fromkeys(("data", "let", "literal", "set", "value", "var"), "CONST"),
 }
-"""What other languages call our operations."""
+"""Names of our operations in other languages."""
 
 
 @lint("LWT021")
 def arguments(context: Context) -> Iterator[Diagnostic]:
-    """Arguments that are missing, too many, of the wrong kind or behind an option."""
+    """Report arguments that are missing, too many, of the wrong kind or after an option."""
     for call, _ in context.calls:
         signature = context.operations.get(call.operation)
         if signature is None:
@@ -128,7 +128,7 @@ def arguments(context: Context) -> Iterator[Diagnostic]:
         for value in call.arguments:
             if first is not None and value.span != NOWHERE and value.span.start > first:
                 if len(call.arguments) > len(signature.parameters):
-                    break  # one too many; that is said already
+                    break  # an extra argument; it is reported already
                 message = f"this argument of {call.operation} stands behind an option"
                 edits = first_of(context, call, value.span) if len(call.arguments) == 1 else []
                 yield context.found(
@@ -139,7 +139,7 @@ def arguments(context: Context) -> Iterator[Diagnostic]:
 def _left_out(context: Context, call: Call, signature: Signature) -> Iterator[Diagnostic]:
     missing = [name for name in signature.required if call.option(name) is None]
     unknown = [option.name for option in call.options if signature.option(option.name) is None]
-    if unknown:  # a misspelt one is an unknown option, and its fix is this one's
+    if unknown:  # a misspelt name is an unknown option, with the same fix
         meant = {context.suggestion(name, signature.option_names) for name in unknown}
         missing = [name for name in missing if name not in meant]
     if missing:
@@ -159,7 +159,7 @@ def _counted(context: Context, call: Call, signature: Signature) -> Iterator[Dia
     if len(given) < len(wanted):
         missing = " and ".join(f"its {parameter.name}" for parameter in wanted[len(given) :])
         if any(option.name == wanted[len(given)].name for option in call.options):
-            return  # `prompt="..."`: an unknown option, and its fix is this one's
+            return  # `prompt="..."`: an unknown option, with the same fix
         hint = f"for example: `{signature.example}`"
         yield context.found("LWT021", f"{call.operation} lacks {missing}", call.span, hint)
     elif len(given) > len(wanted):
@@ -182,7 +182,7 @@ def _counted(context: Context, call: Call, signature: Signature) -> Iterator[Dia
 
 
 def _decimal_comma(context: Context, call: Call, extra: Value) -> Span | None:
-    """Return where the comma of ``temperature=0,5`` stands."""
+    """Return the span of the comma of ``temperature=0,5``."""
     text, at = context.script.source.text, extra.span.start
     digits = isinstance(extra, Scalar) and text[at - 1 : at] == "," and text[at : at + 1].isdigit()
     before = any(option.span.end == at - 1 and isinstance(option.value, Scalar) for option in call.options)
@@ -208,7 +208,7 @@ def _template(context: Context, call: Call, parameter: Parameter, value: Value) 
 
 def _expression(context: Context, call: Call, parameter: Parameter, value: Value) -> Diagnostic | None:
     if isinstance(value, Template):
-        return None  # what it says is looked at in ``expressions``
+        return None  # its contents are checked in ``expressions``
     hint = 'give the reference a name: `EXPR("n", n={(id)})`' if isinstance(value, Reference) else "put it in quotes"
     return _wrong(context, call, value, f"a string, its {parameter.name},", hint)
 
@@ -227,7 +227,7 @@ def _json(context: Context, call: Call, parameter: Parameter, value: Value) -> D
 
 
 def _not_json_inside(context: Context, call: Call, value: Value) -> Diagnostic | None:
-    """Look for what no JSON value can have: bare words, calls, choices."""
+    """Return a diagnostic about a part that is not JSON: a bare word, a call, a choice."""
     stack = [value]
     while stack:
         inner = stack.pop()
@@ -256,7 +256,7 @@ def _list(context: Context, call: Call, parameter: Parameter, value: Value) -> D
 
 
 def _no_list(context: Context, call: Call, value: Reference) -> Diagnostic | None:
-    """A reference to a constant that is no list."""
+    """Return a diagnostic about a reference to a constant that is not a list."""
     step = context.steps.get(value.name)
     if value.accessors or step is None or step.call.operation != "CONST" or len(step.call.arguments) != 1:
         return None
@@ -268,7 +268,7 @@ def _no_list(context: Context, call: Call, value: Reference) -> Diagnostic | Non
 
 
 def _list_of_its_own(context: Context, call: Call, value: ListValue) -> Diagnostic:
-    """A list written where a reference to one belongs: the edits give it a step of its own above."""
+    """Return a diagnostic about a list in place of a reference; the edits move the list to a new step above."""
     step = context.step_of.get(id(call))
     name = f"{step.id}_list" if step else "list"
     while name in context.known:
@@ -310,7 +310,7 @@ _ARGUMENTS = {"template": _template, "expression": _expression, "json": _json, "
 
 
 def kind(value: Value) -> str:
-    """Name what stands there, for a message."""
+    """Return the name of the value's kind, for a message."""
     if isinstance(value, Scalar):
         return "null" if value.value is None else "true or false" if isinstance(value.value, bool) else "a number"
     return _KINDS[type(value)]
@@ -329,7 +329,7 @@ _KINDS = {
 LINTS: tuple[Lint, ...] = (unknown_operation, arguments)
 
 
-# Rules on iterative answers: what evaluates them.
+# Rules about iterative answers: their judges and checks.
 
 
 def _answers(context: Context) -> Iterator[Call]:
@@ -338,7 +338,7 @@ def _answers(context: Context) -> Iterator[Call]:
 
 @lint("LWT050")
 def faulty_check(context: Context) -> Iterator[Diagnostic]:
-    """Checks that can't be read. What is no text at all is a fault of the option's value."""
+    """Report checks that cannot be read. A check that is not text is a fault of the option's value."""
     for call in _answers(context):
         value = call.option("check")
         for text in value.items if isinstance(value, ListValue) else (value,):
@@ -355,7 +355,7 @@ def faulty_check(context: Context) -> Iterator[Diagnostic]:
 
 @lint("LWT051")
 def nothing_evaluates(context: Context) -> Iterator[Diagnostic]:
-    """An answer that neither a judge nor a check evaluates."""
+    """Report an answer without a judge or a check."""
     for call in _answers(context):
         if call.option("check") is not None or not call.arguments:
             continue
@@ -367,7 +367,7 @@ def nothing_evaluates(context: Context) -> Iterator[Diagnostic]:
                 "LWT051", message, call.span, 'give a check, such as `check="words:10..40"`, or a judge'
             )
         elif criteria is None:
-            if not any(option.name in _MEANT for option in call.options):  # that one's fix is this one's
+            if not any(option.name in _MEANT for option in call.options):  # the fix of that option also fixes this
                 yield context.found("LWT051", "this ANSWER has neither criteria nor a check", call.span, hint)
         elif isinstance(criteria, Template) and criteria.constant is not None and not criteria.constant.strip():
             yield context.found(
@@ -376,6 +376,6 @@ def nothing_evaluates(context: Context) -> Iterator[Diagnostic]:
 
 
 _MEANT = ("checks", "criterion", "eval_crit", "evaluation", "rubric")
-"""Unknown options that are surely meant to say it."""
+"""Unknown options that certainly mean a judge or a check."""
 
 ANSWER_LINTS: tuple[Lint, ...] = (faulty_check, nothing_evaluates)

@@ -1,6 +1,6 @@
-"""Rules on the expressions inside scripts: those of ``EXPR``, and every step's ``when=``.
+"""Rules about the expressions in scripts: those of ``EXPR``, and every step's ``when=``.
 
-What reads and checks expressions is loaded with the first one: most scripts have none.
+The parser and the checks of expressions are imported with the first expression: most scripts have none.
 """
 
 import re
@@ -25,7 +25,7 @@ from .context import Context, Lint, lint
 __all__ = ["LINTS", "Places", "expression_strings", "outside", "placeholder"]
 
 
-# What is known of the values in an expression before anything runs: comparisons that no answer can make true.
+# Known types of the values in an expression before the run: finds comparisons that no answer can make true.
 
 _SCALARS = {"int": "a number", "float": "a number", "bool": "true or false", "text": "a text", "list": "a list"}
 _MOST_LABELS = 8
@@ -33,7 +33,7 @@ _MOST_LABELS = 8
 
 @frozen
 class _Known:
-    """What a value is: the kind in words, a choice's labels, and whether it is an answer whose type nobody asked for."""
+    """What is known of a value: its kind in words, a choice's labels, and whether it is an answer without a requested type."""
 
     kind: str = ""
     labels: tuple[str, ...] = ()
@@ -41,9 +41,9 @@ class _Known:
 
 
 def impossible(context: Context, expr: Expr, values: Mapping[str, Reference]) -> Iterator[tuple[Literal, str, str]]:
-    """Yield each literal that a value is compared with and can never be, a message, and a hint.
+    """Yield each literal that a compared value can never be, with a message and a hint.
 
-    ``values`` are the references that the expression's names stand for.
+    ``values`` are the references that the expression's names are bound to.
     """
     known = {name: found for name, reference in values.items() if (found := _known(context, reference)) is not None}
     if not known:
@@ -86,7 +86,7 @@ def _known(context: Context, reference: Reference) -> _Known | None:
 def _never(
     name: str, reference: Reference, known: _Known, value: bool | int | float | str | None, ordered: bool
 ) -> tuple[str, str] | None:
-    """Return message and hint where the value can't be the literal; a comparison with null is always meant."""
+    """Return message and hint if the value cannot be the literal; a comparison with null is always allowed."""
     if value is None or (ordered and known.kind == "a text" and isinstance(value, str)):
         return None
     shown = (
@@ -114,25 +114,25 @@ def _never(
     )
 
 
-# Where the text of a program or an expression inside a script stands in the script, and its diagnostics told there.
+# Maps the spans of a program or an expression in a script to the script, and reports their diagnostics there.
 
 _LONGEST = 20_000
-"""Characters of a text with escapes that is looked through, for each diagnostic anew."""
+"""Maximum length in characters of an escaped text that is searched, once per diagnostic."""
 
 
 def placeholder(_: Reference) -> str:
-    """Stand for a text that is not known yet."""
+    """Return a placeholder for a text that is not known yet."""
     return "x"
 
 
 def outside(
     context: Context, code: str, template: Template, inner: Embedded, found: Diagnostic, hints: Iterable[str] = ()
 ) -> Diagnostic:
-    """Tell an inner diagnostic in the script: at its place where the string says it as it stands, else at the string."""
+    """Return an inner diagnostic placed in the script: at its own span if its text is verbatim there, else at the string."""
     message = inner.in_words_of_script(f"{found.message} ({found.code})")
     own = [hint for hint in found.hints if not (found.edits and inner.is_of_own(hint))]
     if len(own) < len(found.hints) and found.code == "GASL027":
-        # "write in_1" would be told as "write {(x)}", which is what stands there.
+        # "write in_1" becomes "write {(x)}", the text in the script.
         own.insert(0, "a reference is a value; a name is written out in the program, as AS found")
     told = [*map(inner.in_words_of_script, own), *hints]
     places = Places(context.script.source, inner)
@@ -144,7 +144,7 @@ def outside(
 
 
 class Places:
-    """Where an inner text comes from in the script."""
+    """Maps spans of an inner text to the script."""
 
     def __init__(self, source: Source, inner: Embedded) -> None:
         self._parts: list[tuple[Span, Span, Sequence[int] | None]] = []
@@ -156,12 +156,12 @@ class Places:
             start += len(text)
 
     def span(self, found: Span) -> Span:
-        """Return where a span of the inner text begins and ends in the script."""
+        """Return the span in the script of a span of the inner text."""
         first, last = self._place(found.start), self._place(max(found.start, found.end - 1))
         return Span(first.start, max(first.start, last.end if found.end > found.start else first.start))
 
     def verbatim(self, found: Span) -> Span | None:
-        """Return the same where all of it is text of the script."""
+        """Return the same span if all of it is verbatim in the script, else None."""
         for inside, own, places in self._parts:
             if places is not None and inside.start <= found.start and found.end <= inside.end:
                 return Span(
@@ -170,7 +170,7 @@ class Places:
         return None
 
     def _place(self, offset: int) -> Span:
-        """Return a character's place, or all of the part that it is in where the script says that otherwise."""
+        """Return the span of a character, or of its whole part if the script writes that part differently."""
         inside, own, places = next((each for each in self._parts if offset < each[0].end), self._parts[-1])
         if places is None:
             return own
@@ -179,9 +179,9 @@ class Places:
 
 
 def _places(written: str, text: str) -> Sequence[int] | None:
-    """Return where each character of ``text``, and its end, stands in ``written``, which has quotes and backslashes escaped.
+    """Return the offset in ``written``, with quotes and backslashes escaped, of each character of ``text`` and of its end.
 
-    None where it says the text in another way.
+    None if ``written`` encodes the text differently.
     """
     if written == text:
         return range(len(text) + 1)
@@ -233,7 +233,7 @@ def _is_condition(context: Context, call: Call) -> bool:
 
 @lint("LWT043")
 def faulty_expression(context: Context) -> Iterator[Diagnostic]:
-    """Faults that reading or checking an expression finds, told where they stand in the script."""
+    """Report faults of the parser or the checks in an expression, at their place in the script."""
     for call, _, template in _expressions(context):
         if template.constant is not None:
             bound = {option.name for option in call.options if option.name not in COMMON_OPTIONS}
@@ -272,7 +272,7 @@ def _faults(
 
 
 def _of_reference(context: Context, template: Template, told: Diagnostic) -> Diagnostic:
-    """Say what a reference is where a fault is in braces that were meant as one: what an expression means by them is another thing."""
+    """Return a diagnostic with a hint about references, if the fault is in braces that were meant as a reference."""
     text = context.script.source.text
     for span in (*(edit.span for edit in told.edits), *([told.span] if told.span else [])):
         at = text.find("{", span.start, max(span.end, span.start + 1))
@@ -283,7 +283,7 @@ def _of_reference(context: Context, template: Template, told: Diagnostic) -> Dia
 
 
 def _values(call: Call, inner: Embedded, is_condition: bool) -> Mapping[str, Reference]:
-    """Return the references that an expression's names stand for."""
+    """Return the references that an expression's names are bound to."""
     if is_condition:
         return dict(inner.variables)
     return {option.name: option.value for option in call.options if isinstance(option.value, Reference)}
@@ -303,7 +303,7 @@ def _no_context(context: Context, template: Template, inner: Embedded, expr: "Ex
 def _unknown(
     context: Context, call: Call, inner: Embedded, found: Diagnostic, name: str, is_condition: bool
 ) -> tuple[Diagnostic, list[Edit]]:
-    """Say how the value that an unknown name means comes into the expression, where a step or the input has it."""
+    """Return the diagnostic and the edits that bind an unknown name to the value of a step or of the input with that name."""
     meant = None if is_condition else _misspelt_binding(call, inner, name)
     if meant is not None:
         hint = f"`{meant.name}` is not in the expression: call the value `{name}`"
@@ -327,7 +327,7 @@ def _unknown(
 
 
 def _misspelt_binding(call: Call, inner: Embedded, name: str) -> Option | None:
-    """Return the option that gives a value by a name much like ``name``, if the value is called ``name`` where it comes from."""
+    """Return the option with a name similar to ``name``, if its value is called ``name`` at the source."""
     written = inner.text(placeholder)
     for option in call.options:
         if option.span == NOWHERE or not isinstance(option.value, Reference) or option.name in COMMON_OPTIONS:
@@ -340,7 +340,7 @@ def _misspelt_binding(call: Call, inner: Embedded, name: str) -> Option | None:
 
 @lint("LWT044")
 def reference_as_text(context: Context) -> Iterator[Diagnostic]:
-    """References inside the text of an expression, or inside quotes of a condition."""
+    """Report references inside the text of an expression, or inside quotes of a condition."""
     for call, _, template in _expressions(context):
         if template.constant is None:
             yield _to_be_bound(context, call, template)
@@ -352,7 +352,7 @@ def reference_as_text(context: Context) -> Iterator[Diagnostic]:
 
 
 def _to_be_bound(context: Context, call: Call, template: Template) -> Diagnostic:
-    """Point at the first; the edits give each of them a name."""
+    """Return a diagnostic at the first reference, with edits that bind each of them to a name."""
     taken = {option.name for option in call.options}
     names: dict[str, str] = {}
     spans: list[tuple[Span | None, str]] = []
@@ -383,13 +383,13 @@ _HEAD_BELOW = re.compile(rf"\n[ \t]*+{HEAD.pattern}")
 
 
 def _runs_on(context: Context, template: Template) -> bool:
-    """Say whether the head of another step stands in a string: its closing quote is missing, and no edit of its text helps."""
+    """Return whether a string contains the head of another step: its closing quote is missing, and no edit of its text helps."""
     span = template.span
     return span != NOWHERE and _HEAD_BELOW.search(context.script.source.text, span.start, span.end) is not None
 
 
 def _free_name(reference: Reference, taken: set[str]) -> str:
-    """Return a name for what the reference leads to: its last key, else its step's id."""
+    """Return a name for the target of the reference: its last key, else its step's id."""
     last = reference.accessors[-1] if reference.accessors else None
     wanted = getattr(last, "value", None)
     for name in (wanted, reference.name, "value"):
@@ -402,7 +402,7 @@ def _free_name(reference: Reference, taken: set[str]) -> str:
 
 
 def _in_quotes(context: Context, inner: Embedded, number: int, reference: Reference) -> Diagnostic:
-    """A reference between quotes: the edit leaves the quotes out where nothing else stands between them."""
+    """Return a diagnostic about a quoted reference; the edit removes the quotes if they contain nothing else."""
     span, text = _with_quotes(context, inner, number), context.script.source.text
     edits = [] if span is None else [Edit(span, text[reference.span.start : reference.span.end])]
     hint = "leave out the quotes around it"
@@ -413,7 +413,7 @@ def _in_quotes(context: Context, inner: Embedded, number: int, reference: Refere
 
 
 def _with_quotes(context: Context, inner: Embedded, number: int) -> Span | None:
-    """Return where a reference inside a string of the expression stands, quotes included; None where more is in the string."""
+    """Return the span of a quoted reference with its quotes; None if the string contains more than the reference."""
     part = inner.parts[number]
     before, after = (inner.parts[at] if 0 <= at < len(inner.parts) else None for at in (number - 1, number + 1))
     if not isinstance(part, Inside) or not isinstance(before, Text) or not isinstance(after, Text):
@@ -427,7 +427,7 @@ def _with_quotes(context: Context, inner: Embedded, number: int) -> Span | None:
 
 @lint("LWT045")
 def unused_binding(context: Context) -> Iterator[Diagnostic]:
-    """A value that is given to an expression, which doesn't use it."""
+    """Report a value given to an expression that does not use it."""
     for call, _, template in _expressions(context):
         from ...trees.expr import Clause, Name
 
@@ -438,7 +438,7 @@ def unused_binding(context: Context) -> Iterator[Diagnostic]:
         used = {node.name for node in nodes if isinstance(node, Name)}
         bound = {option.name for option in call.options if option.name not in COMMON_OPTIONS}
         if used - bound - {node.name for node in nodes if isinstance(node, Clause)}:
-            continue  # a misspelt name leaves what it meant unused
+            continue  # with a misspelt name the intended value is unused
         for option in call.options:
             if option.name in bound - used and is_name(option.name):
                 span = Span(option.span.start, option.span.start + len(option.name))
@@ -449,7 +449,7 @@ def unused_binding(context: Context) -> Iterator[Diagnostic]:
 
 @lint("LWT046")
 def binding_name(context: Context) -> Iterator[Diagnostic]:
-    """A value with a name that the language of expressions has for something else."""
+    """Report a value with a name that is reserved in expressions."""
     for call, _, _ in _expressions(context):
         for option in call.options:
             if option.name not in COMMON_OPTIONS and not is_name(option.name):
@@ -460,7 +460,7 @@ def binding_name(context: Context) -> Iterator[Diagnostic]:
 
 @lint("LWT048")
 def misplaced_condition(context: Context) -> Iterator[Diagnostic]:
-    """A condition on the call that EACH repeats."""
+    """Report a condition on the call that EACH repeats."""
     for call, step in context.expression_calls:
         if call is step.call:
             continue
@@ -476,7 +476,7 @@ def misplaced_condition(context: Context) -> Iterator[Diagnostic]:
 
 
 def is_name(name: str) -> bool:
-    """Say whether a value of an expression may have this name."""
+    """Return whether a value of an expression may have this name."""
     from ...catalogue.operations import FUNCTIONS
     from ...parse.expr.builder import NAMESPACES, RESERVED
 

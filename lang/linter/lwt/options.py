@@ -1,4 +1,4 @@
-"""Rules about options: their names, and the values that they take."""
+"""Rules about options: their names and their values."""
 
 import math
 import re
@@ -21,12 +21,12 @@ __all__ = ["LINTS"]
 _MODELS = ("model", "judge")
 """The options that name models."""
 _SPECS = ("openai:", "anthropic:", "replay:", "record:")
-"""How the command line names models; a script only names one that the host offers."""
+"""Prefixes of models on the command line; a script only names models that the host offers."""
 
 
 @lint("LWT019")
 def unknown_option(context: Context) -> Iterator[Diagnostic]:
-    """An option that the operation doesn't have."""
+    """Report an unknown option of an operation."""
     for call, _ in context.calls:
         signature = context.operations.get(call.operation)
         if signature is None:
@@ -51,7 +51,7 @@ def unknown_option(context: Context) -> Iterator[Diagnostic]:
 
 @lint("LWT039")
 def repeated_option(context: Context) -> Iterator[Diagnostic]:
-    """An option given twice."""
+    """Report an option that is given twice."""
     for call, _ in context.calls:
         if len(call.options) < 2:
             continue
@@ -74,7 +74,7 @@ _ALSO_NAMED = {
     **dict.fromkeys(("max_iter", "max_iterations", "iterations", "rounds"), "iter_max"),
     **dict.fromkeys(("samples", "candidates"), "attempts"),
 }
-"""What others call our options."""
+"""Names of our options in other tools."""
 
 
 def _name_span(context: Context, option: Option) -> Span | None:
@@ -84,7 +84,7 @@ def _name_span(context: Context, option: Option) -> Span | None:
 
 @lint("LWT020")
 def option_value(context: Context) -> Iterator[Diagnostic]:
-    """A value that the option doesn't take, or a key that stands twice in an object."""
+    """Report an invalid value of an option, or a repeated key in an object."""
     for call, _ in context.calls:
         signature = context.operations.get(call.operation)
         if signature is None:
@@ -137,7 +137,7 @@ def _condition(context: Context, spec: OptionSpec, value: Value) -> Diagnostic |
 
 
 def _value(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | None:
-    """Look for what is neither a reference nor a constant, also inside lists and objects."""
+    """Return a diagnostic about a part that is neither a reference nor a constant, also inside lists and objects."""
     stack = [value]
     while stack:
         inner = stack.pop()
@@ -188,7 +188,7 @@ def _model(context: Context, spec: OptionSpec, value: Template, name: str) -> Di
     there = f"the models here are {', '.join(sorted(context.models)[:8])}" if context.models else ""
     hint = f"did you mean `{near}`?" if near else there or "leave the option out for the run's own model"
     new = format_value(_like(near)) if near else ""
-    # A name that is near none may be a key that was typed in its place: it is not repeated.
+    # A name without a near match may be an API key typed in its place: it is not repeated.
     what = f"names {short(name)}, which is not offered here" if near else "names a model that is not offered here"
     return _wrong(context, spec, value, what, hint, new=new)
 
@@ -212,7 +212,7 @@ def _strings(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | N
 
 
 def _checks(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | None:
-    """Look for what is no check at all; whether one can be read is a rule of its own."""
+    """Return a diagnostic about a value that is not a check; another rule tests whether the check can be read."""
     values = value.items if isinstance(value, ListValue) else (value,)
     if not 1 <= len(values) <= MOST:
         return _wrong(context, spec, value, f"takes one to {MOST} checks, not {len(values)}")
@@ -243,7 +243,7 @@ def _number(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | No
 
 
 def _plain_number(spec: OptionSpec, value: Value) -> str:
-    """Return the number that a string holds, as text, or nothing."""
+    """Return the number in a string, as text; an empty text if it is not a number."""
     text = (value.constant or "").strip() if isinstance(value, Template) else ""
     try:
         number = int(text) if spec.kind == "int" else float(text)
@@ -314,7 +314,7 @@ _ALSO_CALLED = {
     "string": "text", "str": "text", "integer": "int", "number": "float", "boolean": "bool", "array": "list",
     "object": "json", "dict": "json", "yes/no": "bool",
 }  # fmt: skip
-"""Names that other languages have for our types."""
+"""Names of our types in other languages."""
 
 _CHECKS = {
     "template": _template, "string": _string, "strings": _strings, "int": _number, "float": _number, "type": _type,

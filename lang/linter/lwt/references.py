@@ -1,4 +1,4 @@
-"""Rules about what references name and what their accessors find."""
+"""Rules about references and their accessors."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,22 +15,22 @@ from .context import Context, Lint, Use, lint
 __all__ = ["LINTS"]
 
 _SHOWN = 8
-"""Names that a message lists."""
+"""Maximum number of names that a message lists."""
 _GIVE_ONE = "give the run one: `--input FILE` on the command line, `input=` in Python, `input` in a request, `%kw input NAME` in a notebook"
 _ITEMS = 20
-"""Elements of an input list that are looked at for what ``{(item)}`` may have."""
+"""Maximum number of elements of an input list that are checked for the keys of ``{(item)}``."""
 
 
 @lint("LWT012")
 def unknown_reference(context: Context) -> Iterator[Diagnostic]:
-    """A reference to a step that isn't there."""
+    """Report a reference to an unknown step."""
     for reference, step, each in context.uses:
         if reference.name not in context.known:
             yield _dotted(context, reference, each is not None) or _unknown(context, reference, step)
 
 
 def _dotted(context: Context, reference: Reference, in_each: bool) -> Diagnostic | None:
-    """``{(input.name)}``: a way into a value with dots, unless a step has nearly the same name."""
+    """Report ``{(input.name)}``: a path with dots, unless a step has a similar name."""
     first, dot, rest = reference.name.partition(".")
     known = first in context.steps or first in context.given or first == "input" or (first == "item" and in_each)
     if not dot or not known or context.suggestion(reference.name, context.dotted):
@@ -44,7 +44,7 @@ def _dotted(context: Context, reference: Reference, in_each: bool) -> Diagnostic
 
 
 def _mark(context: Context, reference: Reference) -> str:
-    """Return the quote of the string that the reference stands in, as far as the text before it tells."""
+    """Return the quote of the string that contains the reference, judged by the text before it."""
     before = context.script.source.text[max(0, reference.span.start - 2000) : reference.span.start]
     return "'" if re.search(r"""[(,=]\s*'[^'"]*\Z""", before) else '"'
 
@@ -53,7 +53,7 @@ def _unknown(context: Context, reference: Reference, step: Step) -> Diagnostic:
     span = context.name_span(reference)
     message = f"there is no step ({short(reference.name, 60)[1:-1]})"
     near = context.suggestion(reference.name, context.nameable)
-    if near == step.id:  # a step can't be what was meant in itself
+    if near == step.id:  # a step cannot refer to itself
         near = context.suggestion(reference.name, [name for name in context.nameable if name != step.id])
     hint = f"did you mean `{{({near})}}`?" if near else ""
     if not near:
@@ -67,7 +67,7 @@ def _unknown(context: Context, reference: Reference, step: Step) -> Diagnostic:
 
 @lint("LWT022")
 def item_outside_each(context: Context) -> Iterator[Diagnostic]:
-    """``{(item)}`` where there is no item."""
+    """Report ``{(item)}`` outside of EACH."""
     for reference, step, each in context.uses:
         if reference.name in ("item", "index") and each is None and not _meant_as_each(context, step):
             hint = f'EACH gives it to its call: `({step.id})=EACH({{(input)}}, LLM("... {{({reference.name})}} ..."))`'
@@ -76,14 +76,14 @@ def item_outside_each(context: Context) -> Iterator[Diagnostic]:
 
 
 def _meant_as_each(context: Context, step: Step) -> bool:
-    """Say whether the step maps, or names an operation that isn't there: what is wrong with that is said already."""
+    """Return whether the step maps, or names an unknown operation, whose fault is reported already."""
     text = any(isinstance(argument, Template) for argument in step.call.arguments)
     return (context.maps(step.call) and text) or step.call.operation not in context.operations
 
 
 @lint("LWT033")
 def accessor_on_scalar(context: Context) -> Iterator[Diagnostic]:
-    """A way into an answer that has no parts."""
+    """Report an accessor on an answer without parts."""
     scalars: dict[str, str] = {}
     for step in context.script.steps:
         kind = step.call.option("type") if step.call.options else None
@@ -108,7 +108,7 @@ def accessor_on_scalar(context: Context) -> Iterator[Diagnostic]:
 
 @lint("LWT023")
 def input_path(context: Context) -> Iterator[Diagnostic]:
-    """References to an input that the run has not, and accessors that lead nowhere in the one that was given."""
+    """Report references to an input that the run does not have, and accessors that find nothing in the given input."""
     if context.input is MISSING:
         return
     if context.input is ABSENT:
@@ -133,7 +133,7 @@ def input_path(context: Context) -> Iterator[Diagnostic]:
 
 
 def _not_lists(context: Context) -> Iterator[Diagnostic]:
-    """EACH over a part of the input that is no list."""
+    """Report EACH over a part of the input that is not a list."""
     for call, _ in context.calls:
         source = _each_source(context, call)
         if source is None:
@@ -164,14 +164,14 @@ def _each_source(context: Context, call: Call) -> Reference | None:
 
 
 def _elements(context: Context, each: Call) -> Sequence[Any] | None:
-    """Return the first elements that ``each`` goes through, if they are in the input."""
+    """Return the first elements that ``each`` maps over, if they are in the input."""
     source = _each_source(context, each)
     value = _walk(context, context.input, source, "the input") if source else None
     return value[:_ITEMS] if isinstance(value, list | tuple) else None
 
 
 def _in_items(context: Context, use: Use, elements: Sequence[Any] | None) -> Iterable[Diagnostic]:
-    """Report a path that none of the elements has, as the first of them shows it."""
+    """Report a path that none of the elements has, with the first element as the example."""
     if not elements or not use.reference.accessors:
         return ()
     first: Diagnostic | None = None
@@ -184,7 +184,7 @@ def _in_items(context: Context, use: Use, elements: Sequence[Any] | None) -> Ite
 
 
 def _walk(context: Context, value: Any, reference: Reference, what: str, place: int | None = None) -> Any:
-    """Return the value that the accessors lead to, or a diagnostic. The rules are those of ``runtime.templates``.
+    """Return the value that the accessors find, or a diagnostic. The rules are those of ``runtime.templates``.
 
     ``place`` is what ``[index]`` means on a list: the item's place in the call of an EACH.
     """
@@ -214,7 +214,7 @@ def _nowhere(
 
 
 def _fault(context: Context, value: Any, accessor: Accessor, reference: Reference, what: str) -> Diagnostic | None:
-    """Say what keeps ``accessor`` from finding something in ``value``."""
+    """Return a diagnostic if ``accessor`` finds nothing in ``value``."""
     if isinstance(accessor, Key):
         return _key_fault(context, value, accessor, reference, what)
     if isinstance(accessor, Slice) and isinstance(value, str):

@@ -1,6 +1,6 @@
-"""Rules about what stands inside strings, and about characters that nobody sees.
+"""Rules about the contents of strings, and about invisible characters.
 
-They look at the text between the quotes as it was written, for the tree no longer shows how a thing was spelt.
+They check the source text between the quotes, because the tree does not preserve the spelling.
 """
 
 import itertools
@@ -21,7 +21,7 @@ __all__ = ["LINTS"]
 
 def _slip(code: str) -> Lint:
     def find(context: Context) -> Iterator[Diagnostic]:
-        # The lenient reading has repaired these and reported them already.
+        # The lenient parser has already repaired and reported these.
         if context.script.mode == "strict":
             yield from (slip for slip in context.slips if slip.code == code)
 
@@ -30,7 +30,7 @@ def _slip(code: str) -> Lint:
 
 @lint("LWT041")
 def lookalike(context: Context) -> Iterator[Diagnostic]:
-    """References as other languages write them, and dots behind references. A program's own ``${name}`` is none."""
+    """Report references in the syntax of other languages, and dots after references. ``${name}`` in a program is allowed."""
     programs = [value.span for call, _ in context.calls if call.operation == "GASL" for value in call.arguments]
     for found in (*context.lookalikes, *_dotted(context)):
         if not (programs and found.span and any(span.covers(found.span.start) for span in programs)):
@@ -45,7 +45,7 @@ _SUFFIX = re.compile(
 
 
 def _dotted(context: Context) -> Iterator[Diagnostic]:
-    """``{(input)}.name`` where the input, an item or a JSON answer has keys; ``{(file)}.txt`` stays."""
+    """Report ``{(input)}.name`` if the input, an item or a JSON answer has keys; ``{(file)}.txt`` is allowed."""
     text = context.script.source.text
     if ")}." not in text and "]." not in text:
         return
@@ -77,7 +77,7 @@ _INNER_HEAD = re.compile(rf"\n[ \t]*+\({ID}\)[ \t]*+=[ \t]*+[A-Za-z_]\w*+\(")
 
 @lint("LWT028")
 def head_inside_prompt(context: Context) -> Iterator[Diagnostic]:
-    """A line of a prompt that looks like a step."""
+    """Report a line of a prompt that looks like a step."""
     for raw in context.strings("\n"):
         if ")" in raw.text and (found := _INNER_HEAD.search(raw.text)):
             start = raw.offset + found.start() + len(found[0]) - len(found[0].lstrip())
@@ -100,13 +100,13 @@ _BACKSLASH_LETTER = re.compile(rf"(?<!\\)(?:\\\\)*+\\(?:n(?!(?:{_LATEX})(?![a-z]
 
 @lint("LWT029")
 def backslash_n(context: Context) -> Iterator[Diagnostic]:
-    r"""``\n`` or ``\t``, unless a command of LaTeX begins with it. Once for each string, with edits for all of them."""
+    r"""Report ``\n`` or ``\t``, unless it begins a LaTeX command. Once for each string, with edits for all of them."""
     expressions: set[int] | None = None
     for raw in context.strings("\\n", "\\t"):
         if expressions is None:
             expressions = {id(template) for template in expression_strings(context)}
         if id(raw.template) in expressions:
-            continue  # there it is one
+            continue  # in an expression it is an escape
         spans = [
             Span(raw.offset + found.end() - 2, raw.offset + found.end())
             for found in _BACKSLASH_LETTER.finditer(raw.text)
@@ -126,7 +126,7 @@ _OPENED = re.compile(
     r"""\[(?:\\?"(?:[^"\\\]\n]{0,60}(?=[\]\n]|\Z)|[^"\\\n]{0,60}\\?"(?=[^\]]|\Z))|\\?'(?:[^'\\\]\n]{0,60}(?=[\]\n]|\Z)|[^'\\\n]{0,60}\\?'(?=[^\]]|\Z))"""
     r"""|-?\d*:?-?\d+(?![\w\]:,.])|-?\d+:(?![\w\]:,.-])|\w{1,60}\Z)"""
 )
-"""A way into a value that was begun and not closed: ``[3'``, ``["a``, ``['a y``."""
+"""The beginning of an accessor that is not closed: ``[3'``, ``["a``, ``['a y``."""
 
 
 _BEGUN = re.compile(r"\[\w[^\s\[\]]{0,60}")
@@ -142,7 +142,7 @@ def _unclosed(context: Context, before: Reference, start: int, end: int, shown: 
 
 @lint("LWT030")
 def not_an_accessor(context: Context) -> Iterator[Diagnostic]:
-    """Brackets behind a reference that are text."""
+    """Report brackets after a reference that are read as text."""
     text = context.script.source.text
     for raw in context.strings("["):
         parts = raw.template.parts
@@ -177,7 +177,7 @@ def not_an_accessor(context: Context) -> Iterator[Diagnostic]:
 
 @lint("LWT034")
 def empty_prompt(context: Context) -> Iterator[Diagnostic]:
-    """A prompt without text."""
+    """Report a prompt without text."""
     for call, _ in context.calls:
         signature = context.operations.get(call.operation)
         if signature is None:
@@ -191,7 +191,7 @@ def empty_prompt(context: Context) -> Iterator[Diagnostic]:
 def _says_nothing(template: Template) -> bool:
     first = template.parts[0] if template.parts else None
     if isinstance(first, Reference) or (first is not None and first.value.strip()):
-        return False  # as in most prompts
+        return False  # true of most prompts
     return template.constant is not None and not template.constant.strip()
 
 
@@ -200,7 +200,7 @@ _OPTION = re.compile(r"""["'][ \t]*+,[ \t]*+(?P<name>[a-z_]{2,30})[ \t]*+=""")
 
 @lint("LWT040")
 def option_in_prompt(context: Context) -> Iterator[Diagnostic]:
-    """A prompt with repaired quotes whose end looks like an option."""
+    """Report a prompt with repaired quotes whose end looks like an option."""
     repaired = sorted(d.span.start for d in context.script.diagnostics if d.code == "LWT004" and d.span)
     if not repaired or context.script.mode != "lenient":
         return
@@ -208,7 +208,7 @@ def option_in_prompt(context: Context) -> Iterator[Diagnostic]:
         span = raw.template.span
         if not any(span.covers(place) for place in repaired[:100]):
             continue
-        # Options stand at the end; looking only there keeps a long prompt cheap.
+        # Options are at the end; checking only the end keeps a long prompt cheap.
         found = _OPTION.search(raw.text, max(0, len(raw.text) - 300))
         if found and any(found["name"] in signature.option_names for signature in context.operations.values()):
             at = Span(raw.offset + found.start("name"), raw.offset + len(raw.text))
@@ -222,22 +222,22 @@ _ODD = re.compile(
     "|\r(?!\n)"
 )
 _MOST_ODD = 100
-"""Odd characters reported; a text with more of them is no script."""
+"""Maximum number of odd characters reported; a text with more of them is not a script."""
 
 
 @lint("LWT035")
 def odd_character(context: Context) -> Iterator[Diagnostic]:
-    """Control characters, invisible ones that turn the direction of text, halves of surrogate pairs."""
+    """Report control characters, invisible characters that change the text direction, and unpaired surrogates."""
     text = context.script.source.text
     if text.replace("\n", "").isprintable():
-        return  # none of these characters is printable
+        return  # all of these characters are unprintable
     for count, found in enumerate(_ODD.finditer(text)):
         if count >= _MOST_ODD:
             return
         code = ord(found[0])
         span = Span(found.start(), found.end())
         if 0xD800 <= code <= 0xDFFF:
-            message = f"half a surrogate pair (U+{code:04X}) is no character"
+            message = f"half a surrogate pair (U+{code:04X}) is not a character"
             yield context.found("LWT035", message, span, "write the whole character", severity="error")
             continue
         what = "a control character" if code < 0xA0 else "an invisible character"
@@ -257,12 +257,12 @@ LINTS: tuple[Lint, ...] = (
 )
 
 
-# Rules on the programs inside scripts: the strings of ``GASL`` calls.
+# Rules about programs inside scripts: the strings of ``GASL`` calls.
 
 
 @lint("LWT042")
 def faulty_program(context: Context) -> Iterator[Diagnostic]:
-    """Faults that reading or checking the program finds, told where they stand in the script."""
+    """Report faults of the parser or the checks in a program, at their place in the script."""
     calls = [call for call, _ in context.calls if call.operation == "GASL" and call.arguments]
     if not calls:
         return
@@ -281,9 +281,9 @@ def faulty_program(context: Context) -> Iterator[Diagnostic]:
 
 
 def _on_line_breaks(template: Template) -> Iterator[str]:
-    r"""Say how a line break is written, where somebody wrote ``\n`` for one."""
+    r"""Yield a hint about the spelling of line breaks, if the text has ``\n`` for one."""
     if any(isinstance(part, Text) and _WRITTEN_BREAK.search(part.value) for part in template.parts):
-        yield r"a line break is written as one: the string may go over several lines, and \n in it is no break"
+        yield r"a line break is written as one: the string may go over several lines, and \n in it is not a break"
 
 
 _WRITTEN_BREAK = re.compile(r"\\n\s*[A-Z#]")

@@ -1,8 +1,8 @@
-"""Checks a Formula Seed before it costs anything: what reading found, and what only the whole seed and its contexts show.
+"""Check a Formula Seed before it runs: faults found by the parser, and faults that need the whole seed and its contexts.
 
-Modules by subject: ``names`` (and expressions), ``extraction`` (fields and reviews), ``steps``; ``facts`` is what a step says by
-itself, ``context`` what a rule is given. A new rule is a function in one of them, its entry in that module's ``LINTS`` and in
-``lang.catalogue.rules.seed_rules``.
+Modules by subject: ``names`` (and expressions), ``extraction`` (fields and reviews), ``steps``; ``facts`` describes a single
+step, ``context`` has the input of the rules. A new rule is a function in one of them, with an entry in that module's ``LINTS``
+and in ``lang.catalogue.rules.seed_rules``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,24 +22,24 @@ LINTS: tuple[Lint, ...] = (
     *steps.LINTS,
     *extraction.REVIEW_LINTS,
 )
-"""All rules that look at a seed."""
+"""All rules that check a seed."""
 _MOST = 1_000
-"""Diagnostics of one seed; nobody reads more, and most of them have one cause."""
+"""Maximum number of diagnostics of one seed; more usually have one cause."""
 
 
 def check(
     seed: FormulaSeed, *, contexts: Sequence[Mapping[str, Any]] | None = None, kept: Kept | None = None
 ) -> list[Diagnostic]:
-    """Return what is wrong with ``seed``, in the order of place: what reading it found and what the rules find.
+    """Return the diagnostics of ``seed`` in source order: those of the parser and those of the rules.
 
-    ``contexts`` are what the seed will run on, ``kept`` what its filter keeps of their reviews; None where nothing is known.
-    Never raises for what a seed says.
+    ``contexts`` are the contexts that the seed will run on, ``kept`` the result of its filter on their reviews; None if unknown.
+    Never raises for faults in a seed.
     """
     return sorted(_found(Context(seed, contexts, kept)), key=sort_key)
 
 
 def _found(context: Context) -> Iterable[Diagnostic]:
-    """Return what is found; once there is too much, the rest of the rules is not asked."""
+    """Return the diagnostics of the rules; after the limit is reached, the remaining rules are skipped."""
     found = dict.fromkeys(context.seed.diagnostics)
     for rule in LINTS:
         for diagnostic in rule.find(context):

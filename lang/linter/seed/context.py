@@ -1,4 +1,4 @@
-"""What a lint rule of seeds is and what it is given: the seed, the document it was read from, and what it is checked against."""
+"""The definition and the input of a lint rule of seeds: the seed, its source document, and the contexts."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,9 +25,9 @@ __all__ = ["Context", "Kept", "Lint", "lint", "lint_of_steps"]
 
 @attrs.frozen
 class Kept:
-    """What the filter keeps of some reviews: ``by_keyword`` alone, ``kept`` by all together, of ``total``.
+    """Result of the filter on some reviews: ``by_keyword`` for each keyword, ``kept`` for all together, of ``total``.
 
-    Of the ``characters`` of those kept ``cut_characters``, in ``cut`` reviews, would not be read.
+    Of the ``characters`` of the reviews kept, ``cut_characters``, in ``cut`` reviews, would be truncated.
     """
 
     by_keyword: Sequence[int]
@@ -40,9 +40,9 @@ class Kept:
 
 @attrs.frozen(slots=False)
 class Context:
-    """A seed under check. Everything the rules share is found once.
+    """A seed under check. Data that the rules share is computed once.
 
-    ``contexts`` and ``kept`` are None where nothing is known of what the seed will run on.
+    ``contexts`` and ``kept`` are None if the contexts of the run are unknown.
     """
 
     seed: FormulaSeed
@@ -51,13 +51,13 @@ class Context:
     _suggestions: Suggestions = attrs.field(factory=lambda: Suggestions(near=_near), init=False, eq=False, repr=False)
     _nodes: dict[int, Mapping[str, Node]] = attrs.field(factory=dict, init=False, eq=False, repr=False)
 
-    # What is told
+    # Diagnostics
 
     def found(
         self, code: str, message: str, span: Span | None, *hints: str, edits: Iterable[Edit] = (),
         severity: Severity | None = None,
     ) -> Diagnostic:  # fmt: skip
-        """Make a diagnostic with the catalogue's severity where no other is given, its place before the message.
+        """Make a diagnostic, by default with the catalogue's severity, with its place before the message.
 
         ``edits`` are of the document.
         """
@@ -77,32 +77,32 @@ class Context:
         return evolve(diagnostic, message=f"{where}: {diagnostic.message}", edits=edits)
 
     def escaped(self, text: str) -> str:
-        """Return a text as it stands inside a JSON string."""
+        """Return a text escaped for a JSON string."""
         return json.dumps(text, ensure_ascii=False)[1:-1]
 
     def placed(self, node: JsonNode, start: int, end: int, text: str) -> Edit:
-        """Return the edit of the document that makes an edit of a string's value."""
+        """Return the edit of the document for an edit of a string's value."""
         return StringMap(self.seed.source.text, node.span).edit(Edit(Span(start, end), text))
 
     def named(self, span: Span, name: str, text: str) -> tuple[Edit, ...]:
-        """Return the edit that writes ``text`` for the last ``name`` under ``span``; nothing where it is written in escapes."""
+        """Return the edit that replaces the last ``name`` under ``span`` with ``text``; nothing if ``name`` is escaped there."""
         at = self.seed.source.text.rfind(name, span.start, span.end)
         return (Edit(Span(at, at + len(name)), text),) if at >= 0 else ()
 
     def suggestion(self, name: str, known: Collection[str]) -> str | None:
-        """Return the known name that was most likely meant; None once many different ones have been looked for."""
+        """Return the known name that was most likely meant; None after many different names were looked up."""
         return self._suggestions.find(name, known)
 
     # The document
 
     @cached_property
     def root(self) -> JsonNode | None:
-        """The document as a tree; None for a seed that was made by a program."""
+        """Return the document as a tree; None for a seed that was built by a program."""
         tree = self.seed.tree
         return tree if isinstance(tree, JsonNode) else None
 
     def path_at(self, span: Span) -> JsonPath:
-        """Return the path of the innermost value of the document in which ``span`` begins, by its key or by itself."""
+        """Return the path of the innermost value of the document in which ``span`` begins, in its key or in the value."""
         path: list[str | int] = []
         node = self.root
         while node is not None:
@@ -116,37 +116,37 @@ class Context:
         return path
 
     def node(self, *path: str | int) -> JsonNode | None:
-        """Return what stands at a path of the document."""
+        """Return the node at a path of the document."""
         return self.root.at(path) if self.root is not None else None
 
     @property
     def steps_key(self) -> str:
-        """What the list of steps is called."""
+        """Return the key of the list of steps."""
         return "compute" if self.seed.form == "002" else "compute_dag"
 
     @property
     def outputs_key(self) -> str:
-        """What the list of outputs is called."""
+        """Return the key of the list of outputs."""
         return "output" if self.seed.form == "002" else "output_fields"
 
     @cached_property
     def step_nodes(self) -> Sequence[JsonNode]:
-        """The steps in the document, also those that could not be read."""
+        """Return the steps in the document, including those that could not be read."""
         node = self.node(self.steps_key)
         return node.items if node is not None else ()
 
     @cached_property
     def number(self) -> dict[int, int]:
-        """The indexes of steps in the document, by where they begin."""
+        """Return the indexes of steps in the document, by their start offset."""
         return {node.start: index for index, node in enumerate(self.step_nodes)}
 
     def step_node(self, step: SeedStep) -> JsonNode | None:
-        """Return where ``step`` stands; None for one that was made by a program."""
+        """Return the node of ``step``; None for a step that was built by a program."""
         index = self.number.get(step.span.start)
         return self.step_nodes[index] if index is not None and self.root is not None else None
 
     def span_of(self, step: SeedStep, *keys: str) -> Span:
-        """Return where the first of ``keys`` stands in ``step`` (its value), else where the step begins."""
+        """Return the span of the value of the first of ``keys`` in ``step``, else the start of the step."""
         node = self.step_node(step)
         if node is None:
             return step.span
@@ -156,7 +156,7 @@ class Context:
 
     @cached_property
     def positions(self) -> dict[str, int]:
-        """Where each name is given first: an index of ``seed.steps``."""
+        """Return the first position of each name: an index of ``seed.steps``."""
         found: dict[str, int] = {}
         for index, step in enumerate(self.seed.steps):
             found.setdefault(step.name, index)
@@ -164,61 +164,61 @@ class Context:
 
     @cached_property
     def unread(self) -> frozenset[str]:
-        """The names of steps that could not be read: nothing is known of them."""
+        """Return the names of steps that could not be read."""
         written = (node.value.get("name") for node in self.step_nodes if isinstance(node.value, dict))
         return frozenset(name for name in written if isinstance(name, str)) - set(self.positions)
 
     @cached_property
     def has_nameless(self) -> bool:
-        """Say whether the name of a step could not be read: it may be any."""
+        """Return whether the name of a step could not be read: it may be any name."""
         return any(
             not isinstance(node.value, dict) or not isinstance(node.value.get("name"), str) for node in self.step_nodes
         )
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """All names of steps."""
+        """Return all names of steps."""
         return (*self.positions, *sorted(self.unread))
 
     @cached_property
     def given(self) -> frozenset[str]:
-        """All names of steps, for looking them up."""
+        """Return all names of steps, as a set for look-ups."""
         return frozenset(self.names)
 
     @cached_property
     def known(self) -> frozenset[str]:
-        """All that an expression may name."""
+        """Return all names that an expression may use."""
         return frozenset((*self.names, EXTRACTIONS))
 
     @cached_property
     def facts(self) -> Sequence[Facts]:
-        """What each step of ``seed.steps`` says, by itself."""
+        """Return the facts about each step of ``seed.steps``."""
         return [facts_of(step) for step in self.seed.steps]
 
     @cached_property
     def uses(self) -> Sequence[Sequence[str]]:
-        """What each step of ``seed.steps`` names."""
+        """Return the names that each step of ``seed.steps`` uses."""
         return [each.uses for each in self.facts]
 
     def use(self, index: int, name: str) -> Node:
-        """Return the node that names ``name`` first in the step at ``index``."""
+        """Return the first node that names ``name`` in the step at ``index``."""
         if (nodes := self._nodes.get(index)) is None:
             nodes = self._nodes[index] = uses_of(self.seed.steps[index])
         return nodes[name]
 
     @cached_property
     def are_filters(self) -> Mapping[str, bool]:
-        """The names of the steps that could be read, and whether each is a filter's."""
+        """Return the names of the steps that could be read, and whether each is a filter."""
         return {step.name: isinstance(step, DefineFilter) for step in self.seed.steps}
 
     @cached_property
     def filters(self) -> tuple[str, ...]:
-        """The names of the filters."""
+        """Return the names of the filters."""
         return tuple(step.name for step in self.seed.steps if isinstance(step, DefineFilter))
 
     @cached_property
     def counts(self) -> frozenset[str]:
-        """The names of steps that count, or add up counts."""
+        """Return the names of steps that count, or add up counts."""
         found: set[str] = set()
         for step in self.seed.steps:
             if counts(step, found):
@@ -226,31 +226,31 @@ class Context:
         return frozenset(found)
 
     def expressions(self) -> Iterator[tuple[SeedStep, Expr]]:
-        """Yield every expression with the step it is of."""
+        """Yield every expression with its step."""
         for step in self.seed.steps:
             for expr in expressions_of(step):
                 yield step, expr
 
     @property
     def field_nodes(self) -> Sequence[JsonNode]:
-        """The fields in the document, also those that could not be read."""
+        """Return the fields in the document, including those that could not be read."""
         node = self.node(*(("extract", "fields") if self.seed.form == "002" else ("extraction_fields",)))
         return node.items if node is not None else ()
 
     @cached_property
     def unread_fields(self) -> frozenset[str]:
-        """The names of fields that could not be read: nothing is known of them."""
+        """Return the names of fields that could not be read."""
         written = (node.value.get("name") for node in self.field_nodes if isinstance(node.value, dict))
         return frozenset(name for name in written if isinstance(name, str)) - set(self.fields)
 
     @cached_property
     def has_unknown_keys(self) -> bool:
-        """Say whether a key has no meaning: what seems to be missing may stand under it."""
+        """Return whether the document has an unknown key, which may contain a part that seems to be missing."""
         return any(each.code == "SEED002" for each in self.seed.diagnostics)
 
     @cached_property
     def has_fields(self) -> bool:
-        """Say whether it is known what is extracted: not where the list of fields could not be read."""
+        """Return whether the extracted fields are known: not if the list of fields could not be read."""
         path = ("extract", "fields") if self.seed.form == "002" else ("extraction_fields",)
         nodes = [self.node(*path[:end]) for end in range(1, len(path) + 1)]
         written = [node for node in nodes if node is not None]
@@ -260,18 +260,18 @@ class Context:
 
     @cached_property
     def fields(self) -> Mapping[str, Extracted]:
-        """The extracted fields by name."""
+        """Return the extracted fields by name."""
         return self.seed.field_by_name
 
 
 Lint: TypeAlias = AnyLint[Context]
-"""A rule of this language."""
+"""A rule of seeds."""
 OfStep: TypeAlias = Callable[[Context, SeedStep], Iterable[Diagnostic]]
-"""What finds a rule's faults in one step: by what the step says, the fields, and what the names in it stand for; by nothing else."""
+"""Finds a rule's faults in one step. The result depends only on the step, the fields and the meaning of the step's names."""
 
 
 def lint_of_steps(code: str) -> Callable[[OfStep], Lint]:
-    """Make the function below the rule for ``code``; it is asked of each step."""
+    """Return a decorator that makes a function the rule for ``code``; it is called for each step."""
 
     def made(find: OfStep) -> Lint:
         def in_all(context: Context) -> Iterator[Diagnostic]:
@@ -288,7 +288,7 @@ def _near(name: str, known: Collection[str]) -> str | None:
 
 
 def _beginning(name: str, known: Collection[str]) -> str | None:
-    """Return the one known name that begins like ``name``, or that ``name`` begins like: n_total for n_total_incidents."""
+    """Return the only known name that begins with ``name``, or that ``name`` begins with: n_total for n_total_incidents."""
     found = [
         each for each in known if min(len(each), len(name)) >= 4 and (each.startswith(name) or name.startswith(each))
     ]

@@ -1,4 +1,4 @@
-"""Rules about fields: what is extracted, what conditions ask of it, what is known of a review, and what a context has."""
+"""Rules about fields: extracted fields, conditions on them, metadata of reviews, keys of contexts."""
 
 import json
 import re
@@ -23,7 +23,7 @@ _NUMBERS = ("stars", "useful", "year", "month", "age_days")
 
 
 def _wheres(step: SeedStep) -> Iterator[Expr]:
-    """Yield the conditions of a step's ``where``; expressions are checked as such."""
+    """Yield the conditions of a step's ``where``; expressions are checked elsewhere."""
     where = step.where if isinstance(step, DefineFilter | Aggregate) else None
     for part in where or ():
         if not isinstance(part, FilterUse):
@@ -34,7 +34,7 @@ def _wheres(step: SeedStep) -> Iterator[Expr]:
 
 @lint_of_steps("SEED045")
 def unknown_fields(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Fields that are not extracted and keys that reviews don't have, in conditions and as the field of a max."""
+    """Report unknown fields and unknown keys of reviews, in conditions and as the field of a max."""
     known = tuple(context.fields)
     seen: set[int] = set()
     for expr in _wheres(step):
@@ -59,7 +59,7 @@ def _unknown(context: Context, node: Any, name: str, known: tuple[str, ...], mes
 
 @lint_of_steps("SEED040")
 def unknown_names(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Names in conditions and sources that no step has."""
+    """Report unknown names in conditions and sources."""
     places = [node for expr in _wheres(step) for node in walk(expr) if isinstance(node, Name)]
     if isinstance(step, Lookup) and isinstance(step.source, Name):
         places.append(step.source)
@@ -76,7 +76,7 @@ def unknown_names(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
 
 @lint_of_steps("SEED044")
 def unlisted(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Values compared with an enum's that it does not list; in expressions, the check of expressions tells."""
+    """Report comparisons with values that an enum does not list; the check of expressions reports those in expressions."""
     for expr in _wheres(step):
         for each in compared(expr):
             field = context.fields.get(each.name) if each.namespace == "extraction" else None
@@ -105,7 +105,7 @@ def _unlisted(context: Context, field: Extracted, value: Literal) -> Diagnostic:
 
 @lint_of_steps("SEED064")
 def misfit_comparisons(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Comparisons that can't be, by the type of the field."""
+    """Report comparisons that the type of the field does not allow."""
     for expr in expressions_of(step):
         for each in compared(expr):
             kind = _kind(context, each.namespace, each.name)
@@ -115,7 +115,7 @@ def misfit_comparisons(context: Context, step: SeedStep) -> Iterator[Diagnostic]
 
 @lint_of_steps("SEED064")
 def misfit_elements(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Sums of what is no number, the greatest of what has no order."""
+    """Report sums of values that are not numbers, and maxima of values without an order."""
     if not isinstance(step, Aggregate) or not isinstance(step.element, Field):
         return
     element = step.element
@@ -163,7 +163,7 @@ def _misfit(context: Context, kind: str, each: Compared) -> Iterator[Diagnostic]
 
 
 def _wrong(kind: str, value: Any) -> str | None:
-    """Return None where a field of this kind may be ``value``; else what was surely meant, or an empty text."""
+    """Return None if a field of this kind may be ``value``; else the value that was certainly meant, or an empty text."""
     number = number_of(value)
     plain = value.value if isinstance(value, Literal) else number
     if plain is None and number is None:
@@ -203,14 +203,14 @@ def _said(value: Any) -> str:
 
 
 def _is_in_string(context: Context, span: Span) -> bool:
-    """Say whether a place is inside a JSON string, and not the whole of a value."""
+    """Return whether a span is inside a JSON string, and not a whole value."""
     node = context.node(*context.path_at(span))
     return node is not None and isinstance(node.value, str) and node.start < span.start
 
 
 @lint("SEED062")
 def declared(context: Context) -> Iterator[Diagnostic]:
-    """Fields that clash, enums that can't be told apart or have nothing to choose, and a seed that extracts nothing."""
+    """Report fields that clash, enums with ambiguous or no values, and a seed that extracts nothing."""
     seen: dict[str, Extracted] = {}
     for field in context.seed.fields:
         node = context.node(*context.path_at(Span(field.span.start, field.span.start))) if context.root else None
@@ -219,7 +219,7 @@ def declared(context: Context) -> Iterator[Diagnostic]:
             yield context.found("SEED063", f"the field {field.name} stands twice", at, "give one another name")
         elif field.name == "meta":
             hint = "give it another name: in formulas, e['meta'] is what is known of the review"
-            yield context.found("SEED063", "meta is no name for a field", at, hint)
+            yield context.found("SEED063", "meta is not a name for a field", at, hint)
         elif field.name.casefold() in {name.casefold() for name in seen}:
             message = f"{field.name} differs from another field only in case"
             yield context.found("SEED063", message, at, "give one another name", severity="warning")
@@ -251,7 +251,7 @@ def _enum(context: Context, field: Extracted, at: Span) -> Iterator[Diagnostic]:
 
 @lint("SEED065")
 def contexts(context: Context) -> Iterator[Diagnostic]:
-    """Keys that the contexts given don't have, and sources of lookups that are no texts there."""
+    """Report keys that the given contexts do not have, and sources of lookups that are not texts there."""
     given = context.contexts
     if not given:
         return
@@ -295,12 +295,12 @@ LINTS: tuple[Lint, ...] = (
 )
 
 
-# Rules about reviews: which are kept, and what is asked of each.
+# Rules about reviews: the filter's keywords and the prompt.
 
 PLACEHOLDERS = ("review_text", "review_date", "review_stars", "review_useful")
-"""What stands in braces in a prompt. See ``docs/design/seed.md#extraction``."""
+"""Allowed placeholders in a prompt. See ``docs/design/seed.md#extraction``."""
 _MOST = 100
-"""Keywords that are told of; of more there is one cause."""
+"""Maximum number of keywords reported; more have one cause."""
 _PLACEHOLDER = re.compile(r"\{(review_\w{0,40}|[a-z_]{0,20}review\w{0,20}|text|stars|date|useful)\}", re.IGNORECASE)
 
 
@@ -315,11 +315,11 @@ def _prompt(context: Context) -> JsonNode | None:
 
 @lint("SEED057")
 def none(context: Context) -> Iterator[Diagnostic]:
-    """A filter without keywords, which keeps all reviews."""
+    """Report a filter without keywords, which keeps all reviews."""
     node = _keywords(context)
     around = context.node("filter") if context.seed.form == "002" else None
     if around is not None and not isinstance(around.value, dict):
-        return  # the keywords may be in it
+        return  # the keywords may be under an unknown key
     if node is None and context.has_unknown_keys:
         return
     if not context.seed.keep.keywords and (node is None or node.value == []):
@@ -331,7 +331,7 @@ def none(context: Context) -> Iterator[Diagnostic]:
 
 @lint("SEED056")
 def keywords(context: Context) -> Iterator[Diagnostic]:
-    """Keywords that keep too much, or nothing more than others."""
+    """Report keywords that keep too much, or nothing that others do not keep."""
     keep, node = context.seed.keep, _keywords(context)
     items = _items(node)
     seen: dict[str, int] = {}
@@ -362,12 +362,12 @@ def keywords(context: Context) -> Iterator[Diagnostic]:
 
 
 def _items(node: JsonNode | None) -> list[JsonNode]:
-    """Return the keywords in the document, without what is none."""
+    """Return the keywords in the document that are strings."""
     return [item for item in (node.items if node is not None else ()) if isinstance(item.value, str)]
 
 
 def _without(context: Context, node: JsonNode | None, number: int) -> tuple[Edit, ...]:
-    """Return the edit that takes an element and its comma out of a list."""
+    """Return the edit that removes an element and its comma from a list."""
     if node is None or context.root is None:
         return ()
     if len(_items(node)) != len(node.items):
@@ -381,7 +381,7 @@ def _without(context: Context, node: JsonNode | None, number: int) -> tuple[Edit
 
 @lint("SEED059")
 def patterns(context: Context) -> Iterator[Diagnostic]:
-    """Keywords that are to be regular expressions, and are none."""
+    """Report keywords that are invalid regular expressions."""
     if context.seed.keep.match != "regex":
         return
     node = _keywords(context)
@@ -400,7 +400,7 @@ def patterns(context: Context) -> Iterator[Diagnostic]:
 
 @lint("SEED060")
 def prompts(context: Context) -> Iterator[Diagnostic]:
-    """Prompts that don't say the review, and placeholders that there are not."""
+    """Report prompts without the review's text, and unknown placeholders."""
     prompt, node = context.seed.prompt, _prompt(context)
     if prompt is None:
         return
@@ -435,7 +435,9 @@ def prompts(context: Context) -> Iterator[Diagnostic]:
             edits = (context.placed(node, match.start(1), match.end(1), name),)
         hint = f"did you mean {{{name}}}?" if name else f"there are {', '.join(f'{{{each}}}' for each in PLACEHOLDERS)}"
         at = context.placed(node, match.start(), match.end(), "").span if node is not None else NOWHERE
-        yield context.found("SEED061", f"{match[0]} is no placeholder, and is sent as it stands", at, hint, edits=edits)
+        yield context.found(
+            "SEED061", f"unknown placeholder {match[0]}; it is sent to the model unchanged", at, hint, edits=edits
+        )
 
 
 def _meant(context: Context, name: str, near: dict[str, str]) -> str | None:
@@ -444,7 +446,7 @@ def _meant(context: Context, name: str, near: dict[str, str]) -> str | None:
 
 @lint("SEED067")
 def kept(context: Context) -> Iterator[Diagnostic]:
-    """What each keyword keeps of the reviews given."""
+    """Report how many of the given reviews each keyword keeps."""
     counts, node = context.kept, _keywords(context)
     if counts is None or not context.seed.keep.keywords:
         return
@@ -462,7 +464,7 @@ def kept(context: Context) -> Iterator[Diagnostic]:
 
 @lint("SEED071")
 def cut(context: Context) -> Iterator[Diagnostic]:
-    """Reviews of those given that are not read to their end."""
+    """Report given reviews that are truncated."""
     counts, node = context.kept, context.node("review_handling")
     if counts is None or not counts.cut:
         return

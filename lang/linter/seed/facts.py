@@ -1,4 +1,4 @@
-"""What a single step of a seed says by itself, wherever it stands: the names in it, its expressions, whether it counts."""
+"""Facts about a single step of a seed, independent of its place: its names, its expressions, whether it counts."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -39,14 +39,14 @@ __all__ = [
 ]
 
 
-# What expressions compare: extracted fields and what is known of reviews, with literals.
+# The comparisons in expressions: extracted fields and metadata of reviews, with literals.
 
 
 @frozen
 class Compared:
     """``subject`` (a field) is compared with the literals ``values`` by ``test``; ``name`` is the field's.
 
-    ``turned``: the literal stands at the left, and the test reads from there.
+    ``turned``: the literal is on the left, and the test reads from there.
     """
 
     namespace: str
@@ -78,7 +78,7 @@ def compared(expr: Expr) -> Iterator[Compared]:
 
 
 def rows_in(expr: Expr) -> frozenset[str]:
-    """Return the variables of comprehensions that stand for an extraction."""
+    """Return the variables of comprehensions that are bound to an extraction."""
     return frozenset(
         clause.name
         for node in walk(expr)
@@ -96,7 +96,7 @@ def fields_in(expr: Expr) -> Iterator[tuple[str, str, Node]]:
 
 
 def number_of(expr: Expr) -> float | int | None:
-    """Return the number that a literal, or one with a minus, is; None for anything else."""
+    """Return the value of a number literal, also a negated one; None for any other node."""
     if isinstance(expr, Negative):
         inner = number_of(expr.operand)
         return None if inner is None else -inner
@@ -123,21 +123,21 @@ def _literals(expr: Expr) -> tuple[Any, ...] | None:
 
 @frozen(eq=False)
 class Facts:
-    """What is known of a step without its place: all names that stand in it, and those that it uses, in their order."""
+    """Facts about a step without its place: all names in it, and the names that it uses, in source order."""
 
     names: frozenset[str]
     uses: tuple[str, ...]
 
 
 def facts_of(step: SeedStep) -> Facts:
-    """Return what a step says."""
+    """Return the facts about a step."""
     nodes = [node for part in parts(step) for node in (walk(part) if isinstance(part, Node) else ())]
     said = {node.name for node in nodes if isinstance(node, Name | FilterUse | Clause)}
     return Facts(frozenset({step.name, *said}), tuple(uses_of(step)))
 
 
 def uses_of(step: SeedStep) -> Mapping[str, Node]:
-    """Return what a step names, each name with the node that has it first."""
+    """Return the names that a step uses, each with its first node."""
     found: dict[str, Node] = dict.fromkeys(needs(step), step)
     for part in reversed(parts(step)):
         if isinstance(part, FilterUse):
@@ -151,19 +151,19 @@ def uses_of(step: SeedStep) -> Mapping[str, Node]:
 
 
 def expressions_of(step: SeedStep) -> tuple[Expr, ...]:
-    """Return the expressions of a step, conditions too."""
+    """Return the expressions of a step, including conditions."""
     return tuple(part for part in parts(step) if not isinstance(part, FilterUse))
 
 
 def name_in(part: Expr | FilterUse, name: str) -> Node:
-    """Return the node that names ``name`` first."""
+    """Return the first node that names ``name``."""
     if isinstance(part, FilterUse):
         return part
     return next((node for node in walk(part) if isinstance(node, Name) and node.name == name), part)
 
 
 def counts(step: SeedStep, before: Collection[str]) -> bool:
-    """Say whether a step counts, or adds up counts; ``before`` are the names of those before that do."""
+    """Return whether a step counts, or adds up counts; ``before`` are the names of earlier steps that do."""
     if isinstance(step, Aggregate):
         return step.operation == "count"
     return isinstance(step, Formula) and (_is_count(step.expr) or _is_sum_of(step.expr, before))

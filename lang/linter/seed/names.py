@@ -1,4 +1,4 @@
-"""Rules about names: given once, before they are used, to values that somebody uses."""
+"""Rules about names: defined once, before their use, and used."""
 
 import keyword
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ _WORDS = frozenset(keyword.kwlist) | {"true", "false", "null"}
 
 @lint_of_steps("SEED040")
 def undefined(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Filters and names in conditions that no step has; of names in expressions the check of expressions tells."""
+    """Report unknown filters and names in conditions; the check of expressions reports the names in expressions."""
     for part in parts(step):
         if isinstance(part, FilterUse) and part.name not in context.known:
             near = context.suggestion(part.name, context.filters)
@@ -39,7 +39,7 @@ def _there_are(names: Sequence[str], what: str) -> str:
 
 
 def _key_of(context: Context, use: FilterUse) -> Span:
-    """Return where the key of ``"$F": true`` stands."""
+    """Return the span of the key of ``"$F": true``."""
     path = context.path_at(use.span)
     span = context.root.key_span(path) if context.root is not None else None
     return span or use.span
@@ -47,7 +47,7 @@ def _key_of(context: Context, use: FilterUse) -> Span:
 
 @lint("SEED041")
 def forward(context: Context) -> Iterator[Diagnostic]:
-    """Steps that use what only a later one gives, or what they give themselves."""
+    """Report steps that use a value of a later step, or their own value."""
     circles: dict[str, int] = {}
     moved: set[str] = set()
     for index, step in enumerate(context.seed.steps):
@@ -56,7 +56,7 @@ def forward(context: Context) -> Iterator[Diagnostic]:
             if later < index:
                 continue
             node = context.use(index, name)
-            circles = circles or _circles(context)  # most seeds have nothing that could be in one
+            circles = circles or _circles(context)  # most seeds have no candidates for a cycle
             if later == index:
                 yield context.found(
                     "SEED041", f"{name} uses itself", node.span, "a step uses only what stands before it"
@@ -73,7 +73,7 @@ def forward(context: Context) -> Iterator[Diagnostic]:
 
 
 def _circles(context: Context) -> dict[str, int]:
-    """Return a number for each step, the same for those that need one another. Tarjan's algorithm, without recursion."""
+    """Return a number for each step, the same for steps that depend on each other. Tarjan's algorithm, without recursion."""
     order: dict[str, int] = {}
     low: dict[str, int] = {}
     number: dict[str, int] = {}
@@ -105,11 +105,11 @@ def _needs(context: Context, name: str) -> list[str]:
 
 
 _SHOWN = 6
-"""Steps of a circle, or of an order, that are told."""
+"""Maximum number of steps of a cycle, or of an order, in a message."""
 
 
 def _way(context: Context, start: str, goal: str) -> str:
-    """Return the shortest way by which ``start`` needs ``goal``, where it is short."""
+    """Return the shortest path by which ``start`` needs ``goal``, if it is short."""
     came: dict[str, str] = {start: ""}
     reached = [start]
     for _ in range(_SHOWN):
@@ -136,7 +136,7 @@ def _where_to(context: Context, name: str, user: str, later: int, index: int) ->
 
 
 def _move(context: Context, later: int, index: int) -> tuple[Edit, ...]:
-    """Return the edit that puts a step before another; nothing where it needs what stands between."""
+    """Return the edit that moves a step before another; nothing if it needs a step in between."""
     steps = context.seed.steps
     if context.root is None or any(context.positions.get(need, -1) >= index for need in context.uses[later]):
         return ()
@@ -155,7 +155,7 @@ def _move(context: Context, later: int, index: int) -> tuple[Edit, ...]:
 
 @lint("SEED042")
 def twice(context: Context) -> Iterator[Diagnostic]:
-    """Names that are given twice."""
+    """Report names that are defined twice."""
     for index, step in enumerate(context.seed.steps):
         first = context.positions[step.name]
         if first != index:
@@ -170,7 +170,7 @@ def _number(context: Context, index: int) -> int:
 
 @lint("SEED043")
 def reserved(context: Context) -> Iterator[Diagnostic]:
-    """Names that mean something else."""
+    """Report reserved names."""
     for step in context.seed.steps:
         if step.name in FUNCTIONS:
             what = "a function"
@@ -191,7 +191,7 @@ def reserved(context: Context) -> Iterator[Diagnostic]:
 
 
 def _renamed(context: Context, step: SeedStep, new: str) -> tuple[Edit, ...]:
-    """Return the edits that rename a step wherever it stands; nothing where another has the name too."""
+    """Return the edits that rename a step everywhere; nothing if another step has the same name."""
     node = context.step_node(step)
     if node is None or sum(each.name == step.name for each in context.seed.steps) > 1:
         return ()
@@ -215,7 +215,7 @@ def _output_nodes(context: Context) -> Sequence[JsonNode]:
 
 @lint_of_steps("SEED047")
 def filters(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Filters taken for values, and values taken for filters."""
+    """Report filters used as values, and values used as filters."""
     for part in parts(step):
         if isinstance(part, FilterUse):
             if context.are_filters.get(part.name) is False:
@@ -233,7 +233,7 @@ def filters(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
 
 
 def _is_plain_use(context: Context, part: Node, at: Span) -> bool:
-    """Say whether a condition is ``"F": true`` or ``"F": false``: a filter without its dollar sign."""
+    """Return whether a condition is ``"F": true`` or ``"F": false``: a filter without its dollar sign."""
     if not isinstance(part, Comparison) or not isinstance(part.rest[0][1], Literal):
         return False
     path = context.path_at(at)
@@ -243,9 +243,9 @@ def _is_plain_use(context: Context, part: Node, at: Span) -> bool:
 
 @lint("SEED048")
 def unused(context: Context) -> Iterator[Diagnostic]:
-    """Steps that nobody uses."""
+    """Report unused steps."""
     if has_errors(context.seed.diagnostics) or not context.seed.outputs:
-        return  # what could not be read may use them
+        return  # a step that could not be read may use them
     used = {name for uses in context.uses for name in uses} | set(context.seed.outputs)
     values = _values(context)
     misnamed = used - context.given
@@ -266,7 +266,7 @@ def _values(context: Context) -> tuple[str, ...]:
 
 @lint("SEED049")
 def outputs(context: Context) -> Iterator[Diagnostic]:
-    """Outputs that no step gives, and those that stand twice."""
+    """Report outputs that no step defines, and repeated outputs."""
     nodes = _output_nodes(context)
     node = context.node(context.outputs_key)
     if not context.seed.outputs and (context.root is None or (node is not None and node.value == [])):
@@ -275,7 +275,7 @@ def outputs(context: Context) -> Iterator[Diagnostic]:
     if context.root is not None and not context.seed.steps and not context.step_nodes:
         steps = context.node(context.steps_key)
         if steps is None or steps.value != []:
-            return  # what is wrong is that there are no steps
+            return  # the missing steps are the fault
     values = _values(context)
     seen: set[str] = set()
     for place, name in enumerate(context.seed.outputs):
@@ -297,12 +297,12 @@ def outputs(context: Context) -> Iterator[Diagnostic]:
 LINTS: tuple[Lint, ...] = (undefined, forward, twice, reserved, filters, unused, outputs)
 
 
-# Rules about expressions: what the check of expressions finds, placed in the document.
+# Rules about expressions: the diagnostics of the check of expressions, placed in the document.
 
 
 @lint_of_steps("EXPR050")
 def expressions(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """All that the check of expressions says. Names of later steps are known here: another rule tells the order."""
+    """Yield the diagnostics of the check of expressions. Names of later steps are valid here: another rule reports the order."""
     exprs: tuple[Expr, ...]
     match step:
         case Formula():

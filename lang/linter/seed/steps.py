@@ -1,4 +1,4 @@
-"""Rules about what single steps do: divisions, defaults, rules that no value reaches, tables."""
+"""Rules about single steps: divisions, defaults, unreachable rules, tables."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ __all__ = ["LINTS"]
 
 @lint_of_steps("SEED051")
 def divisions(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Divisions by a count, which may be zero, that nothing guards."""
+    """Report unguarded divisions by a count, which may be zero."""
     counts = context.counts
     for expr in expressions_of(step):
         guarded = {
@@ -53,7 +53,7 @@ def _division(context: Context, expr: Expr, node: Arithmetic, operand: Name) -> 
 
 @lint_of_steps("SEED052")
 def without_default(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Steps that are null where nothing matches, without saying so."""
+    """Report steps that are null without a match and have no explicit default."""
     node = context.step_node(step)
     is_said = node is not None and "default" in node.fields
     if isinstance(step, Aggregate) and step.operation in ("max", "min") and step.default is None and not is_said:
@@ -67,7 +67,7 @@ def without_default(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
 
 @lint_of_steps("SEED053")
 def without_else(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Cases that are null where no rule is true."""
+    """Report cases that are null if no rule is true."""
     if not isinstance(step, Case):
         return
     node = context.step_node(step)
@@ -79,7 +79,7 @@ def without_else(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
 
 @frozen
 class _Range:
-    """The numbers for which a rule is true: between two bounds, each itself in it or not."""
+    """The numbers for which a rule is true: between two bounds, each inclusive or exclusive."""
 
     low: float
     high: float
@@ -96,7 +96,7 @@ _ENDS = float("-inf"), float("inf")
 
 
 def _range(test: Expr) -> tuple[Expr, _Range] | None:
-    """Return what a test compares, and the numbers for which it holds; None for a test of another kind."""
+    """Return the operand of a test, and the numbers for which it is true; None for a test of another kind."""
     if not isinstance(test, Comparison) or len(test.rest) != 1:
         return None
     (operator, right), left = test.rest[0], test.first
@@ -119,7 +119,7 @@ _MOST_TESTS = 200
 
 @lint_of_steps("SEED054")
 def unreachable_rules(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Rules that are never reached, since one before is true wherever they are."""
+    """Report unreachable rules: an earlier rule is true whenever they are."""
     if not isinstance(step, Case):
         return
     node = context.step_node(step)
@@ -153,7 +153,7 @@ def _index(node: Any, start: int) -> int:
 
 
 def _taken_by(tests: Sequence[Expr], ranges: Sequence[tuple[Expr, _Range] | None], index: int) -> int | None:
-    """Return the first test that holds wherever that at ``index`` does; None where there is none before it."""
+    """Return the first earlier test that is true whenever the test at ``index`` is; None if there is none."""
     mine = ranges[index]
     for first in range(index):
         other = ranges[first]
@@ -167,14 +167,14 @@ def _taken_by(tests: Sequence[Expr], ranges: Sequence[tuple[Expr, _Range] | None
 
 @lint_of_steps("SEED054")
 def unreachable_branches(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Branches of ``a if x else b if y else c`` that are never reached."""
+    """Report unreachable branches of ``a if x else b if y else c``."""
     for expr in expressions_of(step):
         inner: set[int] = set()
         for node in walk(expr):
             if not isinstance(node, Conditional) or id(node) in inner:
                 continue
             tests, last = [test for test, _ in node.branches], node.otherwise
-            while isinstance(last, Conditional):  # in brackets
+            while isinstance(last, Conditional):  # in parentheses
                 inner.add(id(last))
                 tests += [test for test, _ in last.branches]
                 last = last.otherwise
@@ -189,7 +189,7 @@ def unreachable_branches(context: Context, step: SeedStep) -> Iterator[Diagnosti
 
 @lint_of_steps("SEED055")
 def tables(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Tables of lookups: empty ones, keys that no source reaches, values that can't be compared."""
+    """Report faulty tables of lookups: empty tables, unreachable keys, values that cannot be compared."""
     if not isinstance(step, Lookup):
         return
     node = context.step_node(step)

@@ -1,8 +1,8 @@
-"""Text to the tree of an expression: ``parse_expr``.
+"""Parse an expression: ``parse_expr``.
 
-The rooms, in the order a text passes them: ``engine`` (Lark, the grammar and its cache), ``builder``, ``chains`` and
-``literals`` (nodes from tokens). A text that Lark or the builder refuses is read again by the ``tolerant`` reading, which takes
-what people and models write instead, and writes the expression anew by ``lang.printer.expr_printer``. ``words`` has the tables of both.
+Modules: ``engine`` (Lark, the grammar and its cache), ``builder`` (nodes from tokens, tables of words). A text that Lark or the
+builder refuses is read again by the tolerant parser in ``recovery``, which accepts common mistakes of people and models, and
+rewrites the expression with ``lang.printer.expr_printer``.
 """
 
 from attrs import frozen
@@ -15,12 +15,12 @@ from .engine import MAX_LENGTH, Failure, read
 __all__ = ["ExprRead", "parse_expr"]
 
 
-# Reading an expression. Nothing here raises for what a text says.
+# The parser of expressions. It does not raise for faults in a text.
 
 
 @frozen
 class ExprRead:
-    """What was read: the tree, or None and why not. Spans are in ``source``."""
+    """Result of a parse: the tree, or None and the faults. Spans are in ``source``."""
 
     expr: Expr | None
     diagnostics: tuple[Diagnostic, ...]
@@ -28,7 +28,7 @@ class ExprRead:
 
 
 def parse_expr(source: Source | str) -> ExprRead:
-    """Read the one expression that is the whole text; blanks and line breaks around and between mean nothing."""
+    """Read the one expression that is the whole text; blanks and line breaks are ignored."""
     source = Source(source) if isinstance(source, str) else source
     text = source.text
     if len(text) > MAX_LENGTH:

@@ -1,4 +1,4 @@
-"""From Lark's tokens to nodes, for a text that is in the language; anything else is ``Refused`` and explained elsewhere."""
+"""Lark's tokens to nodes, for a valid text; any other is ``Refused`` and explained elsewhere."""
 
 import math
 import re
@@ -57,7 +57,7 @@ __all__ = [
 ]
 
 
-# Numbers and strings as expressions write them: from the text of a literal to its value.
+# Numbers and strings of expressions: from the text of a literal to its value.
 
 LARGEST = 2**63 - 1
 """The largest integer that can be written: 64 bits, with its sign."""
@@ -67,7 +67,7 @@ _PLAIN = {'"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "
 
 
 def number(text: str) -> int | float | None:
-    """Return the number that ``text`` (digits, fraction, exponent) writes; None where it is too large."""
+    """Return the value of the number ``text`` (digits, fraction, exponent); None if it is too large."""
     if text.isdigit():
         value = int(text) if len(text) < 20 else LARGEST + 1
         return value if value <= LARGEST else None
@@ -76,7 +76,7 @@ def number(text: str) -> int | float | None:
 
 
 def mended(body: str) -> tuple[str, list[tuple[int, int]]]:
-    """Return ``body``, the inside of a string, with two backslashes where an escape is none, and where those stand."""
+    """Return ``body``, the inside of a string, with the backslash of each invalid escape doubled, and the places of these."""
     wrong: list[tuple[int, int]] = []
 
     def right(match: re.Match[str]) -> str:
@@ -89,7 +89,7 @@ def mended(body: str) -> tuple[str, list[tuple[int, int]]]:
 
 
 def unescaped(body: str) -> str | None:
-    """Return the text that ``body``, the inside of a string, writes; None where an escape is none of JSON's or ``\\'``."""
+    """Return the value of ``body``, the inside of a string; None if it has an escape other than JSON's or ``\\'``."""
     if "\\" not in body:
         return body
     pieces: list[str] = []
@@ -113,8 +113,9 @@ def _meaning(escape: str) -> str | None:
     return None if 0xD800 <= code <= 0xDFFF else chr(code)
 
 
-# Ranks a flat chain of operands and signs: ``or``, ``and``, ``not``, comparisons, ``+ -``, ``* / // %``, minus, ``**``.
-# Nothing here recurses with the length of the chain. Both readings, Lark's and the tolerant one, end here.
+# Applies precedence to a flat chain of operands and signs: ``or``, ``and``, ``not``, comparisons, ``+ -``, ``* / // %``,
+# minus, ``**``.
+# Nothing here recurses with the length of the chain. Both parsers, Lark's and the tolerant one, use it.
 
 _SUMS = frozenset({"+", "-"})
 _PRODUCTS = frozenset({"*", "/", "//", "%"})
@@ -221,7 +222,7 @@ def _product(items: Sequence[Any], at: int) -> tuple[Expr, int]:
 
 
 def _power(items: Sequence[Any], at: int) -> tuple[Expr, int]:
-    """Read ``- a ** - b ** c``: from right to left, a minus binding less than the power behind it."""
+    """Read ``- a ** - b ** c``: from right to left; a minus binds less tightly than the power after it."""
     item = items[at]
     count = len(items)
     if getattr(item, "type", None) is None and (at + 1 == count or items[at + 1].value != "**"):
@@ -247,32 +248,32 @@ def _power(items: Sequence[Any], at: int) -> tuple[Expr, int]:
     return node, at
 
 
-# The words that are no names, and the functions and methods of other languages that expressions have by another name.
+# Reserved words, and the functions and methods of other languages that have another name here.
 
 NAMESPACES = frozenset({"extraction", "meta", "context"})
-"""What may stand before a dot and a name."""
+"""Names that are allowed before a dot and a name."""
 
 CONSTANTS: Mapping[str, bool | None] = {
     "null": None, "None": None, "true": True, "True": True, "false": False, "False": False,
 }  # fmt: skip
-"""The spellings of null, true and false that are in the language."""
+"""The valid spellings of null, true and false."""
 
 NO_NUMBERS = frozenset({"nan", "inf", "infinity"})
-"""In lower case, what other languages write for what is no finite number."""
+"""In lower case, names of other languages for numbers that are not finite."""
 
 RESERVED = NO_NUMBERS | {
     "and", "or", "not", "in", "is", "if", "else", "for", "null", "none", "true", "false", "nil", "undefined", "lambda",
 }  # fmt: skip
-"""In lower case, what is no name in any spelling: the language's own words and what others have for null."""
+"""In lower case, words that are not names in any spelling: the language's keywords, and null in other languages."""
 
 LIBRARIES = frozenset({"math", "Math", "np", "numpy", "statistics"})
-"""Where other languages keep the functions that expressions have without a prefix."""
+"""Modules of other languages with functions that have no prefix here."""
 
 RENAMED_FUNCTIONS: Mapping[str, str] = {
     "ceiling": "ceil", "clip": "clamp", "fabs": "abs", "fsum": "sum", "length": "len", "maximum": "max", "minimum": "min",
     "rint": "round", "size": "len", "to_float": "float", "to_int": "int", "to_string": "str", "tostring": "str",
 }  # fmt: skip
-"""In lower case, functions of other languages that are called otherwise here."""
+"""In lower case, functions of other languages with another name here."""
 
 REBUILT = frozenset({"pow", "power", "if", "iif", "where", "coalesce", "ifnull", "nvl", "isnull", "isnone", "is_null"})
 """In lower case, functions of other languages that are written with signs or ``if`` here."""
@@ -281,7 +282,7 @@ RENAMED_METHODS: Mapping[str, str] = {
     "casefold": "lower", "endsWith": "endswith", "lowercase": "lower", "startsWith": "startswith", "toLowerCase": "lower",
     "toUpperCase": "upper", "trim": "strip", "uppercase": "upper",
 }  # fmt: skip
-"""Methods of other languages that are called otherwise here."""
+"""Methods of other languages with another name here."""
 
 CHANGING = frozenset(
     {"append", "add", "clear", "discard", "extend", "insert", "pop", "popitem", "push", "remove", "reverse", "setdefault",
@@ -294,7 +295,7 @@ MEASURING = frozenset({"length", "size", "len", "includes", "contains", "has"})
 
 
 def foreign_function(name: str) -> bool:
-    """Say whether ``name`` is a function of another language whose meaning here is known."""
+    """Return whether ``name`` is a function of another language with a known replacement."""
     if name in FUNCTIONS:
         return False
     folded = name.lower()
@@ -302,30 +303,30 @@ def foreign_function(name: str) -> bool:
 
 
 MOST_CLAUSES = 2
-"""The most ``for`` of one comprehension."""
+"""Maximum number of ``for`` in one comprehension."""
 
 _FOREIGN_METHODS = CHANGING | MEASURING | RENAMED_METHODS.keys()
 
 
 class Refused(Exception):
-    """The grammar has the text, the language has not."""
+    """The text matches the grammar, but is not allowed by the language."""
 
 
 class Builder(Transformer[Any, Expr]):
-    """Builds nodes bottom-up while Lark parses. A method a rule of ``expr.lark``."""
+    """Builds nodes bottom-up while Lark parses. One method per rule of ``expr.lark``."""
 
     def start(self, children: list[Any]) -> Expr:
         """Return the tree of the whole text."""
         return children[0]  # type: ignore[no-any-return]
 
     def conditional(self, children: list[Any]) -> Conditional:
-        """``value if condition else value ...``: children 0, 4, 8 ... are values, 2, 6 ... conditions."""
+        """Build ``value if condition else value ...``: children 0, 4, 8 ... are values, 2, 6 ... conditions."""
         branches = tuple(zip(children[2:-1:4], children[0:-1:4], strict=True))
         span = Span(children[0].span.start, children[-1].span.end)
         return Conditional(branches, children[-1], span=span)
 
     def chain(self, children: list[Any]) -> Expr:
-        """Operands and signs."""
+        """Build a chain of operands and signs."""
         for at, child in enumerate(children):
             if (
                 type(child) is Literal
@@ -336,19 +337,19 @@ class Builder(Transformer[Any, Expr]):
         return climb(children)
 
     def name(self, children: list[Any]) -> Name:
-        """A name that is no word of the language."""
+        """Build a name that is not reserved."""
         token = children[0]
         if token.lower() in RESERVED or token.startswith("__"):
             raise Refused
         return Name(str(token), span=Span(token.start_pos, token.end_pos))
 
     def constant(self, children: list[Any]) -> Literal:
-        """Null, true or false."""
+        """Build null, true or false."""
         token = children[0]
         return Literal(CONSTANTS[token.value], span=Span(token.start_pos, token.end_pos))
 
     def number(self, children: list[Any]) -> Literal:
-        """An integer or a float."""
+        """Build an integer or a float."""
         token = children[0]
         value = number(token.value)
         if value is None:
@@ -356,7 +357,7 @@ class Builder(Transformer[Any, Expr]):
         return Literal(value, span=Span(token.start_pos, token.end_pos))
 
     def string(self, children: list[Any]) -> Literal:
-        """A string in either quotes."""
+        """Build a string in either quotes."""
         token = children[0]
         value = unescaped(token.value[1:-1])
         if value is None:
@@ -364,25 +365,25 @@ class Builder(Transformer[Any, Expr]):
         return Literal(value, span=Span(token.start_pos, token.end_pos))
 
     def group(self, children: list[Any]) -> Expr:
-        """What stands in parentheses, with a span that has them."""
+        """Build an expression in parentheses, with a span that includes them."""
         opening, inner, closing = children
         return evolve(inner, span=Span(opening.start_pos, closing.end_pos))  # type: ignore[no-any-return]
 
     def tuple_display(self, children: list[Any]) -> TupleDisplay:
-        """``(a, b)``."""
+        """Build ``(a, b)``."""
         return TupleDisplay(tuple(children[1:-1:2]), span=_outer(children))
 
     def list_display(self, children: list[Any]) -> ListDisplay:
-        """``[a, b]``."""
+        """Build ``[a, b]``."""
         return ListDisplay(tuple(children[1:-1:2]), span=_outer(children))
 
     def dict_display(self, children: list[Any]) -> DictDisplay:
-        """``{key: value}``: key, colon, value, comma and again."""
+        """Build ``{key: value}``: key, colon, value, comma and so on."""
         entries = tuple(zip(children[1:-1:4], children[3:-1:4], strict=True))
         return DictDisplay(entries, span=_outer(children))
 
     def clause(self, children: list[Any]) -> Clause:
-        """``for name in iterable if condition ...``."""
+        """Build ``for name in iterable if condition ...``."""
         word, name, _, iterable, *rest = children
         self.name([name])
         conditions = tuple(rest[1::2])
@@ -390,30 +391,30 @@ class Builder(Transformer[Any, Expr]):
         return Clause(str(name), iterable, conditions, span=span)
 
     def comprehension(self, children: list[Any]) -> Comprehension:
-        """``[element for ...]``."""
+        """Build ``[element for ...]``."""
         return _comprehension("list", children)
 
     def generator(self, children: list[Any]) -> Comprehension:
-        """``(element for ...)`` among the arguments of a function."""
+        """Build ``(element for ...)`` among the arguments of a function."""
         return _comprehension("generator", children)
 
     def only(self, children: list[Any]) -> list[Any]:
-        """``f(element for ...)``: the comprehension as the only argument."""
+        """Build ``f(element for ...)``: the comprehension as the only argument."""
         found = _comprehension("generator", children)
         inner = Span(found.element.span.start, found.clauses[-1].span.end)
         return [children[0], evolve(found, span=inner), children[-1]]
 
     def arguments(self, children: list[Any]) -> list[Any]:
-        """``(a, b, name=c)``: the parentheses and what stands between."""
+        """Build ``(a, b, name=c)``: the parentheses and the contents."""
         return children
 
     def keyword(self, children: list[Any]) -> tuple[str, Expr]:
-        """``name=value``."""
+        """Build ``name=value``."""
         self.name(children)
         return str(children[0]), children[2]
 
     def call(self, children: list[Any]) -> Call:
-        """``function(a, name=b)``."""
+        """Build ``function(a, name=b)``."""
         token, arguments = children
         name = str(self.name(children).name)
         if foreign_function(name):
@@ -433,11 +434,11 @@ class Builder(Transformer[Any, Expr]):
         return Call(name, tuple(positional), tuple(keywords.items()), span=span)
 
     def index(self, children: list[Any]) -> list[Any]:
-        """``[index]``, until it is known of what."""
+        """Build ``[index]``, before its value is known."""
         return children
 
     def slicing(self, children: list[Any]) -> tuple[list[Any], int]:
-        """``[start:stop:step]``, until it is known of what."""
+        """Build ``[start:stop:step]``, before its value is known."""
         parts: list[Expr | None] = [None, None, None]
         at = 0
         for child in children[1:-1]:
@@ -448,7 +449,7 @@ class Builder(Transformer[Any, Expr]):
         return parts, children[-1].end_pos
 
     def trailed(self, children: list[Any]) -> Expr:
-        """A value with what stands behind it: indices, slices, a namespace's name, methods."""
+        """Build a value with its suffixes: indices, slices, a namespace's name, methods."""
         node: Expr = children[0]
         start, at, count = node.span.start, 1, len(children)
         while at < count:

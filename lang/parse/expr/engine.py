@@ -1,4 +1,4 @@
-"""Lark behind one door: the parser of expressions, built from its grammar, and the bounds of what it may hand out."""
+"""Wrapper around Lark: the parser of expressions, built from its grammar, and the limits of its result."""
 
 import re
 from collections.abc import Callable
@@ -19,21 +19,21 @@ from .builder import Builder, Refused
 __all__ = ["MAX_DEPTH", "MAX_LENGTH", "MOST_LEVELS", "Failure", "automaton", "depth", "follow", "levels", "read"]
 
 MAX_LENGTH = 10_000
-"""The longest expression in code points."""
+"""Maximum length of an expression in code points."""
 
 MAX_DEPTH = 100
-"""How deep brackets may stand in brackets, and values in values."""
+"""Maximum nesting depth of brackets, and of values."""
 
 MOST_LEVELS = 2
-"""How deep comprehensions may stand in comprehensions."""
+"""Maximum nesting depth of comprehensions."""
 
 _LEVELS_OF_A_BRACKET = 9
-"""The most values in values that one pair of brackets can hold without a repeated sign: an if, the ranks, and its own."""
+"""Maximum nesting depth of values in one pair of brackets without a repeated sign: an if, the precedence levels, itself."""
 
 
 @frozen
 class Failure:
-    """The text is no expression. ``offset`` says where Lark stopped; None where it is something else than the grammar."""
+    """The text is not an expression. ``offset`` is where Lark stopped; None if the text matches the grammar."""
 
     offset: int | None
 
@@ -53,7 +53,7 @@ def _expr() -> Lark:
 
 
 def read(text: str) -> Expr | Failure:
-    """Read the whole of ``text``, of at most ``MAX_LENGTH`` characters."""
+    """Read the whole of ``text``, at most ``MAX_LENGTH`` characters."""
     try:
         expr: Expr = _expr().parse(text)  # type: ignore[assignment]
     except UnexpectedInput as failure:
@@ -74,26 +74,26 @@ def read(text: str) -> Expr | Failure:
 
 @cache
 def automaton() -> Automaton:
-    """Return the states of the parser, for what asks what may follow."""
+    """Return the states of the parser, for look-ahead."""
     return Automaton(_expr())
 
 
 def follow(text: str, behind: States | None = None) -> Follower | None:
-    """Go over ``text``, which may end anywhere; None where it can't be read as far. Builds nothing.
+    """Follow ``text``, which may end anywhere; None if it is invalid before its end. Builds nothing.
 
-    ``behind``: the states behind what stands before it, which is not read again.
+    ``behind``: the states after the text before it, which is not read again.
     """
     thread = LexerThread(_expr().parser.lexer, LexerState(TextSlice(text, 0, len(text))))
     return automaton().follower("start", behind).over(thread)
 
 
 def depth(root: Node) -> int:
-    """Return how deep values stand in values: 1 for a name."""
+    """Return the nesting depth of values: 1 for a name."""
     return _deepest(root, lambda node: not isinstance(node, Clause))
 
 
 def levels(root: Node) -> int:
-    """Return how deep comprehensions stand in comprehensions: 0 without one."""
+    """Return the nesting depth of comprehensions: 0 without one."""
     return _deepest(root, lambda node: isinstance(node, Comprehension))
 
 

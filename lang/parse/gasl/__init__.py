@@ -1,10 +1,9 @@
-"""Text to trees: ``parse_gasl`` reads a program, ``parse_command`` one statement of it, ``parse_condition`` a condition.
+"""Parse GASL: ``parse_gasl`` reads a program, ``parse_command`` one statement, ``parse_condition`` a condition.
 
-The rooms, in the order a text passes them: ``engine`` (Lark, the grammar and its cache), ``builder``, ``conditions`` and
-``nodes`` (nodes from tokens), ``remarks`` (comments inside commands), ``script`` (the readings). For what can't be read:
-``recover`` (statement by statement, blocks), ``lines`` (where statements begin and end), ``outside`` (prose, fences),
-``broken`` (a statement and tries at mending it), ``faults`` (explains and mends until it reads) and those it asks:
-``heads`` (first words), ``foreign`` (other languages' conditions), ``names``, ``values``, ``words``, ``shape``.
+Modules: ``engine`` (Lark, the grammar and its cache), ``builder`` and ``nodes`` (nodes from tokens), ``lines`` (boundaries of
+statements, comments inside commands, text outside of commands). ``recovery`` explains faulty texts: ``diagnosis`` (statement by
+statement), ``attempt`` (a statement and its candidate fixes), ``statements`` (first words), ``foreign_syntax`` (conditions of
+other languages), ``literals`` (values and names), ``keywords``, ``ambiguous`` (faults without a safe fix).
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,14 +22,14 @@ from .recovery.diagnosis import explain_condition, recover
 __all__ = ["keywords", "parse_command", "parse_condition", "parse_gasl", "read_faulty"]
 
 
-# The readings of GASL: a program, one command, a condition. Nothing here raises for what a text says.
+# The parsers of GASL: a program, one command, a condition. None of them raises for faults in a text.
 
 MAX_LENGTH = 2 * 1024 * 1024
-"""The longest program in code points."""
+"""Maximum length of a program in code points."""
 
 
 def parse_gasl(source: Source | str) -> Program:
-    """Read a program. What is wrong is in its ``diagnostics``; what could be read is in its ``items``."""
+    """Read a program. Its ``diagnostics`` are the faults; its ``items`` are the parts that could be read."""
     source = Source(source) if isinstance(source, str) else source
     if large := _too_large(source.text):
         return Program((), source, (large,))
@@ -42,12 +41,12 @@ def parse_gasl(source: Source | str) -> Program:
 
 
 def read_faulty(source: Source, items: Sequence[Item], faults: Iterable[Fault]) -> Program:
-    """Return the program of what could be read of a text with faults."""
+    """Return a program with the readable items of a faulty text."""
     return Program(tuple(items), source, _sorted((each.diagnostic for each in faults), len(source.text)))
 
 
 def parse_command(text: str) -> Program:
-    """Read exactly one statement, as the executor takes it; none or several is a fault."""
+    """Read exactly one statement, as the executor takes it; none or several are a fault."""
     program = parse_gasl(text)
     count = len(program.statements)
     if program.diagnostics or count == 1:
@@ -62,7 +61,7 @@ def parse_command(text: str) -> Program:
 
 
 def parse_condition(source: Source | str) -> tuple[Condition | None, tuple[Diagnostic, ...]]:
-    """Read a condition that is the whole text; line breaks count as blanks. None with the faults if it can't be read."""
+    """Read a condition that is the whole text; line breaks count as blanks. Return None and the faults if it is invalid."""
     source = Source(source) if isinstance(source, str) else source
     if large := _too_large(source.text):
         return None, (large,)
@@ -82,12 +81,12 @@ def _too_large(text: str) -> Diagnostic | None:
 
 
 def _without_mark(text: str) -> str:
-    """Return the text with a blank for its byte order mark, so that every offset stays."""
+    """Return the text with a blank in place of its byte order mark, so that all offsets stay the same."""
     return " " + text[1:] if text.startswith("\ufeff") else text
 
 
 def _sorted(diagnostics: Iterable[Diagnostic], length: int) -> tuple[Diagnostic, ...]:
-    """Order by place. What is missing at the very end has an empty span there, not one behind the text."""
+    """Sort by place. A diagnostic about a missing end gets an empty span at the end, not after the text."""
     return tuple(sorted((_within(diagnostic, length) for diagnostic in diagnostics), key=sort_key))
 
 

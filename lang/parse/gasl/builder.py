@@ -1,7 +1,7 @@
-"""Builds GASL nodes as Lark reduces its rules, so that no parse tree is ever made.
+"""Builds GASL nodes as Lark reduces its rules, so no parse tree is made.
 
 Every method is the callback of the rule or alias of the same name in ``gasl.lark`` and takes the rule's children: tokens,
-which know their offsets, and nodes built before. Conditions are in ``conditions``.
+which have their offsets, and nodes built before. The callbacks of conditions are in ``nodes``.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ __all__ = ["Builder"]
 
 @frozen
 class _Option:
-    """A part of a command that may be given once at most, as ``LIMIT 10``."""
+    """A part of a command that may be given at most once, such as ``LIMIT 10``."""
 
     word: str
     value: Any
@@ -55,7 +55,7 @@ def _options(parts: Iterable[_Option]) -> dict[str, Any]:
 
 
 def _said(token: Token, what: str) -> str:
-    """Return the text of a string that must say something."""
+    """Return the text of a string; refuse an empty one."""
     text = string_of(token)
     if not text.strip():
         raise Unbuildable("GASL025", f"{what} is empty", span_of(token), ("say it in the quotes",))
@@ -72,26 +72,26 @@ class Builder(ConditionBuilder):
     # Programs
 
     def program(self, children: list[Any]) -> tuple[Item, ...]:
-        """All statements and comments."""
+        """Return all statements and comments."""
         return _items(children)
 
     def condition_only(self, children: list[Any]) -> Any:
-        """A condition that is the whole text."""
+        """Return a condition that is the whole text."""
         return children[0]
 
     def comment(self, children: list[Token]) -> Comment:
-        """A remark on a line of its own."""
+        """Build a comment on its own line."""
         text = children[0].rstrip()
         return Comment(text, span=Span(span_of(children[0]).start, span_of(children[0]).start + len(text)))
 
     def trailing(self, children: list[Token]) -> Comment:
-        """A remark behind a command."""
+        """Build a comment after a command."""
         text = children[0].rstrip()
         start = span_of(children[0]).start
         return Comment(text, True, span=Span(start, start + len(text)))
 
     def statement(self, children: list[Any]) -> Statement | tuple[Item, ...]:
-        """Reasons and a command; remarks between them go before."""
+        """Build reasons and a command; comments between them are moved before."""
         command = children[-1]
         reasons = [child[2:].strip() for child in children if isinstance(child, Token)]
         start = span_of(children[0]).start if reasons else command.span.start
@@ -101,7 +101,7 @@ class Builder(ConditionBuilder):
         return (*remarks, made) if remarks else made
 
     def try_block(self, children: list[Any]) -> gasl.Try:
-        """``TRY ... CATCH ANY ... FINALLY ... END``."""
+        """Build ``TRY ... CATCH ANY ... FINALLY ... END``."""
         parts: dict[str, list[Any]] = {}
         current: list[Any] = []
         for child in children[:-1]:
@@ -118,10 +118,10 @@ class Builder(ConditionBuilder):
             span=_between(children[0], children[-1]),
         )
 
-    # Declaring and keeping
+    # Declaring and updating keys
 
     def declare(self, children: list[Any]) -> gasl.Declare:
-        """``DECLARE key AS type [WITH_DESCRIPTION "..."]``."""
+        """Build ``DECLARE key AS type [WITH_DESCRIPTION "..."]``."""
         word, key, kind, *description = children
         text = string_of(description[0]) if description else None
         return gasl.Declare(
@@ -129,21 +129,21 @@ class Builder(ConditionBuilder):
         )
 
     def reset(self, children: list[Any]) -> gasl.Reset:
-        """``RESET key``."""
+        """Build ``RESET key``."""
         word, key = children
         return gasl.Reset(refuse_reserved(key), span=_between(word, key))
 
     def update(self, children: list[Any]) -> gasl.Update:
-        """``UPDATE key WITH var [MERGE|REPLACE]``."""
+        """Build ``UPDATE key WITH var [MERGE|REPLACE]``."""
         word, key, source, *mode = children
         return gasl.Update(
             refuse_reserved(key), source, mode[0].upper() if mode else None, span=_between(word, children[-1])
         )
 
-    # Finding
+    # Searching
 
     def find(self, children: list[Any]) -> gasl.Find:
-        """``FIND nodes|edges ... AS var``."""
+        """Build ``FIND nodes|edges ... AS var``."""
         word, kind, *options, into = children
         given = _options(options)
         return gasl.Find(
@@ -156,7 +156,7 @@ class Builder(ConditionBuilder):
         )
 
     def find_paths(self, children: list[Any]) -> gasl.FindPaths:
-        """``FIND paths ... AS var``."""
+        """Build ``FIND paths ... AS var``."""
         word, *options, into = children
         given = _options(options)
         start, end = given.get("FROM", (None, None))
@@ -173,49 +173,49 @@ class Builder(ConditionBuilder):
         )
 
     def where(self, children: list[Any]) -> _Option:
-        """``WHERE condition``."""
+        """Build ``WHERE condition``."""
         return _Option("WHERE", children[1], _between(*children))
 
     def via(self, children: list[Any]) -> _Option:
-        """``VIA condition``."""
+        """Build ``VIA condition``."""
         return _Option("VIA", children[1], _between(*children))
 
     def between(self, children: list[Any]) -> _Option:
-        """``FROM var|(condition) TO var|(condition)``; an end in parentheses closes with its parenthesis."""
+        """Build ``FROM var|(condition) TO var|(condition)``; an end in parentheses closes with its parenthesis."""
         word, start, end = children
         return _Option("FROM", (start, end), _between(word, end))
 
     def order(self, children: list[Any]) -> _Option:
-        """``ORDER BY field [DESC], ...``."""
+        """Build ``ORDER BY field [DESC], ...``."""
         return _Option("ORDER BY", tuple(children[1:]), _between(children[0], children[-1]))
 
     def sorting(self, children: list[Any]) -> Order:
-        """``field [DESC|ASC]``."""
+        """Build ``field [DESC|ASC]``."""
         path, *way = children
         return Order(path, _descending(way), span=span_of(way[0]) | path.span if way else path.span)
 
     def limit(self, children: list[Token]) -> _Option:
-        """``LIMIT n``."""
+        """Build ``LIMIT n``."""
         return _Option("LIMIT", integer(children[1]), _between(*children))
 
     def max_length(self, children: list[Token]) -> _Option:
-        """``MAXLEN n``."""
+        """Build ``MAXLEN n``."""
         return _Option("MAXLEN", integer(children[1]), _between(*children))
 
     def shortest(self, children: list[Token]) -> _Option:
-        """``SHORTEST``."""
+        """Build ``SHORTEST``."""
         return _Option("SHORTEST", True, span_of(children[0]))
 
     def depth(self, children: list[Token]) -> _Option:
-        """``DEPTH n``."""
+        """Build ``DEPTH n``."""
         return _Option("DEPTH", integer(children[1]), _between(*children))
 
     def direction(self, children: list[Token]) -> _Option:
-        """``DIRECTION out|in|both``."""
+        """Build ``DIRECTION out|in|both``."""
         return _Option("DIRECTION", children[1].lower(), _between(*children))
 
     def walk(self, children: list[Any]) -> gasl.Walk:
-        """``WALK var ... AS var``."""
+        """Build ``WALK var ... AS var``."""
         word, source, *options, into = children
         given = _options(options)
         return gasl.Walk(
@@ -223,17 +223,17 @@ class Builder(ConditionBuilder):
         )
 
     def subgraph(self, children: list[Any]) -> gasl.Subgraph:
-        """``SUBGRAPH var RADIUS n AS var``."""
+        """Build ``SUBGRAPH var RADIUS n AS var``."""
         word, source, radius, into = children
         return gasl.Subgraph(source, integer(radius), into, span=_between(word, into))
 
     def connect(self, children: list[Any]) -> gasl.Connect:
-        """``CONNECT a TO b [VIA condition] AS var``."""
+        """Build ``CONNECT a TO b [VIA condition] AS var``."""
         word, left, right, *options, into = children
         return gasl.Connect(left, right, _options(options).get("VIA"), into, span=_between(word, into))
 
     def measure(self, children: list[Any]) -> gasl.Measure:
-        """``MEASURE var|graph USING algorithm AS var``."""
+        """Build ``MEASURE var|graph USING algorithm AS var``."""
         word, source, algorithm, into = children
         whole = None if isinstance(source, Token) else source
         return gasl.Measure(whole, algorithm.text, into, span=_between(word, into))
@@ -241,27 +241,27 @@ class Builder(ConditionBuilder):
     # Reshaping
 
     def select_fields(self, children: list[Any]) -> gasl.SelectFields:
-        """``SELECT var FIELDS a, b.c AS var``."""
+        """Build ``SELECT var FIELDS a, b.c AS var``."""
         word, source, *fields, into = children
         return gasl.SelectFields(source, tuple(fields), into, span=_between(word, into))
 
     def select_where(self, children: list[Any]) -> gasl.SelectWhere:
-        """``SELECT var WHERE condition AS var``."""
+        """Build ``SELECT var WHERE condition AS var``."""
         word, source, where, into = children
         return gasl.SelectWhere(source, where.value, into, span=_between(word, into))
 
     def count(self, children: list[Any]) -> gasl.Count:
-        """``COUNT var [BY field] AS var``."""
+        """Build ``COUNT var [BY field] AS var``."""
         word, source, *by, into = children
         return gasl.Count(source, by[0] if by else None, into, span=_between(word, into))
 
     def aggregate(self, children: list[Any]) -> gasl.Aggregate:
-        """``AGGREGATE var BY field COMPUTE sum(x), ... AS var``."""
+        """Build ``AGGREGATE var BY field COMPUTE sum(x), ... AS var``."""
         word, source, by, *computations, into = children
         return gasl.Aggregate(source, by, tuple(computations), into, span=_between(word, into))
 
     def computation(self, children: list[Any]) -> Computation:
-        """``sum(x)``."""
+        """Build ``sum(x)``."""
         function, *field, close = children
         kind = function.lower()
         span = _between(function, close)
@@ -270,36 +270,36 @@ class Builder(ConditionBuilder):
         return Computation(kind, field[0] if field else None, span=span)
 
     def rank(self, children: list[Any]) -> gasl.Rank:
-        """``RANK var BY field [DESC] [LIMIT n] AS var``."""
+        """Build ``RANK var BY field [DESC] [LIMIT n] AS var``."""
         word, source, by, *rest, into = children
         way = [part for part in rest if isinstance(part, Token)]
         given = _options(part for part in rest if isinstance(part, _Option))
         return gasl.Rank(source, by, _descending(way), given.get("LIMIT"), into, span=_between(word, into))
 
     def join(self, children: list[Any]) -> gasl.Join:
-        """``JOIN a WITH b ON field [= field] AS var``."""
+        """Build ``JOIN a WITH b ON field [= field] AS var``."""
         word, left, right, *on, into = children
         fields = _fields(on)
         return gasl.Join(left, right, fields[0], fields[-1], into, span=_between(word, into))
 
     def set_operation(self, children: list[Any]) -> gasl.SetOperation:
-        """``UNION a WITH b [ON field [= field]] AS var``, and likewise the others."""
+        """Build ``UNION a WITH b [ON field [= field]] AS var``, and likewise the others."""
         word, left, right, *on, into = children
         fields = _fields(on)
         first, second = (fields[0], fields[-1]) if fields else (None, None)
         return gasl.SetOperation(word.upper(), left, right, first, second, into, span=_between(word, into))
 
-    # Asking a model
+    # Calling a model
 
     def process(self, children: list[Any]) -> gasl.Process:
-        """``PROCESS var USING "..." AS var [RETURNING (...)]``."""
+        """Build ``PROCESS var USING "..." AS var [RETURNING (...)]``."""
         word, source, instruction, into, *returning = children
         columns, end = returning[0] if returning else ((), into.span.end)
         text = _said(instruction, "the instruction")
         return gasl.Process(source, text, into, columns, span=Span(span_of(word).start, end))
 
     def returning(self, children: list[Any]) -> tuple[tuple[Column, ...], int]:
-        """``RETURNING (name TYPE, ...)`` and where it ends."""
+        """Build ``RETURNING (name TYPE, ...)`` and its end."""
         _, *columns, close = children
         names: set[str] = set()
         for column in columns:
@@ -309,18 +309,18 @@ class Builder(ConditionBuilder):
         return tuple(columns), span_of(close).end
 
     def column(self, children: list[Token]) -> Column:
-        """``name TYPE``."""
+        """Build ``name TYPE``."""
         name, kind = children
         return Column(identifier(name), kind.upper(), span=_between(name, kind))  # type: ignore[arg-type]  # a terminal's words
 
     def classify(self, children: list[Any]) -> gasl.Classify:
-        """``CLASSIFY var BY "..." INTO ("a", "b") AS var``."""
+        """Build ``CLASSIFY var BY "..." INTO ("a", "b") AS var``."""
         word, source, instruction, labels, into = children
         text = _said(instruction, "the instruction")
         return gasl.Classify(source, text, labels, into, span=_between(word, into))
 
     def labels(self, children: list[Token]) -> tuple[str, ...]:
-        """``("a", "b")``."""
+        """Build ``("a", "b")``."""
         labels: dict[str, None] = {}
         for token in children[:-1]:
             label = _said(token, "a label")
@@ -330,61 +330,61 @@ class Builder(ConditionBuilder):
         return tuple(labels)
 
     def analyze(self, children: list[Any]) -> gasl.Analyze:
-        """``ANALYZE key USING "..." AS var``."""
+        """Build ``ANALYZE key USING "..." AS var``."""
         word, key, instruction, into = children
         return gasl.Analyze(
             refuse_reserved(key), _said(instruction, "the instruction"), into, span=_between(word, into)
         )
 
-    # Guarding and steering
+    # Control flow
 
     def require(self, children: list[Any]) -> gasl.Require:
-        """``REQUIRE EXISTS var``."""
+        """Build ``REQUIRE EXISTS var``."""
         word, source = children
         return gasl.Require(source, span=_between(word, source))
 
     def assertion(self, children: list[Any]) -> gasl.Assert:
-        """``ASSERT condition``."""
+        """Build ``ASSERT condition``."""
         word, condition = children
         return gasl.Assert(condition, span=_between(word, condition))
 
     def on(self, children: list[Any]) -> gasl.On:
-        """``ON status var THEN command``."""
+        """Build ``ON status var THEN command``."""
         word, status, source, then = children
         return gasl.On(status.upper(), source, then, span=_between(word, then))
 
     def branch(self, children: list[Any]) -> gasl.Branch:
-        """``BRANCH IF condition THEN command [ELSE command]``."""
+        """Build ``BRANCH IF condition THEN command [ELSE command]``."""
         word, condition, then, *otherwise = children
         last = otherwise[0] if otherwise else then
         return gasl.Branch(condition, then, otherwise[0] if otherwise else None, span=_between(word, last))
 
     def explain(self, children: list[Any]) -> gasl.Explain:
-        """``EXPLAIN command``."""
+        """Build ``EXPLAIN command``."""
         word, command = children
         return gasl.Explain(command, span=_between(word, command))
 
     def set_command(self, children: list[Any]) -> gasl.SetCommand:
-        """``SET key = value``."""
+        """Build ``SET key = value``."""
         word, key, _, value = children
         return gasl.SetCommand(key, value.value, span=_between(word, value))
 
     def cancel(self, children: list[Token]) -> gasl.Cancel:
-        """``CANCEL PLAN "id"``."""
+        """Build ``CANCEL PLAN "id"``."""
         return gasl.Cancel(_said(children[1], "the plan's id"), span=_between(*children))
 
     # Names
 
     def name(self, children: list[Token]) -> Name:
-        """A variable's name."""
+        """Build a variable's name."""
         return name_of(children[0])
 
     def key(self, children: list[Token]) -> gasl.Key:
-        """A key of the state."""
+        """Build a key of the state."""
         return key_of(children[0])
 
     def path(self, children: list[Token]) -> Path:
-        """A field of items."""
+        """Build a field of items."""
         return path_of(children[0])
 
 

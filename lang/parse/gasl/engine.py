@@ -1,7 +1,7 @@
-"""Lark behind one door: builds the parser of GASL from its grammar, and reads a program, a piece of one or a condition.
+"""Wrapper around Lark: builds the parser of GASL from its grammar, and reads a program, a part of one or a condition.
 
-Nothing of Lark leaves this room but tokens to the builder: failures come out as offsets, words and what may stand there.
-The tokens are handed on one by one, so that line breaks in brackets, remarks and touching words are seen to on the way.
+Only the tokens for the builder leave this module; failures are reported as offsets, words and allowed continuations.
+The tokens are passed on one by one, so that line breaks in brackets, comments and adjoining words are handled on the way.
 """
 
 from collections.abc import Iterator
@@ -32,12 +32,12 @@ _NESTING = frozenset({"BRANCH", "EXPLAIN", "_THEN"})
 _WORDY = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_`")
 
 MAX_TOKENS = 200_000
-"""The most words and signs of one text. Ten thousand commands have about half of that."""
+"""Maximum number of tokens of one text. Ten thousand commands have about half of that."""
 
 
 @frozen
 class Read:
-    """What was read: a program's items or a condition, and the comments that stood inside commands."""
+    """Result of a parse: a program's items or a condition, and the comments inside commands."""
 
     result: Any
     inner: tuple[Comment, ...] = ()
@@ -45,7 +45,7 @@ class Read:
 
 @frozen
 class Failure:
-    """Where reading stopped: at ``offset``, behind a word or sign of kind ``after`` that ends at ``behind``.
+    """The place where parsing stopped: at ``offset``, after a token of kind ``after`` that ends at ``behind``.
 
     ``brackets`` are the open ones with their offsets. ``unbuildable`` is a fault that is known already.
     """
@@ -58,28 +58,28 @@ class Failure:
     _parser: Any = field(default=None, repr=False)
 
     def expected(self) -> frozenset[str]:
-        """Return the kinds of words and signs that might have stood there, by the grammar's names."""
+        """Return the kinds of tokens that were allowed there, by their names in the grammar."""
         return frozenset(self._parser.accepts()) if self._parser is not None else frozenset()
 
 
 class _EverywhereAccepted:
-    """Tells Lark's lexer what to take in every place; whether it may stand there is the grammar's matter."""
+    """Makes Lark's lexer accept certain tokens in every state; the grammar decides whether they are allowed."""
 
     always_accept = ("_NEWLINE", "COMMENT", "WHY")
 
     def process(self, stream: Iterator[Token]) -> Iterator[Token]:
-        """Hand the tokens on."""
+        """Pass the tokens on."""
         return stream
 
 
 class _NoSecondLook:
-    """Stands in for the lexer that Lark asks, where a text fails, what would have stood there in any other place.
+    """Replaces the lexer that Lark queries on a failure for the token that would match in any other state.
 
-    Its answer names terminals, which no message of ours does, and each look costs the rest of the text.
+    Its answer names terminals, which our messages do not use, and each query costs time proportional to the rest of the text.
     """
 
     def next_token(self, state: Any, parser_state: Any) -> Token:
-        """Find nothing, so that the first failure stands."""
+        """Raise always, so that the first failure is reported."""
         raise UnexpectedCharacters(" ", 0, 0, 0)  # type: ignore[no-untyped-call]
 
 
@@ -103,7 +103,7 @@ def _gasl() -> Lark:
 
 @cache
 def keywords() -> frozenset[str]:
-    """Return every word that is a keyword somewhere, in capitals."""
+    """Return every keyword, in capitals."""
     import re
 
     words = re.findall(r'"([A-Za-z_]+)"i', grammar.text("gasl"))
@@ -111,10 +111,10 @@ def keywords() -> frozenset[str]:
 
 
 def read(text: str, start: int = 0, stop: int | None = None, what: Start = "program") -> Read | Failure:
-    """Read ``[start, stop)`` of ``text`` as a program, or as a condition. Cost is proportional to that piece."""
+    """Read ``[start, stop)`` of ``text`` as a program, or as a condition. The cost is proportional to that range."""
     lark = _gasl()
     piece = TextSlice(text, start, len(text) if stop is None else stop)
-    # A line counter of its own: Lark would count the lines of all text before the slice, for each piece anew.
+    # A separate line counter: for each range, Lark would count the lines of all text before it.
     counter = LineCounter("\n")  # type: ignore[no-untyped-call]
     counter.char_pos = start
     thread = LexerThread(lark.parser.lexer.lexer, LexerState(piece, counter))
@@ -135,12 +135,12 @@ def read(text: str, start: int = 0, stop: int | None = None, what: Start = "prog
 
 @cache
 def automaton() -> Automaton:
-    """Return the states of the parser, for what asks what may follow."""
+    """Return the states of the parser, for look-ahead."""
     return Automaton(_gasl())
 
 
 def follow(text: str, start: int = 0, stop: int | None = None, what: Start = "program") -> Follower | None:
-    """Go over ``[start, stop)`` of ``text``, which may end anywhere; None where it can't be read as far. Builds nothing."""
+    """Follow ``[start, stop)`` of ``text``, which may end anywhere; None if it is invalid before its end. Builds nothing."""
     piece = TextSlice(text, start, len(text) if stop is None else stop)
     counter = LineCounter("\n")  # type: ignore[no-untyped-call]
     counter.char_pos = start
@@ -156,7 +156,7 @@ def follow(text: str, start: int = 0, stop: int | None = None, what: Start = "pr
 
 
 class _Reading:
-    """One reading under way: hands tokens to the parser and keeps what is needed to say where it stopped."""
+    """A parse in progress: passes tokens to the parser and stores the data for a failure report."""
 
     def __init__(self, text: str, start: int, parser: Any, flat: bool) -> None:
         self._text, self._parser, self._flat = text, parser, flat
@@ -169,7 +169,7 @@ class _Reading:
         self.inner: list[Comment] = []
 
     def take(self, token: Token) -> None:
-        """Hand one token to the parser, or keep it from it."""
+        """Pass one token to the parser, or drop it."""
         kind = token.type
         if kind == "_NEWLINE":
             if self._brackets or self._flat or self._kind == "_NEWLINE":
@@ -211,12 +211,12 @@ class _Reading:
         self._kind, self._end, self._last = kind, token.end_pos or 0, token
 
     def finish(self, end: int) -> Any:
-        """Tell the parser that the text ends at ``end``, and return what it built."""
+        """Signal the end of the text at ``end`` to the parser, and return its result."""
         last = self._last or Token("_NEWLINE", "", end, 1, 1, 1, 1, end)
         return self._feed(Token.new_borrow_pos("$END", "", last), True)
 
     def failure(self, offset: int, known: Unbuildable | None = None) -> Failure:
-        """Say where the reading stopped."""
+        """Return the failure at the current place."""
         return Failure(offset, self._kind, self._end, tuple(self._brackets), known, self._parser)
 
 

@@ -1,4 +1,4 @@
-"""What the lines of a program look like from outside: where a statement begins and ends. No parsing happens here.
+"""Boundaries of statements in the lines of a program, found without parsing.
 
 Every pattern is linear on any text: runs are possessive or bounded.
 """
@@ -54,7 +54,7 @@ FORMS = {
     "ON": "ON EMPTY|ERROR|PARTIAL|SCHEMA_MISMATCH name THEN command",
     "EXPLAIN": "EXPLAIN command",
 }
-"""How each command is written, as hints show it."""
+"""The form of each command, for hints."""
 
 COMMANDS = tuple(FORMS)
 
@@ -63,10 +63,10 @@ HEAD_LINE = re.compile(
     rf"[ \t]*+(?:(?:{'|'.join(COMMANDS)})\b(?=[ \t]++(?!(?:{_OPERATORS})\b)[\w`$])|(?:TRY|CATCH[ \t]++ANY|FINALLY|END)[ \t\r]*+$)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""The beginning of a line that is a statement's, even where brackets above are open."""
+"""The beginning of a line that is certainly a statement's, even after unclosed brackets."""
 
 BLOCK_WORD = re.compile(r"(TRY|CATCH|FINALLY|END)\b(?![ \t]*+[=.])", re.IGNORECASE)
-"""A word of a block where a statement may begin."""
+"""A keyword of a block at a place where a statement may begin."""
 
 _CONTINUES = re.compile(
     r"[ \t]*+(?:(?:WHERE|AS|AND|OR|LIMIT|ORDER|USING|WITH|WITH_DESCRIPTION|BY|INTO|FROM|TO|VIA|MAXLEN|SHORTEST|DEPTH"
@@ -82,7 +82,7 @@ _SCAN = re.compile(
 
 @frozen
 class Chunk:
-    """A statement's text ``[start, end)``. ``joins`` are line breaks inside it that no bracket allows."""
+    """A statement's text ``[start, end)``. ``joins`` are line breaks inside it that are outside of brackets."""
 
     start: int
     end: int
@@ -90,16 +90,16 @@ class Chunk:
 
 
 def end_of_line(text: str, offset: int) -> int:
-    """Return the offset of the newline that ends ``offset``'s line, or the text's end."""
+    """Return the offset of the newline that ends ``offset``'s line, or the end of the text."""
     found = text.find("\n", offset)
     return len(text) if found < 0 else found
 
 
 def chunk_at(text: str, start: int, in_block: bool) -> Chunk:
-    """Return the statement that begins at ``start``: its line, and lines that go on with it.
+    """Return the statement that begins at ``start``: its line, and the lines that continue it.
 
-    Brackets carry it over line breaks, but not into a line that begins as a statement does. In a block it ends before the
-    block's own words. What stands behind an unclosed quote is not looked at.
+    Open brackets continue it over line breaks, but not into a line that begins like a statement. In a block it ends before the
+    block's keywords. Text after an unclosed quote is ignored.
     """
     depth, place = 0, start
     joins: list[Span] = []
@@ -124,7 +124,7 @@ def chunk_at(text: str, start: int, in_block: bool) -> Chunk:
             stop = at
             break
         if sign in "([":
-            depth += sign == "[" or at > start  # a ( that begins the line begins no command: it carries nothing
+            depth += sign == "[" or at > start  # a ( at the start of the line continues nothing
         elif sign in ")]":
             depth = max(0, depth - 1)
         elif sign in "\"'`":
@@ -141,11 +141,11 @@ def chunk_at(text: str, start: int, in_block: bool) -> Chunk:
     return Chunk(start, start + len(text[start:stop].rstrip()), tuple(joins))
 
 
-# Puts the comments that stood inside commands where the tree has room for them: before the command.
+# Moves comments from inside commands to the line before the command, because the tree cannot hold them inside.
 
 
 def woven(items: Sequence[Item], inner: Sequence[Comment]) -> tuple[Item, ...]:
-    """Return ``items`` with each of ``inner`` before the innermost statement in whose text it stood."""
+    """Return ``items`` with each of ``inner`` before the innermost statement that contained it."""
     if not inner:
         return tuple(items)
     made: list[Item] = []
@@ -162,7 +162,7 @@ def woven(items: Sequence[Item], inner: Sequence[Comment]) -> tuple[Item, ...]:
 
 
 def _into_block(block: Try, held: list[Comment]) -> Try:
-    """Share ``held`` out among the parts of a block; its own head and END have no brackets to hold any."""
+    """Distribute ``held`` over the parts of a block; its own head and END have no brackets that could contain one."""
     parts: list[tuple[Item, ...] | None] = []
     for part in (block.body, block.caught, block.always):
         mine = [comment for comment in held if part and comment.span.start < part[-1].span.end]
@@ -171,12 +171,12 @@ def _into_block(block: Try, held: list[Comment]) -> Try:
     return evolve(block, body=parts[0] or (), caught=parts[1], always=parts[2])
 
 
-# What is wrong with lines that were never meant as commands: fences, elisions, prose.
+# Explains lines that are not commands: fences, elisions, prose.
 
 BULLET = re.compile(
     r"(?:(?:[Ss]tep[ \t]{1,4})?\d{1,3}[ \t]{0,2}[.):]|[-*+•>\u2013]{1,3}|\*\*|`{1,3}(?![^`\n]*\n))[ \t]*+"
 )
-"""A list's bullet or number, or markup, before a command."""
+"""A list bullet or number, or markup, before a command."""
 
 _FENCE = re.compile(r"(?:```|~~~)[^\n`]{0,80}$")
 _ELISION = re.compile(r"(?:\.\.\.+|…+)\W{0,20}$")
@@ -187,12 +187,12 @@ _MARK = re.compile(r"\bAS[ \t]+\w+|\b(?:WHERE|USING|WITH_DESCRIPTION)\b|\bEXISTS
 
 
 def explain_outside(text: str, at: int) -> tuple[Fault | None, int]:
-    """Explain the line at ``at`` if it is no try at a command. Return also where reading goes on."""
+    """Explain the line at ``at`` if it is not meant as a command. Return also the offset where parsing goes on."""
     end = end_of_line(text, at)
     line = text[at:end].rstrip()
     whole = Span(text.rfind("\n", 0, at) + 1, min(end + 1, len(text)))
     if _FENCE.match(line):
-        message = "a code fence is no part of a program"
+        message = "a code fence is not part of a program"
         return fault("GASL029", message, at, at + len(line), "remove the line", edits=(Edit(whole, ""),)), end
     if _ELISION.match(line):
         return fault("GASL001", "commands are left out here", at, at + len(line), "write every command out"), end
@@ -214,15 +214,15 @@ def explain_outside(text: str, at: int) -> tuple[Fault | None, int]:
         line = body.strip()
         lines.append((first, start + len(body.rstrip())))
         end = end_next
-    what = "this line is no command" if len(lines) == 1 else f"these {len(lines):,} lines are no commands"
+    what = "this line is not a command" if len(lines) == 1 else f"these {len(lines):,} lines are not commands"
     hint = "a command begins with its word, as FIND nodes AS x; a remark is a line that starts with #"
-    # As remarks nothing is lost with these lines: they are text by all signs. What only may be text gets no edit.
+    # These lines can become comments without loss: they are certainly prose. Possible prose gets no edit.
     edits = tuple(Edit(Span(first, first), "# ") for first, _ in lines)
     return fault("GASL001", what, *lines[0], hint, edits=edits), end
 
 
 def _is_prose(line: str, before: str) -> bool:
-    """Say whether the line is text by all signs, and no try at a command; ``before`` is the line of text above it, or ""."""
+    """Return whether the line is certainly prose and not meant as a command; ``before`` is the prose line above it, or ""."""
     if is_remark(line) and not _MARK.search(line):
         return True
     body = line
@@ -238,5 +238,5 @@ def _is_prose(line: str, before: str) -> bool:
         return False  # `help FIND`
     if not nearest(word[0], COMMANDS):
         return True
-    # `UPdATE` is a slip of the shift key; a name in prose has one capital. And `rnak hubs` is no sentence that goes on.
+    # `UPdATE` is a typing error; a name in prose has one capital. And `rnak hubs` does not continue a sentence.
     return sum(map(str.isupper, word[0])) < 2 and reads_as_text(body)

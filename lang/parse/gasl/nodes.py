@@ -1,4 +1,4 @@
-"""Tokens to the smallest nodes and values: names, keys, variables, strings, numbers. What no node can hold is refused."""
+"""Tokens to the smallest nodes and values: names, keys, variables, strings, numbers. Values that no node can hold are refused."""
 
 import json
 import re
@@ -48,7 +48,7 @@ _RESERVED = frozenset({"_meta", "items", "value"})
 
 
 class Unbuildable(Exception):
-    """Text that the grammar takes but no node can hold: a number out of range, an escape that is none."""
+    """Text that matches the grammar but cannot become a node: a number out of range, an invalid escape."""
 
     def __init__(
         self, code: str, message: str, span: Span, hints: tuple[str, ...] = (), edits: tuple[Edit, ...] = ()
@@ -58,9 +58,9 @@ class Unbuildable(Exception):
 
 
 def span_of(token: Token) -> Span:
-    """Return where ``token`` stands."""
+    """Return the span of ``token``."""
     start = token.start_pos
-    assert start is not None  # noqa: S101  # Lark's lexers set it always; only hand-made tokens lack it
+    assert start is not None  # noqa: S101  # Lark's lexers always set it; only hand-made tokens lack it
     return Span(start, start + len(token))
 
 
@@ -91,11 +91,11 @@ def key_of(token: Token) -> Key:
 
 
 def refuse_reserved(key: Key) -> Key:
-    """Return ``key``, unless a part of it is a word of the state's own format."""
+    """Return ``key``; raise ``Unbuildable`` if a part of it is reserved by the state's own format."""
     for place, part in enumerate(key.parts):
         if part in _RESERVED:
-            # A model that saw the state's file adds the file's own words to the key that was declared.
-            # _meta says more of what is meant than that the key above was.
+            # A model that saw the state's file may append the file's own keys to the declared key.
+            # _meta indicates the intended key better than the check that the parent exists.
             own = place and place == len(key.parts) - 1 and part != "_meta"
             above = ".".join(key.parts[:place]) if own else ""
             raise Unbuildable(
@@ -109,7 +109,7 @@ def refuse_reserved(key: Key) -> Key:
 
 
 def variable_of(token: Token) -> Variable:
-    """Return ``${name.path[0]}`` taken apart."""
+    """Return ``${name.path[0]}`` as a node."""
     span = span_of(token)
     inner = token[2:-1].strip()
     first = _PART.match(inner if inner[0] == "`" else inner.replace("[", ".", 1))
@@ -130,7 +130,7 @@ def _index(digits: str, span: Span) -> int:
 
 
 def integer(token: Token) -> int:
-    """Return a whole number of at most 64 bits, from digits."""
+    """Return an integer of at most 64 bits, from digits."""
     if len(token) > 19 or int(token) >= 2**63:
         raise Unbuildable("GASL022", "this number does not fit in 64 bits", span_of(token))
     return int(token)
@@ -156,14 +156,14 @@ def string_of(token: Token) -> str:
     if "\\" in raw:
         start = span_of(token).start + 1
         try:
-            # JSON's own reader is much quicker; what it refuses is looked at piece by piece.
+            # The json module is much faster; a string that it refuses is read piece by piece.
             raw = json.loads(f'"{raw}"', strict=False) if token[0] == '"' else _unescaped(raw, start)
         except ValueError:
             raw = _unescaped(raw, start)
     if not raw.isascii() and (half := _SURROGATE.search(raw)):
         raise Unbuildable(
             "GASL021",
-            f"half a surrogate pair (U+{ord(half[0]):04X}) is no character",
+            f"half a surrogate pair (U+{ord(half[0]):04X}) is not a character",
             span_of(token),
             ("leave it out",),
         )
@@ -184,19 +184,19 @@ def _unescaped(raw: str, start: int) -> str:
         else:
             at = Span(start + match.start(), start + match.end())
             double = Edit(Span(at.start, at.start), "\\")
-            message = f"\\{other} is no escape"
+            message = f"\\{other} is not an escape"
             hint = "a backslash is written \\\\; escapes are \\\" \\' \\\\ \\/ \\b \\f \\n \\r \\t and \\u with four digits"
             raise Unbuildable("GASL021", message, at, (hint,), (double,))
     pieces.append(raw[done:])
     text = "".join(pieces)
-    # A pair of escapes for one character beyond U+FFFF; half a pair stays and is refused.
+    # A surrogate pair of escapes for one character beyond U+FFFF; an unpaired surrogate stays and is refused.
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass") if _SURROGATE.search(text) else text
 
 
 # Builds the nodes of conditions as Lark reduces its rules.
 
 MAX_DEPTH = 64
-"""How deep conditions, commands in commands and blocks may nest. No program that means something comes near."""
+"""Maximum nesting depth of conditions, nested commands and blocks. Real programs are far below it."""
 
 _SPELLINGS: dict[str, Operator] = {"==": "=", "<>": "!="}
 
@@ -205,15 +205,15 @@ class ConditionBuilder:
     """The callbacks for conditions and values. Stateless."""
 
     def any_of(self, children: list[Condition]) -> Or:
-        """``a OR b``."""
+        """Build ``a OR b``."""
         return Or(tuple(children), span=children[0].span | children[-1].span)
 
     def all_of(self, children: list[Condition]) -> And:
-        """``a AND b``."""
+        """Build ``a AND b``."""
         return And(tuple(children), span=children[0].span | children[-1].span)
 
     def negated(self, children: list[Any]) -> Condition:
-        """``NOT a``, any number of times."""
+        """Build ``NOT a``, any number of times."""
         *words, operand = children
         if len(words) > MAX_DEPTH:
             span = Span(span_of(words[0]).start, span_of(words[-1]).end)
@@ -226,28 +226,28 @@ class ConditionBuilder:
         return operand  # type: ignore[no-any-return]
 
     def group(self, children: list[Any]) -> Condition:
-        """``(a)``: the span takes in the parentheses, so that a condition's text is whole."""
+        """Build ``(a)``: the span takes in the parentheses, so that a condition's text is whole."""
         first, condition, last = children
         return evolve(condition, span=span_of(first) | span_of(last))  # type: ignore[no-any-return]
 
     def comparison(self, children: list[Any]) -> Comparison:
-        """``left = right``."""
+        """Build ``left = right``."""
         left, operator, right = children
         canonical: Any = _SPELLINGS.get(operator) or operator.upper()
         return Comparison(left, canonical, right, span=left.span | right.span)
 
     def membership(self, children: list[Any]) -> Comparison:
-        """``left [NOT] IN right``."""
+        """Build ``left [NOT] IN right``."""
         left, *words, right = children
         return Comparison(left, "NOT IN" if len(words) > 1 else "IN", right, span=left.span | right.span)
 
     def null_test(self, children: list[Any]) -> NullTest:
-        """``left IS [NOT] NULL``."""
+        """Build ``left IS [NOT] NULL``."""
         left, *words, null = children
         return NullTest(left, len(words) > 1, span=left.span | span_of(null))
 
     def field(self, children: list[Any]) -> Field:
-        """A field, with a quantifier where it is of the nodes or edges of a path."""
+        """Build a field, with a quantifier for the nodes or edges of a path."""
         path: Path = children[-1]
         if len(children) == 1:
             return Field(path.parts, span=path.span)
@@ -256,7 +256,7 @@ class ConditionBuilder:
             parts = path.parts[1:] if path.parts[0] in ("node", "edge", "nodes", "edges") else path.parts
             kind = "edge" if path.parts[0].startswith("edge") else "node"
             right = ".".join((kind, *(parts or ("field",))))
-            # Without the word nothing says whether a node or an edge is meant.
+            # Without the keyword the text does not show whether a node or an edge is meant.
             edits = (Edit(path.span, right),) if parts and parts != path.parts else ()
             message = f"{word.upper()} speaks of the nodes or edges of a path, not of {path.text}"
             either = f"write {word.upper()} {right}" + ("" if edits else f" or {word.upper()} edge{right[4:]}")
@@ -264,35 +264,35 @@ class ConditionBuilder:
         return Field(path.parts, word.lower(), span=span_of(word) | path.span)  # type: ignore[arg-type]  # a terminal's words
 
     def length(self, children: list[Any]) -> Length:
-        """``LEN ${name}``."""
+        """Build ``LEN ${name}``."""
         word, variable = children
         return Length(variable, span=span_of(word) | variable.span)
 
     def items(self, children: list[Any]) -> Items:
-        """``("a", "b")``."""
+        """Build ``("a", "b")``."""
         first, *items, last = children
         return Items(tuple(items), span=span_of(first) | span_of(last))
 
     def variable(self, children: list[Token]) -> Variable:
-        """``${name.path}``."""
+        """Build ``${name.path}``."""
         return variable_of(children[0])
 
     def text(self, children: list[Token]) -> Constant:
-        """A string."""
+        """Build a string."""
         return Constant(string_of(children[0]), span=span_of(children[0]))
 
     def number(self, children: list[Token]) -> Constant:
-        """A number."""
+        """Build a number."""
         return Constant(number_of(children[0]), span=span_of(children[0]))
 
     def true(self, children: list[Token]) -> Constant:
-        """``true``."""
+        """Build ``true``."""
         return Constant(True, span=span_of(children[0]))
 
     def false(self, children: list[Token]) -> Constant:
-        """``false``."""
+        """Build ``false``."""
         return Constant(False, span=span_of(children[0]))
 
     def null(self, children: list[Token]) -> Constant:
-        """``null``, in lists and in SET."""
+        """Build ``null``, in lists and in SET."""
         return Constant(None, span=span_of(children[0]))

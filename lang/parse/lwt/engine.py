@@ -1,6 +1,6 @@
-"""Lark behind one door: builds a language's parser from its grammar, and reads a whole text or one step of it.
+"""Wrapper around Lark: builds the parser of prompt scripts from the grammar, and reads a whole text or one step of it.
 
-Nothing of Lark leaves this room but tokens to the builder: failures come out as offsets and what was being read.
+Only the tokens for the builder leave this module; failures are reported as offsets and the construct being read.
 """
 
 import re
@@ -40,12 +40,12 @@ from ..lookahead import Automaton, Follower, States
 __all__ = ["MAX_TOKENS", "Failure", "StepRead", "automaton", "follow", "read_script", "read_step", "reference_pattern"]
 
 
-# Builds LWT nodes as Lark reduces its rules, so that no parse tree is ever made.
-# Every method is the callback of the rule of the same name in ``lwt.lark`` and takes the rule's children: tokens, which know their
-# offsets, and nodes built before.
+# Builds LWT nodes as Lark reduces its rules, so no parse tree is made.
+# Every method is the callback of the rule of the same name in ``lwt.lark`` and takes the rule's children: tokens, which have
+# their offsets, and nodes built before.
 
 MAX_DEPTH = 64
-"""How deep values may nest. Trees are compared and printed recursively; no script that means something comes near."""
+"""Maximum nesting depth of values. Trees are compared and printed recursively; real scripts are far below it."""
 
 _CONSTANTS: dict[str, bool | None] = {
     "true": True, "false": False, "null": None, "True": True, "False": False, "None": None
@@ -61,7 +61,7 @@ _KEY_ESCAPE = re.compile(r"""\\(["'\\])""")
 
 
 class Unbuildable(Exception):
-    """Text that the grammar takes but no node can hold: nested too deep, or a number out of range."""
+    """Text that matches the grammar but cannot become a node: nested too deep, or a number out of range."""
 
     def __init__(self, code: str, message: str, span: Span) -> None:
         super().__init__(message)
@@ -69,7 +69,7 @@ class Unbuildable(Exception):
 
 
 def split_reference(text: str, start: int) -> Reference:
-    """Take a whole reference apart: ``{(id)}["key"][3]``, which begins at offset ``start``."""
+    """Return the parts of a whole reference: ``{(id)}["key"][3]``, which begins at offset ``start``."""
     close = text.index(")")
     accessors: list[Accessor] = []
     at = close + 2
@@ -104,23 +104,23 @@ class Builder:
     """The callbacks. Stateless: one builder serves every parse, in every thread."""
 
     def script(self, children: list[Any]) -> tuple[Step | Comment, ...]:
-        """All steps and comments."""
+        """Return all steps and comments."""
         return tuple(children)
 
     def step(self, children: list[Any]) -> Step:
-        """``HEAD call``."""
+        """Build ``HEAD call``."""
         head, call = children
         if any(not isinstance(value, Template) for value in call.arguments):
             _refuse_depth(call)
         return Step(head[1 : head.index(")")], call, span=Span(head.start_pos, call.span.end))
 
     def comment(self, children: list[Token]) -> Comment:
-        """A line that starts with ``#``."""
+        """Build a line that starts with ``#``."""
         text = children[0].rstrip()
         return Comment(text, span=_span(children[0], length=len(text)))
 
     def call(self, children: list[Any]) -> Call:
-        """``NAME ( arguments )``. Options and arguments are parted; their spans keep the order."""
+        """Build ``NAME ( arguments )``. Options and arguments are separated; their spans keep the order."""
         name, *rest, close = children
         return Call(
             str(name),
@@ -130,19 +130,19 @@ class Builder:
         )
 
     def option(self, children: list[Any]) -> Option:
-        """``NAME = value``."""
+        """Build ``NAME = value``."""
         name, value = children
         return Option(str(name), value, span=Span(name.start_pos, value.span.end))
 
     def word(self, children: list[Token]) -> Value:
-        """A bare word: a constant's name or a word of its own."""
+        """Build a bare word: the name of a constant, or any other word."""
         token = children[0]
         if token in _CONSTANTS:
             return Scalar(_CONSTANTS[token], span=_span(token))
         return Word(str(token), span=_span(token))
 
     def number(self, children: list[Token]) -> Scalar:
-        """An integer of at most 64 bits or a finite float."""
+        """Build an integer of at most 64 bits or a finite float."""
         token = children[0]
         number: int | float
         if token.lstrip("-").isdigit():
@@ -156,32 +156,32 @@ class Builder:
         return Scalar(number, span=_span(token))
 
     def reference(self, children: list[Token]) -> Reference:
-        """A reference that stands as a value of its own."""
+        """Build a reference that is a value by itself."""
         return split_reference(children[0], _start(children[0]))
 
     def choice(self, children: list[Template]) -> Choice:
-        """``"a" | "b"``."""
+        """Build ``"a" | "b"``."""
         return Choice(tuple(children), span=children[0].span | children[-1].span)
 
     def array(self, children: list[Any]) -> ListValue:
-        """``[value, ...]``. The opening bracket is dropped by the grammar, so the span begins at the first value."""
+        """Build ``[value, ...]``. The opening bracket is dropped by the grammar, so the span begins at the first value."""
         *items, close = children
         start = items[0].span.start - 1 if items else close.start_pos - 1
         return ListValue(tuple(items), span=Span(start, close.end_pos))
 
     def record(self, children: list[Any]) -> ObjectValue:
-        """``{"key": value, ...}``; the span as for lists."""
+        """Build ``{"key": value, ...}``; the span as for lists."""
         *entries, close = children
         start = entries[0][0].span.start - 1 if entries else close.start_pos - 1
         return ObjectValue(tuple(entries), span=Span(start, close.end_pos))
 
     def entry(self, children: list[Any]) -> tuple[Template, Value]:
-        """``"key": value``."""
+        """Build ``"key": value``."""
         key, value = children
         return key, value
 
     def template(self, children: list[Any]) -> Template:
-        """A string with its quotes. Escapes are resolved here; adjacent texts become one."""
+        """Build a string with its quotes. Escapes are resolved here; adjacent texts become one."""
         opening, closing = children[0], children[-1]
         parts: list[Text | Reference] = []
         run: list[str] = []
@@ -212,7 +212,7 @@ class Builder:
 
 
 def _start(token: Token) -> int:
-    assert token.start_pos is not None  # noqa: S101  # Lark's lexers set it always; only hand-made tokens lack it
+    assert token.start_pos is not None  # noqa: S101  # Lark's lexers always set it; only hand-made tokens lack it
     return token.start_pos
 
 
@@ -222,7 +222,7 @@ def _span(token: Token, length: int | None = None) -> Span:
 
 
 def _refuse_depth(call: Call) -> None:
-    """Refuse values nested deeper than ``MAX_DEPTH``, without recursion."""
+    """Raise ``Unbuildable`` for values nested deeper than ``MAX_DEPTH``, without recursion."""
     level: list[Node] = [call]
     for _ in range(MAX_DEPTH):
         level = [child for parent in level for child in _nested(parent)]
@@ -243,7 +243,7 @@ def _nested(value: Node) -> tuple[Node, ...]:
 
 @frozen
 class StepRead:
-    """A step that was read, and the offset behind its closing parenthesis."""
+    """A step that was read, and the offset after its closing parenthesis."""
 
     step: Step
     end: int
@@ -251,9 +251,9 @@ class StepRead:
 
 @frozen
 class Failure:
-    """Where reading stopped: at ``offset``, inside a string if ``quote`` (its opening quote, at ``opened``) is set.
+    """The place where parsing stopped: at ``offset``, inside a string if ``quote`` (its opening quote, at ``opened``) is set.
 
-    ``after`` names what was read last: "head", "name", "open" (a call's parenthesis), "comma", "value", "equals",
+    ``after`` names the last construct read: "head", "name", "open" (a call's parenthesis), "comma", "value", "equals",
     "list", "object", "bar", "key", "colon", "string"; ``inside`` is the innermost open bracket, or "".
     ``first_string`` is where the step's first string begins. ``unbuildable`` is a fault that is known already.
     """
@@ -284,18 +284,18 @@ def _lwt() -> Lark:
 
 
 class _NoSecondLook:
-    """Stands in for the lexer that Lark asks, where a text fails, what would have stood there in any other place.
+    """Replaces the lexer that Lark queries on a failure for the token that would match in any other state.
 
-    Its answer names terminals, which no message of ours does, and each look costs the rest of the text.
+    Its answer names terminals, which our messages do not use, and each query costs time proportional to the rest of the text.
     """
 
     def next_token(self, state: Any, parser_state: Any) -> Token:
-        """Find nothing, so that the first failure stands."""
+        """Raise always, so that the first failure is reported."""
         raise UnexpectedCharacters(" ", 0, 0, 0)  # type: ignore[no-untyped-call]
 
 
 def reference_pattern() -> str:
-    """Return the regular expression of a whole reference, as the grammar has it."""
+    """Return the grammar's regular expression of a whole reference."""
     pattern: str = _lwt().get_terminal("REFERENCE").pattern.to_regexp()
     return pattern
 
@@ -303,15 +303,16 @@ def reference_pattern() -> str:
 _COMMENTS = re.compile(r"[ \t\n]*+(?:#[^\n]*+(?:\n[ \t\n]*+|\Z))*+")
 _COMMENT = re.compile(r"^[ \t]*+(?P<comment>#[^\n]*)", re.MULTILINE)
 _DEEPEST = 12 * MAX_DEPTH
-"""More states than the parser stacks for a value of ``MAX_DEPTH``; of a text with more, the steps tell what is wrong."""
+"""Maximum number of parser states: more than a value of ``MAX_DEPTH`` needs; for a deeper text, the steps report the fault."""
 
 MAX_TOKENS = 30_000
-"""Maximum number of tokens of a step: brackets, commas, numbers, names, strings and their parts. Some 0.02 ms each; data that is larger
-belongs into the input or a file."""
+"""Maximum number of tokens of a step: brackets, commas, numbers, names, strings and their parts. Each takes about 0.02 ms;
+larger data belongs in the input or a file.
+"""
 
 
 def read_script(text: str) -> tuple[Step | Comment, ...] | None:
-    """Read a faultless script as one text. None if anything is wrong with it, or if it is so large that its steps have to tell."""
+    """Read a valid script as one text. Return None if it has a fault, or if its size requires reading step by step."""
     if _COMMENTS.fullmatch(text):
         return tuple(_comment(found.start("comment"), found["comment"]) for found in _COMMENT.finditer(text))
     lexer = LexerThread.from_text(_lwt().parser.lexer, TextSlice(text, 0, len(text)))
@@ -337,14 +338,14 @@ def _comment(start: int, written: str) -> Comment:
 
 @cache
 def automaton() -> Automaton:
-    """Return the states of the parser, for what asks what may follow."""
+    """Return the states of the parser, for look-ahead."""
     return Automaton(_lwt())
 
 
 def follow(text: str, start: int = 0, stop: int | None = None, *, behind: States | None = None) -> Follower | None:
-    """Go over ``[start, stop)`` of ``text``, which may end anywhere; None where it can't be read as far. Builds nothing.
+    """Follow ``[start, stop)`` of ``text``, which may end anywhere; None if it is invalid before its end. Builds nothing.
 
-    ``behind``: the states behind what stands before it, which is not read again.
+    ``behind``: the states after the text before it, which is not read again.
     """
     piece = TextSlice(text, start, len(text) if stop is None else stop)
     counter = LineCounter("\n")  # type: ignore[no-untyped-call]
@@ -364,13 +365,13 @@ _QUOTES = frozenset({"DOUBLE", "SINGLE", "TRIPLE_DOUBLE", "TRIPLE_SINGLE"})
 
 
 def read_step(text: str, start: int, stop: int | None = None) -> StepRead | Failure:
-    """Read the one step whose head stands at ``start``; nothing behind its closing parenthesis is looked at.
+    """Read the one step whose head is at ``start``; text after its closing parenthesis is ignored.
 
-    ``stop`` bounds the reading (default: the end of the text). Cost is proportional to the step.
+    ``stop`` limits the range (default: the end of the text). The cost is proportional to the step.
     """
     lark = _lwt()
     piece = TextSlice(text, start, len(text) if stop is None else stop)
-    # A line counter of its own: Lark would count the lines of all text before the slice, for each step anew.
+    # A separate line counter: for each step, Lark would count the lines of all text before it.
     counter = LineCounter("\n")  # type: ignore[no-untyped-call]
     counter.char_pos = start
     thread = LexerThread(lark.parser.lexer, LexerState(piece, counter))
@@ -399,7 +400,7 @@ def read_step(text: str, start: int, stop: int | None = None) -> StepRead | Fail
             after = _AFTER.get(kind, "value")
             if kind in _OPENING:
                 brackets.append(_OPENING[kind])
-                if len(brackets) > 2 * MAX_DEPTH:  # no value of so many is built, and each is read again for every mend
+                if len(brackets) > 2 * MAX_DEPTH:  # refused, and each fix would read them again
                     message = f"values are nested deeper than {MAX_DEPTH} here"
                     return Failure(end, after, unbuildable=("LWT011", message, Span(token.start_pos, end)))
             elif kind in _CLOSING:

@@ -1,8 +1,8 @@
-"""The two readings of a script, over one grammar.
+"""The strict and the lenient parser of scripts, over one grammar.
 
-Strict: the text as it stands; every fault is found, and the steps that can be read are there. Lenient, for text from a
-model: what a fault's edits can put right is put right and reported as a warning, then the repaired text is read by the
-same grammar and every span is mapped back to the text as it was given. See ``docs/design/lwt.md#syntax``.
+Strict: the text is read unchanged; every fault is reported, and the valid steps are returned. Lenient, for text from a
+model: faults with edits are fixed and reported as warnings, then the repaired text is read by the same grammar, and every
+span is mapped back to the original text. See ``docs/design/lwt.md#syntax``.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,33 +34,33 @@ __all__ = [
 ]
 
 MAX_LENGTH = 4_000_000
-"""The longest script in code points. A script of 10,000 steps has about a fifth of that."""
+"""Maximum length of a script in code points. A script of 10,000 steps has about a fifth of that."""
 
 MAX_OPENINGS = 100_000
-"""The most ``{(`` in a script: each costs a token, and no script that means something has as many."""
+"""Maximum number of ``{(`` in a script: each costs a token, and real scripts have far fewer."""
 
 MAX_FAULTS = 1_000
-"""Beyond so many faults a text was not meant as a script; reading stops there and says so."""
+"""Maximum number of faults; a text with more is not a script, and parsing stops there with a fault of its own."""
 
 MAX_REPAIRS = 2 * MAX_STEPS
-"""The most faults of a text that the lenient reading puts right: a bullet and a quote in each of ``MAX_STEPS`` steps."""
+"""Maximum number of faults that the lenient parser fixes: a bullet and a quote in each of ``MAX_STEPS`` steps."""
 
 _MOST_COMMENTS = 10_000
-"""Comments that are read as tokens of one text. Of more, each is read by itself, which costs a third."""
+"""Maximum number of comments that are tokens of one text. If there are more, each is read by itself, which costs a third."""
 
 Items = Sequence[Step | Comment]
 
 
 def parse_lwt(source: Source | str, mode: Mode = "strict", max_steps: int | None = MAX_STEPS) -> Script:
-    """Read a script. Never raises on any text: what is wrong is in the script's ``diagnostics``.
+    """Read a script. Never raises on any text: faults are in the script's ``diagnostics``.
 
-    A script of more than ``max_steps`` steps is refused (None: any number is read). The work is linear in the text.
+    A script of more than ``max_steps`` steps is refused (None: no limit). The cost is linear in the text.
     """
     if isinstance(source, str):
         source = Source(source)
     if refused := excess(source.text, max_steps):
         return Script((), source, mode, (refused,))
-    # A byte order mark reads as a space, so that every offset stays.
+    # A byte order mark is read as a space, so that all offsets stay the same.
     text = " " + source.text[1:] if source.text.startswith("\ufeff") else source.text
     items, faults = _read(text, mode)
     if mode == "strict":
@@ -70,7 +70,7 @@ def parse_lwt(source: Source | str, mode: Mode = "strict", max_steps: int | None
     diagnostics, chain = _unwrapped(text)
     if chain:
         text = chain[-1].text
-        # Steps in strings or quotations are only now seen.
+        # Steps in strings or quotations become visible only here.
         if refused := excess(text, max_steps):
             found = [*diagnostics, _back(chain, refused)]
             return Script((), source, mode, _sorted(found, len(source.text)))
@@ -79,7 +79,7 @@ def parse_lwt(source: Source | str, mode: Mode = "strict", max_steps: int | None
 
 
 def _unwrapped(text: str) -> tuple[list[Diagnostic], list[Repaired]]:
-    """Take off what stands around the steps. Return what is told of it, and the texts that came of it in turn."""
+    """Remove the text around the steps. Return the diagnostics, and the text after each removal."""
     diagnostics: list[Diagnostic] = []
     chain: list[Repaired] = []
     for stage in STAGES:
@@ -92,7 +92,7 @@ def _unwrapped(text: str) -> tuple[list[Diagnostic], list[Repaired]]:
 
 
 def excess(text: str, max_steps: int | None = MAX_STEPS) -> Diagnostic | None:
-    """Return why a text is too large to be read; None where it is not. Little is read to find out."""
+    """Return a diagnostic if a text is too large; None otherwise. Only a little of the text is parsed for it."""
     if len(text) > MAX_LENGTH:
         return Diagnostic(
             "LWT011",
@@ -108,7 +108,7 @@ def excess(text: str, max_steps: int | None = MAX_STEPS) -> Diagnostic | None:
         return Diagnostic("LWT011", "error", message, Span(fence.start("mark"), fence.end("mark")))
     if max_steps is None or next(islice(HEAD.finditer(text), max_steps, None), None) is None:
         return None
-    # So many places look like heads, but prompts may have some of them.
+    # So many places look like heads, but prompts may contain some of them.
     if (at := _step(text, max_steps + 1)) is None:
         return None
     message = f"the script has more than {max_steps:,} steps; this is step {max_steps + 1:,}"
@@ -117,7 +117,7 @@ def excess(text: str, max_steps: int | None = MAX_STEPS) -> Diagnostic | None:
 
 
 def _step(text: str, number: int) -> int | None:
-    """Return where the step with this number, counted from 1, begins. Steps are found as ``read_piece`` finds them."""
+    """Return where the step with this number, counted from 1, begins. Steps are found as in ``read_piece``."""
     at = 0
     while (at := next_place(text, at)) < len(text):
         if text[at] == "#":
@@ -140,12 +140,12 @@ def _step(text: str, number: int) -> int | None:
 
 
 def read_strictly(source: Source, items: Items, faults: Iterable[Fault]) -> Script:
-    """Return the script of what was read strictly."""
+    """Return the script of a strict parse."""
     return Script(tuple(items), source, "strict", _sorted((each.diagnostic for each in faults), len(source.text)))
 
 
 def _sorted(diagnostics: Iterable[Diagnostic], length: int) -> tuple[Diagnostic, ...]:
-    """Order by place. What is missing at the very end has an empty span there, not one behind the text."""
+    """Sort by place. A diagnostic about a missing end gets an empty span at the end, not after the text."""
     return tuple(sorted((_within(diagnostic, length) for diagnostic in diagnostics), key=sort_key))
 
 
@@ -157,7 +157,7 @@ def _within(diagnostic: Diagnostic, length: int) -> Diagnostic:
 
 
 def _read(text: str, mode: Mode) -> tuple[Items, list[Fault]]:
-    """Read as one text; where that fails, step by step."""
+    """Read as one text; if that fails, step by step."""
     if text.count("\n#") > _MOST_COMMENTS:
         return _recover(text, mode)
     items = read_script(text)
@@ -165,7 +165,7 @@ def _read(text: str, mode: Mode) -> tuple[Items, list[Fault]]:
 
 
 def _recover(text: str, mode: Mode) -> tuple[Items, list[Fault]]:
-    """Read every step that can be read, and explain everything else. Linear in the text."""
+    """Read every valid step, and explain everything else. Linear in the text."""
     items: list[Step | Comment] = []
     faults: list[Fault] = []
     repaired, at, stop = 0, 0, 0
@@ -185,16 +185,16 @@ def _recover(text: str, mode: Mode) -> tuple[Items, list[Fault]]:
 
 
 def too_many_faults(text: str, at: int, count: int) -> Fault:
-    """Return the fault of a text that has so many before ``at`` that nothing more of it is read."""
+    """Return the fault of a text with so many faults before ``at`` that the rest is not read."""
     message = f"here are more than {count:,} faults; reading stops at this line"
     return fault("LWT011", message, at, max(end_of_line(text, at), at + 1))
 
 
 @frozen
 class Piece:
-    """What one look at a text gave: a step or a comment, or what is wrong instead; ``end`` is where reading goes on.
+    """Result of one read: a step or a comment, or its faults; ``end`` is where parsing goes on.
 
-    ``stop`` is where the next head stands, where lines before it are not explained yet.
+    ``stop`` is the place of the next head, if lines before it are not explained yet.
     """
 
     end: int
@@ -204,7 +204,7 @@ class Piece:
 
 
 def next_place(text: str, at: int) -> int:
-    """Return the first place at ``at`` or behind it that is not blank; the text's end where there is none."""
+    """Return the first place at or after ``at`` that is not blank; the end of the text if there is none."""
     length = len(text)
     while at < length and text[at] in " \t\r\n":
         at += 1
@@ -212,9 +212,9 @@ def next_place(text: str, at: int) -> int:
 
 
 def read_piece(text: str, at: int, known: int = 0) -> Piece:
-    """Read what stands at ``at``, which is not blank: nothing before it counts, but the line that it stands in.
+    """Read the text at ``at``, which is not blank; of the text before it, only the same line matters.
 
-    ``known``: the ``stop`` of the piece before.
+    ``known``: the ``stop`` of the previous piece.
     """
     if text[at] == "#":
         end = end_of_line(text, at)
@@ -241,7 +241,7 @@ def read_piece(text: str, at: int, known: int = 0) -> Piece:
 
 
 def _before_ignores(text: str, at: int, stop: int) -> int:
-    """Return where what can't be read ends: before the comments at its end, if they are for the step at ``stop``."""
+    """Return where unreadable text ends: before the comments at its end, if they belong to the step at ``stop``."""
     first = stop
     while (line := text.rfind("\n", 0, max(first - 1, 0)) + 1) > at and text[line:first].lstrip(" \t").startswith("#"):
         first = line
@@ -256,12 +256,12 @@ def _lenient(
     diagnostics: list[Diagnostic],
     chain: list[Repaired],
 ) -> Script:
-    """Make the edits of accepted faults, then those of references, and read what comes out.
+    """Make the edits of accepted faults, then those of references, and read the result.
 
-    ``diagnostics`` and ``chain`` are those of what was taken off before.
+    ``diagnostics`` and ``chain`` are those of the text removed before.
     """
-    # An edit can bring a further fault to light (a bullet removed, then an inner quote found), but each round removes
-    # what it accepts, so few rounds do.
+    # An edit can reveal a further fault (a bullet removed, then an inner quote found), but each round removes
+    # the faults that it accepts, so few rounds are needed.
     for _ in range(4):
         accepted = [fault for fault in faults if fault.accepted]
         if not accepted or (len(accepted) >= MAX_REPAIRS and faults[-1].diagnostic.code == "LWT011"):
@@ -284,7 +284,7 @@ def _lenient(
 
 
 def _slips(text: str, items: Items) -> list[Diagnostic]:
-    """Find references written in a way that strict reading takes for text."""
+    """Return references with a spelling that the strict parser reads as text."""
     found: list[Diagnostic] = []
     known = {item.id for item in items if isinstance(item, Step)}
     for item in items:
@@ -324,21 +324,21 @@ def _span_back(chain: Sequence[Repaired], span: Span) -> Span:
 
 
 def _back(chain: Sequence[Repaired], diagnostic: Diagnostic) -> Diagnostic:
-    """Return the diagnostic with its spans in the text as it was given."""
+    """Return the diagnostic with its spans in the original text."""
     if not chain or diagnostic.span is None:
         return diagnostic
     edits = tuple(Edit(_span_back(chain, edit.span), edit.text) for edit in diagnostic.edits)
     return evolve(diagnostic, span=_span_back(chain, diagnostic.span), edits=edits)
 
 
-# Reads a script that is still arriving: steps come out as soon as their text is whole. The reading is lenient.
+# Reads a script that is still streaming in, leniently: steps are returned as soon as their text is complete.
 
 _LONG = 4_000
-"""Code points of a step that is still arriving up to which every line of it is a reason to look whether it is whole."""
+"""Maximum length in code points of an incomplete step that is checked for completeness after every line."""
 
 
 class StepFeed:
-    """Takes a script in pieces. A step is whole when a line's end follows its strict text, or when the next head has come."""
+    """Takes a script in pieces. A step is complete at a line end after its valid text, or at the next head."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -346,29 +346,29 @@ class StepFeed:
         self._offset = 0  # of the rest in the whole text
         self._begun: set[str] = set()
         self.is_doubtful = False
-        """Whether something arrived that may change what was handed out: a fault, or a step whose id was there before."""
+        """Whether the text so far may change steps that were returned: it has a fault, or a step with a repeated id."""
         self._parts = 0
-        self._enough = 0  # the length of the rest at which it is looked at again
+        self._enough = 0  # the length of the rest at which it is read again
 
     @property
     def source(self) -> Source:
-        """The text that has arrived."""
+        """Return the text received so far."""
         return Source("".join(self._pieces), "<stream>")
 
     def feed(self, chunk: str) -> list[Step]:
-        """Take the next piece and return the steps that are whole now, spans in the whole text."""
+        """Take the next piece and return the steps that are complete now, with spans in the whole text."""
         self._pieces.append(chunk)
         self._rest += chunk
-        # Only a line's end or a parenthesis can make a step whole; anything else needs no look at what is there.
+        # Only a line end or a parenthesis can complete a step; after any other text nothing is checked.
         if not ("\n" in chunk or ")" in chunk) or len(self._rest) < self._enough or self._parts > MAX_STEPS:
             return []
         found = self._take()
-        # A long step that is still arriving is not read again for every line of it: that would be quadratic.
+        # A long incomplete step is not read again for every line: that would be quadratic.
         self._enough = len(self._rest) * 17 // 16 if len(self._rest) > _LONG else 0
         return found
 
     def close(self) -> tuple[list[Step], Script]:
-        """Say that all text has arrived. Return the steps not handed out yet, and the whole script with diagnostics."""
+        """Mark the text as complete. Return the steps not returned yet, and the whole script with diagnostics."""
         script = parse_lwt(self.source, "lenient")
         rest = [step for step in script.steps if step.id not in self._begun]
         self._begun.update(step.id for step in rest)
@@ -391,7 +391,7 @@ class StepFeed:
         return found
 
     def _whole_until(self, text: str, at: int) -> int | None:
-        """Return where the part that begins at ``at`` and is surely whole ends, or None while more must come."""
+        """Return where the certainly complete part that begins at ``at`` ends, or None if it needs more text."""
         first = at
         while first < len(text) and text[first] in " \t\r\n":
             first += 1

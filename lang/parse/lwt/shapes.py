@@ -1,4 +1,4 @@
-"""What the lines of a script look like from outside: heads, near-heads, bullets, fences. No parsing happens here.
+"""The form of lines of a script: heads, near-heads, bullets, fences. Found without parsing.
 
 Every pattern is linear on any text: runs of blanks are possessive and everything else is bounded.
 """
@@ -44,7 +44,7 @@ ID = r"[\w][\w\-]*(?:\.[\w][\w\-]*)*"
 """A step's id, as in the grammar."""
 
 HEAD = re.compile(rf"\({ID}\)[ \t]*+=(?!=)")
-"""A step's head where a step may begin."""
+"""A step's head, at a place where a step may begin."""
 
 _PREFIX = r"(?:(?:[Ss]tep[ \t]{1,4})?\w{0,8}[ \t]{0,4}[:.)]|[-*+•>`#|]{1,4})(?:[ \t]{0,4}[-*+•>`:.)|]){0,4}[ \t]*+"
 
@@ -54,24 +54,24 @@ BULLET = re.compile(rf"(?!#){_PREFIX}(?=\({ID}\)[ \t]*+=)")
 _NEAR = r"[\w][\w.\-+<> ]{0,60}"
 _SIGN = r"(?::=|==|=>|->|=|:|)"
 _GAP = r"[ \t]{0,4}"
-OPERATION = r"(?:LLM|llm|CONST|EACH|EXPR|GASL|SEED|ANSWER)"  # near-heads are told from prose by an operation's name
+OPERATION = r"(?:LLM|llm|CONST|EACH|EXPR|GASL|SEED|ANSWER)"  # an operation's name separates near-heads from prose
 LOOSE_HEAD = re.compile(
     rf"(?P<open>\(?){_GAP}(?P<id>{_NEAR}?){_GAP}(?P<close>\)?){_GAP}(?P<sign>{_SIGN}){_GAP}"
     rf"(?P<op>{OPERATION})(?={_GAP}\()"
 )
-"""Something that was meant as a head: ``a = LLM(``, ``(a) LLM(``, ``(a): LLM(``."""
+"""A malformed head: ``a = LLM(``, ``(a) LLM(``, ``(a): LLM(``."""
 
 BAD_HEAD = re.compile(r"\((?P<id>[^()\n]{0,200})\)[ \t]*+=(?!=)")
-"""A head whose id is none: ``(length+1)=``, ``(my step)=``."""
+"""A head with an invalid id: ``(length+1)=``, ``(my step)=``."""
 
 BRACKETED_HEAD = re.compile(
     rf"(?:[\[{{<\"'`]|\*\*)[ \t]{{0,4}}(?P<id>{ID})[ \t]{{0,4}}(?:[\]}}>\"'`]|\*\*)[ \t]{{0,4}}(?::=|=|:)[ \t]{{0,4}}"
     rf"(?P<op>{OPERATION})(?={_GAP}\()"
 )
-"""A head whose id stands in other brackets or in quotes: ``[a]=LLM(``, ``"a": LLM(``."""
+"""A head with its id in other brackets or in quotes: ``[a]=LLM(``, ``"a": LLM(``."""
 
 COLON_HEAD = re.compile(rf"(?P<id>{ID})[ \t]{{0,4}}:[ \t]{{0,4}}(?P<op>{OPERATION})(?=\([ \t]*[\"'\[{{])")
-"""``a: LLM("``; prose has no quote there."""
+"""``a: LLM("``; prose has no quote in this place."""
 
 _UNNAMED = [re.sub(r"\(\?P<\w+>", "(?:", head.pattern) for head in (BRACKETED_HEAD, COLON_HEAD)]
 _HEAD_LINE = re.compile(
@@ -85,26 +85,26 @@ FENCE = re.compile(r"[ \t]*+(?:`{3,}|~{3,})[^\n`]{0,80}$", re.MULTILINE)
 """A line that opens or closes a code block."""
 
 ELISION = re.compile(r"[ \t]*+[#(]?[ \t]*+(?:\.\.\.+|…+)[ \t]*+[^\w\n]{0,20}$", re.MULTILINE)
-"""A line that stands for steps which were left out."""
+"""A line with dots in place of omitted steps."""
 
 SMART_QUOTES = "\u201c\u201d\u201e\u201f\u00ab\u00bb\u2018\u2019\u201a\u201b"
-"""Typographic quotes, double and single, that word processors and models write for straight ones."""
+"""Typographic quotes, double and single, that word processors and models use for straight ones."""
 
 
 INVISIBLE = r"\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u2064\u2066-\u206f\u3000\ufeff"
-"""Spaces that are none of a script's, and characters that show nothing, as in a character class."""
+"""Spaces that scripts do not allow, and invisible characters, as in a character class."""
 EMPTY_LINES = re.compile(r"\n++")
 _BLANKS = re.compile(rf"[ \t\r{INVISIBLE}]*")
 
 
 def first_shown(text: str, at: int, end: int) -> int:
-    """Return the offset of the first character of ``[at, end)`` that shows; ``end`` if none does."""
+    """Return the offset of the first visible character of ``[at, end)``; ``end`` if there is none."""
     found = _BLANKS.match(text, at, end)
     return found.end() if found else at
 
 
 def end_of_line(text: str, offset: int) -> int:
-    """Return the offset of the newline that ends ``offset``'s line, or the text's end."""
+    """Return the offset of the newline that ends ``offset``'s line, or the end of the text."""
     found = text.find("\n", offset)
     return len(text) if found < 0 else found
 
@@ -113,7 +113,7 @@ _BLANK = re.compile(r"\s*+")
 
 
 def skip_blank(text: str, offset: int) -> int:
-    """Return the first offset from ``offset`` on where something stands that is not white space, or the text's end."""
+    """Return the first offset at or after ``offset`` that is not white space, or the end of the text."""
     found = _BLANK.match(text, offset)
     return found.end() if found else offset
 
@@ -124,35 +124,35 @@ def start_of_line(text: str, offset: int) -> int:
 
 
 def next_head(text: str, offset: int) -> int:
-    """Return where the next line after ``offset``'s own begins that looks like a step's, or the text's end."""
+    """Return where the next line after ``offset``'s own begins that looks like a step, or the end of the text."""
     found = _HEAD_LINE.search(text, end_of_line(text, offset))
     return found.start() if found else len(text)
 
 
-# What stands behind a prompt, told without reading it: options to the end of a step, written right or with a slip of their own.
-# Where a quote is missing, these tell the prompt's text from the step's options: a quote goes before them, and no edit makes text
-# of them.
+# Options after a prompt, recognised without parsing: up to the end of a step, valid or with a misspelling.
+# If a quote is missing, these separate the prompt's text from the step's options: a quote goes before them, and no edit makes
+# options part of the text.
 
 OPTION_NAMES = frozenset(
     (*LLM_OPTIONS, *COMMON_OPTIONS, *(name for signature in BUILTIN.values() for name in signature.options))
 )
-"""The options of all operations. No prompt's text is told from options by other names than these."""
+"""The options of all operations. Only these names separate options from a prompt's text."""
 
 _OBJECT = r"\{(?!\()[^{}]{0,2000}(?:\{[^{}]{0,500}\}[^{}]{0,500}){0,9}\}"
-"""An object, with others in it: the fields of ``type=``."""
+"""An object, possibly nested: the fields of ``type=``."""
 
 _LABELS = r""""[^"\n]*"(?:\s{0,4}\|\s{0,4}"[^"\n]*")*|'[^'\n]*'(?:\s{0,4}\|\s{0,4}'[^'\n]*')*"""
 
 OPTION_VALUE = rf"(?:{_OBJECT}|{_LABELS}|\[[\w \t]{{1,60}}\]|[\w.\-]+)"
-"""An option's value on one line, as far as it can be told from a prompt's text."""
+"""An option's value on one line, as far as it differs from a prompt's text."""
 
 _ACCESSORS = r"(?:\[[^\[\]\n]{0,60}\]){0,9}"
 
 REFERENCE = rf"\{{\([\w.\-]{{1,60}}\)\}}{_ACCESSORS}"
-"""A reference on one line, as far as it can be told from a prompt's text."""
+"""A reference on one line, as far as it differs from a prompt's text."""
 
 _LIKE_REFERENCE = rf"\$?\{{{{1,2}}[ ]?\(?[\w.\-]{{1,60}}{_ACCESSORS}\)?[ ]?\}}{{1,2}}{_ACCESSORS}"
-"""A reference with a slip in its braces as well: ``{{name}}``, ``{(name}``."""
+"""A reference, also with misspelt braces: ``{{name}}``, ``{(name}``."""
 
 _LIST = r"\[[^\[\]\n]{0,200}\]"
 _TEXT = rf"""(?:"(?>{REFERENCE}|[^"\n])*+"|'(?>{REFERENCE}|[^'\n])*+')"""
@@ -161,13 +161,13 @@ _NAMES = "|".join(sorted(OPTION_NAMES))
 _WORD = r"[A-Za-z_]\w{0,60}"
 _OPTION = rf"\s{{0,18}}[,;]\s{{0,9}}(?:(?:{_NAMES})\s{{0,4}}[=:]|{_WORD}\s{{0,4}}(?:=(?!=)|:(?=\s{{0,4}}\$?\{{)))"
 _NO_COMMA = rf"\s{{1,18}}(?:{_NAMES})\s{{0,4}}=(?!=)"
-_NO_COMMA_EITHER = rf"\s{{1,9}}{_WORD}\s{{0,4}}=(?=\s{{0,4}}\$?\{{)"  # behind an expression; text may have it
+_NO_COMMA_EITHER = rf"\s{{1,9}}{_WORD}\s{{0,4}}=(?=\s{{0,4}}\$?\{{)"  # after an expression; text may contain it
 _END = r"\s{0,18}[,;]?\s{0,9}[)\]}]{0,3}[;.]?\Z"
-# Each option is atomic: what it is does not depend on what follows, and trying all readings of nine takes too long.
+# Each option is atomic: it does not depend on the text after it, and trying all readings of nine takes too long.
 _LOOSE_TAIL = re.compile(rf"(?>(?:{_OPTION}|{_NO_COMMA})\s{{0,4}}{_VALUE}(?:\s{{0,9}}\))?){{1,9}}{_END}")
 _BEHIND_EXPRESSION = re.compile(rf"(?>(?:{_OPTION}|{_NO_COMMA}|{_NO_COMMA_EITHER})\s{{0,4}}{_VALUE}){{1,9}}{_END}")
 _LONGEST = 20_000
-"""Code points of the end of a step that are looked at for options."""
+"""Maximum number of code points at the end of a step that are searched for options."""
 _ONE = re.compile(rf"\s{{0,9}}[,;]?\s{{0,9}}({_WORD})\s{{0,4}}[=:]\s{{0,4}}({_VALUE})")
 _BEHIND_QUOTE = (
     rf"(?<!\\)[\"']\s{{0,9}}(?:[,;]\s{{0,9}}(?:(?:{_NAMES})\s{{0,4}}[=:]|{_WORD}\s{{0,4}}=(?!=))"
@@ -179,7 +179,7 @@ _SWALLOWED = re.compile(f"{_BEHIND_QUOTE}|{_BEFORE_QUOTE}|{_BEFORE_BARE}")
 
 
 def option_tail(before: str) -> re.Pattern[str]:
-    """Return the pattern of ``before``, at least one of LLM's options, or a value of EXPR's, and the closing parenthesis."""
+    """Return the pattern of ``before``, at least one option of LLM or value of EXPR, and the closing parenthesis."""
     names = "|".join((*LLM_OPTIONS, *COMMON_OPTIONS))
     return re.compile(
         rf"{before}(?:\s{{0,9}},\s{{0,9}}(?:(?:{names})\s{{0,4}}=\s{{0,4}}{OPTION_VALUE}"
@@ -189,31 +189,29 @@ def option_tail(before: str) -> re.Pattern[str]:
 
 @frozen
 class Tail:
-    """Options to the end of a step, from offset ``start``; ``is_sure`` where no text of a prompt looks like that."""
+    """Options up to the end of a step, from offset ``start``; ``is_sure``: a prompt's text cannot look like that."""
 
     start: int
     is_sure: bool
 
 
 def loose_tail(text: str, start: int, end: int, *, is_expression: bool) -> Tail | None:
-    """Return the options that end ``[start, end)``, their marks, names, references or last bracket written wrong.
+    """Return the options that end ``[start, end)``, also with misspelt marks, names, references or last bracket.
 
-    None where nothing looks like an option. ``is_expression``: what stands before is one, and an expression has no ``name=``.
+    None if nothing looks like an option. ``is_expression``: the text before is an expression, which has no ``name=``.
     """
     found = (_BEHIND_EXPRESSION if is_expression else _LOOSE_TAIL).search(text, max(start, end - _LONGEST), end)
     if not found:
         return None
     options = _ONE.findall(found[0])
     if (_BINDING if is_expression else _KNOWN).search(text, start, found.start()):
-        return Tail(found.start(), is_sure=False)  # further options stand before these
+        return Tail(found.start(), is_sure=False)  # further options are before these
     sure = is_expression or all(is_option(name) or value[0] in "{$" for name, value in options)
     return Tail(found.start(), sure)
 
 
 def swallows(text: str, start: int, end: int) -> bool:
-    """Say whether ``[start, end)``, which is to become text, holds a quote and an option behind it: then the quote is none of the
-    text's own.
-    """
+    """Return whether ``[start, end)``, which is to become text, has a quote followed by an option: that quote is not text."""
     return _SWALLOWED.search(text, start, end) is not None
 
 
@@ -224,10 +222,10 @@ _BEGINS = re.compile(rf"[\"']\s{{0,9}}[,;]\s{{0,9}}(?:{_NAMES})\s{{0,4}}=\s{{0,4
 
 
 def delimits(text: str, at: int) -> bool:
-    """Say whether the quote at ``at`` ends a string before an option, or begins an option's value behind a string."""
+    """Return whether the quote at ``at`` ends a string before an option, or begins an option's value after a string."""
     return _ENDS.match(text, at) is not None or _BEGINS.search(text, max(0, at - 99), at) is not None
 
 
 def is_option(name: str) -> bool:
-    """Say whether ``name`` is an option of an operation's, or one with a typing error."""
+    """Return whether ``name`` is an option of an operation, or a misspelt one."""
     return name in OPTION_NAMES or nearest(name, OPTION_NAMES) is not None

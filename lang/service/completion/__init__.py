@@ -12,7 +12,7 @@ __all__ = ["completed"]
 
 
 def completed(reading: Reading, offset: int, known: Known) -> tuple[Completion, ...]:
-    """See ``service.complete``. The room of a language is loaded when it is first asked for."""
+    """See ``service.complete``. The module of a language is imported on its first use."""
     found: tuple[Completion, ...]
     match reading.language:
         case "gasl":
@@ -29,13 +29,13 @@ def completed(reading: Reading, offset: int, known: Known) -> tuple[Completion, 
     return over_the_rest(found, reading.text, offset)
 
 
-# Completion of the codes in a comment that silences remarks: ``# knotwork: ignore[LWT024]``.
+# Completion of the codes in an ignore comment: ``# knotwork: ignore[LWT024]``.
 
 _OPEN = re.compile(r"[ \t]*#[ \t]*knotwork:[ \t]*ignore\[(?:[A-Za-z0-9]+[ \t]*,[ \t]*)*(?P<typed>[A-Za-z0-9]*)")
 
 
 def complete_ignored(text: str, offset: int, language: Language) -> tuple[Completion, ...]:
-    """Return the codes that may stand at ``offset``: those of remarks on the language; an error can't be silenced."""
+    """Return the codes allowed at ``offset``: those of the language's warnings and hints; an error cannot be silenced."""
     match = _OPEN.fullmatch(text, text.rfind("\n", 0, offset) + 1, offset)
     if match is None:
         return ()

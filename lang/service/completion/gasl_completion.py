@@ -20,7 +20,7 @@ from .place import MARK, Before, Candidate, Found, Tongue, found_by, ranked, wor
 __all__ = ["complete_gasl"]
 
 
-# Where the cursor stands in a GASL text: in a string, a name, a variable; and the statement around it, without the others.
+# The cursor's place in a GASL text: in a string, a name, a variable; and the statement around it, without the others.
 
 _PIECE = re.compile(
     r"""(?P<string>"(?:[^"\\\r\n]|\\[^\r\n])*+(?P<ended_string>")?|'(?:[^'\\\r\n]|\\[^\r\n])*+(?P<ended_single>')?)"""
@@ -31,14 +31,14 @@ _PIECE = re.compile(
 )
 _BLOCK_LINE = re.compile(r"^[ \t]*+(TRY|CATCH[ \t]++ANY|FINALLY|END)(?=[ \t\r]*+(?:#|$))", re.IGNORECASE | re.MULTILINE)
 _LONGEST = 20_000
-"""Characters of a statement before the cursor that are followed."""
+"""Maximum number of characters of a statement before the cursor that are parsed."""
 _MOST_LINES_BACK = 60
-"""Lines above the cursor's in which the statement may begin."""
+"""Maximum number of lines above the cursor's line in which the statement may begin."""
 
 
 @frozen
 class Cursor:
-    """What is under way at the cursor: it begins at ``begin``, and ``typed`` of it is there. ``quote``: of an open string."""
+    """The incomplete text at the cursor: it begins at ``begin``, and ``typed`` is its present part. ``quote``: of its string."""
 
     kind: Literal["nothing", "comment", "string", "variable", "word"]
     begin: int
@@ -47,7 +47,7 @@ class Cursor:
 
 
 def cursor_at(text: str, offset: int) -> Cursor:
-    """Say what is under way at ``offset``. Strings, names and comments end on their line, so no other is looked at."""
+    """Return the incomplete text at ``offset``. Strings, names and comments end on their line, so other lines are ignored."""
     line = text.rfind("\n", 0, offset) + 1
     last: re.Match[str] | None = None
     for match in _PIECE.finditer(text, line, offset):
@@ -68,7 +68,7 @@ def cursor_at(text: str, offset: int) -> Cursor:
 
 
 def before_cursor(text: str, begin: int) -> Before | None:
-    """Follow the parser from where the statement begins to ``begin``; None where what stands between can't be read."""
+    """Follow the parser from the beginning of the statement to ``begin``; None if the text in between is invalid."""
     for start in _starts(text, begin):
         if begin - start > _LONGEST:
             continue
@@ -78,7 +78,7 @@ def before_cursor(text: str, begin: int) -> Before | None:
         if follower is None:
             continue
         if follower.met and follower.met[-1].terminal == "_NEWLINE":
-            # What stands above is whole. Without it, what may follow is asked for in the same words again and again.
+            # The text above is complete. Without it, the same states recur and can be cached.
             fresh = _fresh(text, begin) if not _has_reason(follower.met) else None
             if fresh is not None:
                 return fresh
@@ -97,13 +97,13 @@ def _fresh(text: str, begin: int) -> Before | None:
 
 
 def _starts(text: str, begin: int) -> list[int]:
-    """Return where the statement around ``begin`` may begin, the likeliest first."""
+    """Return possible beginnings of the statement around ``begin``, the likeliest first."""
     line = text.rfind("\n", 0, begin) + 1
     found = [line]
     at = line
     for _ in range(_MOST_LINES_BACK):
         if HEAD_LINE.match(text, at):
-            # A line that begins as a statement does is its beginning; any other may go on with the one above it.
+            # A line that begins like a statement is its beginning; any other may continue the line above it.
             return [at] if at == line else [at, line]
         if at == 0:
             return found if line == 0 else [0, line]
@@ -112,7 +112,7 @@ def _starts(text: str, begin: int) -> list[int]:
 
 
 def opened_blocks(text: str, stop: int) -> str:
-    """Return the words of the innermost block that is open at ``stop``, as a text of their own."""
+    """Return the keywords of the innermost block that is open at ``stop``, as a text by themselves."""
     blocks: list[list[str]] = []
     for match in _BLOCK_LINE.finditer(text, 0, stop):
         word = match[1].upper().split()[0]
@@ -130,7 +130,7 @@ def opened_blocks(text: str, stop: int) -> str:
 _MARKS = {
     "IDENTIFIER": (MARK,), "PATH": (MARK, f"node.{MARK}"), "STRING": (f'"{MARK}"',), "VARIABLE": (f"${{{MARK}}}",),
 }  # fmt: skip
-"""How the mark is written where a name or a text stands: the four terminals of the grammar that hold one. ANY takes paths."""
+"""Spellings of the mark in place of a name or a text: the four terminals of the grammar that contain one. ANY takes paths."""
 
 
 def complete_gasl(source: Source, offset: int, known: Known) -> tuple[Completion, ...]:
@@ -172,7 +172,7 @@ def _words(scope: GaslScope, cursor: Cursor, before: Before) -> Iterator[Candida
 
 
 def _constants(scope: GaslScope, before: Before) -> frozenset[str] | None:
-    """Return which of TRUE, FALSE and NULL fit where a value stands; None where nothing is known of it, or none stands."""
+    """Return which of TRUE, FALSE and NULL fit as the value; None if unknown, or if no value is allowed."""
     tongue = _tongue()
     found = found_by(tongue, before, f'"{MARK}"', "STRING")
     return None if found is None else scope.constants(found[0], _statements(found[1]))
@@ -189,7 +189,7 @@ def _commands() -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def _words_behind(before: Before) -> tuple[Found, ...]:
-    """Return the words that may follow; the beginnings of statements are few, and asked for again and again."""
+    """Return the words that may follow; at beginnings of statements they are few and cached."""
     return tuple(words(_tongue(), before))
 
 
@@ -207,7 +207,7 @@ def _names(scope: GaslScope, cursor: Cursor, before: Before) -> Iterator[Candida
 
 
 def _fitting(candidates: Iterable[Candidate], text: str, offset: int, cursor: Cursor) -> Iterator[Candidate]:
-    """Yield the candidates as they stand here: a quote or a brace that the editor has closed already is not closed again."""
+    """Yield the candidates adapted to this place: a quote or a brace that the editor has closed already is not closed again."""
     for each in candidates:
         if cursor.kind == "string":
             if each.text[0] == '"':

@@ -1,4 +1,4 @@
-"""The names and values that a place of a GASL command takes: variables, keys, fields and values of the graph, measures, settings."""
+"""Names and values allowed at a place of a GASL command: variables, keys, fields and values of the graph, measures, settings."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ from .place import MARK, Candidate, Way
 __all__ = ["GaslScope", "bindings_in"]
 
 
-# What the commands above the cursor bind, found without reading them; only those that the command at the cursor rests on are read.
+# Bindings of the commands above the cursor, found without parsing; only commands that the current one depends on are parsed.
 
 _NAME = r"(?:[A-Za-z_][A-Za-z0-9_]*|`(?:[^`\r\n]|``)+`)"
 _BINDS = re.compile(
@@ -36,20 +36,20 @@ _BINDS = re.compile(
     re.IGNORECASE,
 )
 _MOST_READ = 20
-"""Statements that are read for one completion."""
+"""Maximum number of statements that are parsed for one completion."""
 _LINES_BACK = 60
 
 
 @frozen
 class Bindings:
-    """Variables by name, each with where the name stands that was bound last; keys with their types."""
+    """Variables by name, each with the place of its last binding; keys with their types."""
 
     variables: dict[str, int]
     keys: dict[str, str]
 
 
 def bindings_in(text: str, stop: int) -> Bindings:
-    """Return what the text before ``stop`` binds and declares, whether or not it can be read."""
+    """Return the variables bound and the keys declared in the text before ``stop``, whether or not it is valid."""
     found = Bindings({}, {})
     for match in _BINDS.finditer(text, 0, stop):
         if name := match["name"]:
@@ -61,7 +61,7 @@ def bindings_in(text: str, stop: int) -> Bindings:
 
 
 def statement_text(text: str, offset: int) -> str:
-    """Return the statement in which ``offset`` stands."""
+    """Return the statement that contains ``offset``."""
     start = text.rfind("\n", 0, offset) + 1
     at = start
     for _ in range(_LINES_BACK):
@@ -74,7 +74,7 @@ def statement_text(text: str, offset: int) -> str:
 
 
 def statements_for(text: str, names: Iterable[str], bound: Bindings) -> list[Statement]:
-    """Return the statements that bind ``names``, and what these rest on, first things first; at most twenty."""
+    """Return the statements that bind ``names``, and their dependencies, dependencies first; at most twenty."""
     found: dict[int, list[Statement]] = {}
     waiting, seen = list(names), set(names)
     while waiting and len(found) < _MOST_READ:
@@ -96,12 +96,12 @@ def _named_in(piece: str, known: Collection[str]) -> list[str]:
 
 
 _WITH_FIELDS = 3
-"""Variables whose fields are looked for: each is read for it, with what it rests on."""
+"""Maximum number of variables whose fields are searched: for each, its statement and its dependencies are parsed."""
 
 
 @frozen(slots=False)
 class GaslScope:
-    """What may be named at a place: the text, what is bound before the place and typed at it, what is known beside the text."""
+    """The names available at a place: the text, the bindings before the place, the typed text, and data from outside the text."""
 
     text: str
     bound: Bindings
@@ -109,7 +109,7 @@ class GaslScope:
     typed: str = ""
 
     def candidates(self, way: Way, items: tuple[Statement, ...]) -> Iterator[Candidate]:
-        """Yield what may stand at the mark. ``items`` are the statement with the mark, as it was read."""
+        """Yield the candidates for the mark. ``items`` are the parsed statement with the mark."""
         holder, name = way[-1]
         around = way[-2] if len(way) > 1 else (None, "")
         if isinstance(holder, Name) and around[1] != "into":
@@ -130,7 +130,7 @@ class GaslScope:
             yield from self.values(way, items)
 
     def variables(self) -> Iterator[Candidate]:
-        """Yield the variables that are bound before the place, those bound last first."""
+        """Yield the variables that are bound before the place, the latest binding first."""
         for name, offset in reversed(self.bound.variables.items()):
             yield Candidate(format_name(name), "variable", match=name, described=partial(self._said, offset))
         for name, variable in self.known.variables.items():
@@ -142,7 +142,7 @@ class GaslScope:
         return excerpt(said), block(said, "gasl", 600)
 
     def in_braces(self) -> Iterator[Candidate]:
-        """Yield ``${name}`` for every variable, and ``${name.field}`` where the fields are known."""
+        """Yield ``${name}`` for every variable, and ``${name.field}`` if the fields are known."""
         for each in self.variables():
             text = f"${{{each.text}}}"
             yield Candidate(text, "variable", each.detail, each.documentation, each.match, each.described)
@@ -181,18 +181,18 @@ class GaslScope:
     # Fields and values
 
     def fields(self, way: Way, items: tuple[Statement, ...]) -> Iterator[Candidate]:
-        """Yield the fields of what the command works on."""
+        """Yield the fields of the command's input."""
         holder = way[-1][0]
         for parts, attribute, detail in self._fields_at(way, items):
             tested = format_condition(NullTest(Field(parts)))[
                 : -len(" IS NULL")
-            ]  # in a condition some words want backticks
+            ]  # in a condition some words need backticks
             said = tested if isinstance(holder, Field) else format_key(Path(parts))
             about = of_attribute(attribute) if attribute else ""
             yield Candidate(said, "field", detail, about, match=".".join(parts))
 
     def values(self, way: Way, items: tuple[Statement, ...]) -> Iterator[Candidate]:
-        """Yield the frequent values of the field that is compared, and of a setting."""
+        """Yield the frequent values of the compared field, or the values of a setting."""
         command = next((node for node, _ in reversed(way) if isinstance(node, gasl.SetCommand)), None)
         if command is not None:
             if command.key.text == "llm.model":
@@ -217,7 +217,7 @@ class GaslScope:
                 )
 
     def constants(self, way: Way, items: tuple[Statement, ...]) -> frozenset[str] | None:
-        """Return which of TRUE, FALSE and NULL fit at the mark; None where nothing is known of it."""
+        """Return which of TRUE, FALSE and NULL fit at the mark; None if unknown."""
         if any(isinstance(node, gasl.SetCommand) for node, _ in way):
             return frozenset()
         test = next((node for node, _ in reversed(way) if isinstance(node, Comparison)), None)
@@ -234,7 +234,7 @@ class GaslScope:
     def _fields_at(
         self, way: Way, items: tuple[Statement, ...], field: Field | None = None
     ) -> Iterator[tuple[tuple[str, ...], Attribute | None, str]]:
-        """Yield the paths, with what is known of each, that may stand at the mark (or that ``field`` may be)."""
+        """Yield the paths allowed at the mark (or for ``field``), with their attributes if known."""
         step = self._step(way, items)
         if step is None:
             return
@@ -320,7 +320,7 @@ def _names_of(node: object) -> Iterator[Name]:
 
 
 def _parts(name: str) -> tuple[str, ...]:
-    """Return a column's name as a path is written: ``right.weight`` needs no backticks."""
+    """Return a column's name as the parts of a path: ``right.weight`` needs no backticks."""
     parts = tuple(name.split("."))
     return parts if all(parts) else (name,)
 

@@ -23,7 +23,7 @@ from .place import MARK, Before, Candidate, Tongue, Way, complete_expr, found_by
 __all__ = ["complete_lwt"]
 
 
-# What a place of a script takes: operations, options and their values, references to steps and into the input.
+# Candidates for a place of a script: operations, options and their values, references to steps and into the input.
 
 _STEP_HEAD = re.compile(rf"^[ \t]*+\((?P<id>{ID})\)[ \t]*+=(?!=)", re.MULTILINE)
 _NAMED = re.compile(rf"\{{\((?P<id>{ID})\)\}}")
@@ -31,7 +31,7 @@ _OPTION = re.compile(r"([A-Za-z_]\w*)[ \t]*=(?!=)")
 _ACCESSOR = re.compile(r"\[([^\[\]\n]*)\]")
 _BARE = re.compile(r"[\w.\-]+")
 _NO_REFERENCE = frozenset({"json", "expression", "string", "strings", "int", "float", "type", "name"})
-"""Kinds of arguments and options that are constants."""
+"""Kinds of arguments and options that must be constants."""
 _QUOTE_MARKS = frozenset({'"', "'", '"""', "'''"})
 _OPENING = _QUOTE_MARKS | {"[", "{"}
 _BEGINS: Mapping[str, frozenset[str]] = {
@@ -40,16 +40,16 @@ _BEGINS: Mapping[str, frozenset[str]] = {
     "list": frozenset({"["}), "call": frozenset(), "int": frozenset(), "float": frozenset(), "nothing": frozenset(),
     "strings": _QUOTE_MARKS | {"["},
 }  # fmt: skip
-"""The signs that a value of a kind may begin with; of other kinds, any."""
+"""The signs that may begin a value of each kind; for other kinds, any sign."""
 
 
 def step_ids(text: str) -> dict[str, int]:
-    """Return the ids of steps with where their heads' ids stand, found without reading the steps; the last of two counts."""
+    """Return the ids of steps with their places in the heads, found without parsing; of two with the same id the last."""
     return {match["id"]: match.start("id") for match in _STEP_HEAD.finditer(text)}
 
 
 def heads(text: str) -> Iterator[Candidate]:
-    """Yield heads for the steps that are referred to and are not there, and for the final one."""
+    """Yield heads for missing steps that are referred to, and for the final one."""
     known = step_ids(text)
     wanted = dict.fromkeys(match["id"] for match in _NAMED.finditer(text))
     for name in (*wanted, "final"):
@@ -58,7 +58,7 @@ def heads(text: str) -> Iterator[Candidate]:
 
 
 def references(text: str, known: Known, own: str, in_each: bool, at: int) -> Iterator[Candidate]:
-    """Yield references to what may be referred to in the step ``own``: steps above first, then those below."""
+    """Yield references allowed in the step ``own``: steps above first, then those below."""
     if in_each:
         yield Candidate("{(item)}", "variable", "the element that EACH is at", match="item")
         yield Candidate("{(index)}", "variable", "its number, from 0", match="index")
@@ -81,7 +81,7 @@ def _said(text: str, name: str, offset: int) -> tuple[str, str]:
 
 
 def accessors(text: str, name: str, way: str, known: Known, quote: str) -> Iterator[Candidate]:
-    """Yield the keys of what stands at a reference's end, where it is known: the input, and what CONST says."""
+    """Yield the keys of the value at the end of a reference, if known: from the input, or from a CONST."""
     value = _value(text, name, known)
     for part in _ACCESSOR.findall(way):
         value = _part(value, part.strip("\\\"'"))
@@ -90,7 +90,7 @@ def accessors(text: str, name: str, way: str, known: Known, quote: str) -> Itera
             if isinstance(key, str):
                 said = json.dumps(key, ensure_ascii=False)
                 if quote and not _BARE.fullmatch(key):
-                    continue  # quotes of its own would want escapes of their own
+                    continue  # quotes inside the key would need further escapes
                 yield Candidate(f"[{key}]" if quote else f"[{said}]", "key", excerpt(_shown(inner)), match=key)
     elif isinstance(value, list) and value:
         yield Candidate("[0]", "key", "the first", match="0")
@@ -132,7 +132,7 @@ def _shown(value: Any) -> str:
 
 
 def _takes_call(outer: Call, way: Way, known: Known) -> bool:
-    """Say whether a call may stand where the mark is in ``outer``: as the argument that is one."""
+    """Return whether a call is allowed at the mark in ``outer``: as an argument of that kind."""
     signature = known.operations.get(outer.operation)
     place = len(outer.arguments) - 1
     in_option = any(isinstance(node, Option) for node, _ in way)
@@ -141,14 +141,14 @@ def _takes_call(outer: Call, way: Way, known: Known) -> bool:
 
 
 def named(way: Way, known: Known) -> Iterator[Candidate]:
-    """Yield what a bare name at the mark may be: an operation, an option's name, an option's value."""
+    """Yield the candidates for a bare name at the mark: an operation, an option's name, an option's value."""
     holder, attribute = way[-1]
     if isinstance(holder, Call) and attribute == "operation":
         outer = next((node for node, _ in reversed(way[:-1]) if isinstance(node, Call)), None)
         if outer is not None and not _takes_call(outer, way, known):
             return
         for name, signature in known.operations.items():
-            if outer is None or name == "LLM":  # the only one that runs for each element
+            if outer is None or name == "LLM":  # the only operation that runs for each element
                 yield Candidate(name, "operation", plain(signature.doc), _described(signature))
     elif isinstance(holder, Option):
         yield from options_of(way, known)
@@ -160,7 +160,7 @@ def named(way: Way, known: Known) -> Iterator[Candidate]:
 
 
 def options_of(way: Way, known: Known) -> Iterator[Candidate]:
-    """Yield the options of the call around the mark that it does not have yet."""
+    """Yield the options that the call around the mark does not have yet."""
     call = _call(way)
     signature = known.operations.get(call.operation) if call is not None else None
     if call is None or signature is None:
@@ -173,7 +173,7 @@ def options_of(way: Way, known: Known) -> Iterator[Candidate]:
 
 
 def strings_for(way: Way, known: Known) -> Iterator[str]:
-    """Yield the texts that the option at the mark may have."""
+    """Yield the texts allowed for the option at the mark."""
     spec = _spec(way, known)
     if spec is None:
         return
@@ -195,13 +195,13 @@ def _spec(way: Way, known: Known) -> OptionSpec | None:
 
 
 def takes_references(way: Way, known: Known) -> bool:
-    """Say whether a reference may be meant where the mark stands: not in what must be a constant."""
+    """Return whether a reference is allowed at the mark: not in a constant."""
     kind = kind_at(way, known)
     return kind is None or (kind != "nothing" and kind not in _NO_REFERENCE)
 
 
 def kind_at(way: Way, known: Known) -> str | None:
-    """Return the kind of the argument or option at the mark, "nothing" where no more arguments are taken, None of an unknown call."""
+    """Return the kind of the argument or option at the mark, "nothing" after the last argument, None for an unknown call."""
     call, spec = _call(way), _spec(way, known)
     if spec is not None:
         return spec.kind
@@ -215,14 +215,14 @@ def kind_at(way: Way, known: Known) -> str | None:
 
 
 def may_begin(sign: str, kind: str | None) -> bool:
-    """Say whether a value of a kind may begin with a sign of the grammar; signs that begin no value may stand wherever they can."""
+    """Return whether a value of a kind may begin with a sign; signs that do not begin a value are always allowed."""
     if sign not in _OPENING or kind is None:
         return True
     return sign in _BEGINS.get(kind, _OPENING)
 
 
 def numbers_for(way: Way, known: Known) -> Iterator[Candidate]:
-    """Yield the least number that the option at the mark takes, which says what it takes."""
+    """Yield the smallest number allowed for the option at the mark, as an example."""
     spec = _spec(way, known)
     if spec is not None and spec.kind in ("int", "float") and spec.minimum is not None:
         most = f" to {spec.maximum:,}" if spec.maximum is not None else " on"
@@ -230,7 +230,7 @@ def numbers_for(way: Way, known: Known) -> Iterator[Candidate]:
 
 
 def embedded_in(way: Way, text: str, offset: int, known: Known) -> tuple[str, list[str]]:
-    """Return the language of the string at the mark, "" for a prompt, and what an expression may name: the options behind it."""
+    """Return the language of the string at the mark ("" for a prompt) and the names in an expression: the options after it."""
     call, spec = _call(way), _spec(way, known)
     in_option = any(isinstance(node, Option) for node, _ in way)
     if in_option or call is None:
@@ -251,7 +251,7 @@ def _described(signature: Signature) -> str:
     return block(signature.example, "lwt") if signature.example else ""
 
 
-# Where the cursor stands in a script: in a head, a reference, a string, a word; and the step around it, without the others.
+# The cursor's place in a script: in a head, a reference, a string, a word; and the step around it, without the others.
 
 _HEAD_LINE = re.compile(rf"^[ \t]*+(?={HEAD.pattern})", re.MULTILINE)
 _REFERENCE = re.compile(
@@ -267,9 +267,9 @@ _MOST_HEADS = 4
 
 @frozen
 class Cursor:
-    """What is under way: it begins at ``begin``, ``typed`` of it is there; ``before`` is the step as far as ``begin``.
+    """The incomplete text: it begins at ``begin``, ``typed`` is its present part; ``before`` is the step up to ``begin``.
 
-    ``of`` and ``way`` are a reference's name and the accessors before the one under way; ``quote``: the string it stands in.
+    ``of`` and ``way`` are a reference's name and the accessors before the incomplete one; ``quote``: of the string around it.
     """
 
     kind: Literal["word", "reference", "accessor", "head", "string"]
@@ -282,7 +282,7 @@ class Cursor:
 
 
 def cursor_at(text: str, offset: int) -> Cursor | None:
-    """Say what is under way at ``offset``; None in a comment, in prose, and where the step can't be read as far."""
+    """Return the incomplete text at ``offset``; None in a comment, in prose, and if the step is invalid before it."""
     line = text.rfind("\n", 0, offset) + 1
     if text[line:offset].lstrip().startswith("#"):
         return None
@@ -302,7 +302,7 @@ def _head(text: str, line: int, offset: int) -> Cursor:
 
 
 def _starts(text: str, offset: int) -> list[int]:
-    """Return where the step around ``offset`` may begin, the nearest first: what looks like a head may stand in a string."""
+    """Return possible beginnings of the step around ``offset``, the nearest first: an apparent head may be inside a string."""
     from_ = max(0, offset - _LONGEST_STEP)
     return [match.end() for match in _HEAD_LINE.finditer(text, from_, offset)][-_MOST_HEADS:][::-1]
 
@@ -338,7 +338,7 @@ def _before(text: str, start: int, begin: int) -> tuple[Before, list[Met]] | Non
 
 
 def _open_quote(before: tuple[Before, list[Met]]) -> str:
-    """Return the quote of the string that is open behind a text, or nothing."""
+    """Return the quote of the string that is open at the end of a text, or an empty text."""
     if not _TEXTS.intersection(automaton().accepts(before[0].states)):
         return ""
     opened = next((met for met in reversed(before[1]) if met.terminal in _QUOTES), None)
@@ -373,7 +373,7 @@ def _tongue() -> Tongue:
 
 
 def _closed(candidates: Iterator[Candidate], text: str, offset: int, closing: str) -> Iterator[Candidate]:
-    """Yield the candidates without what the editor has closed already."""
+    """Yield the candidates without the closing signs that the editor has added already."""
     there = next((closing[at:] for at in range(len(closing)) if text.startswith(closing[at:], offset)), "")
     for each in candidates:
         said = each.text.removesuffix(there) if there else each.text
@@ -400,9 +400,9 @@ def _strings(text: str, offset: int, cursor: Cursor, known: Known) -> Iterator[C
 
 
 def _embedded(text: str, offset: int, cursor: Cursor, known: Known) -> tuple[Completion, ...]:
-    """Return what may stand in a string that is a program or an expression.
+    """Return the completions in a string that is a program or an expression.
 
-    Nothing behind an escape, or in a program behind a reference: what such a string says is not what stands in it.
+    Empty after an escape, or in a program after a reference: there the string's value differs from its source text.
     """
     typed = cursor.typed
     found = _in_string(cursor)
@@ -421,7 +421,7 @@ def _embedded(text: str, offset: int, cursor: Cursor, known: Known) -> tuple[Com
     begin = cursor.begin + len(cursor.quote)
     fitting = [each for each in inner if not set(each.text) & {cursor.quote[0], "\\", "{"}]
     if kind_at(found, known) == "condition" and any(each.kind == "function" for each in fitting):
-        # Where a function may stand, so may a value; that of a step is all that a condition can name.
+        # A value is allowed wherever a function is; a condition can name only values of steps.
         own = cursor.before.text[1 : cursor.before.text.find(")")]
         values = references(text, known, own, False, cursor.begin)
         fitting[:0] = ranked(values, text[begin + fitting[0].span.start : offset], fitting[0].span)

@@ -1,8 +1,8 @@
-"""What the parser takes where the cursor is, and what a name there would be.
+"""The words that the parser allows at the cursor, and the meaning of a name there.
 
-No table says what may follow what. The text before the cursor is ended in the shortest way that the grammar has, with a mark at the
-cursor; it is read by the language's own reader, and where the mark is found in the tree says what it is: the variable that
-``COUNT`` takes, the field that a comparison has at its left.
+There is no table of allowed words. The text before the cursor is completed in the shortest way that the grammar allows, with a
+mark at the cursor, and parsed; the mark's place in the tree is its meaning: the variable that
+``COUNT`` takes, the field on the left of a comparison.
 """
 
 import re
@@ -41,20 +41,20 @@ __all__ = [
 ]
 
 MARK = "knotwork_is_here"
-"""A name that no text has."""
+"""A name that does not occur in texts."""
 
 Way: TypeAlias = tuple[tuple[Any, str], ...]
-"""The nodes from the root to the mark, each with the field that holds the next one; the last field is the mark's own."""
+"""The nodes from the root to the mark, each with the field that contains the next one; the last field is the mark's own."""
 
 _WORDY = re.compile(r"[\w`]")
 _DEVIATIONS = 16
 _LONGEST_READ = 3_000
-"""Characters before the cursor that are read again for each word; behind more, words are offered as the grammar spells them."""
+"""Maximum number of characters before the cursor parsed again per word; beyond it, words have the spelling of the grammar."""
 
 
 @frozen
 class Tongue:
-    """A language as this room needs it. ``read`` gives a tree or None, ``written`` its canonical text; ``blank`` parts words."""
+    """The functions of one language. ``read`` returns a tree or None, ``written`` its canonical text; ``blank`` joins words."""
 
     automaton: Automaton
     read: Callable[[str], Any]
@@ -64,7 +64,7 @@ class Tongue:
 
 @frozen
 class Before:
-    """The text before what is completed, as far back as it matters, and the parser's states behind it."""
+    """The relevant text before the completed word, and the parser's states after it."""
 
     text: str
     states: States
@@ -72,14 +72,14 @@ class Before:
 
 @frozen
 class Found:
-    """A word of the language that may stand at the cursor, and the terminal that it is."""
+    """A keyword allowed at the cursor, and its terminal."""
 
     terminal: str
     text: str
 
 
 def _endings(tongue: Tongue, states: States, deviations: int) -> Iterator[list[str]]:
-    """Yield the shortest ending, then some that take another way somewhere: ``max()`` lacks what the grammar leaves out."""
+    """Yield the shortest ending, then some with deviations: ``max()`` is accepted by the grammar but not by the builder."""
     automaton = tongue.automaton
     shortest = automaton.ending(states)
     yield shortest
@@ -97,7 +97,7 @@ def _endings(tongue: Tongue, states: States, deviations: int) -> Iterator[list[s
 
 
 def _ended(tongue: Tongue, before: Before, written: str, states: States) -> tuple[Any, tuple[str, ...]] | None:
-    """Read the text before the cursor with ``written`` behind it, ended. None where no ending makes it readable."""
+    """Parse the text before the cursor with ``written`` after it, completed. None if no ending makes it valid."""
     samples = tongue.automaton.samples
     for ending in _endings(tongue, states, _DEVIATIONS if len(before.text) <= _LONGEST_READ else 0):
         tail = tongue.blank.join(samples[name] for name in ending)
@@ -108,7 +108,7 @@ def _ended(tongue: Tongue, before: Before, written: str, states: States) -> tupl
 
 
 def words(tongue: Tongue, before: Before) -> list[Found]:
-    """Return the words and signs of the grammar that may stand next, as the printer writes them; of synonyms, the printer's."""
+    """Return the words and signs of the grammar that may follow, in the printer's spelling; of synonyms, the printer's."""
     automaton = tongue.automaton
     if len(before.text) > _LONGEST_READ:
         accepted = automaton.accepts(before.states)
@@ -140,12 +140,12 @@ def _has(printed: str, word: str) -> bool:
 
 
 def _touches(text: str, word: str) -> bool:
-    """Say whether ``word`` would run into what stands before it."""
+    """Return whether ``word`` would merge with the text before it."""
     return _WORDY.match(text[-1:]) is not None and _WORDY.match(word) is not None
 
 
 def found_by(tongue: Tongue, before: Before, written: str, *terminals: str) -> tuple[Way, Any] | None:
-    """Return what the mark in ``written`` is, and the tree it is in; None where ``terminals``, as which it is read, can't stand."""
+    """Return the meaning of the mark in ``written``, and its tree; None if ``terminals``, as which it is read, are invalid."""
     after = tongue.automaton.after(before.states, *terminals)
     if after is None or _touches(before.text, written):
         return None
@@ -155,7 +155,7 @@ def found_by(tongue: Tongue, before: Before, written: str, *terminals: str) -> t
 
 
 def _way(root: Any) -> Way | None:
-    """Return the way to the mark."""
+    """Return the path to the mark."""
     stack: list[tuple[Any, Way]] = [(root, ())]
     while stack:
         value, way = stack.pop()
@@ -170,7 +170,7 @@ def _way(root: Any) -> Way | None:
     return None
 
 
-# What stands behind the cursor and belongs to what is completed: the rest of a word, of a string, and the sign that ends it.
+# Text after the cursor that belongs to the completed text: the rest of a word or a string, and its closing sign.
 # ``LL|M(`` completed to ``LLM`` is ``LLM(``, not ``LLMM(``.
 
 _REST = re.compile(r"\w+")
@@ -181,7 +181,7 @@ _QUOTES = "\"'`"
 
 
 def over_the_rest(found: tuple[Completion, ...], text: str, offset: int) -> tuple[Completion, ...]:
-    """Return completions that replace what stands behind the cursor too, as far as it is the rest of what they write."""
+    """Return completions that also replace the text after the cursor that is the rest of what they insert."""
     return found if offset >= len(text) else tuple(_over(each, text, offset) for each in found)
 
 
@@ -193,7 +193,7 @@ def _over(each: Completion, text: str, offset: int) -> Completion:
     quote = next((sign for sign in _QUOTES if typed.count(sign) % 2), "")
     closed = _closing(text, offset, quote) if quote else None
     if closed is not None:
-        # In a prompt a key is written without the quotes that were begun for it.
+        # In a prompt a key is inserted without the quotes that were typed for it.
         at = closed + (quote not in said or said.rstrip("]: ").endswith(quote))
     elif typed[-1].isalnum() or typed[-1] in _OPENED:
         rest = (_PATH if "." in said else _REST).match(text, offset)
@@ -202,23 +202,23 @@ def _over(each: Completion, text: str, offset: int) -> Completion:
         return each
     signs = _SIGNS.search(said)
     ending = signs[0].lstrip(quote if closed is not None and quote else "") if signs is not None else ""
-    if ending == "}" and text.startswith(".", at):  # ${name.field}: another name goes before the same field
+    if ending == "}" and text.startswith(".", at):  # ${name.field}: another name keeps the same field
         said = said[:-1]
     at += next((size for size in range(len(ending), 0, -1) if text.startswith(ending[:size], at)), 0)
     return evolve(each, text=said, span=Span(each.span.start, at))
 
 
 def _closing(text: str, offset: int, quote: str) -> int | None:
-    """Return where the string that is open at ``offset`` ends on its line; None where it does not."""
+    """Return the end of the string that is open at ``offset``, on its line; None if it is not closed there."""
     end = text.find("\n", offset)
     rest = text[offset : end if end >= 0 else len(text)]
     return offset + rest.index(quote) if rest.count(quote) % 2 else None
 
 
-# Which candidates fit to what was typed, and in which order: what begins so, then what has a part that does, then the rest.
+# Selects and orders candidates by the typed text: a prefix first, then a prefix of a part, then other matches.
 
 MOST = 200
-"""Completions of one place."""
+"""Maximum number of completions at one place."""
 _LOOKED_AT = 20_000
 _LONGEST = 2_000
 _PARTS = re.compile(r"[^\W_]+")
@@ -226,7 +226,7 @@ _PARTS = re.compile(r"[^\W_]+")
 
 @frozen
 class Candidate:
-    """A completion that may or may not fit. ``match`` is what is compared to what was typed (default: the text)."""
+    """A possible completion. ``match`` is compared with the typed text (default: the text)."""
 
     text: str
     kind: CompletionKind
@@ -234,21 +234,21 @@ class Candidate:
     documentation: str = ""
     match: str = ""
     described: Callable[[], tuple[str, str]] | None = None
-    """Gives detail and documentation where these cost something: of a thousand variables two hundred are shown."""
+    """Returns detail and documentation, if computing them is slow: of a thousand variables two hundred are shown."""
 
     @property
     def about(self) -> tuple[str, str]:
-        """Detail and documentation."""
+        """Return detail and documentation."""
         return (self.detail, self.documentation) if self.described is None else self.described()
 
     @property
     def compared(self) -> str:
-        """What is compared to what was typed."""
+        """Return the text that is compared with the typed text."""
         return self.match or self.text
 
 
 def ranked(candidates: Iterable[Candidate], typed: str, span: Span) -> tuple[Completion, ...]:
-    """Return the candidates that fit, the best first, at most ``MOST``. Those that fit alike keep their order."""
+    """Return the matching candidates, the best first, at most ``MOST``. Equal matches keep their order."""
     seen: set[str] = set()
     scored: list[tuple[int, int, Candidate]] = []
     for place, candidate in enumerate(candidates):
@@ -268,7 +268,7 @@ def ranked(candidates: Iterable[Candidate], typed: str, span: Span) -> tuple[Com
 
 
 def _score(typed: str, text: str) -> int | None:
-    """Return how well ``text`` fits, 0 best; None where it does not."""
+    """Return the rank of the match of ``text``, 0 best; None if it does not match."""
     if not typed or text.startswith(typed):
         return 0
     wanted, known = typed.casefold(), text.casefold()
@@ -285,9 +285,9 @@ def _score(typed: str, text: str) -> int | None:
 
 
 def _fuzzy(wanted: str, known: str, starts: set[int]) -> int | None:
-    """Return how far the letters of ``wanted`` are apart in ``known``; None where they are not there in order and near each other.
+    """Return the distance between the letters of ``wanted`` in ``known``; None if missing, out of order or too far apart.
 
-    The first of them begins a part.
+    The first letter must begin a part.
     """
     at = next((start for start in sorted(starts) if known[start] == wanted[0]), -1)
     first = at
@@ -298,7 +298,7 @@ def _fuzzy(wanted: str, known: str, starts: set[int]) -> int | None:
     return 4 + at - first if 0 <= at - first <= 2 * len(wanted) + 1 and at >= 0 else None
 
 
-# Completion in expressions, by themselves and in a seed's strings.
+# Completion in expressions, separate ones and those in a seed's strings.
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z|[0-9][0-9.]*\Z")
 _OPEN_STRING = re.compile(r"""(?:[^"']|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')*+["']""", re.DOTALL)
@@ -309,7 +309,7 @@ _CLAUSE = re.compile(r"\bfor\s+([A-Za-z_]\w*)\s+in\b")
 
 @frozen
 class ExprScope:
-    """What an expression may name. ``names`` and ``fields`` by what they are in a few words; ``row``: it is of one extraction."""
+    """The names of an expression. ``names`` and ``fields`` map to short descriptions; ``row``: it is evaluated per extraction."""
 
     names: Mapping[str, str] = field(factory=dict)
     fields: Mapping[str, Extracted] = field(factory=dict)
@@ -334,9 +334,9 @@ def complete_expr(source: Source, offset: int, known: Known) -> tuple[Completion
 
 
 def _keys(text: str, behind: str, variables: Mapping[str, Variable]) -> tuple[int, list[Candidate]] | None:
-    """Return where a string in brackets begins that is under way, and the keys of the value before it; None where there is none.
+    """Return the beginning of an incomplete string in brackets, and the keys of the value before it; None if there is none.
 
-    A key is written to its closing bracket, but for what stands behind the cursor already.
+    A key is completed up to its closing bracket, without the text already after the cursor.
     """
     open_key = _OPEN_KEY.search(text) if len(text) <= MAX_LENGTH else None
     if open_key is None:
@@ -361,7 +361,7 @@ def _keys(text: str, behind: str, variables: Mapping[str, Variable]) -> tuple[in
 
 
 def _keys_of(expr: Expr, variables: Mapping[str, Variable], clauses: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the keys of a value, as far as it is known what it is: a variable, one of its items, or what a comprehension goes over."""
+    """Return the keys of a value, if known: a variable, one of its items, or the list of a comprehension."""
     is_item = isinstance(expr, Subscript)
     if isinstance(expr, Subscript):
         expr = expr.value
@@ -377,7 +377,7 @@ def _keys_of(expr: Expr, variables: Mapping[str, Variable], clauses: Mapping[str
 
 
 def expr_candidates(text: str, scope: ExprScope) -> tuple[int, list[Candidate]] | None:
-    """Return where what is under way at the end of ``text`` begins, and what may stand there; None where nothing can."""
+    """Return the beginning of the incomplete text at the end of ``text``, and its candidates; None if nothing is allowed."""
     if len(text) > MAX_LENGTH or _OPEN_STRING.fullmatch(text):
         return None
     word = _WORD.search(text)

@@ -20,9 +20,9 @@ from .place import Candidate, ExprScope, expr_candidates, ranked
 __all__ = ["complete_seed"]
 
 
-# Where the cursor stands in a seed's document: the path there, and whether a key or a value is under way.
-# The document before the cursor is closed with a mark at the cursor, and read by the reader of documents: where the mark is found
-# says what is under way.
+# The cursor's place in a seed's document: its path, and whether a key or a value is incomplete.
+# The document before the cursor is closed with a mark at the cursor, and parsed by the reader of documents: the mark's place
+# in it shows the incomplete part.
 
 _MARK = "knotwork_is_here"
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\[^\n])*+(?P<ended>")?|[\[\]{}]')
@@ -33,9 +33,9 @@ _DEEPEST = 60
 
 @frozen
 class JsonCursor:
-    """A ``key`` or a ``value`` at ``path`` is under way; it begins at ``begin``, at its quote if ``quoted``. ``typed`` has no quote.
+    """A ``key`` or a ``value`` at ``path`` is incomplete; it begins at ``begin``, at its quote if ``quoted``.
 
-    ``document`` is what stands before it.
+    ``typed`` has no quote. ``document`` is the part before it.
     """
 
     kind: Literal["key", "value"]
@@ -47,7 +47,7 @@ class JsonCursor:
 
 
 def json_cursor(text: str, offset: int) -> JsonCursor | None:
-    """Say what is under way at ``offset``; None where the document before it can't be read, or nothing may stand there."""
+    """Return the incomplete text at ``offset``; None if the document before it is invalid, or nothing is allowed there."""
     opened: list[str] = []
     begin, quoted = -1, False
     for match in _TOKEN.finditer(text, 0, offset):
@@ -69,7 +69,7 @@ def json_cursor(text: str, offset: int) -> JsonCursor | None:
     is_key = opened[-1] == "{" and text[last] != ":"
     for kind, written in reversed(_KINDS) if is_key else _KINDS:
         read = read_json(f"{text[:begin]}{written}{closing}")
-        # A fault further up says nothing of this place.
+        # A fault further up does not affect this place.
         is_good = all(each.span is not None and each.span.end < last for each in read.diagnostics)
         if read.root is not None and is_good and isinstance(read.root.value, dict):
             path = _path(read.root.value)
@@ -83,7 +83,7 @@ _KINDS: tuple[tuple[Literal["key", "value"], str], ...] = (("value", f'"{_MARK}"
 
 
 def _path(document: Any) -> JsonPath | None:
-    """Return the path of the mark. It stands last in everything that holds it."""
+    """Return the path of the mark. It is the last element of all its ancestors."""
     path: list[str | int] = []
     value = document
     while True:
@@ -101,7 +101,7 @@ def _path(document: Any) -> JsonPath | None:
 
 
 def schemas_at(schema: Mapping[str, Any], document: Any, path: JsonPath) -> list[Mapping[str, Any]]:
-    """Return the parts of a JSON Schema that a value at ``path`` of ``document`` may be."""
+    """Return the parts of a JSON Schema that apply to a value at ``path`` of ``document``."""
     found = list(_plain(schema, schema, document))
     value = document
     for part in path:
@@ -117,7 +117,7 @@ def schemas_at(schema: Mapping[str, Any], document: Any, path: JsonPath) -> list
 
 
 def _plain(part: Mapping[str, Any], schema: Mapping[str, Any], value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield a part of a schema without references and choices; of a step, those of its operation."""
+    """Yield a part of a schema without references and choices; for a step, those of its operation."""
     described = {key: part[key] for key in ("description",) if key in part}
     if "$ref" in part:
         yield from _plain({**schema["$defs"][part["$ref"].rsplit("/", 1)[1]], **described}, schema, value)
@@ -134,7 +134,7 @@ def _plain(part: Mapping[str, Any], schema: Mapping[str, Any], value: Any) -> It
 
 
 _EXPRESSIONS = frozenset({"expr", "formula", "when"})
-"""Keys under which a string is an expression."""
+"""Keys whose string values are expressions."""
 
 
 def complete_seed(source: Source, offset: int, known: Known) -> tuple[Completion, ...]:
@@ -151,7 +151,7 @@ def complete_seed(source: Source, offset: int, known: Known) -> tuple[Completion
 
 
 def _quoted(candidates: Iterator[Candidate], text: str, offset: int, cursor: JsonCursor) -> Iterator[Candidate]:
-    """Yield the candidates as they stand here: a quote that the editor has closed already is not closed again."""
+    """Yield the candidates adapted to this place: a quote that the editor has closed already is not closed again."""
     is_closed = cursor.quoted and text.startswith('"', offset)
     behind = text[offset + is_closed : offset + 20].lstrip()
     for each in candidates:
@@ -167,7 +167,7 @@ def _quoted(candidates: Iterator[Candidate], text: str, offset: int, cursor: Jso
 
 @frozen(slots=False)
 class _Names:
-    """What a seed names: ``before`` the cursor, and in the ``whole`` document, which is read only where it is asked for."""
+    """The names of a seed: ``before`` the cursor, and in the ``whole`` document, which is parsed only on demand."""
 
     source: Source
     before: Mapping[str, Any]
@@ -176,13 +176,13 @@ class _Names:
 
     @cached_property
     def whole(self) -> Mapping[str, Any]:
-        """The document as far as it can be read: what stands behind the cursor too, where that can be."""
+        """Return the document as far as it can be read, if possible including the part after the cursor."""
         root = read_json(self.source).root
         return root.value if root is not None and isinstance(root.value, dict) else self.before
 
     @property
     def schema(self) -> Mapping[str, Any]:
-        """The JSON Schema of the seed's form."""
+        """Return the JSON Schema of the seed's form."""
         newer, older = seed_schemas()
         own = older["properties"].keys() - newer["properties"].keys()
         others = newer["properties"].keys() - older["properties"].keys()
@@ -197,7 +197,7 @@ class _Names:
 
     @property
     def fields(self) -> dict[str, Extracted]:
-        """The declared fields that can be read."""
+        """Return the declared fields that can be read."""
         document = self.before if self.before.keys() & {"extract", "extraction_fields"} else self.whole
         extract = document.get("extract")
         found = extract.get("fields") if isinstance(extract, dict) else document.get("extraction_fields")
@@ -206,24 +206,24 @@ class _Names:
 
     @property
     def context(self) -> list[str]:
-        """The keys of the context, where one is known."""
+        """Return the keys of the context, if known."""
         return (
             [key for key in self.known.input if isinstance(key, str)] if isinstance(self.known.input, Mapping) else []
         )
 
     @property
     def values(self) -> dict[str, str]:
-        """The steps above the cursor that have a value."""
+        """Return the steps above the cursor that have a value."""
         return {name: op for name, op in self._above.items() if op != "define_filter"}
 
     @property
     def filters(self) -> list[str]:
-        """The filters above the cursor."""
+        """Return the filters above the cursor."""
         return [name for name, op in self._above.items() if op == "define_filter"]
 
     @property
     def _above(self) -> dict[str, str]:
-        """The steps above the cursor, without the one that it is in: none uses itself."""
+        """Return the steps above the cursor, without the current step, which cannot use itself."""
         above = self.steps(self.before)
         if len(self.path) > 1 and self.path[0] in ("compute", "compute_dag"):
             step = self.before[str(self.path[0])][self.path[1]]
@@ -270,7 +270,7 @@ def _keys(cursor: JsonCursor, names: _Names) -> Iterator[Candidate]:
 
 
 def _tests(key: str, names: _Names) -> Iterator[Candidate]:
-    """Yield what a condition may test."""
+    """Yield the possible operands of a condition."""
     for name, declared in names.fields.items():
         said = name if key == "extraction" else f"extraction.{name}"
         yield Candidate(_json(said), "field", declared.type, plain(declared.doc), match=said)
@@ -313,7 +313,7 @@ def _values(cursor: JsonCursor, names: _Names) -> Iterator[Candidate]:
 
 
 def _tested(key: str, names: _Names) -> Iterator[Candidate]:
-    """Yield what a key of a ``where`` may be compared to."""
+    """Yield the values that a key of a ``where`` may be compared with."""
     if key.startswith("$"):
         yield from (Candidate(word, "value") for word in ("true", "false"))
     declared = names.fields.get(key.removeprefix("extraction."))
@@ -324,7 +324,7 @@ def _tested(key: str, names: _Names) -> Iterator[Candidate]:
 
 
 def _in_expression(source: Source, offset: int, cursor: JsonCursor, names: _Names) -> tuple[Completion, ...]:
-    """Complete inside a string that is an expression."""
+    """Return the completions inside a string that is an expression."""
     try:
         text = str(json.loads(f'"{cursor.typed}"'))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The commands of GASL: one runner each, deterministic ones and those that ask a model."""
+"""The runners of the GASL commands: deterministic ones and those that call a model."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -46,4 +46,4 @@ RUNNERS: Mapping[type, Runner] = MappingProxyType(
         gasl.Assert: run_assert,
     }
 )
-"""The runner of each command; control (ON, BRANCH, TRY, SET, EXPLAIN, CANCEL) belongs to the executor."""
+"""The runner of each command. The executor runs control commands (ON, BRANCH, TRY, SET, EXPLAIN, CANCEL) itself."""

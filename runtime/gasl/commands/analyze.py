@@ -1,4 +1,4 @@
-"""ANALYZE: a model answers from a bounded excerpt of a state key, and says which parts its answer rests on."""
+"""ANALYZE: a model answers from a bounded excerpt of a state key and cites the parts that its answer is based on."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -30,14 +30,14 @@ __all__ = ["run_analyze"]
 
 _CHARACTERS = 8_000
 _ITEMS = 60
-"""Items of one list that are sampled."""
+"""Maximum number of sampled items of one list."""
 _PARTS = 200
 _PART = 800
 
 
 @frozen
 class _Part:
-    """A part of the state that is shown: the key it is of, what stands there, and its name in evidence."""
+    """One part of the state in the prompt: its key, its value, and its name in evidence."""
 
     key: str
     name: Any
@@ -47,9 +47,10 @@ class _Part:
 
 @refusing
 async def run_analyze(command: Analyze, session: Session) -> ExecutionResult:
-    """ANALYZE: the object ``{"answer", "rationale", "evidence"}``; evidence are ids, or names of parts (``key[3]``).
+    """Run ANALYZE: return ``{"answer", "rationale", "evidence"}``; evidence has ids or names of parts (``key[3]``).
 
-    An answer that names what it was not shown is asked for once more; what stays wrong is left out: ``partial``.
+    If an answer cites parts that were not shown, the model is asked once more; citations that are still wrong are dropped:
+    ``partial``.
     """
     key, snapshot = command.key.text, session.state.snapshot()
     if snapshot.kind(key) is None:
@@ -99,7 +100,7 @@ async def run_analyze(command: Analyze, session: Session) -> ExecutionResult:
 async def _asked(
     asker: Asker, prompt: str, schema: dict[str, Any], known: dict[str, int]
 ) -> tuple[Answer | Unanswered, dict[str, Any] | None, tuple[int, ...], tuple[str, ...]]:
-    """Return the answer, what it says, what it cites and what is wrong; an ``Unanswered`` in the answer's place."""
+    """Return the answer, its parsed result, its citations and its errors; or an ``Unanswered`` instead of the answer."""
     try:
         answer, judged = await _ask(asker, prompt, schema, known)
     except Unanswered as unanswered:
@@ -109,7 +110,7 @@ async def _asked(
         try:
             second, rejudged = await _ask(asker, build_repair_prompt(prompt, answer.text, judged[2]), schema, known)
         except Unanswered:
-            pass  # the first answer may do with what it names rightly
+            pass  # the first answer may be usable with its correct citations
         else:
             if rejudged[0] is not None:
                 answer, judged = second, rejudged
@@ -130,7 +131,7 @@ async def _ask(asker: Asker, prompt: str, schema: dict[str, Any], known: dict[st
 
 
 def _excerpt(key: str, snapshot: Snapshot) -> tuple[list[_Part], list[str], str]:
-    """Return the parts that are shown, their lines, and words on what is left out."""
+    """Return the selected parts, their lines, and notes on the omitted data."""
     parts: list[_Part] = []
     lines: list[str] = []
     size = left = 0
@@ -150,7 +151,7 @@ def _excerpt(key: str, snapshot: Snapshot) -> tuple[list[_Part], list[str], str]
 
 
 def _parts(key: str, snapshot: Snapshot, notes: list[str]) -> Iterator[_Part]:
-    """Yield what is to be shown of a key and of the keys declared in it."""
+    """Yield the parts of a key and of the keys declared in it."""
     for declaration in snapshot.declared(key):
         at = declaration.key
         if declaration.type == "LIST":
@@ -170,7 +171,7 @@ def _parts(key: str, snapshot: Snapshot, notes: list[str]) -> Iterator[_Part]:
 
 
 def _positions(key: str, items: Sequence[Any], length: int, snapshot: Snapshot) -> Sequence[Any]:
-    """Return what evidence calls the items of a sample: their own id, else ``key[index]``."""
+    """Return the evidence names of a sample's items: their own ids, else ``key[index]``."""
     own = [own_id(item) for item in items]
     if None not in own:
         return own
@@ -186,7 +187,7 @@ def _positions(key: str, items: Sequence[Any], length: int, snapshot: Snapshot) 
 
 
 def _own_fields(key: str, snapshot: Snapshot) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of a DICT that are not keys declared in it."""
+    """Yield the fields of a DICT that are not declared keys."""
     declared = {declaration.key for declaration in snapshot.declared(key)}
     value = snapshot.get(key)
     if isinstance(value, dict):
@@ -194,7 +195,7 @@ def _own_fields(key: str, snapshot: Snapshot) -> Iterator[tuple[str, Any]]:
 
 
 def _own_evidence(snapshot: Snapshot, part: _Part) -> Sequence[Evidence]:
-    """Return the evidence that lies beside a part in the state."""
+    """Return the evidence that the state stores for a part."""
     try:
         beside = snapshot.evidence(part.key)
     except StateError:

@@ -1,7 +1,7 @@
-"""What a command's names stand for: items of a variable, node ids, conditions with their variables bound.
+"""Resolves the names in a command: items of a variable, node ids, conditions with their variables bound.
 
-What can't be is raised as ``Refused`` and becomes the command's result. A variable gives items: a list its own, an object
-itself as the only one; a text, a number, a boolean or null gives none (``schema_mismatch``).
+Unresolvable names raise ``Refused``, which becomes the command's result. The items of a list variable are its elements; an
+object is its own single item; a text, a number, a boolean or null has no items (``schema_mismatch``).
 """
 
 import asyncio
@@ -37,15 +37,15 @@ __all__ = [
 ]
 
 _OFFERED = 8
-"""Names that a hint lists at most."""
+"""Maximum number of names in a hint."""
 
 
 _FEW = 2_000
-"""Items that are computed with in the event loop's own thread: it takes some milliseconds."""
+"""Maximum number of items that are processed on the event loop's thread, which takes some milliseconds."""
 
 
 class Refused(Exception):
-    """The command can't do what it says with what it was given; ``result`` is its result."""
+    """The command can't run with the given inputs; ``result`` is its result."""
 
     def __init__(self, status: Status, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -55,7 +55,7 @@ class Refused(Exception):
 def refusing(
     run: Callable[[Any, Session], Awaitable[ExecutionResult]],
 ) -> Callable[[Any, Session], Awaitable[ExecutionResult]]:
-    """Make a runner return what was raised as ``Refused`` as its result."""
+    """Wrap a runner so that it returns the result of a raised ``Refused``."""
 
     @wraps(run)
     async def guarded(command: Any, session: Session) -> ExecutionResult:
@@ -68,7 +68,7 @@ def refusing(
 
 
 def beside(run: Callable[[Any, Session], ExecutionResult]) -> Callable[[Any, Session], Awaitable[ExecutionResult]]:
-    """Make a runner of a function that only computes: over many items it runs beside the event loop, so that others go on."""
+    """Turn a pure function into a runner; with many items it runs in a thread, so that it does not block the event loop."""
 
     @refusing
     @wraps(run)
@@ -83,7 +83,7 @@ def beside(run: Callable[[Any, Session], ExecutionResult]) -> Callable[[Any, Ses
 
 
 class Rows:
-    """The items of a variable and the value they come from. ``items[i]`` has the evidence ``value.evidence_at(i)``."""
+    """The items of a variable and their value. ``value.evidence_at(i)`` is the evidence of ``items[i]``."""
 
     __slots__ = ("items", "name", "value")
 
@@ -97,7 +97,7 @@ class Rows:
 
 
 def unbound(name: str, session: Session) -> Refused:
-    """Return the refusal of a name that nothing is bound to, with the name that was meant, or those that there are."""
+    """Return the failed result for an unbound name; its hint has the nearest name or the bound names."""
     names = session.context.names()
     like = nearest(name, names)
     if like:
@@ -129,15 +129,15 @@ def variables(session: Session) -> dict[str, Any]:
 
 
 def bound(condition: Condition | None, session: Session) -> Condition | None:
-    """Return ``condition`` with values in the place of its variables. Raises ``lang.evaluate.Unbound``."""
+    """Return ``condition`` with variables replaced by their values. Raises ``lang.evaluate.conditions.Unbound``."""
     return None if condition is None else bind(condition, variables(session))
 
 
 def node_ids(rows: Rows) -> list[NodeId]:
-    """Return the nodes that items stand for, each once, in order.
+    """Return the nodes that the items refer to, each once, in order.
 
-    A text or an integer is an id; an object with ``id`` has one; an edge or a path stands for its ``source`` and its
-    ``target``; a subgraph (``nodes`` alone) for its nodes. Anything else is a ``schema_mismatch``.
+    A text or an integer is a node id. An object with ``id`` refers to that node, an edge or a path to its ``source`` and
+    ``target``, a subgraph (only ``nodes``) to its nodes. Any other item is a ``schema_mismatch``.
     """
     found: dict[NodeId, None] = {}
     for index, item in enumerate(rows.items):
@@ -175,24 +175,24 @@ def _described(item: Any) -> str:
 
 
 def listed(names: Iterable[str], most: int = _OFFERED) -> str:
-    """Return the first of ``names`` with commas, and dots where there are more."""
+    """Return the first ``most`` names separated by commas, followed by dots if there are more."""
     every = list(names)
     return ", ".join(map(str, every[:most])) + (", ..." if len(every) > most else "")
 
 
-# Fields of items: reading one by its dotted name, and refusing one that no item has.
+# Fields of items: reads a field by its dotted name, and rejects a field that no item has.
 
 MISSING = object()
-"""What ``read`` gives where an item has no such field."""
+"""The result of ``read`` if an item does not have the field."""
 
 _MOST_OFFERED = 30
-"""Fields that a hint lists at most."""
+"""Maximum number of fields in a hint."""
 _NAMED_FROM = 1_000
-"""Items whose fields are offered when one is not found."""
+"""Number of items whose fields are collected for the hint about an unknown field."""
 
 
 def read(item: Any, parts: Sequence[str]) -> Any:
-    """Return an item's field, or ``MISSING``. A field whose name is the rest of the path with its dots wins."""
+    """Return an item's field, or ``MISSING``. A field whose name is the whole rest of the path, dots included, has priority."""
     for at, name in enumerate(parts):
         if not isinstance(item, dict):
             return MISSING
@@ -206,7 +206,7 @@ def read(item: Any, parts: Sequence[str]) -> Any:
 
 
 def column(rows: Rows, path: Path) -> list[Any]:
-    """Return the field of every item, None where it is null or missing; refuse a field that no item has."""
+    """Return the field of every item, None if it is null or missing; raise ``Refused`` if no item has the field."""
     if len(path.parts) == 1:
         name = path.parts[0]
         values = [item.get(name, MISSING) if isinstance(item, dict) else MISSING for item in rows.items]
@@ -218,7 +218,7 @@ def column(rows: Rows, path: Path) -> list[Any]:
 
 
 def check_field(rows: Rows, path: Path) -> None:
-    """Refuse a field that no item has. Of no items nothing is known."""
+    """Raise ``Refused`` if no item has the field. An empty list of items is not checked."""
     if rows.items and all(read(item, path.parts) is MISSING for item in rows.items):
         raise _unknown(rows, path)
 
@@ -233,7 +233,7 @@ def _unknown(rows: Rows, path: Path) -> Refused:
 
 
 def _names(items: Iterable[Any]) -> dict[str, None]:
-    """Return the names of fields, nested ones with their dots, two levels deep."""
+    """Return the names of all fields, with nested ones as dotted names, two levels deep."""
     names: dict[str, None] = {}
     for item in items:
         if isinstance(item, dict):

@@ -1,6 +1,6 @@
-"""The evidence beside items: where in the graph a thing was found, what a row was derived from, what a model was shown.
+"""The evidence of items: their source in the graph, the rows they were derived from, the data shown to a model.
 
-Evidence is made when it is asked for: a million nodes found cost nothing until they are kept.
+Evidence is computed on access: a million found nodes cost nothing until they are stored.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -27,15 +27,15 @@ __all__ = [
 ]
 
 
-# What an item of the graph is, told from its fields. See ``docs/design/gasl.md#items``.
+# The kind of a graph item, inferred from its fields. See ``docs/design/gasl.md#items``.
 
 ItemKind = Literal["node", "edge", "path", "subgraph"]
 
 
 def item_kind(item: Any) -> ItemKind | None:
-    """Return whether an object is a node, an edge, a path or a subgraph; None where it is none of these.
+    """Return whether an object is a node, an edge, a path or a subgraph; None for any other object.
 
-    A node may have attributes called ``source`` and ``target``, and an edge one called ``id``: what stands first decides.
+    A node may have attributes ``source`` and ``target``, and an edge an attribute ``id``: the first field decides.
     """
     if not isinstance(item, dict):
         return None
@@ -49,30 +49,30 @@ def item_kind(item: Any) -> ItemKind | None:
 
 
 def is_node_id(value: Any) -> TypeGuard[NodeId]:
-    """Say whether a value can be a node's id: a text or an integer."""
+    """Return whether a value can be a node's id: a text or an integer."""
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 MOST = 64
-"""Pieces of evidence, and ids in a piece, that a derived item bears; ``more`` in the last piece counts what is left out."""
+"""Maximum pieces of evidence of a derived item, and ids in a piece; ``more`` in the last piece counts the omitted ones."""
 
 _LOOKED_AT = 1_000
-"""Items whose evidence is looked at for what stands for many."""
+"""Maximum number of items whose evidence is read for an item that represents many."""
 _DEEPEST = 32
-"""Sequences of evidence that are asked one through the other."""
+"""Maximum nesting depth of lazy evidence."""
 _SNIPPET = 240
 _SOURCES = ("source_id", "doc_id", "file_path")
 _SEPARATOR = "<SEP>"
-"""What GraphRAG-style graphs put between several sources in one text."""
+"""Separator that GraphRAG-style graphs put between several sources in one text."""
 
 Pieces = Sequence[Evidence]
 Chunks = Callable[[str], str | None]
 
 
 class Lazy(Sequence[Pieces]):
-    """Evidence by index that is made at each access.
+    """Evidence by index that is computed on each access.
 
-    ``depth`` says how many such sequences are asked one through the other for an element.
+    ``depth`` is the number of nested lazy sequences that an access passes through.
     """
 
     __slots__ = ("_length", "_make", "depth")
@@ -101,15 +101,16 @@ class Lazy(Sequence[Pieces]):
 
 
 def found(items: Sequence[Any], chunks: Chunks) -> Lazy:
-    """Return the evidence of items of the graph: their ids and the graph's own sources, with a snippet."""
+    """Return the evidence of graph items: their ids and the graph's own sources, with a snippet."""
     return Lazy(len(items), lambda index: (graph_piece(items[index], chunks),))
 
 
 def graph_piece(item: Mapping[str, Any], chunks: Chunks) -> Evidence:
-    """Return where a node, an edge, a path or a subgraph is in the graph: its provenance.
+    """Return the provenance of a node, an edge, a path or a subgraph.
 
-    ``source_id``, ``doc_id`` and ``file_path`` are lists, split where one text holds several. ``snippet`` is of at most 240
-    characters: of the first chunk that ``chunks`` has, around the item's name where it stands there, else of its description.
+    ``source_id``, ``doc_id`` and ``file_path`` are lists, split if one text has several values. ``snippet`` has at most 240
+    characters: from the first chunk that ``chunks`` finds, around the item's name if it occurs there, else from its
+    description.
     """
     piece: dict[str, Any] = {"kind": "graph"}
     nodes, edges, parts = _inside(item)
@@ -130,7 +131,7 @@ def graph_piece(item: Mapping[str, Any], chunks: Chunks) -> Evidence:
 
 
 def _inside(item: Mapping[str, Any]) -> tuple[list[Any], list[Any], list[Any]]:
-    """Return the nodes' ids, the edges, and what may name sources (no more of it than evidence bears)."""
+    """Return the node ids, the edges, and the elements that may name sources (at most as many as evidence may have)."""
     kind = item_kind(item)
     if kind == "node":
         return [item["id"]], [], [item]
@@ -174,7 +175,7 @@ def _snippet(item: Mapping[str, Any], sources: Iterable[str], chunks: Chunks) ->
 
 
 class _Picked(Lazy):
-    """The evidence of some items of a value. Picked again, it is of the first value still: it gets no deeper."""
+    """The evidence of selected items of a value. A further selection refers to the first value, so the depth does not grow."""
 
     __slots__ = ("indices", "value")
 
@@ -191,9 +192,9 @@ class _Picked(Lazy):
 
 
 class _United(Lazy):
-    """Evidence that is united of that of several items, once for each row.
+    """The combined evidence of several items, computed once for each row.
 
-    Without keeping it, what is joined with itself twenty times would be asked for a million times.
+    Without caching, a variable joined with itself twenty times would be read a million times.
     """
 
     __slots__ = ()
@@ -208,7 +209,7 @@ class _United(Lazy):
 
         super().__init__(length, once, _depth(values) + 1)
         if self.depth > _DEEPEST:
-            for _ in self:  # all is made here: who asks later need not go as deep, and what it was made of can go
+            for _ in self:  # compute all now: later accesses stay shallow, and the inputs can be freed
                 pass
             self._make, self.depth = kept.__getitem__, 1
 
@@ -223,12 +224,12 @@ def picked(value: Value, indices: Sequence[int]) -> Lazy:
 
 
 def derived(length: int, make: Callable[[int], Pieces], values: Iterable[Value]) -> Lazy:
-    """Return evidence that ``make`` makes of that of ``values``: each row's once, and all at once where it would lie too deep."""
+    """Return evidence that ``make`` computes from that of ``values``: lazily for each row, or at once if nested too deep."""
     return _United(length, make, values)
 
 
 def gathered(groups: Sequence[Sequence[tuple[Value, int]]]) -> Lazy:
-    """Return, for each row, the united evidence of the items (value and index) that it was made of."""
+    """Return, for each row, the combined evidence of the items (value and index) that it was made from."""
 
     def make(at: int) -> Pieces:
         members = groups[at]
@@ -239,12 +240,12 @@ def gathered(groups: Sequence[Sequence[tuple[Value, int]]]) -> Lazy:
 
 
 def one(value: Value, length: int) -> Lazy:
-    """Return the evidence of a single result that was made of all ``length`` items of ``value``."""
+    """Return the evidence of a single result that was made from all ``length`` items of ``value``."""
     return _United(1, lambda _: united(Lazy(length, value.evidence_at)), [value])
 
 
 def bounded(pieces: Pieces, most: int) -> Pieces:
-    """Return at most ``most`` of an item's pieces; the last one's ``more`` counts what is left out."""
+    """Return at most ``most`` of an item's pieces; ``more`` in the last one counts the omitted pieces."""
     if len(pieces) <= most:
         return pieces
     more = len(pieces) - most + int(pieces[-1].get("more", 0)) + int(pieces[most - 1].get("more", 0))
@@ -252,9 +253,9 @@ def bounded(pieces: Pieces, most: int) -> Pieces:
 
 
 def united(evidence: Sequence[Pieces]) -> Pieces:
-    """Return the different pieces of the first items, at most ``MOST``.
+    """Return the distinct pieces of the first items, at most ``MOST``.
 
-    Where items are left out, the last piece that is kept has ``more``: how many. Takes the same time for a million items.
+    If items are omitted, ``more`` in the last piece is their number. The time does not depend on the number of items.
     """
     kept: dict[Hashable, Evidence] = {}
     looked = 0

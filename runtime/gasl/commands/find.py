@@ -1,4 +1,4 @@
-"""FIND: nodes, edges and paths of the graph, with their sources. Nothing here asks a model."""
+"""FIND: returns nodes, edges and paths of the graph with their sources. Makes no model calls."""
 
 import asyncio
 import threading
@@ -37,7 +37,7 @@ _CAPS = {
 
 @refusing
 async def run_find(command: Find, session: Session) -> ExecutionResult:
-    """FIND nodes or edges. Raises ``Unbound``, ``ConditionError``, ``AdapterError``."""
+    """Find nodes or edges. Raises ``Unbound``, ``ConditionError``, ``AdapterError``."""
     where = bound(command.where, session)
     search = session.graph.nodes if command.kind == "nodes" else session.graph.edges
     answer = await searched(
@@ -53,9 +53,10 @@ async def run_find(command: Find, session: Session) -> ExecutionResult:
 
 @refusing
 async def run_find_paths(command: FindPaths, session: Session) -> ExecutionResult:
-    """FIND paths, at most MAXLEN edges long, which can't go above the host's ceiling.
+    """Find paths of at most MAXLEN edges; MAXLEN can't exceed the host's ceiling.
 
-    SHORTEST has no bound but MAXLEN, or ``max_path_length`` where the plan SET it: it does not try the simple paths of each length.
+    SHORTEST is bounded only by MAXLEN, or by ``max_path_length`` if the plan SET it: it does not try the simple paths of each
+    length.
     """
     start, end = _ends(command.start, session), _ends(command.end, session)
     via, where = bound(command.via, session), bound(command.where, session)
@@ -116,14 +117,14 @@ _LONGER = "write MAXLEN with a larger number, SHORTEST for the shortest paths of
 
 
 def shortest_bound(command: FindPaths, session: Session) -> int | None:
-    """Return the greatest length of the shortest paths; None for any."""
+    """Return the maximum length of the shortest paths; None for no limit."""
     if command.max_length is None and "max_path_length" in session.chosen:
         return session.caps.max_path_length
     return command.max_length
 
 
 def _bounded(result: ExecutionResult, command: FindPaths, caps: Caps) -> ExecutionResult:
-    """Say of the shortest paths what hid some of them, and what raises it."""
+    """Return the result with a message if a limit may have hidden shortest paths, and with the fix."""
     if command.max_length is not None:
         which, hint, hit = (
             f"MAXLEN ({command.max_length:,})",
@@ -145,11 +146,11 @@ def _bounded(result: ExecutionResult, command: FindPaths, caps: Caps) -> Executi
 
 
 _CHECKED = 20
-"""Ids that are looked for in the graph when nothing was found from them."""
+"""Number of ids that are looked up in the graph if a search from them found nothing."""
 
 
 async def unknown_nodes(ids: Sequence[NodeId], session: Session) -> str:
-    """Say which of the first ids no node has, and which node bears such a name instead; "" for none."""
+    """Return a message about the first ids that no node has, with nodes whose name matches; "" if all exist."""
 
     def look() -> str:
         hints = []
@@ -169,10 +170,10 @@ def _ends(side: Name | Condition | None, session: Session) -> list[NodeId] | Con
 
 
 async def searched(search: Callable[[Caps], Found], caps: Caps) -> Found:
-    """Run a search of the graph beside the event loop (others go on, an interrupt is heard) and make its items there.
+    """Run a search of the graph in a thread and build its items there, so that the event loop can handle interrupts.
 
-    An engine may hand out items that are made when they are asked for; a variable holds plain lists. Where the caller is cancelled
-    the search is told to end: its thread, which nothing else can stop, would keep the processor, and whoever closes the loop waiting.
+    An engine may return lazy items; a variable holds plain lists. If the caller is cancelled, the search is stopped:
+    otherwise its thread would keep the processor busy and block the closing of the loop.
     """
     ended = threading.Event()
 
@@ -187,7 +188,7 @@ async def searched(search: Callable[[Caps], Found], caps: Caps) -> Found:
 
 
 def of_graph(found: Found, session: Session, caps: Caps, value: Any = None) -> ExecutionResult:
-    """Return what the graph answered as a result: its items (or ``value`` made of them), with their evidence."""
+    """Return the graph's items (or ``value``, which was made from them) as a result with their evidence."""
     items = list(found.items) if not isinstance(found.items, list) else found.items
     evidence = evidence_of(items, session.chunks)
     count = len(items)
@@ -204,7 +205,7 @@ def of_graph(found: Found, session: Session, caps: Caps, value: Any = None) -> E
 
 
 def caps_message(hit: Sequence[str], caps: Caps) -> str:
-    """Say which caps cut a result short, "" for none."""
+    """Return which caps cut a result short, "" for none."""
     if not hit:
         return ""
     named = [_CAPS[name].format(caps) if name in _CAPS else name for name in hit]
@@ -218,7 +219,7 @@ def _raise_hint(hit: Sequence[str]) -> str:
 async def _with_near(
     result: ExecutionResult, message: str, kind: str, conditions: Sequence[Condition | None], session: Session
 ) -> ExecutionResult:
-    """Say what is near to what was looked for; of no condition, only that there is nothing."""
+    """Return the result with a hint about near matches; without a condition, only with the message."""
     given = [condition for condition in conditions if condition is not None]
     if not given:
         return attrs.evolve(result, message=f"the graph has no {kind}")
@@ -227,7 +228,7 @@ async def _with_near(
 
 
 async def near_in_graph(conditions: Sequence[Condition | None], kind: str, session: Session) -> str:
-    """Return what is near in the graph to what the conditions ask for, "" for nothing."""
+    """Return a hint with values in the graph near those in the conditions, "" for none."""
 
     def look() -> str:
         known = known_of_graph(session.graph, kind)
@@ -236,12 +237,12 @@ async def near_in_graph(conditions: Sequence[Condition | None], kind: str, sessi
     return await asyncio.to_thread(look) if any(condition is not None for condition in conditions) else ""
 
 
-# WALK, SUBGRAPH, CONNECT and MEASURE: what the graph has around, between and of a set of nodes.
+# WALK, SUBGRAPH, CONNECT and MEASURE: the graph around, between and of a set of nodes.
 
 
 @refusing
 async def run_walk(command: Walk, session: Session) -> ExecutionResult:
-    """WALK: DEPTH is 1 and DIRECTION out where they are not given, as in the port."""
+    """Run WALK; DEPTH defaults to 1 and DIRECTION to out, as in the port."""
     starts, via = _nodes(command.source, session), bound(command.via, session)
     depth, direction = command.depth if command.depth is not None else 1, command.direction or "out"
     caps = session.caps
@@ -261,7 +262,7 @@ async def run_walk(command: Walk, session: Session) -> ExecutionResult:
 
 @refusing
 async def run_subgraph(command: Subgraph, session: Session) -> ExecutionResult:
-    """SUBGRAPH: the variable is the one object ``{"nodes", "edges"}``; the count is that of its nodes."""
+    """Run SUBGRAPH: the value is one object ``{"nodes", "edges"}``; the count is the number of nodes."""
     centers, caps = _nodes(command.source, session), session.caps
     answer = await searched(lambda caps: session.graph.subgraph(centers, command.radius, caps=caps), caps)
     item = answer.items[0] if answer.items else {"nodes": [], "edges": []}
@@ -284,7 +285,7 @@ async def run_subgraph(command: Subgraph, session: Session) -> ExecutionResult:
 
 @refusing
 async def run_connect(command: Connect, session: Session) -> ExecutionResult:
-    """CONNECT: the edges between two sets, in either direction."""
+    """Run CONNECT: find the edges between two sets, in either direction."""
     left, right = _nodes(command.left, session), _nodes(command.right, session)
     via, caps = bound(command.via, session), session.caps
     answer = await searched(lambda caps: session.graph.connect(left, right, via=via, caps=caps), caps)
@@ -300,7 +301,7 @@ async def run_connect(command: Connect, session: Session) -> ExecutionResult:
 
 @refusing
 async def run_measure(command: Measure, session: Session) -> ExecutionResult:
-    """MEASURE: ``{"id", algorithm: value}`` for each node, in the graph's order."""
+    """Run MEASURE: return ``{"id", algorithm: value}`` for each node, in the graph's order."""
     known = session.graph.measures
     if command.algorithm not in known:
         like = nearest(command.algorithm, known)

@@ -1,4 +1,4 @@
-"""Reading what a model answered to PROCESS and ANALYZE: each row is checked by itself, and what is wrong is said, not bent."""
+"""Reads the answers of a model to PROCESS and ANALYZE: each row is checked separately; errors are reported, not fixed."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,18 +12,18 @@ from ....lang.trees.gasl import Column
 __all__ = ["Fault", "Judged", "Row", "analysis", "rows"]
 
 _LONGEST = 1_000_000
-"""Characters of an answer that are read."""
+"""Maximum characters of an answer that are read."""
 _KEYS = ("rows", "answer", "rationale", "evidence")
-"""Keys of which an answer has one: other objects in it are examples."""
+"""An answer has at least one of these keys; other objects in the text are taken for examples."""
 _MOST_ROWS = 1_000
-"""Rows of one batch that are kept; a batch has 20 items."""
+"""Maximum number of rows of one batch; a batch has 20 items."""
 _MOST_FAULTS = 100
 _INT64 = 2**63
 
 
 @frozen
 class Row:
-    """A row that fits: its fields without the citation, and the indices of the items that it cites."""
+    """A valid row: its fields without the citation, and the indices of the cited items."""
 
     fields: dict[str, Any]
     cited: tuple[int, ...]
@@ -31,9 +31,9 @@ class Row:
 
 @frozen
 class Fault:
-    """What is wrong with a row (from 1), or with the answer (``row`` is None), and the items that it cites.
+    """An error in a row (from 1), or in the answer (``row`` is None), with the cited items.
 
-    ``rows`` that are left out for it.
+    ``rows`` is the number of rows dropped because of it.
     """
 
     reason: str
@@ -47,7 +47,7 @@ class Fault:
 
 @frozen
 class Judged:
-    """What of an answer fits, and what does not. ``usable``: the answer as a whole could be read."""
+    """The valid rows and the errors of an answer. ``usable``: the answer as a whole could be read."""
 
     rows: tuple[Row, ...]
     faults: tuple[Fault, ...]
@@ -55,7 +55,7 @@ class Judged:
 
 
 def rows(text: str, known: Mapping[str, int], columns: Sequence[Column], cite: str) -> Judged:
-    """Return the rows of a batch's answer. ``known`` has the index of what may be cited."""
+    """Return the rows of a batch's answer. ``known`` maps each valid citation to its index."""
     value = _value(text)
     if isinstance(value, Fault):
         return Judged((), (value,), usable=False)
@@ -98,7 +98,7 @@ def _value(text: str) -> Any:
     reason = single.reason if "{" in text else "it is not JSON"
     if (
         isinstance(found, Reading) and isinstance(found.value, list) and found.how in ("json", "fence")
-    ):  # the rows alone
+    ):  # the rows without a surrounding object
         if found.how == "fence" and sum(1 for _ in fenced_blocks(str(answer))) > 1:
             return Fault("the answer can't be read: there are two answers; answer with one", rows=0)
         return found.value
@@ -135,7 +135,7 @@ def _cited(given: Any, known: Mapping[str, int], cite: str) -> tuple[tuple[int, 
 
 
 def _columns(fields: Mapping[str, Any], columns: Sequence[Column]) -> str:
-    """Return what is wrong with a row's fields, "" for nothing. Null is fine for every type."""
+    """Return the error in a row's fields, "" for none. Null is valid for every type."""
     for column in columns:
         if column.name not in fields:
             return f"{short(column.name)} is missing"
@@ -173,7 +173,7 @@ def _as(value: Any, column: Column) -> Any:
 
 
 def _unkeepable(value: Any, name: str) -> str:
-    """Say why the state could not keep ``value``, "" if it can: integers of 64 bits, finite floats, text without halves."""
+    """Return why the state can't store ``value``, "" if it can: 64-bit integers, finite floats, text without lone surrogates."""
     level: list[Any] = [value]
     while level:
         following: list[Any] = []
@@ -195,9 +195,9 @@ def _unkeepable(value: Any, name: str) -> str:
 
 
 def analysis(text: str, known: Mapping[str, int]) -> tuple[dict[str, Any] | None, tuple[int, ...], tuple[str, ...]]:
-    """Return ANALYZE's answer (None where it does not fit), the indices that it cites, and what is wrong.
+    """Return ANALYZE's answer (None if it is invalid), the cited indices, and the errors.
 
-    An answer whose evidence names what was not shown is an answer still; what it names wrongly is among the faults.
+    An answer that also cites parts that were not shown is still valid; the wrong citations are among the errors.
     """
     value = _value(text)
     if isinstance(value, Fault):

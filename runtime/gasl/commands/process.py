@@ -1,6 +1,6 @@
-"""PROCESS: a model makes rows of items, in batches, a few at a time. Each row cites what it was shown and is checked by itself.
+"""PROCESS: a model derives rows from items, in concurrent batches. Each row cites its items and is checked separately.
 
-A batch that fails costs its own items only; a row that does not fit, also when asked once more, is left out and named.
+A failed batch affects only its own items; a row that is still invalid after one repair is dropped and reported.
 """
 
 import asyncio
@@ -35,15 +35,15 @@ from .model_calls import (
 __all__ = ["run_classify", "run_process"]
 
 _MOST_ROUNDS = 20
-"""How often items that stay open are asked about again, each time the command is run."""
+"""Maximum number of rounds for open items each time the command is run."""
 _LISTED = 5
 _TOO_MUCH = frozenset({"prompt_too_long", "truncated"})
-"""Failures that fewer items may not have."""
+"""Failures that may disappear with fewer items."""
 
 
 @define
 class _Batch:
-    """One batch: the items' indices, the answer and what it gave, or why there is none; ``halves`` if it was asked in parts.
+    """One batch: the items' indices, the answer and its rows, or the failure; ``halves`` if it was split.
 
     ``open`` are items without a row, ``differing`` those whose rows contradict each other.
     """
@@ -68,7 +68,7 @@ class _Batch:
 
 @define
 class _Work:
-    """What all batches of a command share."""
+    """The data that all batches of a command share."""
 
     command: Process
     rows: Rows
@@ -79,11 +79,11 @@ class _Work:
 
     @property
     def incomplete(self) -> str:
-        """Why the items are not all that there are, for the prompt."""
+        """Why the list of items is incomplete, for the prompt."""
         return clipped("; ".join(self.rows.value.incomplete), 800)
 
     async def do(self, number: int) -> None:
-        """Ask about one batch; about its halves where it is too much for the model at once."""
+        """Ask about one batch, or about its halves if it is too large for the model."""
         await self._do(self.batches[number], number)
 
     async def _do(self, batch: _Batch, number: int) -> None:
@@ -103,10 +103,10 @@ class _Work:
         await self._reopened(batch, number)
 
     async def _reopened(self, batch: _Batch, number: int) -> None:
-        """Ask about the items that an answer leaves open, if that answer was there already: a command that is run again asks only them."""
+        """Ask about the items that a recalled answer leaves open: a repeated command asks only about those."""
         last, left = batch, [*batch.open, *batch.differing]
         for round_ in range(1, _MOST_ROUNDS + 1):
-            silent = not last.rows and not last.faults  # there is nothing to say of any of them
+            silent = not last.rows and not last.faults  # no result for any of the items
             if not left or silent or last.answer is None or not last.answer.free:
                 return
             again = _Batch(left)
@@ -115,7 +115,7 @@ class _Work:
             except Unanswered as unanswered:
                 again.failed = unanswered.failed
             else:
-                if not again.rows and not again.faults:  # asked about these alone, the model has nothing to say
+                if not again.rows and not again.faults:  # the model has no result for these items either
                     last.open = []
                     return
             settled = [index for index in last.indices if index not in left]
@@ -124,7 +124,7 @@ class _Work:
             last, left = again, [*again.open, *again.differing]
 
     async def _answered(self, batch: _Batch, number: int, round_: int = 0) -> None:
-        """Ask, and once more where rows do not fit and no layer below has done so. Raises ``Unanswered``."""
+        """Ask, and once more if rows are invalid and no lower layer has done so. Raises ``Unanswered``."""
         references = [self.shown.references[index] for index in batch.indices]
         lines = "\n".join(self.shown.line(index) for index in batch.indices)
         columns = self.command.returning
@@ -142,7 +142,7 @@ class _Work:
             try:
                 second, rejudged = await self._ask(again, number, schema, known)
             except Unanswered:
-                pass  # the first answer's rows that fit are kept
+                pass  # the valid rows of the first answer are used
             else:
                 if rejudged.usable and len(rejudged.rows) >= len(judged.rows):
                     answer, judged = second, rejudged
@@ -154,7 +154,7 @@ class _Work:
     async def _ask(
         self, prompt: str, number: int, schema: dict[str, Any], known: dict[str, int]
     ) -> tuple[Answer, Judged]:
-        """Return an answer and what of it fits: also of one that a layer below gave up on."""
+        """Return an answer and its valid rows, also of an answer that a lower layer rejected."""
         try:
             answer = await self.asker.ask(prompt, number, schema=schema)
         except Unanswered as unanswered:
@@ -168,7 +168,7 @@ class _Work:
 
 
 def _differing(made: Sequence[Row]) -> list[int]:
-    """Return the items of which alone several rows are drawn that are not equal: one of them is wrong, or all say a part."""
+    """Return the items with several unequal rows that cite only them: a row is wrong, or each has only a part."""
     first: dict[int, dict[str, Any]] = {}
     found: dict[int, None] = {}
     for row in made:
@@ -179,8 +179,10 @@ def _differing(made: Sequence[Row]) -> list[int]:
 
 @refusing
 async def run_process(command: Process, session: Session) -> ExecutionResult:
-    """PROCESS. ``failed_items`` has the items of batches that failed, those without a row, those whose rows differ though each is
-    drawn from the item alone (with RETURNING), and the rows that were left out. Run again, the command asks only about these items.
+    """Run PROCESS; a repeated run asks only about the items in ``failed_items``.
+
+    ``failed_items`` has the items of failed batches, those without a row, those with differing rows that each cite only the
+    item (with RETURNING), and the dropped rows.
     """
     source = rows_of(command.source, session)
     if not source.items:
@@ -212,7 +214,7 @@ def _result(work: _Work) -> ExecutionResult:
         if batch.answer is not None
         for row in batch.rows
     ]
-    if any(batch.shown for batch in work.batches):  # some came later: rows stay in the order of the items
+    if any(batch.shown for batch in work.batches):  # rows from later rounds: restore the order of the items
         made.sort(key=lambda each: min(each[2].cited))
     items = [row.fields for _, _, row in made]
 
@@ -243,7 +245,7 @@ def _failures(work: _Work) -> list[dict[str, Any]]:
             failures += [{"id": work.shown.ids[index], "reason": batch.failed.message} for index in batch.indices]
         named: set[int] = set()
         for fault in batch.faults:
-            if not fault.rows:  # the answer as a whole
+            if not fault.rows:  # an error in the answer as a whole
                 named |= set(batch.indices)
                 failures += [{"id": work.shown.ids[i], "batch": number, "reason": fault.reason} for i in batch.indices]
                 continue
@@ -264,7 +266,7 @@ _WITHOUT_ROW = "no row is drawn from it"
 
 
 def _told(batch: _Batch, index: int) -> str:
-    """Say how the rows of an item differ."""
+    """Return a message about how the rows of an item differ."""
     first, *others = [row.fields for row in batch.rows if row.cited == (index,)]
     other = next(each for each in others if each != first)
     name = next(name for name in first if first[name] != other.get(name))
@@ -315,7 +317,7 @@ def _judged(work: _Work, count: int, cited: int) -> tuple[Status, str, str]:
 
 
 def _unfit(work: _Work) -> list[str]:
-    """Say how many rows were left out, and how many answers could not be used, each with the first reason."""
+    """Return messages about the number of dropped rows and of unusable answers, each with the first reason."""
     faults = [fault for batch in work.batches for fault in batch.faults]
     told = []
     if left := [fault for fault in faults if fault.rows]:
@@ -326,16 +328,16 @@ def _unfit(work: _Work) -> list[str]:
     return told
 
 
-# CLASSIFY: a model gives every item exactly one of the labels, a question an item.
-# One item a question: the answer is then one of a few texts, which servers and the local model enforce by grammar; equal items are
-# equal questions, so a cache answers them once.
+# CLASSIFY: a model assigns exactly one label to every item, in one call per item.
+# The answer is then one of a few texts, which servers and the local model enforce by grammar; equal items give equal prompts,
+# so a cache answers them once.
 
 
 @refusing
 async def run_classify(command: Classify, session: Session) -> ExecutionResult:
-    """CLASSIFY: each item with its ``label``, in the order of the items. What is no object stands under ``value``.
+    """Run CLASSIFY: return each item with its ``label``, in the order of the items; a non-object goes under ``value``.
 
-    A field that is called ``label`` already is kept as ``item.label``. An item that got none is left out and named.
+    An existing field ``label`` is renamed to ``item.label``. Items without a label are dropped and reported.
     """
     source = rows_of(command.source, session)
     if not source.items:

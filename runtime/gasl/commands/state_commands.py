@@ -1,4 +1,4 @@
-"""REQUIRE and ASSERT: what must hold for a plan to go on, and the values that made it fail."""
+"""REQUIRE and ASSERT: conditions for a plan to continue; a failure reports the values that caused it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ _VALUES = 5
 
 @refusing
 async def run_require(command: Require, session: Session) -> ExecutionResult:
-    """REQUIRE EXISTS: ``binding_failure`` where nothing is bound to the name. An empty list exists."""
+    """Run REQUIRE EXISTS: ``binding_failure`` if the name is not bound. An empty list exists."""
     if not session.context.exists(command.source.text):
         raise unbound(command.source.text, session)
     return ExecutionResult("success")
@@ -30,7 +30,7 @@ async def run_require(command: Require, session: Session) -> ExecutionResult:
 
 @refusing
 async def run_assert(command: Assert, session: Session) -> ExecutionResult:
-    """ASSERT: fails where the condition is not true. ``empty`` when what it tests is empty, else ``error``."""
+    """Run ASSERT: fail if the condition is not true, with ``empty`` if the tested value is empty, else ``error``."""
     values = variables(session)
     truth = evaluate(bind(command.condition, values), lambda field: None)
     if truth:
@@ -44,7 +44,7 @@ async def run_assert(command: Assert, session: Session) -> ExecutionResult:
 
 
 def _tested(condition: Condition, values: dict[str, Any]) -> list[tuple[str, Any, bool]]:
-    """Return what the condition looks at on its left sides: name, value, and whether there is nothing in it."""
+    """Return the left sides of the condition: name, value, and whether the value is empty."""
     found: dict[str, tuple[str, Any, bool]] = {}
     for node in walk(condition):
         if not isinstance(node, Comparison | NullTest):
@@ -75,15 +75,15 @@ def _shown(value: Any) -> str:
     return excerpt(value, _SHOWN)
 
 
-# DECLARE, RESET and UPDATE: the only commands that change the state. They stage; who runs the plan commits.
+# DECLARE, RESET and UPDATE: the only commands that change the state. They stage changes; the executor commits them.
 
 _PIECES = 16_384
-"""Pieces of evidence that the rows of one UPDATE bring to a COUNTER at most, but one for each key."""
+"""Maximum pieces of evidence that the rows of one UPDATE add to a COUNTER, but at least one for each key."""
 
 
 @refusing
 async def run_declare(command: Declare, session: Session) -> ExecutionResult:
-    """DECLARE a key. Raises ``StateError``."""
+    """Declare a key. Raises ``StateError``."""
     key = command.key.text
     session.state.stage(DeclareKey(key, command.type, command.description))
     size = _size(session, key)
@@ -94,7 +94,7 @@ async def run_declare(command: Declare, session: Session) -> ExecutionResult:
 
 @refusing
 async def run_reset(command: Reset, session: Session) -> ExecutionResult:
-    """RESET a key: empty it, keep its declaration. Raises ``StateError``."""
+    """Reset a key: empty it, but keep its declaration. Raises ``StateError``."""
     key = command.key.text
     before = _size(session, key)
     session.state.stage(ResetKey(key))
@@ -106,10 +106,10 @@ async def run_reset(command: Reset, session: Session) -> ExecutionResult:
 
 @refusing
 async def run_update(command: Update, session: Session) -> ExecutionResult:
-    """UPDATE a key with a variable and its evidence; the count is what the key has now. Raises ``StateError``.
+    """Update a key with a variable and its evidence; the count is the new size of the key. Raises ``StateError``.
 
-    What takes what is the state's to say. The evidence goes along: of an object to each of its fields, of rows of counts to each key of a
-    COUNTER, of a number united.
+    The state decides which values a key accepts. The evidence is stored too: that of an object with each of its fields, that
+    of rows of counts with each key of a COUNTER, that of a number combined.
     """
     key = command.key.text
     value = session.context.value(command.source.text)
@@ -137,13 +137,13 @@ async def run_update(command: Update, session: Session) -> ExecutionResult:
 
 
 def _of_counts(value: Value) -> Sequence[Sequence[Evidence]]:
-    """Return a COUNTER's evidence: each piece of a row of counts says in ``key`` which count it is of.
+    """Return a COUNTER's evidence: each piece of a row of counts names its count in ``key``.
 
-    With many keys each has fewer pieces; ``more`` in a key's last piece counts the items that it has beside.
+    With many keys, each has fewer pieces; ``more`` in a key's last piece counts the omitted items.
     """
     rows = value.value if isinstance(value.value, list) else []
     labels = [counted_label(row) for row in rows]
-    if not rows or None in labels:  # a number; what is no counts at all is refused by the state
+    if not rows or None in labels:  # a number; the state rejects values that are not counts
         return [pieces] if (pieces := united(value.evidence)) else ()
     most = max(1, min(MOST, _PIECES // len(rows)))
     return [

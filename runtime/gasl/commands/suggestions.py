@@ -1,4 +1,4 @@
-"""What is near where a command found nothing: the spelling that was meant, the values that there are."""
+"""Hints for a command that found nothing: the probable spelling, the existing values."""
 
 import re
 from collections import Counter
@@ -19,23 +19,23 @@ from .bindings import listed, read
 __all__ = ["Known", "known_of_graph", "known_of_items", "near"]
 
 _LOOKED_AT = 10_000
-"""Items whose values are looked at."""
+"""Maximum number of items whose values are read."""
 _IDS = 1_000
-"""Nodes whose ids are looked at to tell texts from numbers."""
+"""Number of nodes whose ids are read to tell texts from numbers."""
 _LONGEST = 200
-"""Characters of a text for which one with the same words is looked for."""
+"""Maximum characters of a text for which texts with the same words are searched."""
 _SHARE = 0.4
-"""Of the longer of two texts that the shorter one is at least, to be near by its words."""
+"""Minimum length of the shorter of two texts, as a share of the longer one, for a match by words."""
 _VALUES = 5
 _ASKED = 20
 _TRIED = 5
-"""Values asked for of which the near one is looked for."""
+"""Maximum number of requested values for which near values are searched."""
 _MANY = 1_000
 _CLOSE = 0.8
-"""How alike two spellings must be where one is chosen among many: less is chance."""
+"""Minimum similarity of two spellings for a choice among many; lower matches are chance."""
 _HINTS = 3
 _OFFERED = 30
-"""Names of attributes that a hint lists at most."""
+"""Maximum number of attribute names in a hint."""
 _DEGREES = ("degree", "in_degree", "out_degree")
 _BUILT_IN = frozenset({"id", *_DEGREES, "source", "target", "key", "length", "nodes", "edges"})
 """Names that every item of some kind has, whatever the graph's attributes."""
@@ -45,11 +45,11 @@ Values = Sequence[tuple[Any, int]]
 
 @frozen
 class Known:
-    """What there is to be near to: the names of attributes, and the frequent values of one with their counts.
+    """The candidates for hints: the names of attributes, and the frequent values of each with their counts.
 
-    ``kinds`` gives the JSON kinds of an attribute's values ("text", "integer", ...; none where that is unknown), ``texts`` its
-    different texts, also the rare ones: may take a pass over the graph. ``ends``: what is known of the nodes at the ends of
-    edges and paths. ``what`` they are, for a message.
+    ``kinds`` returns the JSON kinds of an attribute's values ("text", "integer", ...; empty if unknown), ``texts`` its
+    distinct texts, also the rare ones; it may take a pass over the graph. ``ends`` has the candidates for the nodes at the
+    ends of edges and paths. ``what`` names the items in a message.
     """
 
     names: Sequence[str]
@@ -61,7 +61,7 @@ class Known:
 
 
 def known_of_graph(graph: GraphAdapter, kind: str) -> Known:
-    """Return what a graph knows of its nodes, edges or paths. Computes the schema; may take long the first time."""
+    """Return the candidates from a graph's nodes, edges or paths. Computes the schema; may take long the first time."""
     schema = graph.schema
     nodes = _known(graph, "nodes", schema.node_attributes, counted=_DEGREES)
     if kind == "nodes":
@@ -97,7 +97,7 @@ def _known(
 
 
 def known_of_items(items: Iterable[Any]) -> Known:
-    """Return what the first ten thousand items have."""
+    """Return the candidates from the first ten thousand items."""
     looked_at = [item for item in islice(items, _LOOKED_AT) if isinstance(item, dict)]
     names = tuple(dict.fromkeys(name for item in looked_at for name in item))
 
@@ -117,7 +117,7 @@ def known_of_items(items: Iterable[Any]) -> Known:
 
 
 def near(condition: Condition | None, known: Known) -> str:
-    """Return hints, up to three in one text: for each tested field that is unknown or has no such value."""
+    """Return up to three hints in one text, for tested fields that are unknown or do not have the value."""
     if condition is None:
         return ""
     hints: dict[str, None] = {}
@@ -157,13 +157,13 @@ _PARTS: Mapping[str, Callable[[str, str], bool]] = {
 }  # fmt: skip
 _COMPARING = ("=", "IN", "<", "<=", ">", ">=")
 _TYPED = (*_COMPARING, *_TELLING, "MATCHES")
-"""Operators for which a value of another kind than the attribute's is never true."""
+"""Operators that are never true for a value of another kind than the attribute's."""
 _KINDS = {str: "text", int: "integer", float: "float", bool: "boolean", list: "list", dict: "object"}
 _WORDS = {"text": "text", "integer": "a number", "float": "a number", "boolean": "a boolean"}
 
 
 def _near_kind(told: str, name: str, asked: Sequence[Any], comparison: Comparison, known: Known) -> str:
-    """Say that an attribute is of one kind and everything asked for of another; "" where that is not so."""
+    """Return a hint if an attribute has one kind and all requested values another; else ""."""
     if not asked or comparison.operator not in _TYPED:
         return ""
     there = {_WORDS.get(kind) for kind in known.kinds(name) if kind != "null"}
@@ -228,7 +228,7 @@ def _near_value(told: str, name: str, asked: Sequence[Any], operator: Operator, 
 
 
 def _alike(value: str, texts: Collection[str]) -> str | None:
-    """Return the text that is spelt most alike, else one that has all words of ``value`` or of which ``value`` has all words."""
+    """Return the text with the most similar spelling, else one whose words contain those of ``value`` or the reverse."""
     if (like := nearest(value, texts)) and (len(texts) <= _MANY or _likeness(value, like) >= _CLOSE):
         return like
     words = set(value.casefold().split())

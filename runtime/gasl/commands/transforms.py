@@ -1,4 +1,4 @@
-"""COUNT, AGGREGATE and RANK: numbers of a variable's items, and their order. The same input always gives the same output."""
+"""COUNT, AGGREGATE and RANK: numbers and order of a variable's items. The same input always gives the same output."""
 
 import math
 import statistics
@@ -39,9 +39,9 @@ __all__ = [
 
 @beside
 def run_count(command: Count, session: Session) -> ExecutionResult:
-    """COUNT: a number, 0 too; BY a field: rows ``{field, count}``, groups in the order of their first items.
+    """Run COUNT: return a number; with BY, rows ``{field, count}``, with groups in the order of their first items.
 
-    Items without the field are the group null. A field that is called ``count`` itself is kept as ``by.count``.
+    Items without the field form the group null. A field named ``count`` is renamed to ``by.count``.
     """
     rows = rows_of(command.source, session)
     if command.by is None:
@@ -56,11 +56,11 @@ def run_count(command: Count, session: Session) -> ExecutionResult:
 
 @beside
 def run_aggregate(command: Aggregate, session: Session) -> ExecutionResult:
-    """AGGREGATE: rows ``{field, sum_x, ...}``. Nulls are left out of every computation but ``count()``.
+    """Run AGGREGATE: return rows ``{field, sum_x, ...}``. Every function except ``count()`` ignores nulls.
 
-    Of nothing but nulls ``count(x)`` is 0 and the others are null. ``sum``, ``mean`` and ``median`` take numbers, ``min`` and
-    ``max`` numbers or texts; another value is ``schema_mismatch``. Sums of integers are exact, sums of floats do not
-    depend on the order. The summary's ``nulls`` counts what was left out.
+    If all values are null, ``count(x)`` is 0 and the others are null. ``sum``, ``mean`` and ``median`` accept numbers,
+    ``min`` and ``max`` numbers or texts; any other value is ``schema_mismatch``. Sums of integers are exact; sums of floats
+    do not depend on the order. ``nulls`` in the summary counts the ignored values.
     """
     rows = rows_of(command.source, session)
     keys, members = _groups(rows, command.by)
@@ -84,7 +84,7 @@ def run_aggregate(command: Aggregate, session: Session) -> ExecutionResult:
 
 @beside
 def run_rank(command: Rank, session: Session) -> ExecutionResult:
-    """RANK: the items by a field; equal ones keep their order, those without the field come last, whichever way."""
+    """Run RANK: sort the items by a field; equal ones keep their order, items without the field are last in both directions."""
     rows = rows_of(command.source, session)
     values = column(rows, command.by)
     there = [index for index, value in enumerate(values) if value is not None]
@@ -133,7 +133,7 @@ def _column_name(made: Computation) -> str:
 
 
 def _computed(made: Computation, rows: Rows, column: Sequence[Any], member: Sequence[int]) -> Any:
-    """Return one computation over one group."""
+    """Return one aggregate of one group."""
     there = [index for index in member if column[index] is not None]
     if made.function == "count":
         return len(there)
@@ -149,7 +149,7 @@ def _computed(made: Computation, rows: Rows, column: Sequence[Any], member: Sequ
             )
     try:
         result = _FUNCTIONS[made.function](values)
-    except (OverflowError, ValueError):  # of infinities and of what leads there; JSON has none
+    except (OverflowError, ValueError):  # infinities and overflows can't be written as JSON
         result = math.inf
     if isinstance(result, float) and not math.isfinite(result):
         raise Refused("schema_mismatch", f"{_written(made)} is too large for a number")
@@ -192,9 +192,9 @@ _FUNCTIONS: dict[str, Callable[[Sequence[Any]], Any]] = {
 
 @beside
 def run_select_fields(command: SelectFields, session: Session) -> ExecutionResult:
-    """SELECT ... FIELDS: each item becomes an object of exactly these fields, a dotted one under its dotted name.
+    """Run SELECT ... FIELDS: each item becomes an object with exactly these fields; dotted names stay dotted.
 
-    What an item lacks is null; what no item has is ``schema_mismatch``. The evidence stays.
+    A field that an item lacks is null; one that no item has is ``schema_mismatch``. The evidence is unchanged.
     """
     rows = rows_of(command.source, session)
     for path in command.fields:
@@ -207,7 +207,7 @@ def run_select_fields(command: SelectFields, session: Session) -> ExecutionResul
 
 @beside
 def run_select_where(command: SelectWhere, session: Session) -> ExecutionResult:
-    """SELECT ... WHERE: the items for which the condition is true. What is no object has no fields."""
+    """Run SELECT ... WHERE: return the items for which the condition is true. Items that are not objects have no fields."""
     rows = rows_of(command.source, session)
     condition = bind(command.where, variables(session))
     holds = compiled(condition).holds
@@ -231,19 +231,19 @@ def _result(items: list[Any], value: Value, message: str, hint: str = "") -> Exe
     return ExecutionResult(status, value, len(items), {"count": len(items)}, used="scan", message=message, hint=hint)
 
 
-# JOIN, UNION, INTERSECT and EXCEPT: two variables made into one.
-# Values are the same as ``=`` has them (1 is 1.0, "1" is not 1); null is the same as nothing, not even null.
+# JOIN, UNION, INTERSECT and EXCEPT: combine two variables.
+# Values are equal as in ``=`` (1 equals 1.0, "1" does not equal 1); null equals nothing, not even null.
 
 Members = list[tuple[Value, int]]
 
 
 @beside
 def run_join(command: Join, session: Session) -> ExecutionResult:
-    """JOIN (inner): a row for every pair whose fields are the same, in the order of the left and then of the right.
+    """Run JOIN (inner): return a row for every pair with equal fields, in the order of the left and then of the right.
 
-    Every row has the same fields, null where an item lacks one: those of the left items, then those of the right ones under the
-    names of ``lang.gasl.joined_names``; too many of them are refused. The evidence is that of both. More rows than
-    ``max_results`` are cut: ``partial``.
+    Every row has the same fields, null if an item lacks one: the left items' fields, then the right items' fields under the
+    names from ``lang.trees.gasl.joined_names``. Too many fields are rejected. A row has the evidence of both items. More
+    rows than ``max_results`` are cut: ``partial``.
     """
     left, right = rows_of(command.left, session), rows_of(command.right, session)
     left_keys, right_keys = _keys(left, command.left_field), _keys(right, command.right_field)
@@ -286,7 +286,7 @@ def _keys(rows: Rows, field: Path) -> list[Hashable | None]:
 
 
 def _names(rows: Rows) -> dict[str, None]:
-    """Return the fields of all items of a side, whether they are joined or not, in the order in which they are met."""
+    """Return the fields of all items of a side, joined or not, in order of first occurrence."""
     names: dict[str, None] = {}
     for item in rows.items:
         if isinstance(item, dict):
@@ -297,7 +297,7 @@ def _names(rows: Rows) -> dict[str, None]:
 def _merged(
     left: dict[str, Any], right: dict[str, Any], own: Mapping[str, None], renamed: Mapping[str, str]
 ) -> dict[str, Any]:
-    merged = dict(left)  # its own fields first: what stands first tells a node from an edge
+    merged = dict(left)  # the item's own fields first: the first field tells a node from an edge
     if len(merged) < len(own):
         for name in own:
             merged.setdefault(name, None)
@@ -324,10 +324,11 @@ def _kinds(rows: Rows, field: Path) -> set[str]:
 
 @beside
 def run_set_operation(command: SetOperation, session: Session) -> ExecutionResult:
-    """UNION, INTERSECT, EXCEPT. Without ON whole items are compared, and equal ones are kept once.
+    """Run UNION, INTERSECT, EXCEPT. Without ON, whole items are compared, and equal ones appear once.
 
-    ON a field: UNION keeps the first item of each value and every item without one; INTERSECT and EXCEPT keep every item of
-    the left whose value is, or is not, among the right's. Items that stand for others bear the evidence of all of them.
+    ON a field: UNION returns the first item of each value and every item without the field; INTERSECT and EXCEPT return every
+    left item whose value is, or is not, among the right items' values. An item that represents others has the evidence of all
+    of them.
     """
     left, right = rows_of(command.left, session), rows_of(command.right, session)
     right_field = command.right_field or command.left_field
@@ -392,7 +393,7 @@ def _except(left: Rows, right: Rows, left_keys: Sequence[Any], right_keys: Seque
 def _kept(
     left: Rows, keys: Sequence[Any], keyed: bool, wanted: Callable[[Any], bool]
 ) -> tuple[list[int], list[Members]]:
-    """Return the indices that stay and what each stands for; whole items that are equal stay once."""
+    """Return the indices of the result and the items that each represents; equal whole items appear once."""
     kept: list[int] = []
     members: list[Members] = []
     at: dict[Hashable, int] = {}

@@ -1,8 +1,7 @@
-"""The ``knotwork`` command. ``main`` is the entry point; a command is a room of its own, named as the command.
+"""The ``knotwork`` command. ``main`` is the entry point; each command is a module of the same name in ``commands``.
 
-Here are the commands' signatures and help only, put together in ``commands``. What they do is loaded when it is called:
-``execution`` for run, ``tasks`` for the others, ``shared`` for what all need. Nothing heavy is imported before a command
-needs it: ``--help`` and ``check`` are typed all day.
+``commands`` has only the commands' signatures and help. The modules here do their work, and are imported when a command is
+called: ``--help`` and ``check`` are used all day and must start fast.
 """
 
 import contextlib
@@ -17,7 +16,7 @@ __all__ = ["MEANINGS", "Exit", "app", "main"]
 
 
 def __getattr__(name: str) -> object:
-    """Load the Typer application when it is asked for."""
+    """Load the Typer application on first use."""
     if name == "app":
         from .commands import app
 
@@ -26,7 +25,7 @@ def __getattr__(name: str) -> object:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command line ``argv`` (the process's own by default) and leave with its exit code. No traceback gets out."""
+    """Run the command line ``argv`` (the process's own by default) and exit with its code. Tracebacks never escape."""
     try:
         code = _told(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
@@ -34,14 +33,14 @@ def main(argv: Sequence[str] | None = None) -> None:
         code = _left_alone()
     except KeyboardInterrupt:
         code = Exit.INTERRUPTED
-    except OSError as error:  # a full disk, told when the rest of the output is written
+    except OSError as error:  # a full disk, reported when the remaining output is written
         print(f"error: the output can't be written: {error.strerror or error}", file=sys.stderr)
         code = _left_alone()
     sys.exit(int(code))
 
 
 def _told(argv: list[str]) -> int:
-    """Run ``argv`` and translate everything that escapes into a message and an exit code."""
+    """Run ``argv`` and translate every escaping exception into a message and an exit code."""
     from .output import complain, ready_streams
 
     ready_streams()
@@ -52,12 +51,12 @@ def _told(argv: list[str]) -> int:
     except (BrokenPipeError, KeyboardInterrupt):
         raise
     except OSError as error:
-        if error.errno == errno.ENOSPC and not error.filename:  # a long output does not wait for the flush at the end
+        if error.errno == errno.ENOSPC and not error.filename:  # a long output fails before the final flush
             raise
         name = f"{error.filename}: " if error.filename else ""
         complain(f"{name}{error.strerror or error}")
         return Exit.FAILED
-    except Exception as error:  # the last door: whatever is left is a bug or a failure with a name of its own
+    except Exception as error:  # the last handler: the rest are internal errors, or failures with their own names
         return _explained(error)
 
 
@@ -83,7 +82,7 @@ def _explained(error: Exception) -> int:
 
 
 def _left_alone() -> int:
-    """Whoever read our output has gone (``| head``): leave without a word, also when Python flushes at the end."""
-    with contextlib.suppress(OSError, ValueError):  # stdout is no file of the system (a test's)
+    """Exit silently if the reader of the output is gone (``| head``), also during Python's final flush."""
+    with contextlib.suppress(OSError, ValueError):  # stdout is not a system file (in a test)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return Exit.FAILED

@@ -1,4 +1,4 @@
-"""What ``answer`` does before anything is spent: the request put together and checked, templates read."""
+"""The preparation of ``answer`` before any cost: the request assembled and checked, templates read."""
 
 import asyncio
 import os
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 __all__ = ["perform"]
 
 
-# Puts a request together: what was typed, over what a file says. Nothing is guessed: what does not fit is told with its place.
+# Assembles a request: options override a file. Nothing is guessed: errors are reported with their place.
 
 _NAMES = tuple(field.name for field in fields(AnswerRequest))
 _OWN_MODEL = (None, "gpt-4o")
-"""What a request says that leaves the model to whoever answers it: the seed's own default counts as nothing said."""
+"""Values in a request that leave the choice of model to the caller: the seed's own default counts as missing."""
 _EXAMPLE = '{"instruct": "Explain tides", "eval_crit": "Names the moon"}'
 
 
 def read_request(asked: AnswerAsked) -> tuple[AnswerRequest, Typed]:
-    """Return the request, and where its parts are from. Raises ``Misused``, and ``Unreadable`` for a file or stdin."""
+    """Return the request, and the source of each part. Raises ``Misused``, and ``Unreadable`` for a file or stdin."""
     typed = dict(asked.typed)
     only_one_stdin([typed.get("instruct"), asked.request, asked.templates])
     instruct = typed.get("instruct")
@@ -79,12 +79,12 @@ def read_request(asked: AnswerAsked) -> tuple[AnswerRequest, Typed]:
 
 
 def _judged(request: AnswerRequest, where: Typed, wanted: bool) -> AnswerRequest:
-    """Return the request with somebody who judges; ``wanted``: judges were asked for by an option. Raises ``Misused`` where nobody does."""
+    """Return the request, without judges if it has no criteria; ``wanted``: an option requested judges. Raises ``Misused``."""
     both = '--criteria "..." has a model judge it, --check words:40..120 needs none'
     if not request.eval_crit.strip() and not request.checks:
         raise Misused("nothing says what a good answer is", both)
     if not request.judges and not request.checks:
-        raise Misused(f"{where.place('judges')}: 0, and there are no checks, so nobody judges", both)
+        raise Misused(f"{where.place('judges')}: 0 judges and no checks: nothing evaluates the answer", both)
     if not request.eval_crit.strip() and request.judges:
         if wanted:
             raise Misused(
@@ -96,7 +96,7 @@ def _judged(request: AnswerRequest, where: Typed, wanted: bool) -> AnswerRequest
 
 
 def _nearer(error: RequestError, values: Mapping[str, Any]) -> RequestError:
-    """Return the error with what was probably meant: 85 for 0.85."""
+    """Return the error with the probable intended value: 85 for 0.85."""
     given = values.get("score_threshold")
     if error.parameter == "score_threshold" and isinstance(given, int | float) and 1 < given <= 100:
         return RequestError(error.parameter, error.message, error.hint or f"{given:g} in a hundred is {given / 100:g}")
@@ -120,7 +120,7 @@ def _checks(given: Any) -> tuple[str, ...]:
 
 
 def _no_file(instruct: str) -> None:
-    """Refuse the name of a file in the place of the instruction."""
+    """Refuse a file name in place of the instruction."""
     if not instruct or any(character.isspace() for character in instruct) or not os.path.isfile(instruct):
         return
     name = shlex.quote(instruct)
@@ -136,7 +136,7 @@ def _shown(name: str) -> str:
 
 
 def _from_file(name: str) -> dict[str, Any]:
-    """Return what a file says of a request. Raises ``Unreadable`` and ``Misused``."""
+    """Return the part of a request in a file. Raises ``Unreadable`` and ``Misused``."""
     try:
         said = read_input(name)
     except Unreadable as error:
@@ -155,7 +155,7 @@ def _from_file(name: str) -> dict[str, Any]:
             )
     model = said.get("model")
     if model not in _OWN_MODEL:
-        # A file may be somebody else's, and an address gets a key: who types the command says where it goes.
+        # A file may come from someone else, and an address receives a key: only the user may set it.
         raise Misused(
             f"{shown}: model: a request can't choose {model!r} here", "leave it out, and name the model by --llm SPEC"
         )
@@ -166,13 +166,13 @@ def _kind(value: Any) -> str:
     return {list: "a list", str: "a text", bool: "true or false", type(None): "null"}.get(type(value), "a number")
 
 
-# Opens the files that ``answer`` names beside the request: templates of one's own, examples.
+# Opens the files that ``answer`` names besides the request: custom templates, examples.
 
 _FORM = '{"NAME": {"generator": "...", "evaluator": "...", "feedback": "..."}}'
 
 
 def open_templates(name: str | None) -> Mapping[str, Template]:
-    """Return the templates of a file, none without one. Raises ``Unreadable`` and ``Misused``."""
+    """Return the templates of a file, none if not given. Raises ``Unreadable`` and ``Misused``."""
     if name is None:
         return {}
     try:
@@ -187,16 +187,16 @@ def open_templates(name: str | None) -> Mapping[str, Template]:
 
 
 def open_examples(name: str | None, warn: Callable[[str], None]) -> "KeptExamples | None":
-    """Return the examples of a file, which is made when it is used; None without one. A file that can't be used is a warning."""
+    """Return the examples of a file, created on use; None if not given. An unusable file is a warning."""
     if name is None:
         return None
-    from ...answers.templates import KeptExamples  # brings SQLite, which most runs do without
+    from ...answers.templates import KeptExamples  # imports SQLite, which most runs do not need
 
     return KeptExamples(Path(name), warn=warn)
 
 
 def perform(asked: AnswerAsked) -> int:
-    """Do what was asked and return the exit code. Raises ``Misused``."""
+    """Run the command and return the exit code. Raises ``Misused``."""
     try:
         request, where = read_request(asked)
         templates = open_templates(asked.templates)
@@ -204,12 +204,12 @@ def perform(asked: AnswerAsked) -> int:
         show([Checked((error.diagnostic,), error.source)], sys.stderr)
         say("nothing was asked")
         return Exit.ERRORS
-    # brings the event loop, which nothing before needs
+    # imports the event loop, which was not needed before
 
     return run(asked, request, where, templates)
 
 
-# What ``answer`` does once all is known: models, the iterations, their display, the end.
+# The run of ``answer`` after its preparation: models, iterations, display, end.
 
 _TOO_SMALL = "warning: the local model is too small to judge; say by --check what an answer must have, or name a judge by --judge-llm"
 
@@ -255,12 +255,12 @@ def _named(spec: str) -> str:
 
 
 def _display(calls: Calls) -> Display | None:
-    """Return the display: live on a terminal, lines in a pipe, none beside the debug log."""
+    """Return the display: live on a terminal, lines in a pipe, none if the debug log is on."""
     if level():
         return None
     if not is_terminal(sys.stderr):
         return Lines()
-    from .answer_view import Screen  # brings rich, which a pipe does not need
+    from .answer_view import Screen  # imports rich, which a pipe does not need
 
     return Screen(calls)
 
@@ -275,7 +275,7 @@ async def _answered(
 ) -> Answered:
     cancel = asyncio.Event()
     note, stop = (say, None) if shown is None else (shown.note, shown.stop)
-    named = {**models.named, models.spec: models.default}  # a judge may be the model that writes
+    named = {**models.named, models.spec: models.default}  # the writing model may also be a judge
     caller = Caller(models.default, named, events, Trace(), asked.max_concurrency)
     examples = open_examples(asked.examples, lambda text: events.emit(Warned("", text)))
     with cancelling(cancel, note, stop):

@@ -1,4 +1,4 @@
-"""The live display: which iteration is under way and the figures. Iterations that are over stay above it."""
+"""The live display of ``answer``: the present iteration and the figures. Finished iterations stay above it."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ from .output import Exit, Misused, colour, is_terminal, json_text, paint, say, w
 __all__ = ["AnswerAsked", "Lines", "Screen", "Typed", "bar", "figures", "finish", "iteration", "misused", "noted"]
 
 
-# What a person asked of ``answer``, as values.
+# The arguments of ``answer`` as values.
 
 Form = Literal["auto", "plain", "json"]
 
@@ -45,12 +45,12 @@ _OPTIONS = {
     "time_limit": "--time-limit",
     "temperature": "--temperature", "max_tokens": "--answer-tokens",
 }  # fmt: skip
-"""What the command line calls what a request calls otherwise."""
+"""Command line names of request parameters that differ from the request's own."""
 
 
 @frozen
 class AnswerAsked:
-    """The arguments of ``knotwork answer``. ``typed`` has what was said of the request, under the request's own names."""
+    """The arguments of ``knotwork answer``. ``typed`` has those that belong to the request, under the request's own names."""
 
     typed: Mapping[str, Any]
     request: str | None
@@ -58,20 +58,20 @@ class AnswerAsked:
     examples: str | None
     llm: str | None
     judges: tuple[str, ...]
-    """Specs of the models that judge; none: the one that writes."""
+    """Specs of the models that judge; none: the writing model."""
     form: Form
     time_limit: float | None
     max_concurrency: int
     limits: Limits
     options: Mapping[str, Any]
-    """What else the writer's calls are given."""
+    """Further options of the writer's calls."""
 
 
 @frozen
 class Typed:
-    """Where each part of a request is from: ``file`` (as shown; "" for none) has what is not in ``typed``.
+    """The source of each part of a request: parts not in ``typed`` come from ``file`` (as shown; "" for none).
 
-    ``model`` is the one that the file names, which the command's own stands for.
+    ``model`` is the one that the file names, replaced by the command's own.
     """
 
     typed: frozenset[str]
@@ -79,7 +79,7 @@ class Typed:
     model: str = ""
 
     def place(self, parameter: str) -> str:
-        """Return how the person who typed it calls a parameter, such as ``checks[1]``."""
+        """Return the name of a parameter as the user wrote it, such as ``checks[1]``."""
         name = parameter.partition("[")[0]
         if self.file and name not in self.typed:
             return f"{self.file}: {parameter}"
@@ -87,22 +87,22 @@ class Typed:
 
 
 def misused(error: RequestError, where: Typed) -> Misused:
-    """Return what is wrong with a request as wrong usage, told by the option that was typed or the place in the file."""
+    """Return the error of a request as a usage error that names the option or the place in the file."""
     return Misused(f"{where.place(error.parameter)}: {error.message}", error.hint)
 
 
-# What is said of an iteration, in words and as a small bar: for the lines in a pipe and for the screen.
+# Describes an iteration in words and as a small bar: for the lines in a pipe and for the screen.
 
 _CELLS = 20
 _LONGEST = 240
-"""Characters of a reasoning or a suggestion that are shown; --format json has all."""
+"""Maximum characters shown of a reasoning or a suggestion; --format json has all."""
 _SUGGESTIONS = 5
 _AGAIN = {"retry": "sent again", "again": "asked again", "repair": "asked to mend its answer"}
 
 
 @frozen
 class Line:
-    """A line for a person: a head that may be coloured in ``style``, and the rest."""
+    """A line of output: a head that may be coloured in ``style``, and the rest."""
 
     head: str
     rest: str = ""
@@ -113,7 +113,7 @@ class Line:
 
 
 def bar(score: float, threshold: float) -> str:
-    """Return the score as a bar with the threshold's mark in it; the bar reaches the mark exactly if the score does."""
+    """Return the score as a bar with a mark at the threshold; the bar reaches the mark exactly if the score does."""
     mark = max(1, _cells(threshold)) if threshold > 0 else 0
     filled = max(_cells(score), mark) if score >= threshold else min(_cells(score), mark - 1)
     cells = "━" * filled + "─" * (_CELLS - filled)
@@ -125,7 +125,7 @@ def _cells(share: float) -> int:
 
 
 def iteration(event: IterationFinished, most: int, threshold: float) -> list[Line]:
-    """Return the lines for an iteration that is over: its score, what the judge says, what would be better."""
+    """Return the lines for a finished iteration: its score, the judge's reasoning, suggestions."""
     told = event.result
     place, end = f"[{event.iteration}/{most}] ", _figures(told, event.seconds)
     if event.score is None:
@@ -149,7 +149,7 @@ def iteration(event: IterationFinished, most: int, threshold: float) -> list[Lin
 
 
 def _candidates(told: dict[str, Any]) -> str:
-    """Say which of several answers counts, and how the others did."""
+    """Return which of several answers counts, and the results of the others."""
     candidates = told.get("candidates") or ()
     if not candidates:
         return ""
@@ -164,7 +164,7 @@ def _figures(told: dict[str, Any], seconds: float) -> str:
 
 
 def figures(calls: int, cached: int, tokens: Sequence[int], cost: float | None, time: str = "") -> str:
-    """Say in a few words what something cost. ``calls`` are those that were sent; ``cached`` answers were there without one."""
+    """Return the cost in a few words. ``calls`` were sent; ``cached`` is the number of answers from the cache."""
     parts = [f"{calls:,} call{'' if calls == 1 else 's'}"]
     parts += [f"{cached:,} from the cache"] if cached else []
     parts += [f"{' + '.join(f'{count:,}' for count in tokens)} tokens"] if any(tokens) else []
@@ -173,7 +173,7 @@ def figures(calls: int, cached: int, tokens: Sequence[int], cost: float | None, 
 
 
 def noted(event: Event) -> str:
-    """Return the line for an event that a person should know beside the iterations, else nothing."""
+    """Return the line for a noteworthy event outside the iterations, else ""."""
     match event:
         case CallRetried():
             return f"{_AGAIN.get(event.kind, event.kind)} ({event.attempt}): {event.reason}"
@@ -196,7 +196,7 @@ class Screen:
         self._foot = Foot(self._drawn, console)
 
     def __call__(self, event: Event) -> None:
-        """Take in one event; print what should stay."""
+        """Process one event; print lines that stay."""
         match event:
             case AnswerStarted():
                 self._most, self._threshold, self._attempts = event.iter_max, event.score_threshold, event.attempts
@@ -218,7 +218,7 @@ class Screen:
         self._print(Line(text, style="yellow"))
 
     def stop(self) -> None:
-        """Take the display away."""
+        """Remove the display."""
         self._foot.stop()
 
     def _print(self, line: Line) -> None:
@@ -245,19 +245,19 @@ class Screen:
         return f"{self._written} of {self._attempts} answers written"
 
 
-# What a person sees while an answer is worked on, in a pipe: lines on stderr.
+# The output of ``answer`` in a pipe: lines on stderr.
 
 
 @define
 class Lines:
-    """A few lines for each iteration, as it ends."""
+    """A few lines for each iteration when it ends."""
 
     _most: int = 0
     _threshold: float = 0.0
     _coloured: bool = field(factory=lambda: colour(sys.stderr))
 
     def __call__(self, event: Event) -> None:
-        """Print what a reader of a log wants to know."""
+        """Print the events that matter in a log."""
         match event:
             case AnswerStarted():
                 self._most, self._threshold = event.iter_max, event.score_threshold
@@ -274,7 +274,7 @@ class Lines:
         sys.stderr.flush()
 
     def stop(self) -> None:
-        """Nothing is open."""
+        """Do nothing."""
 
     def _print(self, line: Line) -> None:
         head = printable(line.head)
@@ -282,14 +282,14 @@ class Lines:
         sys.stderr.flush()
 
 
-# What stands at the end: the answer on stdout, on stderr how good it is and what it cost; and the exit code.
+# The end of ``answer``: the answer on stdout, its quality and cost on stderr; and the exit code.
 
 _STYLES = {"accepted": "green", "best": "yellow", "failed": "red"}
 _CODES = {"accepted": Exit.DONE, "best": Exit.PARTIAL, "failed": Exit.FAILED}
 
 
 def finish(answered: Answered, threshold: float, cached: int, form: Form) -> int:
-    """Write answer and report; return the exit code. ``cached``: how many of the calls the cache answered."""
+    """Write answer and report; return the exit code. ``cached``: the number of calls answered by the cache."""
     if form == "json":
         print(json_text(answered.as_json()))
     elif answered.final_answer is not None:
@@ -307,7 +307,7 @@ def _report(answered: Answered, threshold: float, cached: int) -> None:
     cost = figures(answered.calls, cached, tokens, answered.cost, f"{answered.seconds:.2f} s")
     say(f"{status}: {_how(answered, threshold)} · {cost}")
     for warning in answered.warnings:
-        if warning != TOO_SMALL:  # that was told before the first call
+        if warning != TOO_SMALL:  # reported before the first call
             say(printable(f"warning: {warning}"))
     if answered.status == "failed" or answered.stopped:
         say(printable(answered.reason))

@@ -1,4 +1,4 @@
-"""What ``ask`` does: the answer that is kept already, or graph, state and models opened, the loop, its lines, the end."""
+"""The run of ``ask``: a stored answer, or graph, state and models opened, the loop, its output, the end."""
 
 import asyncio
 import os
@@ -118,12 +118,12 @@ def run(asked: Question) -> int:
         )
         return Exit.FAILED
     finally:
-        with suppress(StoreError):  # it was told
+        with suppress(StoreError):  # already reported
             opened.state.close()
 
 
 def _unkept(made: Asked, opened: Opened) -> str:
-    """Close the state, before anybody is told that it is kept; return why it, or the question in it, is not, "" where all is."""
+    """Close the state before it is reported as saved; return why it, or its question, could not be saved, "" on success."""
     try:
         opened.state.close()
     except StoreError as error:
@@ -132,8 +132,10 @@ def _unkept(made: Asked, opened: Opened) -> str:
 
 
 def _check(asked: Question) -> None:
-    """Refuse, before anything is spent: a question in the graph's place, options of a search where there is none, and a file
-    that can't be written."""
+    """Refuse invalid options before any cost.
+
+    Invalid are: a question in place of the graph, search options without a search, and an output file that can't be written.
+    """
     graph, text, search = str(asked.ground.graph), asked.text, asked.search
     if not _is_source(graph) and (_is_source(text) or " " in graph.strip()):
         example = (text, graph) if _is_source(text) else ("GRAPH", graph)
@@ -145,7 +147,7 @@ def _check(asked: Question) -> None:
     if search.tree is not None and search.tree != "-":
         folder = Path(search.tree).parent
         if Path(search.tree).is_dir() or not folder.is_dir():
-            raise Misused(f"--tree {search.tree} is no file in a folder that is there")
+            raise Misused(f"--tree {search.tree}: the directory does not exist")
     writable(search.tree, (".json", ".mmd", ".dot", ".txt"))
 
 
@@ -154,18 +156,18 @@ def _is_source(text: str) -> bool:
 
 
 def _display(calls: Calls, question: str, most: int) -> Display | None:
-    """Return the display: live on a terminal, lines in a pipe, none beside the debug log."""
+    """Return the display: live on a terminal, lines in a pipe, none if the debug log is on."""
     if level():
         return None
     if not is_terminal(sys.stderr):
         return Lines(most)
-    # brings rich, which a pipe does not need
+    # imports rich, which a pipe does not need
 
     return Screen(calls, question, most)
 
 
 def _default() -> str | None:
-    """Return the default model's spec; None where there is none, which an answer that is kept does not need."""
+    """Return the default model's spec; None if there is none, which a stored answer does not need."""
     try:
         return default_spec(os.environ)
     except NotConfigured:
@@ -182,14 +184,14 @@ async def _answered(wanted: Wanted, opened: Opened, lines: Display | None) -> As
             await close_models(opened.models)
 
 
-# The live display of a question: the step, its hypothesis and commands, branches, findings, figures. What is over stays above it.
+# The live display of a question: step, hypothesis, commands, branches, findings, figures. Finished parts stay above it.
 
-# The commands of the plan under way, as the live display shows them: what each waits for, does, or came to.
+# The commands of the present plan in the live display: each waiting, running, or with its result.
 
 
 @define
 class Row:
-    """A command: ``status`` is waiting, running, passed over, or what the command came to; ``inner`` the one that it runs now."""
+    """A command: ``status`` is waiting, running, passed over, or the command's result; ``inner`` its running inner command."""
 
     command: str
     status: str = "waiting"
@@ -203,7 +205,7 @@ class Row:
 
 @define
 class PlanRows:
-    """Follows the events of one plan at a time; whoever draws it only reads."""
+    """Follows the events of one plan at a time; the drawing code only reads."""
 
     rows: list[Row] = field(factory=list)
     phase: Literal["none", "running", "over"] = "none"
@@ -212,12 +214,12 @@ class PlanRows:
     _by_step: dict[str, Row] = field(factory=dict)
 
     def __call__(self, event: Event) -> None:
-        """Take in one event."""
+        """Process one event."""
         match event:
             case HypothesisFormed():
                 self.rows = [Row(_one_line(command)) for command in event.commands]
                 self.phase, self._plan, self._resumed, self._by_step = "running", event.plan, event.resumed, {}
-            case PlanStarted() if event.plan != self._plan:  # one that was not supposed: a branch's
+            case PlanStarted() if event.plan != self._plan:  # a plan not announced before: that of a branch
                 self.rows, self._plan, self._resumed, self._by_step = [], event.plan, False, {}
                 self.phase = "running"
             case CommandStarted() if event.plan == self._plan:
@@ -245,7 +247,7 @@ class PlanRows:
         self._by_step[event.step] = row
 
     def _row(self, command: str) -> Row:
-        """Return the row of a command that begins; those that it leaves behind were done before, or are passed over."""
+        """Return the row of a command that begins; waiting rows before it were done before a resumption, or are passed over."""
         waiting = [row for row in self.rows if row.status == "waiting"]
         found = next((row for row in waiting if row.command == command), None)
         if found is None:
@@ -268,7 +270,7 @@ def _one_line(text: str) -> str:
 
 
 _ROWS = 7
-"""Commands of a plan that are shown; a small terminal must not scroll."""
+"""Maximum number of commands shown; a small terminal must not scroll."""
 _KEYS, _BRANCHES = 8, 3
 _RUNNING = "running the plan"
 
@@ -276,7 +278,7 @@ _RUNNING = "running the plan"
 class Screen:
     """Shows a question on a terminal (stderr), from its first event on. The refreshing thread only reads.
 
-    A plan's commands are drawn while it runs and become lines above the display when it is over, so that nothing shows twice.
+    A plan's commands are drawn while it runs, and printed as lines above the display at its end, so nothing appears twice.
     """
 
     def __init__(self, calls: Calls, question: str, most: int, console: Console | None = None) -> None:
@@ -292,11 +294,11 @@ class Screen:
         self._foot = Foot(self._drawn, console)
 
     def __call__(self, event: Event) -> None:
-        """Take in one event; print what should stay."""
+        """Process one event; print lines that stay."""
         if not self._started:
             self._started, self._began = True, perf_counter()
             self._foot.start()
-        if not self._searches:  # a search's plans run side by side, and tell nothing of their commands
+        if not self._searches:  # a search's plans run in parallel, without command events
             self._plan(event)
         match event:
             case CallStarted() if self._plan.phase != "running" and not self._open:
@@ -335,7 +337,7 @@ class Screen:
         self._foot.note(text)
 
     def stop(self) -> None:
-        """Take the display away; the commands of a plan that was cut short become lines."""
+        """Remove the display; the commands of an interrupted plan become lines."""
         self._release()
         self._foot.stop()
 

@@ -1,4 +1,4 @@
-"""What stands at the end: the answer on stdout, on stderr what it rests on, what it cost, and how to go on."""
+"""The end of ``ask``: the answer on stdout; its evidence, its cost, and how to continue on stderr."""
 
 import shlex
 import sys
@@ -21,14 +21,14 @@ from .run_program import CommandLines
 __all__ = ["Lines", "Question", "Searched", "finish"]
 
 
-# What a person asked of ``ask``, as values.
+# The arguments of ``ask`` as values.
 
 Form = Literal["auto", "plain", "json"]
 
 
 @frozen
 class Searched:
-    """The options of a search. ``strategy`` is None where there is none; ``tree`` is the file that the tree is written to."""
+    """The options of a search. ``strategy`` is None if there is no search; ``tree`` is the output file of the tree."""
 
     strategy: str | None = None
     width: int = 3
@@ -75,11 +75,11 @@ _CODES = {
 _FINDINGS = 10
 _ITEM, _SOURCE = 160, 120
 _TREE = 15
-"""Lines of a tree that are shown; of a larger one the way to the best state."""
+"""Maximum lines of a tree shown; of a larger tree only the path to the best state."""
 
 
 def finish(made: Asked, calls: Calls, asked: Question, unkept: str = "") -> int:
-    """Write the answer and the report; return the exit code. ``unkept``: why not all of it is kept, where it should be."""
+    """Write the answer and the report; return the exit code. ``unkept``: why something could not be saved."""
     if asked.form == "json":
         print(json_text(made.as_json()))
     elif made.answer:
@@ -103,7 +103,7 @@ def finish(made: Asked, calls: Calls, asked: Question, unkept: str = "") -> int:
 
 
 def _searched(search: Explored, whole: bool) -> None:
-    """Tell how the search went: of a large tree the way to the best state only."""
+    """Report the search: of a large tree only the path to the best state."""
     lines = [] if search.tree is None else search.tree.text().splitlines()
     way = [line for line in lines if line.startswith("*")]
     value = "of a value that could not be told" if search.value is None else f"worth {search.value:.2f}"
@@ -121,7 +121,7 @@ def _searched(search: Explored, whole: bool) -> None:
 
 
 def _written(tree: Tree | None, path: Path) -> bool:
-    """Write the tree in the form that the file's name asks for; say whether that was possible."""
+    """Write the tree in the format of the file's suffix; return whether that succeeded."""
     if tree is None:
         complain(f"there is no tree to write to {path}", "it is there after --search")
         return False
@@ -142,7 +142,7 @@ def _report(made: Asked, calls: Calls, asked: Question, unkept: str) -> None:
             say(printable(f"  {_told(found)}"))
         if len(made.evidence) > _FINDINGS:
             say(f"  and {len(made.evidence) - _FINDINGS} more; --format json has them")
-    if not made.calls:  # told again from what was kept: no warning was shown
+    if not made.calls:  # a stored answer: its warnings were not shown yet
         for reason in made.incomplete:
             say(printable(f"the answer may not be the whole one: {reason}"))
     status = paint(made.status, _STYLES[made.status], colour(sys.stderr))
@@ -191,7 +191,7 @@ def _told(found: Finding) -> str:
 
 
 def _command(made: Asked, asked: Question) -> str:
-    """Return the command that goes on; after the last step that was allowed it allows as many again."""
+    """Return the command that continues; after the last allowed step, it allows as many again."""
     words = ["knotwork", "ask", str(asked.ground.graph), made.question, "--state", str(asked.ground.state)]
     if asked.llm is not None:
         words += ["--llm", asked.llm]
@@ -212,15 +212,15 @@ def _command(made: Asked, asked: Question) -> str:
 
 
 def _more_calls(made: Asked, asked: Question) -> int:
-    """Return how many calls would do where they ended it; 0 where they did not."""
+    """Return a sufficient number of calls if the call limit ended the question; else 0."""
     most = asked.limits.max_calls
     return max(1, 2 * most) if made.stopped == "budget" and most is not None and made.calls >= most else 0
 
 
 def _search_options(search: Searched, exhausted: bool) -> list[str]:
-    """Return the options of a search that are not the usual ones; of one that tried everything those of a larger one.
+    """Return the non-default options of a search; if everything was tried, those of a larger search.
 
-    What it asked for is kept, so that more branches would change nothing where it was.
+    Stored proposals are reused, so requesting more branches would not change the states already visited.
     """
     strategy, depth = search.strategy, search.depth
     if strategy is None:
@@ -236,7 +236,7 @@ def _search_options(search: Searched, exhausted: bool) -> list[str]:
     return words
 
 
-# What a person sees while a question is answered: decisions, hypotheses, commands as they end, branches, repairs.
+# The output during a question: decisions, hypotheses, finished commands, branches, repairs.
 
 _LONGEST, _BRIEF = 400, 160
 _LINE_STYLES = {"start": "cyan", "continue": "green", "refine": "yellow", "pivot": "yellow", "terminate": "green"}
@@ -244,7 +244,7 @@ _LINE_STYLES = {"start": "cyan", "continue": "green", "refine": "yellow", "pivot
 
 @define
 class Lines:
-    """A line for each decision, hypothesis and branch, on stderr, and those of the plans' commands."""
+    """A line on stderr for each decision, hypothesis and branch, and for the plans' commands."""
 
     most: int
     _commands: CommandLines = field(factory=CommandLines)
@@ -272,7 +272,7 @@ class Lines:
                     (each["message"] for each in event.diagnostics if each["severity"] == "error"),
                     event.reason or "it can't be read",
                 )
-                refused = "refused, asked" if event.written else "asked"  # where nothing came nothing was refused
+                refused = "refused, asked" if event.written else "asked"  # without an answer nothing was refused
                 self.note(f"  {refused} again ({event.attempt}): {clipped(str(first), _LONGEST)}")
             case BranchOpened():
                 self._open.setdefault(event.node, []).append(event)
@@ -286,7 +286,7 @@ class Lines:
         self._commands.note(text)
 
     def stop(self) -> None:
-        """Nothing is open."""
+        """Do nothing."""
 
     def _closed(self, event: BranchClosed) -> None:
         begun = self._open.get(event.node)

@@ -1,4 +1,4 @@
-"""The contexts of a run, read as a stream: each with its line, so that a faulty one can be named and the others run."""
+"""The contexts of a run, read as a stream with line numbers, so that a faulty one is reported and the others still run."""
 
 import asyncio
 import io
@@ -37,23 +37,23 @@ _DEEPEST = 100
 
 
 def looks_like_a_seed(value: Any) -> bool:
-    """Say whether a JSON value is a Formula Seed rather than a context."""
+    """Return whether a JSON value is a Formula Seed rather than a context."""
     return isinstance(value, Mapping) and "reviews" not in value and any(key in value for key in _SEED_KEYS)
 
 
 def name_of(context: Mapping[str, Any], index: int) -> str:
-    """Return the name under which a context's result stands: its own, else its number from 1 on."""
+    """Return the name of a context's result: the context's own name, else its number from 1."""
     name = context.get("name")
     return name if isinstance(name, str) and name else f"context {index + 1}"
 
 
 def about(context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a context without its reviews: what formulas may read of it."""
+    """Return a context without its reviews: the part that formulas may read."""
     return {key: value for key, value in context.items() if key != "reviews"}
 
 
 def _is_deep(value: Any) -> bool:
-    """Say whether a JSON value is nested deeper than can be worked with: what is read must be written again."""
+    """Return whether a JSON value is nested too deeply to be processed and written again."""
     layer = [value]
     for _ in range(_DEEPEST + 1):
         inner = (each.values() if isinstance(each, dict) else each for each in layer if isinstance(each, dict | list))
@@ -65,10 +65,10 @@ def _is_deep(value: Any) -> bool:
 
 @define
 class Contexts:
-    """A file of contexts (``-`` is stdin): a JSON object a line, a JSON list, or one object. Read it once.
+    """A file of contexts (``-`` is stdin): one JSON object per line, a JSON list, or one object. Read it once.
 
-    ``faults`` are the items that could not be used, in order; ``size`` are its bytes, where that is known. ``what``: the same
-    serves for results.
+    ``faults`` are the unusable items, in order; ``size`` is the number of bytes, if known. ``what``: the class also reads
+    results.
     """
 
     name: str
@@ -79,24 +79,24 @@ class Contexts:
 
     @property
     def shown(self) -> str:
-        """The file's name for a person."""
+        """The file's name for display."""
         return "<stdin>" if self.name == STDIN else self.name
 
     @property
     def waits(self) -> bool:
-        """Say whether reading may have to wait for somebody: a pipe, a terminal. Known once it is open."""
+        """Return whether reading may block: a pipe, a terminal. Known after opening."""
         return self.size is None
 
     @property
     def share(self) -> float | None:
-        """How much was read, from 0 to 1; None where that is not known."""
+        """The share read, from 0 to 1; None if unknown."""
         if self.size and self._stream is not None:
             with suppress(OSError, ValueError):
                 return self._stream.tell() / self.size
         return None
 
     def __iter__(self) -> Iterator[Item]:
-        """Yield the objects with their place and line. Raises ``Misused`` for what is something else, and ``Unreadable``."""
+        """Yield the objects with index and line. Raises ``Misused`` for another kind of file, and ``Unreadable``."""
         self._stream = self._opened()
         try:
             for item in values(self._stream):
@@ -116,20 +116,20 @@ class Contexts:
                 raise Misused("there is no stdin to read")
             if sys.stdin.isatty():
                 print("reading from the terminal; Ctrl-D ends it", file=sys.stderr)
-            with suppress(OSError, ValueError):  # unbuffered: a thread may be left waiting for it at the end
+            with suppress(OSError, ValueError):  # unbuffered: a thread may still wait for it at the end
                 return io.FileIO(sys.stdin.fileno(), closefd=False)
-            return sys.stdin.buffer  # no file of the system (a test's)
+            return sys.stdin.buffer  # not a system file (in a test)
         try:
             stream = open(self.name, "rb", buffering=0)  # noqa: SIM115 - __iter__ closes it
         except (OSError, ValueError):
-            read_source(self.name, like="*.jsonl")  # fails for the same reason, and says it well
+            read_source(self.name, like="*.jsonl")  # fails with the same error, and a better message
             raise
         found = os.fstat(stream.fileno())
         self.size = found.st_size if stat.S_ISREG(found.st_mode) else None
         return stream
 
     def _fault(self, item: Item) -> str:
-        """Say why a JSON value is of no use."""
+        """Return why a JSON value is unusable."""
         if not isinstance(item.value, dict):
             return f"it is {kind_of(item.value)}, not an object"
         if _is_deep(about(item.value)):
@@ -143,25 +143,25 @@ class Contexts:
         return ""
 
     def _not_json(self, looks_like: str) -> Misused:
-        what = "CSV" if looks_like == "csv" else "no JSON"
+        what = "CSV" if looks_like == "csv" else "not JSON"
         hint = '{"name": "Cafe", "reviews": [{"text": "...", "stars": 4, "useful": 0, "date": "2026-01-31"}]}'
         if self.what == "results":
             hint = "seed run writes them: --format jsonl"
         return Misused(f"{self.shown} is {what}; {self.what} are JSON objects, one a line", hint)
 
 
-# Hands contexts to a run: those that are still to be done, from a file or from a pipe that keeps the run waiting.
+# Passes pending contexts to a run, from a file or from a pipe that makes the run wait.
 
 Refuse = Callable[[Item], None]
-"""Is told of what can't be used, in the run's thread."""
+"""Is called with unusable items, in the run's thread."""
 
 
 @define
 class Feed:
-    """The contexts of one run, in order. ``kept``: results that are there already, name by index.
+    """The contexts of one run, in order. ``kept``: existing results, name by index.
 
-    ``pending`` has what was handed out or refused, by index, in that order: what is known of the context besides its reviews.
-    Whoever is done with one takes it out. ``before`` counts the contexts that need nothing done.
+    ``pending`` has the contexts passed on or refused, by index, in that order: each without its reviews. The caller removes
+    finished ones. ``before`` counts the contexts with existing results.
     """
 
     contexts: Contexts
@@ -176,17 +176,17 @@ class Feed:
         self._items = iter(self.contexts)
 
     def look(self) -> bool:
-        """Read the first context and say whether there is one, or a faulty one at least. Raises as reading does."""
+        """Read the first context and return whether there is one, valid or not. Raises the errors of reading."""
         first = next(self._items, None)
         self._ahead = [] if first is None else [first]
         return first is not None or bool(self.contexts.faults)
 
     def stream(self, refuse: Refuse) -> "Iterator[Context] | AsyncIterator[Context]":
-        """Return what ``run_many`` takes."""
+        """Return the stream for ``run_many``."""
         return self._arriving(refuse) if self.contexts.waits else self.ready(refuse)
 
     def ready(self, refuse: Refuse) -> Iterator[Context]:
-        """Yield the contexts to be done, read where they are asked for."""
+        """Yield the pending contexts, read on demand."""
         for found in self._read():
             if (context := self._taken(found, refuse)) is not None:
                 yield context
@@ -197,7 +197,7 @@ class Feed:
                 yield context
 
     def _taken(self, found: Context | Item, refuse: Refuse) -> Context | None:
-        """Note what came, in the run's thread."""
+        """Record an item, in the run's thread."""
         if isinstance(found, Item):
             self.pending[found.index] = {}
             refuse(found)
@@ -206,7 +206,7 @@ class Feed:
         return found
 
     def _read(self) -> Iterator[Context | Item]:
-        """Yield the contexts to be done, and what is no context. Raises ``Misused`` where one is not the one that was."""
+        """Yield the pending contexts, and invalid items. Raises ``Misused`` if a context is not the one of the earlier run."""
         for item in itertools.chain(self._ahead, self._items):
             yield from self._faults()
             if item.index in self.kept:
@@ -236,14 +236,14 @@ class Feed:
 
 
 async def _arriving(items: Iterator[Context | Item]) -> AsyncIterator[Context | Item]:
-    """Yield what ``items`` gives, read in a thread of its own: calls go on while a pipe has nothing to read."""
+    """Yield the items of ``items``, read in a separate thread: calls continue while a pipe is empty."""
     loop = asyncio.get_running_loop()
     wanted: queue.SimpleQueue[asyncio.Future[Context | Item | None] | None] = queue.SimpleQueue()
 
     def settle(
         future: "asyncio.Future[Context | Item | None]", item: Context | Item | None, error: Exception | None
     ) -> None:
-        if future.done():  # nobody waits any more
+        if future.done():  # no longer waited for
             return
         if error is not None:
             future.set_exception(error)
@@ -259,14 +259,14 @@ async def _arriving(items: Iterator[Context | Item]) -> AsyncIterator[Context | 
                 error = raised
             try:
                 loop.call_soon_threadsafe(settle, future, item, error)
-            except RuntimeError:  # the run is over
+            except RuntimeError:  # the run has ended
                 return
             if item is None:
                 return
 
     threading.Thread(
         target=read, name="contexts", daemon=True
-    ).start()  # blocked in a read, it must not keep the process
+    ).start()  # a blocked read must not keep the process alive
     try:
         while True:
             future: asyncio.Future[Context | Item | None] = loop.create_future()

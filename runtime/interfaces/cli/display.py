@@ -1,4 +1,4 @@
-"""A live display at the foot of a terminal (stderr): drawn anew several times a second, with lines above it that stay."""
+"""A live display at the bottom of a terminal (stderr): redrawn several times a second, with permanent lines above it."""
 
 import asyncio
 import json
@@ -27,9 +27,9 @@ _SECONDS = 1 / 8
 
 
 class _Guarded(Console):
-    """A console that is one thread's from the first line of what is printed together to the write of it.
+    """A console that one thread owns from the first line of an output to its write.
 
-    Else a frame would be drawn between what takes the last one away and what is printed, and would stay.
+    Otherwise a frame could be drawn between the removal of the last frame and the output, and would stay.
     """
 
     def __init__(self, guard: "RLock", file: TextIO) -> None:
@@ -49,7 +49,7 @@ class _Guarded(Console):
 
 
 class Foot:
-    """The live part and what is printed above it. ``drawn`` is called in the refreshing thread and must only read."""
+    """The live part and the lines above it. ``drawn`` is called in the refreshing thread and must only read."""
 
     def __init__(self, drawn: Callable[[], Any], console: Console | None = None) -> None:
         self._drawn = drawn
@@ -57,23 +57,23 @@ class Foot:
         self._guard, self._over = RLock(), Event()
         self.spinner = Spinner("dots", style="cyan")
         self.console = console or _Guarded(self._guard, sys.stderr)
-        # What others print to stderr meanwhile (the local model, while it fetches its weights) goes above the display.
+        # Other output to stderr (of the local model, while it downloads its weights) goes above the display.
         self._live = Live(
             get_renderable=self._draw, console=self.console, auto_refresh=False, transient=True,
             redirect_stdout=False, redirect_stderr=True,
         )  # fmt: skip
 
     def start(self) -> None:
-        """Show the display; more than once is fine."""
+        """Show the display; may be called more than once."""
         with self._guard:
             if self._shown:
                 return
             self._shown = True
-            self._live.start(refresh=True)  # else what it was made with, before anything was known, is shown
+            self._live.start(refresh=True)  # otherwise the initial, empty content is shown
         Thread(target=self._refresh, name="display", daemon=True).start()
 
     def stop(self) -> None:
-        """Take the display away and give the cursor back; more than once is fine."""
+        """Remove the display and show the cursor; may be called more than once."""
         self._over.set()
         with self._guard:
             self._live.stop()
@@ -83,30 +83,30 @@ class Foot:
         self.console.print(text)
 
     def note(self, text: str, style: str = "yellow") -> None:
-        """Print what should be known above the display. ``text`` may be anybody's."""
+        """Print a note above the display. ``text`` may be untrusted."""
         self.line(Text(printable(text), style=style))
 
     def _refresh(self) -> None:
-        """Draw anew until it is over: the library's own thread may draw between the lines of who prints."""
+        """Redraw until stopped: the library's own thread may draw between the lines of another output."""
         while not self._over.wait(_SECONDS):
             with self._guard:
                 if not self._over.is_set():
                     self._live.refresh()
 
     def _draw(self) -> Any:
-        return self._drawn() if self._shown else Text()  # asked for once while it is made, when its owner is not ready
+        return self._drawn() if self._shown else Text()  # called once during construction, when the owner is not ready
 
 
 def one_line(text: str, style: str = "", indent: int = 0) -> Text:
-    """Return anybody's text as one line of the display, cut where the terminal ends: a line that wraps would not be taken away."""
+    """Return untrusted text as one line, cut at the terminal's width: a wrapped line would not be removed."""
     shown = " " * indent + printable(" ".join(text.split()))
     return Text(shown, style=style, overflow="ellipsis", no_wrap=True)
 
 
 def beside(rows: Sequence[tuple[Text, Text]], width: int) -> list[Text]:
-    """Return rows of two texts each as lines of at most ``width`` cells; the second ones stand below each other.
+    """Return rows of two texts each as lines of at most ``width`` cells; the second texts are aligned.
 
-    The second ones have up to two thirds of the width, the first ones what is left.
+    The second texts have up to two thirds of the width, the first ones the rest.
     """
     right = min(max((second.cell_len for _, second in rows), default=0), max(1, width * 2 // 3))
     left = min(max((first.cell_len for first, _ in rows), default=0), max(1, width - right - 1))
@@ -119,33 +119,33 @@ def beside(rows: Sequence[tuple[Text, Text]], width: int) -> list[Text]:
     return lines
 
 
-# What a command shows a run with while it goes: lines in a pipe, a live screen on a terminal.
+# The display of a run in progress: lines in a pipe, a live screen on a terminal.
 
 
 class Display(Protocol):
-    """A subscriber that shows what happens."""
+    """A subscriber that displays events."""
 
     def __call__(self, event: RunEvent) -> None:
         """Show one event."""
         ...
 
     def note(self, text: str) -> None:
-        """Show a line that stays."""
+        """Show a permanent line."""
         ...
 
     def stop(self) -> None:
-        """Leave the screen as it was; more than once is fine."""
+        """Restore the screen; may be called more than once."""
         ...
 
 
-# Values as tables for a person.
+# Values as tables for display.
 
 
 def drawn(value: Any, *, any_value: bool = False) -> str | None:
-    """Return a list of objects as a table, None for anything else.
+    """Return a list of objects as a table, None for any other value.
 
-    With ``any_value`` an object is a table of two columns and a list of anything else one of one column. A text is read
-    as a model's answer is read by accessors.
+    With ``any_value`` an object is a table of two columns and any other list one of one column. A text is parsed as accessors
+    parse a model's answer.
     """
     if isinstance(value, str):
         found = read(value)
@@ -161,7 +161,7 @@ def drawn(value: Any, *, any_value: bool = False) -> str | None:
 
 
 def render(columns: list[str], rows: list[list[Any]], *, wide: frozenset[str] = frozenset()) -> str:
-    """Draw a table for stdout; in a pipe it is as wide as it must be, and has no colours. ``wide`` columns don't wrap."""
+    """Render a table for stdout; in a pipe it has its full width and no colours. ``wide`` columns don't wrap."""
     from rich import box
 
     terminal = sys.stdout.isatty()
@@ -190,13 +190,13 @@ def _cell(value: Any) -> str:
     return printable(json.dumps(value, ensure_ascii=False, default=str))
 
 
-# Ctrl-C in a command: the first one ends the run in order, the second one leaves at once. SIGTERM counts as Ctrl-C.
+# Ctrl-C in a command: the first one ends the run in order, the second one exits at once. SIGTERM counts as Ctrl-C.
 
 
 def cancelling(
     cancel: asyncio.Event, note: Callable[[str], None], stop: Callable[[], None] | None = None
 ) -> AbstractContextManager[Heard]:
-    """While the block runs, let a signal set ``cancel`` and say so; another calls ``stop``, which takes displays away, and leaves.
+    """Let the first signal set ``cancel`` and print a message; another calls ``stop``, which removes displays, and exits.
 
     Must be entered in the event loop's thread.
     """
@@ -209,11 +209,11 @@ def cancelling(
 
 
 def leaving(stop: Callable[[], None] | None) -> Callable[[], None]:
-    """Return what calls ``stop``, where there is anything to be stopped, and ends the process."""
+    """Return a function that calls ``stop``, if given, and ends the process."""
 
     def leave() -> None:
         if stop is not None:
             stop()
-        os._exit(Exit.INTERRUPTED)  # nothing may wait: an exit handler could hang on what does not end
+        os._exit(Exit.INTERRUPTED)  # no waiting: an exit handler could hang
 
     return leave

@@ -1,6 +1,6 @@
-"""``run --dry-run``: every prompt that can be known before anything is called, and how many calls there will be.
+"""``run --dry-run``: every prompt that is known before any call, and the number of calls.
 
-References to the input and to constants are put in; those to answers stand as they are, between « and ».
+References to the input and to constants are filled in; references to answers are shown between « and ».
 """
 
 import sys
@@ -21,16 +21,16 @@ from .output import Exit, colour, json_text, paint, shown
 __all__ = ["Planned", "rehearse"]
 
 _BESIDE = ("system", "format", "criteria")
-"""The options that are texts for the model."""
+"""The options whose values are texts for the model."""
 _OPEN, _CLOSE = "\ue000", "\ue001"
-"""Marks around what is not known yet, until it is printed (private-use characters: no script has them by chance)."""
+"""Marks around unknown parts until they are printed (private-use characters, which scripts do not contain by chance)."""
 
 
 @frozen
 class Prompt:
-    """One call: the prompt as far as it is known, and EACH's index. ``fault`` says why it would fail.
+    """One call: the prompt as far as known, and EACH's index. ``fault`` says why it would fail.
 
-    ``parts`` are the texts beside it by their names: the system prompt, what ANSWER says of format and criteria.
+    ``parts`` are further texts by name: the system prompt, ANSWER's format and criteria.
     """
 
     text: str
@@ -41,11 +41,11 @@ class Prompt:
 
 @frozen
 class Planned:
-    """A step: its calls. ``count`` is None where it depends on an answer (``each`` says then on what).
+    """A step and its calls. ``count`` is None if it depends on an answer (``each`` names it).
 
-    ``least``: how many there are at least where ``count`` is the most, in a loop that ends when an answer is good enough.
-    ``told`` is what is known of its end: why its condition leaves it out, the value that it computes. ``fault``: why it fails.
-    ``maybe``: its condition can't be decided yet.
+    ``least``: the minimum if ``count`` is the maximum, in a loop that ends when an answer is good enough. ``told`` is the known
+    result: why its condition skips it, or the value it computes. ``fault``: why it fails. ``maybe``: its condition can't be
+    evaluated yet.
     """
 
     step: Step
@@ -93,13 +93,13 @@ def _least(plan: Planned) -> int:
 
 @define
 class _View:
-    """What is known before a run: the input, and what constants say."""
+    """The values known before a run: the input, and constants."""
 
     scope: Scope
     known: dict[str, StepResult] = field(factory=dict)
 
     def plan(self, step: Step) -> Planned:
-        """Return what ``step`` will call. Steps come in the order of their layers."""
+        """Return the calls of ``step``. Steps are passed in the order of their layers."""
         call, scope = step.call, self.scope.of(step.id)
         scope.results = self.known
         condition = call.option("when")
@@ -118,7 +118,7 @@ class _View:
         return evolve(self._calls(step, scope), maybe=condition is not None)
 
     def _calls(self, step: Step, scope: Scope) -> Planned:
-        """Return what a step asks of a model."""
+        """Return the model calls of a step."""
         call = step.call
         if call.operation == "SEED":
             file = call.option("file")
@@ -131,7 +131,7 @@ class _View:
         return Planned(step, (self._prompt(call, scope),), 1)
 
     def _answer(self, step: Step, scope: Scope) -> Planned:
-        """Return what an iterative answer asks: from one round that is accepted, where checks spare judges, to all rounds."""
+        """Return the calls of an iterative answer: from one accepted round (without judges if it has checks) to all rounds."""
         call, prompt = step.call, self._prompt(step.call, scope)
         asked = {name: _number(call, name, usual) for name, usual in (("iter_max", 3), ("attempts", 1), ("judges", 1))}
         criteria, checked = prompt.parts.get("criteria", ""), call.option("check") is not None
@@ -144,7 +144,7 @@ class _View:
         return all(self._is_known(reference, scope) for reference in references(value))
 
     def _computed(self, step: Step, scope: Scope, runs: bool) -> str:
-        """Compute a step that calls nothing, where all that it needs is known; keep its value where it surely ``runs``."""
+        """Compute a step without calls if its inputs are known; store its value if it is certain to run."""
         call = step.call
         if not self._all_known(call, scope):
             return ""
@@ -251,7 +251,7 @@ def _calls(count: int, several: bool = False) -> str:
 
 
 def _number(call: Call, name: str, usual: float) -> float:
-    """Return the number that an option says, as far as it is one."""
+    """Return an option's value if it is a number."""
     value = call.option(name)
     number = value.value if isinstance(value, Scalar) else None
     return number if isinstance(number, int | float) else usual
@@ -262,7 +262,7 @@ def _short(text: str) -> str:
 
 
 def _marked(text: str, on: bool) -> str:
-    """Put the visible marks in, in colour where ``on``."""
+    """Insert the visible marks, in colour if ``on``."""
     marked = []
     for number, part in enumerate(text.replace(_CLOSE, _OPEN).split(_OPEN)):
         clean = shown(part) if sys.stdout.isatty() else part

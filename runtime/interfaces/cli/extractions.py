@@ -1,7 +1,7 @@
-"""Reads what was extracted, a line a context: what ``seed run`` wrote, or lines that a person or a program made.
+"""Reads extractions, one line per context: the output of ``seed run``, or lines made by a person or a program.
 
-A line is ``{"context": {...} or a name, "extractions": [{"extraction": {...}, "meta": {...}}]}``; a result has that too, and ``name``,
-``index`` and ``counts`` besides.
+A line is ``{"context": {...} or a name, "extractions": [{"extraction": {...}, "meta": {...}}]}``; a result also has ``name``,
+``index`` and ``counts``.
 """
 
 import io
@@ -24,12 +24,12 @@ from .output import Exit, Misused, say
 __all__ = ["Extracted", "Results", "chosen", "open_seed", "refused"]
 
 _TOLD = 5
-"""Names that a message lists."""
+"""Maximum number of names listed in a message."""
 
 
 @frozen
 class Extracted:
-    """What was extracted for one context. ``given`` is the line's object, ``result`` the same as it was read."""
+    """The extractions of one context. ``given`` is the line's object, ``result`` its parsed form."""
 
     line: int
     context: Mapping[str, Any]
@@ -43,18 +43,18 @@ class Extracted:
 
     @property
     def index(self) -> int:
-        """The context's place among all."""
+        """The context's index."""
         return self.result.index
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The extractions that did not fail, as what is computed over; ``review`` and ``excerpt`` say where each is from."""
+        """The successful extractions as rows to compute over; ``review`` and ``excerpt`` name the source of each."""
         return [found.as_json() for found in self.result.extractions if not found.failed]
 
 
 @define
 class Results:
-    """A file of results (``-`` is stdin), for one seed. ``contexts`` has what the lines don't; read it once."""
+    """A file of results (``-`` is stdin), for one seed. ``contexts`` supplies data missing in the lines; read it once."""
 
     seed: FormulaSeed
     items: Contexts
@@ -62,7 +62,7 @@ class Results:
 
     @classmethod
     def of(cls, seed: FormulaSeed, name: str, contexts: str | None) -> "Results":
-        """Prepare to read the file ``name``; ``contexts`` is the file of the contexts, if it was named. Raises ``Misused``."""
+        """Open the file ``name`` for reading; ``contexts`` is the file of the contexts, if given. Raises ``Misused``."""
         items = Contexts(name, what="results")
         if contexts is None:
             return cls(seed, items)
@@ -71,7 +71,7 @@ class Results:
         return cls(seed, items, {item.index: about(item.value) for item in Contexts(contexts)})
 
     def __iter__(self) -> Iterator[Extracted]:
-        """Yield what was extracted, context by context. Raises ``Misused`` for what is of no use to the seed."""
+        """Yield the extractions, context by context. Raises ``Misused`` for lines that do not fit the seed."""
         for item in self.items:
             made = self._read(item)
             if isinstance(made, str):
@@ -106,7 +106,7 @@ class Results:
         return 'it has no "extractions"'
 
     def _compare(self, result: SeedResult) -> None:
-        """Refuse extractions that have none of the seed's fields: they are another seed's."""
+        """Refuse extractions without any of the seed's fields: they belong to another seed."""
         have = list(dict.fromkeys(key for found in result.extractions for key in found.extraction))
         fields = self.seed.field_by_name
         if have and fields and not any(key in fields for key in have):
@@ -139,7 +139,7 @@ class Results:
 
 
 def _reads(seed: FormulaSeed) -> str | None:
-    """Return a key of the context that the seed reads; None where it reads none."""
+    """Return a key of the context that the seed reads; None if it reads none."""
     fields = (node for step in seed.steps for node in walk(step) if isinstance(node, Field))
     return next((found.name for found in fields if found.namespace == "context"), None)
 
@@ -150,7 +150,7 @@ def _name(given: Mapping[str, Any], context: Mapping[str, Any]) -> str:
 
 
 def _completed(given: Mapping[str, Any], index: int) -> Mapping[str, Any]:
-    """Return a line that a person wrote as what a run writes: what it lacks is put in."""
+    """Return a handwritten line in the form of a run's result, with missing parts filled in."""
     if "status" in given and "counts" in given:
         return given
     found = given["extractions"]
@@ -166,9 +166,9 @@ def _completed(given: Mapping[str, Any], index: int) -> Mapping[str, Any]:
 
 
 def chosen(results: Results, wanted: str | None) -> tuple[Extracted, bool]:
-    """Return the result that ``wanted`` names (a context's name, else a number from 1 on), and whether there are more.
+    """Return the result that ``wanted`` names (a context's name, else a number from 1), and whether there are more.
 
-    Without it, the first. Raises ``Misused`` where there is none.
+    Without ``wanted``, the first. Raises ``Misused`` if there is none.
     """
     first: Extracted | None = None
     names: list[str] = []
@@ -200,13 +200,13 @@ def _reason(results: Results) -> tuple[str, ...]:
     return tuple(f"line {fault.line}: {fault.fault}" for fault in results.items.faults[:1])
 
 
-# Reads and checks the seed that a command is about, and says so where it is something else.
+# Reads and checks the seed of a command, and reports another kind of file.
 
 _OTHERS = {".lwt": "a prompt script", ".gasl": "a program"}
 
 
 def open_seed(name: str, order: str, *, warn: bool = False) -> FormulaSeed | Checked:
-    """Return the seed; a ``Checked`` says what is wrong. With ``warn`` its warnings are told on stderr: it is about to cost.
+    """Return the seed; a ``Checked`` has its errors. With ``warn`` its warnings are printed to stderr before any cost.
 
     ``order`` is the command with its arguments in order. Raises ``Misused`` for a file of another kind.
     """
@@ -230,7 +230,7 @@ def open_seed(name: str, order: str, *, warn: bool = False) -> FormulaSeed | Che
 
 
 _LOOKED_AT = 4 << 20
-"""Characters of a file that are looked at to see what it is."""
+"""Maximum characters of a file read to detect its kind."""
 
 
 def _beginning(name: str) -> bytes:
@@ -242,12 +242,12 @@ def _beginning(name: str) -> bytes:
 
 
 def _compare(name: str, beginning: bytes, order: str) -> None:
-    """Refuse contexts, results and CSV in the place of the seed: the arguments are in the wrong order."""
+    """Refuse contexts, results and CSV in place of the seed: the arguments are in the wrong order."""
     try:
         first = next(values(io.BytesIO(beginning)), None)
     except NotJSON as error:
         if error.looks_like == "csv" or not name.lower().endswith(".json"):
-            raise Misused(f"{name} is no JSON, and so no Formula Seed", f"the order is: {order}") from None
+            raise Misused(f"{name} is not JSON, and so no Formula Seed", f"the order is: {order}") from None
         return
     if first is None or not isinstance(first.value, dict):
         return
@@ -258,7 +258,7 @@ def _compare(name: str, beginning: bytes, order: str) -> None:
 
 
 def refused(checked: Checked, what: str = "nothing was run") -> int:
-    """Tell why there is nothing to do with a seed, and return the exit code."""
+    """Report why a seed can't be used, and return the exit code."""
     show([checked.without_remarks], sys.stderr)
     say(what)
     return Exit.ERRORS

@@ -1,4 +1,4 @@
-"""Reads scripts and inputs from files and stdin. What can't be read is a diagnostic, not an exception."""
+"""Reads scripts and inputs from files and stdin. A reading error is a diagnostic."""
 
 import json
 import os
@@ -51,27 +51,27 @@ __all__ = [
 
 STDIN = "-"
 MAX_SCRIPT = 16 << 20
-"""Bytes of a script: four for each of the characters that reading takes at most."""
+"""Maximum bytes of a script: four for each of the characters that are read at most."""
 MAX_INPUT = 256 << 20
-"""Bytes of an input."""
+"""Maximum bytes of an input."""
 
 
 @frozen
 class Unreadable(Exception):
-    """A file gave no text, or no JSON: ``diagnostic`` says why, ``source`` is what it points into."""
+    """A file without text, or without JSON: ``diagnostic`` says why, ``source`` is the text it points into."""
 
     diagnostic: Diagnostic
     source: Source
 
 
 def only_one_stdin(names: Sequence[str | None]) -> None:
-    """Refuse a command line that wants stdin twice."""
+    """Refuse a command line that reads stdin twice."""
     if sum(name == STDIN for name in names) > 1:
         raise Misused("stdin (-) can be read only once", "put the script or the input into a file and name that")
 
 
 def writable(name: str | None, suffixes: Sequence[str]) -> None:
-    """Refuse a file to be written whose suffix is not one of these. None and ``-`` are stdout."""
+    """Refuse an output file with another suffix. None and ``-`` are stdout."""
     if name is not None and name != STDIN:
         try:
             known_suffix(name, suffixes)
@@ -93,8 +93,8 @@ def required(source: Source, taken: "Collection[FileKind]", what: str, document:
 def read_source(name: str, *, like: str = "*.lwt", missing: str = "") -> Source:
     """Return the text of the script ``name`` (``-`` is stdin). Raises ``Unreadable``.
 
-    ``like``: what files of the kind that is wanted are called, for the hint where ``name`` is a folder ("": no hint). ``missing``:
-    the hint where there is no such file, nor one with a name like it.
+    ``like``: the name pattern of the expected files, for the hint if ``name`` is a folder ("": no hint). ``missing``: the hint if
+    neither the file nor one with a similar name exists.
     """
     shown = "<stdin>" if name == STDIN else name
     try:
@@ -110,16 +110,16 @@ def read_input(name: str) -> Any:
     source = Source(text, shown)
 
     def no_number(token: str) -> NoReturn:
-        raise ValueError(f"{token} is no JSON number")
+        raise ValueError(f"{token} is not JSON number")
 
     try:
         value = json.loads(text, parse_constant=no_number)
-        # A lone surrogate ("\ud800") is legal JSON and no text: it could neither be sent to a model nor be kept.
+        # A lone surrogate ("\ud800") is legal JSON but not text: it could not be sent to a model or saved.
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode()
         return value
     except json.JSONDecodeError as error:
-        from ....adapters.llm.answers import json_words  # late: it brings what checks schemas
+        from ....adapters.llm.answers import json_words  # late import: it imports the schema validator
 
         span = Span(error.pos, min(error.pos + 1, len(text)))
         hint = _why_not_json(text, error.pos, shown)
@@ -137,7 +137,7 @@ def read_input(name: str) -> Any:
 
 
 def _fitted(error: Unreadable, name: str, like: str, missing: str) -> Unreadable:
-    """Return what is wrong with a file with the hints of the command that wants it."""
+    """Return the error of a file with the hints of the command."""
     found = error.diagnostic
     if found.message.endswith(_A_FOLDER) and like:
         return evolve(error, diagnostic=evolve(found, hints=(f"name a file in it: {os.path.join(name, like)}",)))
@@ -150,12 +150,12 @@ _A_FOLDER, _NO_FILE = "it is a folder", "there is no such file"
 
 
 def _why_not_json(text: str, at: int, name: str) -> str:
-    """Say what the text probably is, and what makes JSON of it."""
+    """Return the probable kind of the text, and how to make it JSON."""
     file = name if name != "<stdin>" else "FILE"
     before, rest = text[:at].rstrip(), text[at : at + 1]
     if before and before[-1] in "}]" and rest in ("{", "["):
         return f"it has one JSON value a line; as one list: jq -s . {file} | knotwork run SCRIPT --input -"
-    # Python 3.13 points at the comma, the versions before it at the bracket.
+    # Python 3.13 reports the comma, earlier versions the bracket.
     behind = text[at + 1 :].lstrip()[:1] if rest == "," else rest if before.endswith(",") else ""
     if behind in ("}", "]"):
         return "JSON has no comma before a closing bracket"
@@ -181,7 +181,7 @@ def _text(name: str, shown: str, limit: int) -> str:
         raise _unreadable("KW002", what, shown, *hints) from None
     if (nul := text.find("\0")) >= 0:
         raise _unreadable("KW002", f"{shown} is binary: character {nul} is NUL", shown)
-    return text.removeprefix("\ufeff")  # the mark that some editors write before UTF-8 is no part of the text
+    return text.removeprefix("\ufeff")  # the byte order mark of some editors is not part of the text
 
 
 def _bytes(name: str, shown: str, limit: int) -> bytes:
@@ -199,7 +199,7 @@ def _bytes(name: str, shown: str, limit: int) -> bytes:
                 size = found.st_size if stat.S_ISREG(found.st_mode) else 0
                 data = b"" if size > limit else file.read(limit + 1)
                 size = max(size, len(data))
-    except (OSError, ValueError) as error:  # ValueError: a name with a NUL in it
+    except (OSError, ValueError) as error:  # ValueError: a name with a NUL character
         raise _not_opened(name, shown, error) from None
     if size > limit:
         what = f"{shown} has more than {limit >> 20} MiB, the most that is read"
@@ -232,7 +232,7 @@ def _like(name: str) -> str | None:
         names = [entry.name for entry in os.scandir(path.parent) if entry.is_file()][:2000]
     except OSError:
         return None
-    # The suffix is what they share; it says nothing about which was meant.
+    # The suffix is shared by all candidates, so it does not help to find the similar one.
     stems = {Path(other).stem: other for other in reversed(names) if path.suffix in ("", Path(other).suffix)}
     like = nearest(path.stem, stems) or nearest(path.name, names[:0] if stems else names)
     return str(path.parent / stems.get(like, like)) if like else None
@@ -242,13 +242,13 @@ def _unreadable(code: str, message: str, name: str, *hints: str) -> Unreadable:
     return Unreadable(Diagnostic(code, "error", message, None, hints), Source("", name))
 
 
-# Loads graphs for all commands, and tells what loading changed.
+# Loads graphs for all commands, and reports changes made during loading.
 
-# Opens states to read them, for all commands.
+# Opens states for reading, for all commands.
 
 
 def there(folder: str) -> Path:
-    """Return the path of a state that is there. Raises ``Misused``, with a name like it where there is one."""
+    """Return the path of an existing state. Raises ``Misused``, with a similar name if one exists."""
     path = Path(folder)
     if path.exists():
         return path
@@ -263,7 +263,7 @@ def there(folder: str) -> Path:
 
 @contextmanager
 def reading(folder: str) -> "Iterator[StateStore]":
-    """Open a state to read it, and tell what opening it had to tell. Raises ``StoreError`` and ``Misused``."""
+    """Open a state for reading, and print the messages of opening it. Raises ``StoreError`` and ``Misused``."""
     from ...models.factory import open_state
 
     store = open_state(there(folder), read_only=True)
@@ -276,7 +276,7 @@ def reading(folder: str) -> "Iterator[StateStore]":
 
 
 def graph_of_state(folder: str | None) -> str | None:
-    """Return the graph that a state names which may not be there yet. Raises ``StoreError``."""
+    """Return the graph named by a state, which may not exist yet. Raises ``StoreError``."""
     if folder is None or not Path(folder).exists():
         return None
     from ...workspace import graph_of
@@ -285,11 +285,11 @@ def graph_of_state(folder: str | None) -> str | None:
         return graph_of(store.replay_info())
 
 
-# Looks at the graph and the state that programs are checked against.
+# Reads the graph and the state that programs are checked against.
 
 
 def look_at(graph: str | None, state: str | None, raw: bool = False) -> Surroundings:
-    """Return what is known of a graph and of a state. Raises ``AdapterError``, ``StoreError`` and ``Misused``."""
+    """Return the known properties of a graph and of a state. Raises ``AdapterError``, ``StoreError`` and ``Misused``."""
 
     schema = None if graph is None else loaded(graph, raw).schema
     if state is None:
@@ -298,36 +298,36 @@ def look_at(graph: str | None, state: str | None, raw: bool = False) -> Surround
         return Surroundings(schema, {key.key: key.type for key in store.snapshot().declared()})
 
 
-# Who hears of what is opened, on the command line: a person at a terminal learns why nothing happens for a while.
+# Messages during opening on the command line: on a terminal, slow steps are announced.
 
 
 def telling(warn: Callable[[str], None]) -> Telling:
-    """Return who hears. ``warn`` gets what a person should know; what takes a while is said where one looks on."""
+    """Return the receiver of messages. ``warn`` gets warnings; slow steps are announced on a terminal."""
     return Telling(warn, say if is_terminal(sys.stderr) else _nothing)
 
 
 def warn(text: str) -> None:
-    """Say a warning on stderr. ``text`` may be anybody's."""
+    """Print a warning on stderr. ``text`` may be untrusted."""
     say(printable(f"warning: {text}"))
 
 
 def reached(event: BudgetReached) -> str:
-    """Say that a budget is used up, and what raises it."""
+    """Return a message that a budget is used up, and the option that raises it."""
     hint = raising(event.limit)
     return f"the budget is reached: {event.message}{f'; {hint}' if hint else ''}"
 
 
 def raising(limit: str) -> str:
-    """Say what raises a limit ("calls", "tokens", "cost"); nothing where it is not known which one it is."""
+    """Return the option that raises a limit ("calls", "tokens", "cost"); "" if the limit is unknown."""
     return f"--max-{limit} raises it" if limit else ""
 
 
 def _nothing(text: str) -> None:
-    """Nobody looks on."""
+    """Do nothing: stderr is not a terminal."""
 
 
 def loaded(source: str, raw: bool) -> "GraphAdapter":
-    """Return the graph, and say on stderr what was rewritten in it. Raises ``AdapterError``."""
+    """Return the graph, and print changes made to it on stderr. Raises ``AdapterError``."""
     from ...models.factory import open_graph
 
     found = open_graph(source, raw=raw)
@@ -347,10 +347,10 @@ def check_files(
     *,
     max_steps: int = MAX_STEPS,
 ) -> list[Checked]:
-    """Read and check every file, against the input if one is named. An input that can't be read comes first.
+    """Read and check every file, against the input if one is given. Errors of the input come first.
 
     ``against`` has the graph and the state that programs are checked against. The input of a seed is a context or a list of them.
-    ``max_steps``: the most steps of a script. Raises ``WrongFile`` for a file of another kind.
+    ``max_steps``: maximum number of steps of a script. Raises ``WrongFile`` for a file of another kind.
     """
     only_one_stdin([*names, input_name])
     results: list[Checked] = []
@@ -366,7 +366,7 @@ def check_files(
 def _check_file(
     name: str, mode: Mode, given: tuple[Any, ...], against: "Surroundings | None", max_steps: int
 ) -> Checked:
-    """Read and check one file, in the language that it is in; what checks the others is not loaded."""
+    """Read and check one file in its language; only the checker of that language is imported."""
     try:
         source = read_source(name)
     except Unreadable as error:
@@ -395,15 +395,15 @@ def seed_against(source: Source, given: Any = None) -> CheckedSeed:
 TAKEN = "this command takes scripts (.lwt), programs (.gasl), plans and seeds (.seed.json)"
 
 _DRAWN = 50
-"""Diagnostics drawn for one file; nobody reads more at once, and most of them have one cause."""
+"""Maximum number of diagnostics shown for one file; most have one cause."""
 
 
 def show(results: Iterable[Checked], out: TextIO) -> None:
-    """Draw the diagnostics for a person, errors before what is cut off, a blank line between them."""
+    """Render the diagnostics, errors first if cut off, separated by blank lines."""
     from ....adapters.llm.keys import mask_keys
 
     in_colour = colour(out)
-    # Beside the line's number and the marks of what was cut; what is folded by the terminal parts a caret from what it marks.
+    # Width left besides the line number and the cut marks; wrapping would separate a caret from its text.
     width = min(get_terminal_size().columns - 9, WIDTH) if is_terminal(out) else WIDTH
     for result in results:
         found = result.diagnostics

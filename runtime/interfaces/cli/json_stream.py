@@ -1,7 +1,6 @@
-"""Reads JSON values one at a time: a value a line, values over several lines, or the elements of one list.
+"""Reads JSON values one at a time: one per line, values over several lines, or the elements of one list.
 
-Files of contexts and of results are longer than memory. A value that can't be read is told with its line; those after it are
-read all the same.
+Files of contexts and of results may exceed memory. A faulty value is reported with its line, and later values are still read.
 """
 
 import io
@@ -17,18 +16,18 @@ from ....adapters.llm.answers import json_words
 __all__ = ["MAX_VALUE", "Item", "NotJSON", "values"]
 
 MAX_VALUE = 64 << 20
-"""Bytes of one value."""
+"""Maximum bytes of one value."""
 
 _CHUNK = 1 << 16
 _STRING = rb'(?:[^"\\\n]+|\\[^\n])*+'
 _INSIDE = re.compile(_STRING)
 _AT_BASE, _DEEPER = (re.compile(rb'"%b"|["{}\[\]\n%b]' % (_STRING, more)) for more in (b",", b""))
 _MARK = b"\xef\xbb\xbf"
-"""What some editors write before UTF-8."""
+"""The byte order mark of some editors."""
 
 
 class NotJSON(Exception):
-    """The whole text is something else; ``looks_like`` says what."""
+    """The whole text is not JSON; ``looks_like`` names its kind."""
 
     def __init__(self, looks_like: Literal["csv", "text"]) -> None:
         super().__init__(looks_like)
@@ -37,7 +36,7 @@ class NotJSON(Exception):
 
 @frozen
 class Item:
-    """A value: its place among all of them from 0 on, the line where it begins from 1 on. ``fault``: why it has no value."""
+    """A value: its index from 0, the line where it begins from 1. ``fault``: why it has no value."""
 
     index: int
     line: int
@@ -46,9 +45,9 @@ class Item:
 
 
 def values(stream: BinaryIO | io.FileIO, limit: int = MAX_VALUE) -> Iterator[Item]:
-    """Yield every value in order. Blank lines count as lines only; one that can't be read has its place.
+    """Yield every value in order. Blank lines only count as lines; faulty values have an index.
 
-    What is longer than ``limit`` bytes has a fault. Raises ``NotJSON`` where nothing looks like JSON, and ``OSError``.
+    A value longer than ``limit`` bytes has a fault. Raises ``NotJSON`` if nothing resembles JSON, and ``OSError``.
     """
     head, whole = _head(stream, limit)
     rest = io.BufferedReader(_Chain(head.removeprefix(_MARK), None if whole else stream), _CHUNK)
@@ -62,7 +61,7 @@ def values(stream: BinaryIO | io.FileIO, limit: int = MAX_VALUE) -> Iterator[Ite
 
 
 class _Chain(io.RawIOBase):
-    """What was read already, then the rest."""
+    """The bytes already read, then the rest of the stream."""
 
     def __init__(self, head: bytes, stream: BinaryIO | io.FileIO | None) -> None:
         self._head = memoryview(head)
@@ -84,13 +83,13 @@ class _Chain(io.RawIOBase):
 
 
 def _read(stream: BinaryIO | io.FileIO, size: int) -> bytes:
-    """Read what is there, at least a byte: a pipe gives its lines as they come."""
+    """Read the available bytes, at least one: a pipe delivers its lines as they arrive."""
     read = getattr(stream, "read1", stream.read)
     return bytes(read(size))
 
 
 def _head(stream: BinaryIO | io.FileIO, limit: int) -> tuple[bytes, bool]:
-    """Return the beginning: enough to see how the values stand; and whether that is all there is."""
+    """Return enough of the beginning to detect the layout of the values; and whether that is the whole stream."""
     head, seen = bytearray(), -1
     while len(head) <= limit:
         chunk = _read(stream, _CHUNK)
@@ -98,7 +97,7 @@ def _head(stream: BinaryIO | io.FileIO, limit: int) -> tuple[bytes, bool]:
         if not chunk:
             return bytes(head), True
         if seen < 0 and (begin := _first(head)) is not None:
-            if head[begin] != 0x7B:  # what is no object is known by now
+            if head[begin] != 0x7B:  # a text that does not begin with an object is decided by now
                 break
             if (seen := head.find(b"\n", max(begin, len(head) - len(chunk)))) >= 0 and _is_value(head[begin:seen]):
                 break
@@ -106,14 +105,14 @@ def _head(stream: BinaryIO | io.FileIO, limit: int) -> tuple[bytes, bool]:
 
 
 def _first(head: bytearray) -> int | None:
-    """Return where the text begins."""
+    """Return the start of the text."""
     text = head[:_CHUNK].removeprefix(_MARK)
     blank = len(text) - len(text.lstrip())
     return None if blank == len(text) else min(len(head), _CHUNK) - len(text) + blank
 
 
 def _layout(head: bytes, limit: int) -> Literal["list", "spread", "lines"]:
-    """Say how the values stand. A first line that is a value, or a first value that is none, means lines."""
+    """Return the layout of the values. A first line that is a value, or an invalid first value, means lines."""
     text = head.lstrip()
     if text[:1] == b"[":
         return "list"
@@ -150,9 +149,9 @@ def _lines(stream: "io.BufferedReader[Any]", limit: int) -> Iterator[Item]:
 
 @define
 class _Splitter:
-    """Finds where values end by brackets and quotes alone, whatever else is wrong in them.
+    """Finds the ends of values by brackets and quotes alone, whatever other errors they have.
 
-    ``base`` is the depth at which values stand: 1 inside of one list.
+    ``base`` is the depth of the values: 1 inside of one list.
     """
 
     base: int
@@ -164,7 +163,7 @@ class _Splitter:
     more: bool = False
 
     def feed(self, chunk: bytes) -> Iterator[tuple[bytes, bool]]:
-        """Yield pieces of values; with True, the value ends behind the piece."""
+        """Yield pieces of values; True means that the value ends after the piece."""
         at = begin = 0
         while at < len(chunk):
             if self.in_string:
@@ -202,7 +201,7 @@ class _Splitter:
             yield chunk[begin:], False
 
     def _string(self, chunk: bytes, at: int) -> int:
-        """Go on in a string that was not whole; return where to go on behind it."""
+        """Continue in an unfinished string; return the position after it."""
         if not self.escaped:
             at = _INSIDE.match(chunk, at).end()  # type: ignore[union-attr]  # it matches nothing, too
             if at == len(chunk):
@@ -215,13 +214,13 @@ class _Splitter:
 
 
 def _pieces(stream: Any, limit: int, depth: int) -> Iterator[Item]:
-    """Yield the elements of a list (``depth`` 1), or values one after the other that take several lines each (0)."""
+    """Yield the elements of a list (``depth`` 1), or consecutive values over several lines (0)."""
     splitter, held, size, index, line = _Splitter(depth), list[bytes](), 0, 0, 1
     while not splitter.ended and (chunk := _read(stream, _CHUNK)):
         for piece, ends in splitter.feed(chunk):
             if not size and (text := piece.lstrip()):
                 newlines = piece.count(b"\n", 0, len(piece) - len(text))
-                line = splitter.line - piece.count(b"\n") + newlines  # all of the piece's lines are counted by now
+                line = splitter.line - piece.count(b"\n") + newlines  # all lines of the piece are counted by now
             if size or piece.strip():
                 size += len(piece)
                 if size <= limit:
@@ -251,12 +250,12 @@ def _too_long(limit: int) -> str:
 
 
 def _parsed(index: int, line: int, data: bytes) -> Item:
-    """Read one value."""
+    """Parse one value."""
     try:
         text = data.decode()
         value = json.loads(text)
         if "\\u" in text or "NaN" in text or "Infinity" in text:
-            # In a review such a text or number is one review's fault; anywhere else nobody could write it again.
+            # In a review, such a text or number is only that review's fault; elsewhere it could not be written again.
             about = (
                 {name: each for name, each in value.items() if name != "reviews"} if isinstance(value, dict) else value
             )
@@ -270,6 +269,6 @@ def _parsed(index: int, line: int, data: bytes) -> Item:
     except RecursionError:
         return Item(index, line, fault="it is nested too deeply")
     except ValueError as error:
-        fault = "NaN or Infinity is no JSON number" if "JSON compliant" in str(error) else str(error).partition(";")[0]
+        fault = "NaN or Infinity is not JSON number" if "JSON compliant" in str(error) else str(error).partition(";")[0]
         return Item(index, line, fault=f"it is not JSON: {fault}")
     return Item(index, line, value)

@@ -1,4 +1,4 @@
-"""Writing for people and programs: stdout has the result and nothing else, stderr everything about it."""
+"""Output for people and programs: stdout has only the result, stderr everything else."""
 
 import codecs
 import os
@@ -31,14 +31,14 @@ _STYLES = {
 
 
 _IN_ASCII = {"←": "<-", "→": "->", "«": "<<", "»": ">>", "·": "-", "…": "...", "─": "-", "━": "=", "│": "|"}
-"""Our own marks where the encoding has none."""
+"""ASCII replacements of output symbols."""
 
 
 def ready_streams() -> None:
-    """Make stdout and stderr take any text: what their encoding can't say is written as an escape."""
+    """Make stdout and stderr accept any text: characters outside their encoding are escaped."""
     codecs.register_error("knotwork.told", _told)
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever started us
+        if getattr(sys, name) is None:  # closed by the parent process
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
@@ -55,43 +55,43 @@ def _told(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Say whether a person reads ``stream`` on a terminal that can move its cursor."""
+    """Return whether ``stream`` is a terminal that can move its cursor."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
-    """Say whether ``stream`` gets colours: FORCE_COLOR and NO_COLOR decide, else whether it is a terminal."""
+    """Return whether ``stream`` gets colours: FORCE_COLOR and NO_COLOR decide, else whether it is a terminal."""
     if environ.get("NO_COLOR"):
         return False
     return bool(environ.get("FORCE_COLOR")) or is_terminal(stream)
 
 
 def paint(text: str, style: str, on: bool = True) -> str:
-    """Return ``text`` in ``style`` (a name of ours) where ``on``."""
+    """Return ``text`` in the named ``style`` if ``on``."""
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if on and text else text
 
 
 def write(text: str) -> None:
-    """Write a result to stdout, with a line ending. On a terminal control characters are shown, not obeyed."""
+    """Write a result to stdout, with a line ending. On a terminal control characters are shown, not executed."""
     if sys.stdout.isatty():
         text = shown(text)
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
 def shown(text: str) -> str:
-    """Return ``text`` safe for a terminal, newlines and tabs kept: a model's answer must not move the cursor."""
+    """Return ``text`` safe for a terminal, with newlines and tabs: a model's answer must not move the cursor."""
     from ....lang.diagnostic import printable
 
     return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
 
 
 def say(text: str = "") -> None:
-    """Write a line about the work to stderr."""
+    """Write a message to stderr."""
     print(text, file=sys.stderr)
 
 
 def complain(message: str, hint: str = "") -> None:
-    """Write an error to stderr, with what to do about it. Keys are hidden, wherever they were typed."""
+    """Write an error and its hint to stderr. API keys are masked everywhere."""
     from ....adapters.llm.keys import hidden, known_keys, mask_keys
     from ....lang.diagnostic import printable
 
@@ -107,7 +107,7 @@ def complain(message: str, hint: str = "") -> None:
 
 
 def json_text(value: Any) -> str:
-    """Return ``value`` as JSON for a program: indented, characters as they are where stdout can say them."""
+    """Return ``value`` as JSON for a program: indented, with characters unescaped if stdout can encode them."""
     import json
 
     unicode = "utf" in (getattr(sys.stdout, "encoding", None) or "").lower()
@@ -115,7 +115,7 @@ def json_text(value: Any) -> str:
 
 
 def picture_in_colour(picture: str, severity: str) -> str:
-    """Colour a diagnostic's picture: its head, the place, the carets, the hints."""
+    """Colour a rendered diagnostic: its head, the place, the carets, the hints."""
     painted = []
     for number, line in enumerate(picture.split("\n")):
         stripped = line.lstrip()
@@ -133,11 +133,11 @@ def picture_in_colour(picture: str, severity: str) -> str:
     return "\n".join(painted)
 
 
-# The one table of exit codes, for every command, and what ends with one of them.
+# The only table of exit codes, for all commands, and the exceptions that lead to them.
 
 
 class Exit(IntEnum):
-    """What the process ends with."""
+    """The exit codes of the process."""
 
     DONE = 0
     FAILED = 1
@@ -148,7 +148,7 @@ class Exit(IntEnum):
 
     @property
     def meaning(self) -> str:
-        """What the code says, in words for the reference."""
+        """The meaning of the code, for the reference."""
         return MEANINGS[self]
 
 
@@ -162,4 +162,4 @@ MEANINGS: Mapping[Exit, str] = {
     "nothing in the state",
     Exit.INTERRUPTED: "interrupted (Ctrl-C or SIGTERM): what was finished is kept",
 }
-"""What each code means."""
+"""The meaning of each code."""

@@ -15,7 +15,7 @@ T = TypeVar("T", str | None, list[str] | None)
 
 
 def no_key(given: T) -> T:
-    """Take an option that names models; raise ``NotConfigured`` for a key in the place of a name, before anything repeats it."""
+    """Return an option that names models; raise ``NotConfigured`` for an API key in place of a name, before it is printed."""
     if given:
         from ....adapters.llm.keys import refuse_key
 
@@ -25,22 +25,24 @@ def no_key(given: T) -> T:
 
 
 LIMITS = "Limits and models"
-"""The heading under which help lists these."""
+"""The heading of these options in the help."""
 
-ScriptFile = Annotated[str, typer.Argument(metavar="FILE", help="An .lwt script; - is stdin.", show_default=False)]
+ScriptFile = Annotated[str, typer.Argument(metavar="FILE", help="An .lwt script, or - for stdin.", show_default=False)]
 ScriptFiles = Annotated[
     list[str],
     typer.Argument(
-        metavar="FILE", help=".lwt scripts, .gasl programs, plans and seeds in JSON; - is stdin.", show_default=False
+        metavar="FILE", help=".lwt scripts, .gasl programs, JSON plans and seeds, or - for stdin.", show_default=False
     ),
 ]
-Lenient = Annotated[bool, typer.Option("--lenient", help="Read the script as text that a model wrote.")]
+Lenient = Annotated[bool, typer.Option("--lenient", help="Read the script leniently, as text written by a model.")]
 MaxSteps = Annotated[
-    int, typer.Option("--max-steps", metavar="N", min=1, help="The most steps of a script; one with more is refused.")
+    int, typer.Option("--max-steps", metavar="N", min=1, help="Maximum number of steps; a longer script is refused.")
 ]
 InputFile = Annotated[
     str | None,
-    typer.Option("--input", "-i", metavar="FILE", help="The run's input, a JSON file; - is stdin.", show_default=False),
+    typer.Option(
+        "--input", "-i", metavar="FILE", help="The input of the run: a JSON file, or - for stdin.", show_default=False
+    ),
 ]
 GraphSource = Annotated[
     str | None,
@@ -48,33 +50,29 @@ GraphSource = Annotated[
         "--graph",
         "-g",
         metavar="G",
-        help="A graph: a GraphML, GML, GEXF, JSON or CSV file, or nx:NAME for one of NetworkX's own.",
+        help="A graph: a GraphML, GML, GEXF, JSON or CSV file, or nx:NAME for a graph of NetworkX.",
         show_default=False,
     ),
 ]
 StateFolder = Annotated[
     str | None,
-    typer.Option(
-        "--state", metavar="DIR", help="The folder of the state; made where there is none.", show_default=False
-    ),
+    typer.Option("--state", metavar="DIR", help="Directory of the state; created if missing.", show_default=False),
 ]
 ChunksFile = Annotated[
     str | None,
     typer.Option(
         "--chunks",
         metavar="FILE",
-        help="The texts that the graph was made from, a JSON object by chunk id: for snippets of evidence.",
+        help="Source texts of the graph, for evidence: a JSON object by chunk id.",
         show_default=False,
     ),
 ]
-OnAnotherGraph = Annotated[
-    bool, typer.Option("--force", help="Go on with a state whose findings are of another graph.")
-]
+OnAnotherGraph = Annotated[bool, typer.Option("--force", help="Use a state whose findings come from another graph.")]
 AsWritten = Annotated[
     bool,
     typer.Option(
         "--raw",
-        help="Read the graph's values as they are written: leave quotes, <SEP> and numbers written as text alone.",
+        help="Load the graph's values unchanged: keep quotes, <SEP> and numbers in strings.",
     ),
 ]
 ModelSpec = Annotated[
@@ -85,15 +83,17 @@ ModelSpec = Annotated[
         callback=no_key,
         show_default=False,
         rich_help_panel=LIMITS,
-        help="local, openai:MODEL, anthropic:MODEL, URL#MODEL, replay:FILE or record:FILE,SPEC; else KNOTWORK_LLM, else local.",
+        help="local, openai:MODEL, anthropic:MODEL, URL#MODEL, replay:FILE or record:FILE,SPEC (default: KNOTWORK_LLM, else local).",
     ),
 ]
-MaxConcurrency = Annotated[int, typer.Option("--max-concurrency", metavar="N", min=1, help="Calls in flight at once.")]
+MaxConcurrency = Annotated[
+    int, typer.Option("--max-concurrency", metavar="N", min=1, help="Maximum number of parallel calls.")
+]
 StrictTypes = Annotated[
     bool,
     typer.Option(
         "--strict-types",
-        help="Take typed answers only as they stand: no prose around JSON, no number or label in other words.",
+        help="Accept typed answers only in their exact form: no prose around JSON, no reworded numbers or labels.",
     ),
 ]
 MaxCalls = Annotated[
@@ -104,7 +104,7 @@ MaxCalls = Annotated[
         min=0,
         show_default=False,
         rich_help_panel=LIMITS,
-        help="The most calls; the one that would exceed it is not made.",
+        help="Maximum number of calls; a call that would exceed it is not made.",
     ),
 ]
 MaxTokens = Annotated[
@@ -115,7 +115,7 @@ MaxTokens = Annotated[
         min=0,
         show_default=False,
         rich_help_panel=LIMITS,
-        help="The most tokens, in and out together.",
+        help="Maximum number of tokens, prompt and completion together.",
     ),
 ]
 MaxCost = Annotated[
@@ -126,7 +126,7 @@ MaxCost = Annotated[
         min=0,
         show_default=False,
         rich_help_panel=LIMITS,
-        help="The most US dollars; needs --price.",
+        help="Maximum cost in US dollars; needs --price.",
     ),
 ]
 PriceOf = Annotated[
@@ -136,13 +136,18 @@ PriceOf = Annotated[
         metavar="IN/OUT",
         show_default=False,
         rich_help_panel=LIMITS,
-        help="US dollars for a million tokens, such as 0.25/2.",
+        help="US dollars per million prompt and completion tokens, such as 0.25/2.",
     ),
 ]
 Rate = Annotated[
     float | None,
-    typer.Option("--rate", metavar="N", min=0.001, show_default=False, rich_help_panel=LIMITS, help="Calls a minute."),
+    typer.Option(
+        "--rate",
+        metavar="N",
+        min=0.001,
+        show_default=False,
+        rich_help_panel=LIMITS,
+        help="Maximum number of calls per minute.",
+    ),
 ]
-NoCache = Annotated[
-    bool, typer.Option("--no-cache", rich_help_panel=LIMITS, help="Ask again what was answered before.")
-]
+NoCache = Annotated[bool, typer.Option("--no-cache", rich_help_panel=LIMITS, help="Do not use cached answers.")]

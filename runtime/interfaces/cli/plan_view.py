@@ -1,4 +1,4 @@
-"""What ``plan`` shows of a script: its graph as text, JSON or a drawing."""
+"""The output of ``plan`` for a script: its graph as text, JSON or a drawing."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ FINAL_RULES = {
 
 @frozen
 class Plan:
-    """A script's graph and what follows from it. ``needed`` are the steps that a run makes without --all-steps.
+    """A script's graph and its properties. ``needed`` are the steps that run without --all-steps.
 
     ``conditions`` has the ``when=`` of those steps that have one.
     """
@@ -103,7 +103,7 @@ def show_plan(results: Sequence[Checked], form: Form) -> int:
 
 
 def _show_program(program: Program, checked: Checked, form: Form) -> int:
-    # for programs only
+    # only for programs
 
     if not program.statements:
         complain(
@@ -186,7 +186,7 @@ def _json(plan: Plan, name: str) -> dict[str, Any]:
     }
 
 
-# What ``plan`` shows of a GASL program or a plan: its commands in order, what each takes from which, and which ask a model.
+# The output of ``plan`` for a GASL program or a plan: its commands in order, their inputs, and which call a model.
 
 _WIDEST = 100
 _ASKING = (Process, Classify, Analyze)
@@ -194,7 +194,7 @@ _ASKING = (Process, Classify, Analyze)
 
 @frozen
 class _Command:
-    """A command of the outermost level. ``takes`` are the numbers of those whose variables or keys it uses."""
+    """A command of the outermost level. ``takes`` are the numbers of the commands whose variables or keys it uses."""
 
     number: int
     text: str
@@ -206,7 +206,7 @@ class _Command:
 
     @property
     def one_line(self) -> str:
-        """The command in a line, harmless to a terminal."""
+        """The command in one line, safe for a terminal."""
         text = printable(" ".join(self.text.split()))
         return text if len(text) <= _WIDEST else f"{text[:_WIDEST]}…"
 
@@ -290,7 +290,7 @@ def _many(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-# What ``plan`` shows of a seed: its compute DAG, as text, JSON or a drawing.
+# The output of ``plan`` for a seed: its compute DAG, as text, JSON or a drawing.
 
 _WIDEST_STEP = 30
 
@@ -310,7 +310,7 @@ def show_seed_plan(seed: FormulaSeed, form: Form) -> int:
 
 
 def _layers(seed: FormulaSeed, graph: Graph) -> list[tuple[str, ...]]:
-    """Return the steps in layers; the extractions and the context, which the graph has as steps, are none."""
+    """Return the steps in layers, without the extractions and the context, which the graph also has as nodes."""
     found = (tuple(name for name in layer if name in seed.step_by_name) for layer in layers(graph))
     return [layer for layer in found if layer]
 
@@ -361,7 +361,7 @@ def _seed_json(seed: FormulaSeed) -> dict[str, Any]:
     }
 
 
-# What ``plan`` does first: reads and checks the file, and hands it to what shows its language.
+# The first part of ``plan``: reads and checks the file, and selects the output for its language.
 
 
 def plan_of_any(name: str, form: Form, mode: Mode, input_name: str | None, max_steps: int) -> int:
@@ -372,6 +372,6 @@ def plan_of_any(name: str, form: Form, mode: Mode, input_name: str | None, max_s
     if seed is None or any(result.failed for result in results):
         return show_plan(results, form)
     show([result.without_remarks for result in results], sys.stderr)
-    # what draws seeds is for seeds only
+    # the drawing of seeds is only imported for seeds
 
     return show_seed_plan(seed, form)

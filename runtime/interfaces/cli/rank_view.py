@@ -1,4 +1,4 @@
-"""The live display of rankings: a row for each request under way, with its phase, and the figures. What is over stays above it."""
+"""The live display of rankings: a row per request under way with its phase, and the figures. Finished parts stay above it."""
 
 import shlex
 import sys
@@ -28,14 +28,14 @@ from .output import Exit, colour, is_terminal, json_text, paint, say, write
 __all__ = ["Lines", "RankAsked", "Screen", "finish", "resume_command"]
 
 
-# What a person asked of ``rank``, as values.
+# The arguments of ``rank`` as values.
 
 Form = Literal["auto", "table", "json", "plain"]
 
 
 @frozen
 class RankAsked:
-    """The arguments of ``knotwork rank``, under the names that the command line has."""
+    """The arguments of ``knotwork rank``, under their command line names."""
 
     items: str | None
     request: str | None
@@ -52,27 +52,27 @@ class RankAsked:
 
 
 def resume_command(run_id: str, asked: RankAsked, model: str) -> str:
-    """Return the command that goes on with the run, ready to be pasted into a shell. Items and requests are the run's own."""
+    """Return the shell command that resumes the run. Items and requests are the run's own."""
     words = ["knotwork", "rank", "--resume", run_id]
     if asked.llm is not None:
         words += ["--llm", model]
     return shlex.join(words) if sys.platform != "win32" else " ".join(words)
 
 
-# What a person sees while rankings are made: a line a phase on stderr, as it ends, and what should be known beside it.
+# The output during rankings: a line on stderr for each finished phase, and warnings.
 
 _LONGEST = 100
 
 
 @define
 class Lines:
-    """A line for each phase of one request. ``several``: the request's number stands before it."""
+    """A line for each phase of one request. ``several``: the request's number precedes it."""
 
     number: int
     several: bool
 
     def __call__(self, event: Event) -> None:
-        """Print what is worth a line."""
+        """Print a line for a noteworthy event."""
         match event:
             case PhaseFinished(phase="plan", status="done"):
                 steps = event.detail.count("\n") + 1
@@ -98,21 +98,21 @@ class Lines:
 
 
 def noted(event: Event) -> str:
-    """Return the line for what a person should know beside the phases, else nothing."""
+    """Return the line for a noteworthy event outside the phases, else ""."""
     match event:
         case RepairAsked():
             found = str(event.diagnostics[0]["message"]) if event.diagnostics else event.reason or "it can't be used"
             if event.phase == "execute":
                 return f"the last step is asked once more: {clipped(found, _LONGEST)}"
             return f"the plan goes back ({event.attempt}): {clipped(found, _LONGEST)}"
-        case Warned() if event.message.startswith("skipped:"):  # the summary says which step failed
+        case Warned() if event.message.startswith("skipped:"):  # the summary names the failed step
             return ""
         case _:
             return noted_of_calls(event)
 
 
 _ROWS = 10
-"""Requests under way that are shown; a small terminal must not scroll."""
+"""Maximum number of requests shown; a small terminal must not scroll."""
 _RANKED, _REQUEST, _REASON = 60, 60, 400
 _DOING = {"plan": "planning", "expand": "expanding", "execute": "running"}
 _STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled": "yellow"}
@@ -120,7 +120,7 @@ _STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled
 
 @define
 class _Row:
-    """A request under way: its phase, how far that is, and what the ones before came to."""
+    """A request under way: its phase, the phase's progress, and the results of the earlier ones."""
 
     number: int
     request: str
@@ -133,7 +133,7 @@ class _Row:
     began: float = field(factory=perf_counter)
 
     def __call__(self, event: Event) -> None:
-        """Take in one event of the request."""
+        """Process one event of the request."""
         match event:
             case PhaseStarted():
                 self.phase = _DOING.get(event.phase, event.phase)
@@ -157,7 +157,7 @@ class _Row:
                 pass
 
     def told(self) -> str:
-        """Say how far it is."""
+        """Return the progress in words."""
         doing = f"{self.phase} {self.detail}".strip()
         return " · ".join([doing, clock(perf_counter() - self.began), *self.before])
 
@@ -179,7 +179,7 @@ class Screen:
         self._foot.start()
 
     def of(self, number: int) -> Callable[[Event], None]:
-        """Return what shows the request with this number, which begins now."""
+        """Return the display of the request with this number, which begins now."""
         row = self._rows[number] = _Row(number, self._requests[number])
         lines = Lines(number, self._several)
 
@@ -194,10 +194,10 @@ class Screen:
         return told
 
     def ranked(self, ranked: Ranked) -> None:
-        """Take in the end of a request, which becomes a line where there are several."""
+        """Process the end of a request; one of several becomes a line."""
         self._rows.pop(ranked.number, None)
         self._over += 1
-        if not self._several or ranked.status == "cancelled":  # the report tells of those
+        if not self._several or ranked.status == "cancelled":  # the report covers these
             return
         told = _ranking(ranked) if ranked.ranking else clipped(ranked.reason, _REASON)
         head = Text(f"R{ranked.number:02} {ranked.status}", style=_STYLES[ranked.status])
@@ -208,7 +208,7 @@ class Screen:
         self._foot.note(text)
 
     def stop(self) -> None:
-        """Take the display away; more than once is fine."""
+        """Remove the display; may be called more than once."""
         self._foot.stop()
 
     def _drawn(self) -> Any:
@@ -247,19 +247,19 @@ def _ranking(ranked: Ranked) -> str:
     return f"{', '.join(map(str, ranked.ranking[:10]))}{more}{best}{passed}"
 
 
-# What stands at the end of ``rank``: the rankings on stdout, on stderr what became of them and what they cost; the exit code.
+# The end of ``rank``: the rankings on stdout, a summary and the cost on stderr; the exit code.
 
 _RANK_STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled": "yellow"}
 _SHOWN = 60
-"""Characters of a request in a table."""
+"""Maximum characters of a request in a table."""
 _LISTED = 20
-"""Failures that are listed one by one; --format json has them all."""
+"""Maximum number of failures listed; --format json has all."""
 
 
 def finish(
     ranked: Sequence[Ranked], calls: Calls, asked: RankAsked, recorder: Recorder, resume: str, seconds: float, *, several: bool
 ) -> int:  # fmt: skip
-    """Write rankings and report; return the exit code. ``seconds``: what all of it took, requests side by side."""
+    """Write rankings and report; return the exit code. ``seconds``: the total time, with parallel requests."""
     statuses = Counter(each.status for each in ranked)
     status = _status(statuses)
     form = asked.form
@@ -282,7 +282,7 @@ def finish(
 
 
 def _status(statuses: Counter[Any]) -> str:
-    """Return the status of all together."""
+    """Return the combined status of all requests."""
     if statuses["cancelled"]:
         return "cancelled"
     if len(statuses) == 1:

@@ -1,6 +1,6 @@
-"""The file that results are written to as they come: a line is there whole or not at all, also after a kill or on a full disk.
+"""The output file of results: each line is written completely or not at all, even after a kill or on a full disk.
 
-A run that goes on completes the file: what is complete in it stays, the rest is written anew.
+A resumed run completes the file: complete results stay, the rest is written again.
 """
 
 import contextlib
@@ -49,14 +49,14 @@ _OWN = ("index", "name", "status")
 
 
 def columns(outputs: Sequence[str]) -> list[str]:
-    """Return the columns' names: index, name, status, the outputs, the counts. One of ours whose name is taken gets ``run_``."""
+    """Return the column names: index, name, status, the outputs, the counts. On a name clash, the fixed column gets ``run_``."""
     taken = set(outputs)
     own = {name: f"run_{name}" if name in taken else name for name in (*_OWN, *COUNTS)}
     return [*(own[name] for name in _OWN), *outputs, *(own[name] for name in COUNTS)]
 
 
 def row(result: Mapping[str, Any], outputs: Sequence[str]) -> list[Any]:
-    """Return the values of a result (its JSON) in the order of ``columns``; None where an output has none."""
+    """Return the values of a result (its JSON) in the order of ``columns``; None for a missing output."""
     values, counts = result["outputs"], result["counts"]
     return [
         *(result[name] for name in _OWN),
@@ -67,11 +67,11 @@ def row(result: Mapping[str, Any], outputs: Sequence[str]) -> list[Any]:
 
 Form = Literal["jsonl", "csv"]
 Opening = Literal["new", "anew", "go on"]
-"""Whether there may be no file yet, whether what is there is lost, or whether it stays."""
+"""Whether the file must be new, is overwritten, or is continued."""
 
 
 class Unwritten(Exception):
-    """A result can't be written: the run ends, and what it has is kept in its own folder."""
+    """A result can't be written: the run ends, and its results stay in its own folder."""
 
     def __init__(self, path: str, reason: str) -> None:
         self.message = f"{path} can't be written: {reason}"
@@ -80,7 +80,7 @@ class Unwritten(Exception):
 
 @define
 class OutFile:
-    """A file that is open for appending, alone. ``kept``: name and index of the complete results that were there."""
+    """A file opened for appending, with a lock. ``kept``: name by index of the complete results already in it."""
 
     path: str
     kept: dict[int, str]
@@ -89,9 +89,9 @@ class OutFile:
 
     @classmethod
     def open(cls, path: str, form: Form, outputs: Sequence[str], opening: Opening) -> "OutFile":
-        """Open the file, make it where there is none. ``outputs`` are the columns of CSV.
+        """Open the file, creating it if necessary. ``outputs`` are the columns of CSV.
 
-        Raises ``Misused`` where it is there already, is no file of results, or is written by another process; and ``OSError``.
+        Raises ``Misused`` if it already exists, is not a file of results, or is written by another process; and ``OSError``.
         """
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, NAMED)
         try:
@@ -115,8 +115,8 @@ class OutFile:
         return made
 
     def write(self, line: str) -> None:
-        """Append a line, whole. Raises ``Unwritten``, and then the file is as it was before."""
-        rest = memoryview(line.encode("utf-8", "backslashreplace"))  # half a character, as JSON writes it
+        """Append a complete line. Raises ``Unwritten``, in which case the file is unchanged."""
+        rest = memoryview(line.encode("utf-8", "backslashreplace"))  # half a surrogate pair, which JSON may contain
         size = -1
         try:
             size = os.fstat(self._file).st_size if self._regular else -1
@@ -124,12 +124,12 @@ class OutFile:
                 rest = rest[os.write(self._file, rest) :]
         except OSError as error:
             if size >= 0:
-                with contextlib.suppress(OSError):  # then it is cut off when the run goes on
+                with contextlib.suppress(OSError):  # otherwise it is cut off when the run is resumed
                     os.ftruncate(self._file, size)
             raise Unwritten(self.path, error.strerror or str(error)) from None
 
     def close(self) -> None:
-        """Close the file; more than once is fine."""
+        """Close the file; may be called more than once."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -148,7 +148,7 @@ def _lock(file: int, path: str) -> None:
 
 
 def _repaired(path: Path, file: int, form: Form, outputs: Sequence[str]) -> tuple[dict[int, str], int]:
-    """Keep the complete results; return them, and the file that they are in now. It changes in one move, where it must."""
+    """Remove incomplete results; return the complete ones, and the file that now has them. Replaced atomically if necessary."""
     kept = dict[int, str]()
     size = end = 0
     with open(path, "rb") as stream:
@@ -157,7 +157,7 @@ def _repaired(path: Path, file: int, form: Form, outputs: Sequence[str]) -> tupl
                 kept[entry.index] = entry.name
             size, end = size + len(entry.raw), entry.end
         whole = os.fstat(file).st_size
-        if size == end:  # all that is to go is at the end
+        if size == end:  # everything to remove is at the end
             if end < whole:
                 os.ftruncate(file, end)
             return kept, file
@@ -185,7 +185,7 @@ def _repaired(path: Path, file: int, form: Form, outputs: Sequence[str]) -> tupl
 
 @frozen
 class _Entry:
-    """What stays of a file: a complete result (or CSV's head, without an index), and where it ends."""
+    """A part of a file that stays: a complete result (or CSV's header, without an index), and its end."""
 
     raw: bytes
     end: int
@@ -194,13 +194,13 @@ class _Entry:
 
 
 def _entries(stream: BinaryIO, path: str, form: Form, outputs: Sequence[str]) -> Iterator[_Entry]:
-    """Yield what stays. Raises ``Misused`` for what no run wrote: nothing of that may be lost."""
+    """Yield the parts that stay. Raises ``Misused`` for content that no run wrote, because it must not be lost."""
     records = _csv_records(stream) if form == "csv" else iter(stream)
     end, seen = 0, set[int]()
     for number, raw in enumerate(records, 1):
         end += len(raw)
         if not raw.endswith(b"\n"):
-            return  # torn by a kill
+            return  # cut off by a kill
         if form == "csv" and number == 1:
             if _cells(raw) != columns(outputs):
                 raise Misused(f"{path} has other columns than this seed's results", "name another file")
@@ -208,7 +208,7 @@ def _entries(stream: BinaryIO, path: str, form: Form, outputs: Sequence[str]) ->
             continue
         found = _csv_result(raw, len(columns(outputs))) if form == "csv" else _json_result(raw)
         if found is None:
-            raise Misused(f"{path} has something in line {number} that is no result", "name another file")
+            raise Misused(f"{path} has something in line {number} that is not a result", "name another file")
         index, name, status = found
         if status == "complete" and index not in seen:
             seen.add(index)
@@ -226,7 +226,7 @@ def _json_result(raw: bytes) -> tuple[int, str, str] | None:
 
 
 def _csv_records(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield the records of CSV: a line, or several where a cell has line ends."""
+    """Yield the records of CSV: a line, or several if a cell has line breaks."""
     held = b""
     for line in stream:
         held += line
@@ -234,7 +234,7 @@ def _csv_records(stream: BinaryIO) -> Iterator[bytes]:
             yield held
             held = b""
     if held:
-        yield held.rstrip(b"\n")  # it ends in the middle of a cell
+        yield held.rstrip(b"\n")  # it ends within a cell
 
 
 def _cells(raw: bytes) -> list[str]:
@@ -251,9 +251,9 @@ def _csv_result(raw: bytes, width: int) -> tuple[int, str, str] | None:
     return int(found[0]), found[1], found[2]
 
 
-# Results on their way out: as JSON lines, as CSV, or as a table; to stdout or into a file.
+# Output of results: as JSON lines, CSV or a table; to stdout or a file.
 
-# What a person asked of ``seed run``, as values.
+# The arguments of ``seed run`` as values.
 
 
 OutFormat = Literal["auto", "jsonl", "csv", "table"]
@@ -261,7 +261,7 @@ OutFormat = Literal["auto", "jsonl", "csv", "table"]
 
 @frozen
 class SeedAsked:
-    """The arguments of ``knotwork seed run``, under the names that the command line has."""
+    """The arguments of ``knotwork seed run``, under their command line names."""
 
     seed: str
     contexts: str
@@ -279,7 +279,7 @@ class SeedAsked:
 
 
 def resume_command(run_id: str, asked: SeedAsked, model: str) -> str:
-    """Return the command that goes on with the run, ready to be pasted into a shell. What came through stdin is named FILE."""
+    """Return the shell command that resumes the run. FILE stands for data read from stdin."""
     words = ["knotwork", "seed", "run", *(name if name != STDIN else "FILE" for name in (asked.seed, asked.contexts))]
     words += ["--resume", run_id]
     if asked.llm is not None:
@@ -295,20 +295,20 @@ def resume_command(run_id: str, asked: SeedAsked, model: str) -> str:
 
 
 _ROWS = 50
-"""Rows of a table that is drawn; the others are counted."""
+"""Maximum rows of a table; further ones are counted."""
 _WIDEST = 60
-"""Characters of a cell of a table."""
+"""Maximum characters of a table cell."""
 _OUTPUTS = 8
-"""Outputs that a table shows."""
+"""Maximum number of outputs shown in a table."""
 
 
 _FORMS: dict[str, Literal["jsonl", "csv"]] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv"}
 
 
 def form_of(form: OutFormat, out: str | None) -> Literal["jsonl", "csv", "table"]:
-    """Return the form that results are written in.
+    """Return the format of the results.
 
-    Raises ``Misused`` for a table in a file, a suffix that is not one of ours, and one that says otherwise than ``form``.
+    Raises ``Misused`` for a table in a file, an unknown suffix, and a suffix that contradicts ``form``.
     """
     to_file = out is not None and out != STDIN
     if form == "table" and to_file:
@@ -331,7 +331,7 @@ def form_of(form: OutFormat, out: str | None) -> Literal["jsonl", "csv", "table"
 
 
 def same_file(one: str, other: str) -> bool:
-    """Say whether both names are of one file that is there."""
+    """Return whether both names refer to the same existing file."""
     try:
         return os.path.samefile(one, other)
     except OSError:
@@ -340,7 +340,7 @@ def same_file(one: str, other: str) -> bool:
 
 @define
 class Sink:
-    """Takes results one by one. ``kept``: those that the file had already, name by index; nobody need make them again."""
+    """Writes results one by one. ``kept``: results already in the file, name by index; they need not be made again."""
 
     form: Literal["jsonl", "csv", "table"]
     outputs: Sequence[str]
@@ -352,11 +352,11 @@ class Sink:
 
     @property
     def to_stdout(self) -> bool:
-        """Say whether there is no file."""
+        """Return whether results go to stdout."""
         return self._file is None
 
     def put(self, result: Mapping[str, Any]) -> None:
-        """Write one result (its JSON). Raises ``Unwritten`` where the file takes no more."""
+        """Write one result (its JSON). Raises ``Unwritten`` if the file can't be written."""
         self.written += 1
         if self.form == "table":
             if len(self._rows) < _ROWS:
@@ -376,13 +376,13 @@ class Sink:
             sys.stdout.flush()
 
     def end(self) -> None:
-        """Write what is left to write, and close."""
+        """Write the remaining output, and close."""
         if self.form == "table" and self._rows:
             self._draw()
         self.close()
 
     def close(self) -> None:
-        """Let go of the file; more than once is fine."""
+        """Close the file; may be called more than once."""
         if self._file is not None:
             self._file.close()
 
@@ -414,7 +414,7 @@ def _short(value: Any) -> str:
 def open_sink(
     out: str | None, form: OutFormat, outputs: Sequence[str], opening: Opening, brief: bool, sources: Sequence[str] = ()
 ) -> Sink:
-    """Open what results go to. Raises ``Misused`` where the file is one of ``sources``, or is there, and ``OSError``."""
+    """Open the output of results. Raises ``Misused`` if the file is one of ``sources`` or exists, and ``OSError``."""
     chosen = form_of(form, out)
     if out is None or out == STDIN:
         sink = Sink(chosen, outputs, brief)

@@ -1,4 +1,4 @@
-"""What ``run`` does with a program or a plan: check all of it, run it, show what it gives."""
+"""The run of a program or a plan: checks all of it, runs it, shows its results."""
 
 import asyncio
 import os
@@ -53,12 +53,12 @@ __all__ = [
 ]
 
 
-# What a program gives, for a person or for a program: the value of its last command, and the records of all.
+# The results of a program, for a person or a program: the value of its last command, and the records of all.
 
 Form = Literal["auto", "table", "json", "plain"]
 
 _ROWS = 100
-"""Rows of a table that is drawn; JSON has all."""
+"""Maximum rows of a table; JSON has all."""
 
 _CODES = {
     "success": Exit.DONE, "empty": Exit.DONE, "partial": Exit.PARTIAL, "cancelled": Exit.INTERRUPTED,
@@ -66,12 +66,12 @@ _CODES = {
 
 
 def failed(status: str) -> bool:
-    """Say whether a plan came to no result: its last value would be taken for one."""
+    """Return whether a plan failed without a result: its last value could be mistaken for one."""
     return _CODES.get(status, Exit.FAILED) not in (Exit.DONE, Exit.PARTIAL)
 
 
 def code_of(records: Sequence[ExecutionRecord], status: str, planned: int) -> Exit:
-    """Return the exit code: an empty result at the end is a result; one that left commands undone is a failure."""
+    """Return the exit code: an empty final result is a success; commands that were not run are a failure."""
     if status == "empty" and len(records) < planned:
         return Exit.FAILED
     return _CODES.get(status, Exit.FAILED)
@@ -134,18 +134,18 @@ def _record(record: ExecutionRecord) -> dict[str, Any]:
     }
 
 
-# What a person sees while a program runs: a line a command, as it ends, and a note where a model is asked.
+# The output during a program: a line per finished command, and a note when a model is called.
 
 STYLES = {"success": "green", "empty": "yellow", "partial": "yellow", "cancelled": "yellow"}
-"""The colour of a command's status; one that is not named here is an error's."""
+"""The colour of a command's status; other statuses have that of an error."""
 _LONGEST = 96
 
 
 @define
 class CommandLines:
-    """A line for each command that ends, on stderr. Commands inside others are set in."""
+    """A line on stderr for each finished command. Nested commands are indented."""
 
-    _commands: dict[tuple[str, str], str] = field(factory=dict)  # by plan and number: branches number theirs alike
+    _commands: dict[tuple[str, str], str] = field(factory=dict)  # by plan and number: branches use the same numbers
     _totals: dict[str, int] = field(factory=dict)
     _done: Counter[str] = field(factory=Counter)
     _asked: int = 0
@@ -194,14 +194,14 @@ class CommandLines:
         sys.stderr.flush()
 
 
-# Puts an executor together from what the command line names: the graph, the state, the models, the chunks.
+# Creates an executor from the command line: the graph, the state, the models, the chunks.
 
 _MODEL_COMMANDS = (Process, Classify, Analyze)
 
 
 @frozen
 class Opened:
-    """An executor and what has to be closed with it."""
+    """An executor and the objects to close with it."""
 
     executor: GASLExecutor
     state: StateStore
@@ -209,7 +209,7 @@ class Opened:
 
 
 def asks_a_model(program: Program) -> bool:
-    """Say whether a command of the program may ask a model."""
+    """Return whether a command of the program may call a model."""
     return any(isinstance(node, _MODEL_COMMANDS) for item in program.items for node in walk(item))
 
 
@@ -224,10 +224,10 @@ def open_executor(
     asks: bool,
     warn: Callable[[str], None],
 ) -> Opened:
-    """Open all of it. ``asks`` says whether a model is needed at all; without a spec it is the default one then.
+    """Open the executor. ``asks``: whether a model is needed; without a spec, it is the default model.
 
-    A state knows the graph and the chunks that it was made with: they may be left out the next time. Raises ``AdapterError``,
-    ``StoreError``, ``NotConfigured`` and ``Misused``.
+    A state remembers its graph and chunks: they may be omitted the next time. Raises ``AdapterError``, ``StoreError``,
+    ``NotConfigured`` and ``Misused``.
     """
 
     def models() -> Models:
@@ -254,13 +254,13 @@ _NOT_HERE = (
 
 
 def run_program(source: Source, language: Literal["gasl", "plan"], asked: Asked, named: dict[str, str]) -> int:
-    """Check and run; return the exit code."""
+    """Check and run a program; return the exit code."""
     for option, name in _NOT_HERE:
         if getattr(asked, name):
             hint = "EXPLAIN before a command says how it would run" if name == "dry_run" else ""
             raise Misused(f"{option} is for prompt scripts (.lwt); {source.name} is a {_NOUNS[language]}", hint)
     read = read_program(source, language)
-    if read.failed:  # before a graph is loaded: it may take a while
+    if read.failed:  # before the graph is loaded, which may take a while
         return _refused(check_program(source, language), asked)
     program = read.program
     events, calls = Events(), Calls()
@@ -297,7 +297,7 @@ _NOUNS = {"gasl": "program", "plan": "plan"}
 async def executed(
     executor: GASLExecutor, plan: "Plan | Program", models: Any, note: Any
 ) -> tuple[Ready, list[ExecutionRecord]]:
-    """Check the plan and run it; the first Ctrl-C ends it in order. Raises ``PlanError``, before anything was run."""
+    """Check the plan and run it; the first Ctrl-C ends it in order. Raises ``PlanError`` before anything is run."""
     cancel = asyncio.Event()
     with cancelling(cancel, note):
         try:
@@ -308,7 +308,7 @@ async def executed(
 
 
 def _refused(checked: Checked, asked: Asked) -> int:
-    """Tell why nothing was run."""
+    """Report why nothing was run."""
     errors = Checked(tuple(d for d in checked.diagnostics if d.severity != "info"), checked.source)
     show([errors], sys.stderr)
     if asked.form == "json":

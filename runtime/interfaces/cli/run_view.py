@@ -1,4 +1,4 @@
-"""The live display: the figures, a bar, and the steps under way. What fails or is tried again stays above it."""
+"""The live display of ``run``: the figures, a bar, and the steps under way. Failures and retries stay above it."""
 
 import shlex
 import sys
@@ -38,14 +38,14 @@ from .plan_view import FINAL_RULES
 __all__ = ["Asked", "Lines", "Screen", "Tally", "finish", "refusal", "resume_command"]
 
 
-# What a person asked of ``run``, as values.
+# The arguments of ``run`` as values.
 
 OutputFormat = Literal["auto", "table", "json", "plain"]
 
 
 @frozen
 class Asked:
-    """The arguments of ``knotwork run``, under the names that the command line has."""
+    """The arguments of ``knotwork run``, under their command line names."""
 
     file: str | None
     input_file: str | None
@@ -66,9 +66,9 @@ class Asked:
 
 
 def resume_command(run_id: str, asked: Asked, model: str) -> str:
-    """Return the command that goes on with the run, ready to be pasted into a shell.
+    """Return the shell command that resumes the run.
 
-    A script and an input that came through stdin are taken from the run itself.
+    A script and an input read from stdin are taken from the run itself.
     """
     words = ["knotwork", "run"]
     if asked.file not in (None, "-"):
@@ -94,12 +94,12 @@ def resume_command(run_id: str, asked: Asked, model: str) -> str:
     return shlex.join(words) if sys.platform != "win32" else " ".join(words)
 
 
-# What a person sees while a run goes on: a live display on a terminal, plain lines in a pipe. Both go to stderr.
+# The output during a run: a live display on a terminal, plain lines in a pipe. Both go to stderr.
 
 
 @define
 class Tally:
-    """Counts what the events tell; everything that shows figures reads it."""
+    """Counts events; all displays of figures read it."""
 
     steps: int = 0
     done: int = 0
@@ -111,7 +111,7 @@ class Tally:
     tokens: int = 0
     cost: float | None = None
     reached: str = ""
-    """The limit that kept a call from being made."""
+    """The limit that prevented a call."""
     _planned: frozenset[str] = frozenset()
 
     def __call__(self, event: Event) -> None:
@@ -125,11 +125,11 @@ class Tally:
                 self.failed += event.status == "failed"
                 self.reused += event.reused
             case StepSkipped():
-                self.skipped += event.step in self._planned  # the others were never to run
+                self.skipped += event.step in self._planned  # the others were not planned
             case BudgetReached():
                 self.reached = event.limit
             case CallFinished():
-                self.calls += 1
+                self.calls += max(event.attempts, int(event.cached))
                 self.cached += event.cached
                 self.tokens += event.prompt_tokens + event.completion_tokens
                 if event.cost is not None:
@@ -138,7 +138,7 @@ class Tally:
                 pass
 
     def line(self) -> str:
-        """Say the figures in a few words."""
+        """Return the figures in a few words."""
         parts = [f"{self.done}/{self.steps} steps"]
         parts += [f"{count} {what}" for count, what in ((self.failed, "failed"), (self.skipped, "skipped")) if count]
         if self.calls:
@@ -151,12 +151,12 @@ class Tally:
 
 @define
 class Lines:
-    """A line a step, as it ends."""
+    """A line for each finished step."""
 
     tally: Tally
 
     def __call__(self, event: Event) -> None:
-        """Print what a reader of a log wants to know."""
+        """Print the events that matter in a log."""
         text = told(event)
         if text:
             self.note(f"[{self.tally.done + self.tally.failed}/{self.tally.steps}] {text}" if counts(event) else text)
@@ -167,16 +167,16 @@ class Lines:
         sys.stderr.flush()
 
     def stop(self) -> None:
-        """Nothing is open."""
+        """Do nothing."""
 
 
 def counts(event: Event) -> bool:
-    """Say whether the event ends a step that was to run."""
+    """Return whether the event ends a planned step."""
     return isinstance(event, StepFinished)
 
 
 def told(event: Event) -> str:
-    """Return the line for an event that is worth one, else nothing. What the summary tells again is left to it."""
+    """Return the line for a noteworthy event, else "". Events in the summary are left to it."""
     match event:
         case RunStarted() if event.layers:
             steps, layers = sum(map(len, event.layers)), len(event.layers)
@@ -197,7 +197,7 @@ def told(event: Event) -> str:
 
 
 _ROWS = 10
-"""Steps under way that are shown; a small terminal must not scroll."""
+"""Maximum number of steps shown; a small terminal must not scroll."""
 
 
 class _Row:
@@ -212,7 +212,7 @@ class _Row:
 
 
 class Screen:
-    """Shows a run on a terminal (stderr), from its first event on. The refreshing thread only reads; events come in the run's thread."""
+    """Shows a run on a terminal (stderr). The refreshing thread only reads; events come in the run's thread."""
 
     def __init__(self, tally: Tally, name: str, console: Console | None = None) -> None:
         self._tally = tally
@@ -222,7 +222,7 @@ class Screen:
         self._foot = Foot(self._drawn, console)
 
     def __call__(self, event: Event) -> None:
-        """Take in one event; print what should stay."""
+        """Process one event; print lines that stay."""
         match event:
             case RunStarted():
                 self._began = perf_counter()
@@ -249,7 +249,7 @@ class Screen:
         self._foot.note(text, style)
 
     def stop(self) -> None:
-        """Take the display away."""
+        """Remove the display."""
         self._foot.stop()
 
     def _drawn(self) -> Any:
@@ -273,12 +273,12 @@ class Screen:
         return Group(head, shown)
 
 
-# What stands at the end of a run: the output on stdout, and on stderr what became of everything else.
+# The end of a run: the output on stdout, and everything else on stderr.
 
 _CODES = {"complete": Exit.DONE, "partial": Exit.PARTIAL, "failed": Exit.FAILED, "cancelled": Exit.INTERRUPTED}
 _STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled": "yellow"}
 _LISTED = 20
-"""Steps that are listed one by one; what is kept has them all."""
+"""Maximum number of steps listed; the stored run has all."""
 
 
 def finish(run: Run, checked: Checked, tally: Tally, asked: Asked, recorder: Recorder, resume: str) -> int:
@@ -304,7 +304,7 @@ def _write_output(run: Run, form: OutputFormat) -> None:
             print(table, end="")
             return
         if form == "table":
-            say("the output is no table; it stands as it is")
+            say("the output is not tabular; printed as text")
     write(run.output)
 
 
@@ -319,7 +319,7 @@ def _report(run: Run, tally: Tally, asked: Asked, recorder: Recorder, resume: st
             say(f"{paint(status, style, on)} and {len(found) - _LISTED} more")
     items = [(step, failed) for step, result in run.steps.items() for failed in result.failed_items]
     for step, failed in items[:_LISTED]:
-        if failed.item is None:  # the step has its output, which is not all that it should be
+        if failed.item is None:  # the step has an incomplete output
             say(f"{paint('partial', 'yellow', on)} ({step}): {printable(failed.message)}")
         else:
             say(f"{paint('failed', 'red', on)} ({step}) item {failed.item}: {printable(failed.message)}")
@@ -342,7 +342,7 @@ def _report(run: Run, tally: Tally, asked: Asked, recorder: Recorder, resume: st
 
 
 def _wanted(run: Run) -> list[StepResult]:
-    """Return the results of the steps that were to run; what the final step does not need, the check has told."""
+    """Return the results of the planned steps; the check has reported those that the final step does not need."""
     unneeded = f"({run.final}) does not need it"
     return [result for result in run.steps.values() if result.reason != unneeded]
 
@@ -371,7 +371,7 @@ def document(run: Run, checked: Checked, tally: Tally) -> dict[str, Any]:
 
 
 def refusal(checked: Checked) -> str:
-    """Return the JSON document of a run that never began: the same keys, status "refused", and the diagnostics."""
+    """Return the JSON document of a run that was refused: the same keys, status "refused", and the diagnostics."""
     usage = {
         "calls": 0, "cached": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost": None, "seconds": 0.0,
         "critical_path_seconds": 0.0,

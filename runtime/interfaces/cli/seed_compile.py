@@ -1,4 +1,4 @@
-"""What ``seed compile`` does: the task read, the model opened, the steps shown, the seed written whole or not at all."""
+"""The run of ``seed compile``: the task read, the model opened, the steps shown, the seed written atomically."""
 
 import asyncio
 import json
@@ -54,27 +54,27 @@ from .result_file import same_file
 __all__ = ["CompileAsked", "perform"]
 
 
-# What a person sees while a task is compiled, and at its end: lines on stderr, a few for each of the three steps.
+# The output during and after a compilation: lines on stderr, a few for each of the three steps.
 
 _NAMES = {"conditions": "conditions", "graph": "computation graph", "seed": "seed"}
 _STYLES = {"done": "green", "failed": "red", "cancelled": "yellow"}
 _LONGEST = 200
 _FAULTS = 3
-"""Faults of a draft that a line tells of; the model is told of more."""
+"""Maximum number of faults of a draft shown in a line; the model sees more."""
 _DRAFT = 20_000
-"""Characters of a draft that failed that are shown."""
+"""Maximum characters shown of a failed draft."""
 
 
 @define
 class Lines:
-    """A line as a step begins, what was mended and sent back, and a line as it ends."""
+    """A line when a step begins, lines for fixes and repairs, and a line when it ends."""
 
     most: int
-    """Repairs that a step may have."""
+    """Maximum number of repairs per step."""
     _coloured: bool = field(factory=lambda: colour(sys.stderr))
 
     def __call__(self, event: Event) -> None:
-        """Print what somebody who waits wants to know."""
+        """Print the noteworthy events."""
         match event:
             case PhaseStarted(loop="compile"):
                 self.note(f"[{event.count}/{len(PHASES)}] {_NAMES.get(event.phase, event.phase)}")
@@ -110,7 +110,7 @@ class Lines:
 
 
 def finished(made: Compiled, cached_calls: int) -> None:
-    """Say what came of it, in a line, with what it cost; before it the notes of the steps."""
+    """Print the result in one line, with its cost, after the notes of the steps."""
     for step in made.steps:
         for note in step.notes:
             say(printable(f"note: {_NAMES[step.phase]}: {note}"))
@@ -128,7 +128,7 @@ def finished(made: Compiled, cached_calls: int) -> None:
 
 
 def show_draft(made: Compiled) -> None:
-    """Show the best draft and what is wrong with it."""
+    """Show the best draft and its errors."""
     draft = made.draft
     if draft is None:
         return
@@ -141,14 +141,14 @@ def show_draft(made: Compiled) -> None:
 
 
 _GOES_ON = ("cancelled", "time", "budget")
-"""What ends a compilation that the same command, or one with a higher limit, goes on with."""
+"""Reasons that ended a compilation which the same command, perhaps with a higher limit, can continue."""
 _CONTEXTS = 100
-"""Contexts of --example that are read."""
+"""Maximum number of contexts read from --example."""
 
 
 @frozen
 class CompileAsked:
-    """The arguments of ``knotwork seed compile``, under the names that the command line has."""
+    """The arguments of ``knotwork seed compile``, under their command line names."""
 
     task: str
     output: str | None
@@ -162,12 +162,12 @@ class CompileAsked:
 
     @property
     def to_file(self) -> str | None:
-        """The file that the seed goes to; None for stdout."""
+        """The output file of the seed; None for stdout."""
         return None if self.output == STDIN else self.output
 
 
 def perform(asked: CompileAsked) -> int:
-    """Do what was asked and return the exit code. Raises ``Misused`` and ``NotConfigured``."""
+    """Run the command and return the exit code. Raises ``Misused`` and ``NotConfigured``."""
     only_one_stdin([asked.task, asked.example])
     _check_output(asked)
     try:
@@ -202,7 +202,7 @@ def perform(asked: CompileAsked) -> int:
 
 
 def _recorder(request: CompileRequest, spec: str, name: str, shown: Lines) -> CompileRecorder | None:
-    """Return what keeps the run; None, with a warning, where it can't be kept: nothing is resumed from it."""
+    """Return the recorder of the run; None, with a warning, if it can't be written: nothing is resumed from it."""
     try:
         return start(request, model=spec, name=f"compile {name}")
     except RunError as error:
@@ -211,7 +211,7 @@ def _recorder(request: CompileRequest, spec: str, name: str, shown: Lines) -> Co
 
 
 def _check_output(asked: CompileAsked) -> None:
-    """Refuse, before anything is spent, a file that may not be written."""
+    """Refuse an output file that may not be written, before any cost."""
     writable(asked.to_file, (".json",))
     if asked.to_file is None:
         return
@@ -222,15 +222,15 @@ def _check_output(asked: CompileAsked) -> None:
     if path.is_dir():
         raise Misused(f"{asked.to_file} is a folder", f"name a file in it: --output {path / 'task.seed.json'}")
     if is_stream(path):
-        return  # it is written into, and nothing of it is lost
-    if (path.exists() or path.is_symlink()) and not asked.force:  # a link that leads nowhere is somebody's too
+        return  # it is written into without losing data
+    if (path.exists() or path.is_symlink()) and not asked.force:  # a broken link also counts as existing
         raise Misused(f"{asked.to_file} is there already", "--force writes it anew")
     if not path.parent.is_dir():
         raise Misused(f"{asked.to_file} can't be written: there is no folder {path.parent}")
 
 
 def _task(name: str) -> Source:
-    """Read a task. Raises ``Unreadable``, and ``Misused`` for what is surely none."""
+    """Read a task. Raises ``Unreadable``, and ``Misused`` for a text that can't be a task."""
     words = "a task in words goes through stdin: echo '...' | knotwork seed compile -"
     source = read_source(name, like="*.md", missing=words if any(map(str.isspace, name)) else _EXAMPLE)
     if not source.text.strip():
@@ -238,7 +238,7 @@ def _task(name: str) -> Source:
     if kind_of(source) == "seed":
         raise Misused(f"{source.name} is a Formula Seed already", f"it is checked by: knotwork check {source.name}")
     if source.name.lower().endswith((".csv", ".tsv", ".lwt", ".gasl")) or _is_document(source.text):
-        raise Misused(f"{source.name} is no task in words", f"{_EXAMPLE}; contexts are given with --example FILE")
+        raise Misused(f"{source.name} is not a task in words", f"{_EXAMPLE}; contexts are given with --example FILE")
     return source
 
 
@@ -246,7 +246,7 @@ _EXAMPLE = "a task says which values are wanted, and how they come from reviews:
 
 
 def _is_document(text: str) -> bool:
-    """Say whether a text is a JSON object or list as a whole, or lines of them."""
+    """Return whether a text is one JSON object or list, or lines of them."""
     lines = text.strip().split("\n")
     if text.lstrip()[:1] not in ("{", "["):
         return False
@@ -289,7 +289,7 @@ async def _compiled(
     cancel = asyncio.Event()
     answers = cache_file(models.spec) if asked.limits.cache else None
     cache = None
-    if answers is not None:  # it stands beside that of the calls
+    if answers is not None:  # stored next to the call cache
         cache = Compilations(
             answers.with_name("compiled.sqlite"),
             identity_of(models.spec),
@@ -310,7 +310,7 @@ async def _compiled(
 
 
 def _end(asked: CompileAsked, made: Compiled, cached_calls: int, *, cached: bool) -> int:
-    """Write the seed, or show the best draft; say what it cost; return the exit code. ``cached``: answers are kept in a cache."""
+    """Write the seed or show the best draft; report the cost; return the exit code. ``cached``: answers are cached."""
     if made.status != "done":
         show_draft(made)
         finished(made, cached_calls)
@@ -322,7 +322,7 @@ def _end(asked: CompileAsked, made: Compiled, cached_calls: int, *, cached: bool
     checked = Checked(made.diagnostics, Source(made.text, asked.to_file or "<seed>"))
     show(
         [checked if asked.example is not None else checked.without_remarks], sys.stderr
-    )  # remarks: what its filter keeps
+    )  # remarks, such as the filter's yield
     if asked.to_file is None:
         write(made.text)
         sys.stdout.flush()
@@ -330,7 +330,7 @@ def _end(asked: CompileAsked, made: Compiled, cached_calls: int, *, cached: bool
         try:
             replace_file(Path(asked.to_file), made.text + "\n")
         except OSError as error:
-            write(made.text)  # it is paid for
+            write(made.text)  # the seed is already paid for
             sys.stdout.flush()
             complain(f"{asked.to_file} can't be written: {error.strerror or error}", "the seed is on stdout")
             return Exit.FAILED

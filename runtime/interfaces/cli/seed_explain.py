@@ -1,4 +1,4 @@
-"""What ``seed explain`` and ``seed sensitivity`` do: where a value is from, and what it hangs on. No model is asked."""
+"""The runs of ``seed explain`` and ``seed sensitivity``: the source of a value, and what affects it. No model is called."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,13 +24,13 @@ __all__ = ["compute_again", "convert_seed", "explain_value", "show_schema", "sho
 
 _EXCERPT = 80
 _SHOWN = 25
-"""Changes that are shown of one context; JSON has all."""
+"""Maximum number of changes shown per context; JSON has all."""
 
 
 def explain_value(
     seed_name: str, results: str, name: str, wanted: str | None, contexts: str | None, form: Literal["text", "json"]
 ) -> int:
-    """Write the chain from ``name`` down to the reviews."""
+    """Write the derivation of ``name`` down to the reviews."""
     seed = _opened(seed_name, results, contexts, "explain SEED RESULTS NAME")
     if isinstance(seed, Checked):
         return refused(seed, "nothing was read")
@@ -60,7 +60,7 @@ def show_sensitivity(
     contexts: str | None,
     form: Literal["text", "json"],
 ) -> int:
-    """Write what single extractions change, for one context or for all."""
+    """Write the effect of single extractions, for one context or for all."""
     seed = _opened(seed_name, results, contexts, "sensitivity SEED RESULTS [NAME]")
     if isinstance(seed, Checked):
         return refused(seed, "nothing was read")
@@ -84,7 +84,7 @@ def show_sensitivity(
 def _tell_all(
     seed: FormulaSeed, some: Iterable[Extracted], names: tuple[str, ...], form: Literal["text", "json"]
 ) -> int:
-    """Write the changes of each context as it is read; return how many there are."""
+    """Write the changes of each context as it is read; return their number."""
     run, count = Compute.of(seed).run, 0
     for count, found in enumerate(some, 1):
         made = sensitivity(seed, found.rows, found.context, outputs=names or None, run=run)
@@ -106,7 +106,7 @@ def _opened(seed_name: str, results: str, contexts: str | None, order: str) -> F
 
 
 def _known(seed: FormulaSeed, name: str, known: Mapping[str, Any]) -> None:
-    """Refuse a name that the seed has no value for."""
+    """Refuse an unknown value name of the seed."""
     if name in known:
         return
     near = nearest(name, known)
@@ -121,7 +121,7 @@ def _known(seed: FormulaSeed, name: str, known: Mapping[str, Any]) -> None:
 
 
 def _compare(seed: FormulaSeed, found: Extracted) -> None:
-    """Say so where the results were made by other formulas than the seed's."""
+    """Warn if the results were computed with other formulas than the seed's."""
     outputs = found.result.outputs
     values = Computing.of(seed).result(found.context, found.result.extractions).values if outputs else {}
     others = [name for name in seed.outputs if name in outputs and name in values and outputs[name] != values[name]]
@@ -199,7 +199,7 @@ def _json(found: Extracted, made: Sensitivity) -> dict[str, Any]:
     }
 
 
-# What ``seed compute`` does: results computed again from what was extracted. No model is asked.
+# The run of ``seed compute``: results recomputed from extractions. No model is called.
 
 
 def compute_again(
@@ -270,7 +270,7 @@ def _finish(read: Results, tally: Tally, out: str | None) -> int:
     return {"complete": Exit.DONE, "partial": Exit.PARTIAL, "failed": Exit.FAILED}[status]
 
 
-# What ``seed schema`` and ``seed convert`` do.
+# The runs of ``seed schema`` and ``seed convert``.
 
 
 def show_schema(form: Literal["002", "000"]) -> int:
@@ -283,7 +283,7 @@ def show_schema(form: Literal["002", "000"]) -> int:
 
 
 def convert_seed(name: str, output: str | None) -> int:
-    """Write the seed in the declarative form; what stays an expression goes to stderr."""
+    """Write the seed in the declarative form; remaining expressions are reported on stderr."""
     from ....lang.documents.seed import convert
 
     writable(output, (".json",))

@@ -1,4 +1,4 @@
-"""What ``seed run`` does before anything is spent: the seed checked, the contexts found, the arguments put in order."""
+"""The preparation of ``seed run`` before any cost: the seed checked, the contexts found, the arguments ordered."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ __all__ = ["perform"]
 
 
 def perform(asked: SeedAsked) -> int:
-    """Do what was asked and return the exit code."""
+    """Run the command and return the exit code."""
     only_one_stdin([asked.seed, asked.contexts])
     form_of(asked.form, asked.out)
     seed = open_seed(asked.seed, "knotwork seed run SEED CONTEXTS", warn=True)
@@ -51,15 +51,15 @@ def perform(asked: SeedAsked) -> int:
         return refused(Checked((error.diagnostic,), error.source))
     if asked.dry_run:
         return rehearse(asked, seed, feed)
-    # brings the event loop, which nothing before needs
+    # imports the event loop, which was not needed before
 
     return run(asked, seed, feed)
 
 
-# What ``seed run`` does once all is known: models, the run itself, its display, its results.
+# The run of ``seed run`` after its preparation: models, the run itself, its display, its results.
 
 _MOST_WAITING = 256
-"""Results that wait for one before them; were there more, they would fill the memory."""
+"""Maximum number of results that wait for an earlier one, to bound memory."""
 
 
 def run(asked: SeedAsked, seed: FormulaSeed, feed: Feed) -> int:
@@ -70,7 +70,7 @@ def run(asked: SeedAsked, seed: FormulaSeed, feed: Feed) -> int:
         work = _Work(asked, seed, feed, spec)
         work.models = open_models(spec, {}, asked.limits, asked.max_concurrency, work.warn)
         opening: Opening = "anew" if asked.force else "new" if stored is None else "go on"
-        if stored is None:  # a file that must not be lost is no reason for a folder of a run
+        if stored is None:  # an existing output file is refused before a run folder is made
             work.sink = _sink(asked, seed, opening)
             recorder = _recorder(asked, seed, spec, None)
         else:
@@ -103,20 +103,20 @@ def _recorder(asked: SeedAsked, seed: FormulaSeed, spec: str, stored: StoredSeed
 
 
 def _display(tally: Tally, name: str, share: Callable[[], float | None], *, in_between: bool) -> Display:
-    """Return the display for stderr. ``share`` says how much of the contexts was read, from 0 to 1; None: not known.
+    """Return the display for stderr. ``share`` returns the share of the contexts read, from 0 to 1; None: unknown.
 
-    ``in_between``: results go to stdout meanwhile; on one terminal with them a bar would be torn apart.
+    ``in_between``: results go to stdout meanwhile; on the same terminal they would break up a bar.
     """
     if not is_terminal(sys.stderr) or (in_between and is_terminal(sys.stdout)):
         return Display(tally)
-    from .seed_view import Bar  # brings rich, which a pipe does not need
+    from .seed_view import Bar  # imports rich, which a pipe does not need
 
     return Bar(tally, name, share)
 
 
 @define
 class _Work:
-    """A run under way: where its results go, and what it has come to."""
+    """A run under way: the output of its results, and its figures."""
 
     asked: SeedAsked
     seed: FormulaSeed
@@ -129,7 +129,7 @@ class _Work:
     _waiting: dict[int, dict[str, Any]] = field(factory=dict)
 
     def done(self, recorder: SeedRecorder) -> int:
-        """Run all of it and tell what came of it."""
+        """Run everything and report the result."""
         self.feed.kept = self.sink.kept
         if not level():
             name, share = self.seed.source.name, lambda: self.feed.contexts.share
@@ -165,12 +165,12 @@ class _Work:
                 await close_models(self.models)
 
     def _cache(self) -> Path | None:
-        """Return the extraction cache's file: it stands beside that of the calls."""
+        """Return the extraction cache's file, next to the call cache."""
         answers = cache_file(self.spec) if self.asked.limits.cache else None
         return None if answers is None else answers.with_name("extractions.sqlite")
 
     def take(self, result: SeedResult) -> None:
-        """Take a result. The context stands in it without its reviews: what computing again may need of it."""
+        """Process a result. It includes the context without its reviews, which recomputing may need."""
         told: dict[str, Any] = result.as_json()
         if not self.asked.brief:
             extractions = told.pop("extractions")
@@ -178,7 +178,7 @@ class _Work:
         self._put(told)
 
     def refuse(self, item: Item) -> None:
-        """Take what is no context: its result is a failed one."""
+        """Process an invalid context: its result is a failed one."""
         where = f"{self.feed.contexts.shown}, line {item.line}"
         name = item.value.get("name") if isinstance(item.value, dict) else ""
         error = ResultError("", "context", f"{where}: {item.fault}")
@@ -186,7 +186,7 @@ class _Work:
         self._put(made.as_json())
 
     def _put(self, told: dict[str, Any]) -> None:
-        """Write a result when those of the contexts before it are written, so that every run has one order."""
+        """Write a result after those of the earlier contexts, so that every run has the same order."""
         self._waiting[told["index"]] = told
         self.tally.add(told)
         if self.shown is not None:
@@ -205,19 +205,19 @@ class _Work:
         self.feed.pending.pop(index, None)
 
     def _write_rest(self) -> None:
-        """Write what was waiting for others that did not come: the run was stopped."""
+        """Write the results that waited for earlier ones: the run was stopped."""
         for index in sorted(self._waiting):
             self._write(index)
 
     def note(self, text: str) -> None:
-        """Tell a person something, above the display where there is one."""
+        """Show a message, above the display if there is one."""
         if self.shown is not None:
             self.shown.note(text)
         else:
             say(printable(text))
 
     def warn(self, text: str) -> None:
-        """Tell a warning of the models'."""
+        """Show a warning from the models."""
         self.note(f"warning: {text}")
 
     def _stop_showing(self) -> None:
@@ -225,10 +225,10 @@ class _Work:
             self.shown.stop()
 
 
-# ``seed run --dry-run``: what the filter keeps, and what the calls would come to. Nothing is called.
+# ``seed run --dry-run``: the filter's yield, and the expected cost of the calls. Nothing is called.
 
 _KEYWORDS = 40
-"""Keywords that are listed; JSON has all."""
+"""Maximum number of keywords listed; JSON has all."""
 _WARNINGS = 10
 
 
@@ -251,7 +251,7 @@ def rehearse(asked: SeedAsked, seed: FormulaSeed, feed: Feed) -> int:
 
 
 def _spec(asked: SeedAsked) -> str:
-    """Return the spec of the model that a run would ask: how it is asked depends on it. No model is needed here."""
+    """Return the spec of the model that a run would call: the form of the calls depends on it. No model is needed here."""
     try:
         return asked.llm or default_spec(os.environ)
     except NotConfigured:
@@ -281,7 +281,7 @@ def _tell(seed: FormulaSeed, found: Estimate) -> None:
 
 
 def _long(seed: FormulaSeed, found: Estimate) -> list[str]:
-    """Return the lines about long reviews, and about those that can't be read."""
+    """Return the lines about long reviews, and about unreadable ones."""
     lines = []
     if found.cut:
         most, share = seed.review_handling.max_length, found.cut_characters / found.characters

@@ -1,4 +1,4 @@
-"""What a run over contexts comes to: counted as the results come, and told at the end."""
+"""The figures of a run over contexts: counted as results arrive, and reported at the end."""
 
 import sys
 from collections import Counter
@@ -23,12 +23,12 @@ from .output import Exit, colour, paint, say
 __all__ = ["Bar", "Display", "Ending", "Tally", "finish", "many"]
 
 _TOLD = 20
-"""Contexts that are told of one by one; the results have them all."""
+"""Maximum number of contexts listed; the results have all."""
 
 
 @define
 class Tally:
-    """Counts results. ``calls`` hears the run's events; ``before`` are results that an earlier run wrote."""
+    """Counts results. ``calls`` receives the run's events; ``before`` are results of an earlier run."""
 
     calls: Calls = field(factory=Calls)
     statuses: Counter[str] = field(factory=Counter)
@@ -45,30 +45,30 @@ class Tally:
 
     @property
     def done(self) -> int:
-        """The contexts that have a result."""
+        """Number of contexts with a result."""
         return self.statuses.total() + self.before
 
     @property
     def status(self) -> Literal["complete", "partial", "failed"]:
-        """What the contexts come to: failed where every one is."""
+        """The status of the run: failed if every context failed."""
         if self.statuses["complete"] + self.before == self.done:
             return "complete"
         return "failed" if self.statuses["failed"] == self.done else "partial"
 
     def line(self) -> str:
-        """Say in a few words how far it is."""
+        """Return the progress in a few words."""
         parts = [many(self.done, "context"), *self._incomplete()]
         if self.calls.calls:
             parts.append(self.calls.line())
         return " · ".join(parts)
 
     def contexts(self) -> str:
-        """Say what became of the contexts."""
+        """Return the results of the contexts in words."""
         parts = [f"{self.statuses['complete'] + self.before:,} of {many(self.done, 'context')} complete"]
         return " · ".join([*parts, *self._incomplete(), *([f"{self.before:,} from before"] if self.before else [])])
 
     def figures(self) -> str:
-        """Say what became of the reviews."""
+        """Return the results of the reviews in words."""
         found = self.reviews
         parts = [f"{found['kept']:,} of {found['reviews']:,} kept", f"{found['extracted']:,} extracted"]
         parts += [f"{found['invalid']:,} with an invalid field"] if found["invalid"] else []
@@ -78,7 +78,7 @@ class Tally:
         return " · ".join([*parts, *([cut] if found["cut"] else [])])
 
     def tell_troubles(self) -> None:
-        """Say on stderr which contexts are not complete, and why."""
+        """Print on stderr which contexts are incomplete, and why."""
         on = colour(sys.stderr)
         for status, trouble in self._troubles:
             say(f"{paint(status, 'red' if status == 'failed' else 'yellow', on)} {printable(trouble)}")
@@ -91,7 +91,7 @@ class Tally:
 
 
 def _trouble(result: Mapping[str, Any]) -> str:
-    """Say in one line what is wrong with a result, the first of it."""
+    """Return the first fault of a result in one line."""
     name = result["name"] or f"context {result['index'] + 1}"
     errors, failed = result["errors"], [each for each in result["extractions"] if each.get("failed")]
     reasons = [f"{error['step']}: {error['message']}" if error["step"] else error["message"] for error in errors[:1]]
@@ -107,17 +107,17 @@ def many(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
-# What a person sees while contexts are worked on: a bar on a terminal, now and then a line in a pipe. Both go to stderr.
+# The output during a run over contexts: a bar on a terminal, occasional lines in a pipe. Both go to stderr.
 
 _SECONDS = 10.0
-"""Between two lines in a pipe."""
+"""Minimum seconds between two lines in a pipe."""
 _TOLD_AT_MOST = 20
-"""Notes of calls that are shown one by one; with thousands of calls, more are no news."""
+"""Maximum number of call notes shown; with thousands of calls, more are not informative."""
 
 
 @define
 class Display:
-    """Lines: at most one in ten seconds, and what should be known."""
+    """Line output: at most one line in ten seconds, and warnings."""
 
     tally: Tally
     clock: Callable[[], float] = perf_counter
@@ -125,7 +125,7 @@ class Display:
     _told: int = 0
 
     def __call__(self, event: Event) -> None:
-        """Show an event that is worth a line."""
+        """Show a noteworthy event."""
         match event:
             case CallRetried():
                 self._tell(f"asked again ({event.attempt}): {event.reason}")
@@ -135,7 +135,7 @@ class Display:
                 pass
 
     def moved(self) -> None:
-        """A context is done."""
+        """Count a finished context."""
         now = self.clock()
         if self._last is None:
             self._last = now
@@ -144,12 +144,12 @@ class Display:
             self.note(self.tally.line())
 
     def note(self, text: str) -> None:
-        """Show a line that stays."""
+        """Show a permanent line."""
         say(printable(text))
         sys.stderr.flush()
 
     def stop(self) -> None:
-        """Leave the screen as it was; more than once is fine."""
+        """Restore the screen; may be called more than once."""
 
     def _tell(self, text: str) -> None:
         self._told += 1
@@ -159,7 +159,7 @@ class Display:
             self.note("more of this is not shown")
 
 
-# The live display: how much of the contexts is done, and the figures. Notes stay above it.
+# The live display: the share of finished contexts, and the figures. Notes stay above it.
 
 
 class Bar(Display):
@@ -177,7 +177,7 @@ class Bar(Display):
         self._foot.start()
 
     def moved(self) -> None:
-        """A context is done."""
+        """Advance the bar by a finished context."""
         self._part = self._share() or 0.0
 
     def note(self, text: str) -> None:
@@ -185,7 +185,7 @@ class Bar(Display):
         self._foot.note(text)
 
     def stop(self) -> None:
-        """Take the display away."""
+        """Remove the display."""
         self._foot.stop()
 
     def _drawn(self) -> Any:
@@ -201,7 +201,7 @@ class Bar(Display):
         return drawn
 
 
-# What stands on stderr at the end of a run over contexts, and its exit code.
+# The summary on stderr at the end of a run over contexts, and its exit code.
 
 _STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled": "yellow"}
 _CODES = {"complete": Exit.DONE, "partial": Exit.PARTIAL, "failed": Exit.FAILED, "cancelled": Exit.INTERRUPTED}
@@ -213,7 +213,7 @@ _READ_AS = {
 
 @frozen
 class Ending:
-    """What else is to be told of a run: where it is kept (``damage``: why not), how to go on with it, where the results are."""
+    """The parts of the summary: the run's folder (``damage``: why it is incomplete), the resume command, the output file."""
 
     totals: Totals
     kept_in: Path
@@ -223,7 +223,7 @@ class Ending:
 
 
 def finish(tally: Tally, ending: Ending) -> int:
-    """Tell what came of the run and return the exit code."""
+    """Report the result of the run and return the exit code."""
     on, totals = colour(sys.stderr), ending.totals
     status = "cancelled" if totals.cancelled else tally.status
     tally.tell_troubles()

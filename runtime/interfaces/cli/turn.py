@@ -1,4 +1,4 @@
-"""One turn: a text is run, Ctrl-C is heard meanwhile, progress is shown, outcomes are written."""
+"""One turn: runs a text with Ctrl-C handling and a progress display, and writes the outcomes."""
 
 import asyncio
 import os
@@ -33,16 +33,16 @@ from .output import Exit, Misused, colour, complain, is_terminal, paint, say
 __all__ = ["ReplAsked", "Screen", "Turn", "run_batch"]
 
 
-# Writes outcomes: values to stdout or the file of ``.output``, everything about them to stderr.
+# Writes outcomes: values to stdout or the file of ``.output``, everything else to stderr.
 
-# Adds results to the file of ``.output``: one that is read as a table stays one.
+# Appends results to the file of ``.output``: a table file stays a table.
 
 
 _MOST = 1 << 20
 
 
 class Unfit(Exception):
-    """The file has other columns than what is to be added; ``columns`` is its first line."""
+    """The file has other columns than the new rows; ``columns`` is its first line."""
 
     def __init__(self, columns: str) -> None:
         super().__init__(columns)
@@ -51,16 +51,16 @@ class Unfit(Exception):
 
 @frozen
 class Added:
-    """How many parts were written, and whether the file has several documents now, of which a reader may want one."""
+    """The number of parts written, and whether the file now has several documents where a reader may expect one."""
 
     parts: int
     several: bool = False
 
 
 def add(lines: Lines, form: Form, path: Path, stopped: Callable[[], bool]) -> Added:
-    """Add ``lines`` to the file, or as many as are there when ``stopped`` says so. Raises ``OSError`` and ``Unfit``.
+    """Append ``lines`` to the file, until ``stopped`` returns True. Raises ``OSError`` and ``Unfit``.
 
-    In CSV the names of the columns stand once, above all rows.
+    In CSV the column names are written once, above all rows.
     """
     first = _first_line(path)
     head = lines.head
@@ -80,7 +80,7 @@ def add(lines: Lines, form: Form, path: Path, stopped: Callable[[], bool]) -> Ad
 
 
 def _first_line(path: Path) -> str | None:
-    """Return the first line of a file that has something in it; None where it is empty, or is no file of ours to look into."""
+    """Return the first line of a non-empty file; None if it is empty, or is not a regular file."""
     try:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode) or not found.st_size:
@@ -92,7 +92,7 @@ def _first_line(path: Path) -> str | None:
 
 
 def _is_open(path: Path) -> bool:
-    """Say whether the last line of a file has no end: what is added to it would become a part of it."""
+    """Return whether the last line of a file has no line end: appended text would become a part of it."""
     try:
         with open(path, "rb") as file:
             file.seek(-1, os.SEEK_END)
@@ -102,7 +102,7 @@ def _is_open(path: Path) -> bool:
 
 
 Stopped = Callable[[], bool]
-"""Says whether a person wants no more of what is being written."""
+"""Returns whether the user wants to stop the present output."""
 
 Pager = Callable[[Lines, Callable[[], int], Callable[[str], None], Stopped], Awaitable[int]]
 
@@ -110,14 +110,14 @@ _BY_SUFFIX: dict[str, Form] = {".json": "json", ".csv": "csv", ".md": "md", ".tx
 
 
 class Screen:
-    """Where a session is seen. ``pager`` prints a page at a time on a terminal; None prints all."""
+    """The output of a session. ``pager`` prints a page at a time on a terminal; None prints all."""
 
     def __init__(self, settings: Settings, pager: Pager | None = None) -> None:
         self._settings = settings
         self._pager = pager
 
     async def write(self, outcome: Outcome, stopped: Stopped = lambda: False) -> bool:
-        """Write one outcome; of its value only what is there when ``stopped`` says so. Return False where a file could not take it."""
+        """Write one outcome; its value until ``stopped`` returns True. Return False if a file could not be written."""
         self._faults(outcome)
         for note in outcome.notes:
             self._line(f"warning: {note}", "yellow")
@@ -146,7 +146,7 @@ class Screen:
         on_terminal = is_terminal(sys.stdout)
         form = _form(self._settings.mode, "table" if on_terminal or isinstance(value, Page) else "json")
         if isinstance(value, str) and self._settings.mode == "auto":
-            form = "table"  # a text is itself
+            form = "table"  # a text is shown as it is
         width = get_terminal_size().columns if on_terminal and form == "table" else None
         lines = shown(value, form, width, safe=sys.stdout.isatty())
         if lines.head and width is not None and colour(sys.stdout):
@@ -204,7 +204,7 @@ def _print(line: str) -> None:
 
 
 def _all(lines: Lines, say: Callable[[str], object], stopped: Stopped) -> int:
-    """Write all, or until it is stopped; return how many parts were written."""
+    """Write all lines, or until stopped; return how many parts were written."""
     for line in lines.head:
         say(line)
     for number in range(lines.count):
@@ -216,23 +216,23 @@ def _all(lines: Lines, say: Callable[[str], object], stopped: Stopped) -> int:
 
 
 class Turn:
-    """Takes texts for a session and writes what comes of them."""
+    """Runs texts in a session and writes the outcomes."""
 
     def __init__(self, session: Session, screen: Screen) -> None:
         self._session = session
         self._screen = screen
         self.left: tuple[Piece, ...] = ()
-        """The pieces of the latest text that were not run, because one before them failed."""
+        """The pieces of the latest text that were not run, because an earlier one failed."""
         self._task: asyncio.Task[Any] | None = None
         self._working: Working | None = None
         if level():
             session.desk.events.subscribe(DebugLog(level()))
 
     async def take(self, text: str, name: str, *, stop: bool, first_line: int = 1) -> list[Outcome]:
-        """Run ``text`` and return the outcomes of its pieces, without values. ``stop``: not beyond one that fails.
+        """Run ``text`` and return the outcomes of its pieces, without values. ``stop``: stop after a failed piece.
 
-        Ctrl-C is heard from the first piece to the last line that is written. The first one ends what is under way in order, and all of
-        it; the second does not wait for that; the session goes on. The third leaves.
+        Ctrl-C is handled from the first piece to the last line written. The first one ends the work under way in order, and the
+        rest of the text; the second does not wait for that; the session continues. The third exits.
         """
         waiting, outcomes, cancel = Waiting(text, name, stop, first_line), list[Outcome](), asyncio.Event()
         with interrupting(partial(self._in_order, cancel), self._at_once, last=leaving(self._hide)) as heard:
@@ -240,15 +240,15 @@ class Turn:
                 outcome = waiting.settled(await self._run(piece, cancel))
                 if not await self._screen.write(outcome, _stopping(heard)) and outcome.is_good:
                     outcome = evolve(outcome, status="failed")
-                outcomes.append(evolve(outcome, value=NOTHING))  # it has been seen, and may be large
-            # A prompt behind this must not hear what was meant for it: what came until here is taken in here.
+                outcomes.append(evolve(outcome, value=NOTHING))  # already shown, and may be large
+            # The next prompt must not receive these signals: those received until here are handled here.
             if heard.times and outcomes:
                 outcomes[-1] = evolve(outcomes[-1], status="cancelled", ends=outcomes[-1].ends or heard.ends)
         self.left = tuple(waiting.left)
         return outcomes
 
     async def _run(self, piece: Piece, cancel: asyncio.Event) -> Outcome:
-        """Run a piece, with what is seen of it meanwhile."""
+        """Run a piece, with a display of its progress."""
         working = _display(piece)
         self._task, self._working = asyncio.current_task(), working
         try:
@@ -276,7 +276,7 @@ class Turn:
         self._note("Ctrl-C once more leaves")
 
     def _note(self, text: str) -> None:
-        """Say it while a piece runs; where one is merely written, it is over at once."""
+        """Print a message while a piece runs; print nothing during output alone, which ends at once."""
         if self._working is not None:
             self._working.note(text)
         elif self._task is not None:
@@ -288,29 +288,29 @@ class Turn:
 
 
 def _stopping(heard: Heard) -> Callable[[], bool]:
-    """Return what says whether a Ctrl-C came since: one that ended the piece does not end what is said of it."""
+    """Return a function that returns whether Ctrl-C came since: one that ended the piece does not stop the output about it."""
     before = heard.times
     return lambda: heard.times > before
 
 
 def _display(piece: Piece) -> "Working | None":
-    """Return a display where a person looks on; the debug log is one of its own."""
+    """Return a display on a terminal; the debug log is its own display."""
     if level() or piece.language == "dot" or not is_terminal(sys.stderr):
         return None
-    # brings rich, which a pipe does not need
+    # imports rich, which a pipe does not need
 
     return Working(piece.text)
 
 
-# What is seen while a command runs on a terminal: what it is, how long it takes, what models were asked.
+# The display of a running command on a terminal: its text, the elapsed time, the model calls.
 
 _PATIENCE = 0.3
-"""Seconds in which most commands are done: nothing flickers for them."""
+"""Seconds before the display appears, so that it does not flicker for fast commands."""
 _STEPS = 6
 
 
 class Working:
-    """A display at the foot of the terminal, for one piece. ``start`` in the event loop; it subscribes to the session's events."""
+    """A display at the bottom of the terminal, for one piece and its events. Call ``start`` in the event loop."""
 
     def __init__(self, text: str) -> None:
         self._foot = Foot(self._drawn)
@@ -318,21 +318,21 @@ class Working:
         self._soon: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Show it in a moment, if the command is not done by then."""
+        """Show the display after a delay, if the command is still running."""
         self._soon = asyncio.get_running_loop().call_later(_PATIENCE, self._foot.start)
 
     def stop(self) -> None:
-        """Take it away; more than once is fine."""
+        """Remove the display; may be called more than once."""
         if self._soon is not None:
             self._soon.cancel()
         self._foot.stop()
 
     def note(self, text: str) -> None:
-        """Print a line above it."""
+        """Print a line above the display."""
         self._foot.note(text)
 
     def __call__(self, event: Event) -> None:
-        """Take in one event."""
+        """Process one event."""
         self._work(event)
 
     def _drawn(self) -> Any:
@@ -349,9 +349,9 @@ class Working:
         return Group(head, *(one_line(f"({step}) {clock}", "cyan", 2) for step, clock in steps[:_STEPS]))
 
 
-# A session without a prompt: from ``-c``, ``-f`` or stdin, to its end or to the first that fails.
+# A session without a prompt: from ``-c``, ``-f`` or stdin, to its end or to the first failure.
 
-# From outcomes to the exit code.
+# Maps outcomes to the exit code.
 
 
 _CODES: Mapping[Status, Exit] = {
@@ -361,19 +361,19 @@ _CODES: Mapping[Status, Exit] = {
 
 
 def code_of(outcomes: Iterable[Outcome]) -> Exit:
-    """Return the code of the first that was not done; of one that was cancelled in any case."""
+    """Return the code of the first outcome that was not done; of a cancelled one in any case."""
     found = [_CODES[outcome.status] for outcome in outcomes]
     if Exit.INTERRUPTED in found:
         return Exit.INTERRUPTED
     return next((code for code in found if code is not Exit.DONE), Exit.DONE)
 
 
-# What a person asked of ``repl``, as values.
+# The arguments of ``repl`` as values.
 
 
 @frozen(kw_only=True)
 class ReplAsked:
-    """What the session works on, and what it runs. ``rc``: one's own settings are wanted."""
+    """The session's workspace options, and the texts to run. ``rc``: read the user's settings."""
 
     desk: DeskAsked
     commands: tuple[str, ...] = ()
@@ -385,7 +385,7 @@ class ReplAsked:
 
 @frozen
 class _Part:
-    """A text to be run, and where it begins."""
+    """A text to run, and its position."""
 
     text: str
     name: str
@@ -393,7 +393,7 @@ class _Part:
 
 
 async def run_batch(asked: ReplAsked, desk: Desk) -> int:
-    """Run all that was given and return the exit code. Raises ``Misused`` for a file that can't be read."""
+    """Run all given texts and return the exit code. Raises ``Misused`` for an unreadable file."""
     turn = Turn(Session(desk), Screen(desk.settings))
     outcomes: list[Outcome] = []
     for part in _texts(asked):
@@ -419,7 +419,7 @@ def _texts(asked: ReplAsked) -> Iterator[_Part]:
 
 
 def _from_stdin() -> Iterator[_Part]:
-    """Yield each piece as soon as it is whole: who drives this through a pipe waits for its outcome. Raises ``Misused``."""
+    """Yield each piece as soon as it is complete: a program that drives the pipe waits for its outcome. Raises ``Misused``."""
     held: list[str] = []
     growing, first = Growing(), 1
     for number, line in enumerate(_lines(), 1):

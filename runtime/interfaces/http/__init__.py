@@ -1,1 +1,1 @@
-"""What every server over HTTP stands on: its door (host, origin, key, rate, size), its keys, and how it listens and ends."""
+"""Shared parts of all HTTP servers: access checks (host, origin, key, rate, size), keys, listening and shutdown."""

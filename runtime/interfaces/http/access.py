@@ -1,7 +1,7 @@
-"""The door: who may ask at all. Looks at host, origin and key before a byte of the body is taken.
+"""Access checks: host, origin and key are checked before any byte of the body is read.
 
-Without keys only this machine reaches the server, but a page of any site in this machine's browser does too: a foreign ``Host``
-(a name that was rebound to this machine) and a foreign ``Origin`` are refused.
+Without keys only this machine reaches the server, but so does a page of any site in this machine's browser: a foreign ``Host`` (a
+name rebound to this machine) and a foreign ``Origin`` are refused.
 """
 
 import asyncio
@@ -35,35 +35,35 @@ from .server import Entrance, Limits, is_loopback
 __all__ = ["LOCAL", "Gate", "Guard", "Keys", "KeysError", "Place", "Who", "add_key", "read_keys", "remove_key"]
 
 
-# Who may begin a run now: places for runs, of one key and of all, a key's requests a minute, and the door that shutdown closes.
+# Admission of runs: limits on parallel runs, per key and in total, on requests per minute of a key, and shutdown.
 
 _MINUTE = 60.0
 _SOON = 5
-"""Seconds after which a client may ask again where nobody knows better."""
+"""Default number of seconds after which a client may try again."""
 
 
 @frozen
 class Who:
-    """Whose request it is: the key's id, under which its runs are kept, and its name. Without keys all are ``LOCAL``."""
+    """The owner of a request: the key's id, under which its runs are stored, and its name. Without keys all are ``LOCAL``."""
 
     id: str
     name: str
 
 
 LOCAL = Who("local", "local")
-"""Everybody, where no keys are needed."""
+"""The owner of all requests if no keys are needed."""
 
 
 @define(eq=False)
 class Place:
-    """A run's place. ``cancel`` is set when the run must end: shutdown is out of patience. ``leave`` (or ``with``) gives it back."""
+    """The slot of a run. ``cancel`` is set when shutdown has timed out. ``leave`` (or ``with``) releases the slot."""
 
     who: Who
     cancel: asyncio.Event = field(factory=asyncio.Event)
     _gate: "Gate | None" = None
 
     def leave(self) -> None:
-        """Give the place back; again is no fault."""
+        """Release the slot; repeated calls are harmless."""
         if self._gate is not None:
             self._gate._left(self)
             self._gate = None
@@ -77,7 +77,7 @@ class Place:
 
 @define(eq=False)
 class Gate:
-    """Counts runs and requests. It belongs to one event loop."""
+    """Counts runs and requests. Belongs to one event loop."""
 
     limits: Limits
     closing: bool = False
@@ -88,16 +88,16 @@ class Gate:
 
     @property
     def runs(self) -> int:
-        """How many runs are under way."""
+        """Number of runs under way."""
         return len(self._places)
 
     def check_open(self) -> None:
-        """Raise ``Problem`` (503) once no more runs are begun."""
+        """Raise ``Problem`` (503) if no more runs may begin."""
         if self.closing:
             raise Problem(*SHUTTING_DOWN, "no new runs are begun", {"Retry-After": str(_SOON)})
 
     def take(self, who: Who) -> Place:
-        """Return a place for a run. Raises ``Problem``: 429 where the key has its share, 503 where all are taken or at shutdown."""
+        """Return a slot for a run. Raises ``Problem``: 429 if the key has its share, 503 if all are taken or at shutdown."""
         self.check_open()
         if who is not LOCAL and self._of[who.id] >= self.limits.runs_per_key:
             raise Problem(
@@ -124,7 +124,7 @@ class Gate:
             self._empty.set()
 
     async def admit(self, who: Who) -> None:
-        """Count a request of ``who``. Raises ``Problem`` (429) where the key has had its requests of this minute."""
+        """Count a request of ``who``. Raises ``Problem`` (429) if the key has used its requests of this minute."""
         if who is LOCAL:
             return
         limiter = self._rates.get(who.id)
@@ -136,19 +136,19 @@ class Gate:
                 "too-many-requests", 429, "The key asks too often", f"a key may ask {self.limits.rate:g} times a minute",
                 {"Retry-After": str(max(1, wait))},
             )  # fmt: skip
-        await limiter.acquire()  # there is room, so it does not wait
+        await limiter.acquire()  # does not wait, because capacity was checked above
 
     def close(self) -> None:
-        """Begin no more runs."""
+        """Refuse further runs."""
         self.closing = True
 
     def cancel_all(self) -> None:
-        """Have every run end now."""
+        """Cancel every run now."""
         for place in list(self._places):
             place.cancel.set()
 
     async def emptied(self, seconds: float) -> bool:
-        """Wait until no run is under way, ``seconds`` at most; say whether that is so."""
+        """Wait until no run is under way, at most ``seconds``; return whether none is."""
         if not self._places:
             return True
         try:
@@ -159,19 +159,19 @@ class Gate:
         return True
 
 
-# The keys that clients show: made here, told once, and kept as hashes in a file that others may change meanwhile.
-# The file is JSON, ``{"keys": [{"name", "id", "sha256", "created"}]}``, mode 0600, replaced as a whole. A key is 32 random bytes,
-# so a plain hash of it can't be guessed back; ``id`` is what a key's runs are kept under and is never used again.
+# Client keys: created here, shown once, and stored as hashes in a file that other processes may change. The file is JSON,
+# ``{"keys": [{"name", "id", "sha256", "created"}]}``, mode 0600, replaced as a whole. A key is 32 random bytes, so its plain hash
+# can't be reversed; ``id`` identifies the runs of a key and is never reused.
 
 PREFIX = "kw_"
 _BYTES = 32
 _LONGEST_NAME = 80
 _LONGEST_KEY = 200
-"""Characters of a shown key that are looked at; ours are shorter."""
+"""Maximum characters of a presented key that are read; valid keys are shorter."""
 
 
 class KeysError(KnotworkError):
-    """The keys can't be read, or not be changed as asked. ``hint`` says what to do."""
+    """The keys can't be read, or can't be changed as requested. ``hint`` says what to do."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -181,7 +181,7 @@ class KeysError(KnotworkError):
 
 @frozen
 class Key:
-    """A key as it is kept: never the key itself."""
+    """A key as stored: never the key itself."""
 
     name: str
     id: str
@@ -190,7 +190,7 @@ class Key:
 
 
 def read_keys(path: Path) -> tuple[Key, ...]:
-    """Return the keys of the file, none where there is none. Raises ``KeysError``."""
+    """Return the keys in the file; none if it does not exist. Raises ``KeysError``."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -207,10 +207,10 @@ def read_keys(path: Path) -> tuple[Key, ...]:
 
 
 def add_key(path: Path, name: str) -> str:
-    """Make a key called ``name`` and return it: the only time that anybody sees it. Raises ``KeysError``."""
+    """Create a key called ``name`` and return it: it is never shown again. Raises ``KeysError``."""
     name = name.strip()
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
-        raise KeysError(f"{printable(name)[:_LONGEST_NAME]!r} is no name for a key", "a few words: who it is for")
+        raise KeysError(f"{printable(name)[:_LONGEST_NAME]!r} is not a name for a key", "a few words: who it is for")
     with _Locked(path):
         keys = read_keys(path)
         if any(key.name == name for key in keys):
@@ -222,7 +222,7 @@ def add_key(path: Path, name: str) -> str:
 
 
 def remove_key(path: Path, name: str) -> None:
-    """Remove the key called ``name``; servers that run stop taking it. Raises ``KeysError``."""
+    """Remove the key called ``name``; running servers then refuse it. Raises ``KeysError``."""
     with _Locked(path):
         keys = read_keys(path)
         left = tuple(key for key in keys if key.name != name)
@@ -254,7 +254,7 @@ def _told(key: Key) -> dict[str, str]:
 
 
 class _Locked:
-    """Keeps other processes from changing the file meanwhile. Makes its folder where there is none."""
+    """Locks the file against changes by other processes. Creates its folder if necessary."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -265,7 +265,7 @@ class _Locked:
         self._file = os.fdopen(lock, "ab")
         try:
             import fcntl
-        except ImportError:  # no such locks: the replacement is still whole
+        except ImportError:  # the platform has no such locks: the replacement is still atomic
             return
         fcntl.flock(self._file, fcntl.LOCK_EX)
 
@@ -275,9 +275,9 @@ class _Locked:
 
 @define(eq=False)
 class Keys:
-    """The keys of a running server. The file is read again when it has changed, so that a removed key stops working at once.
+    """The keys of a running server. The file is read again after a change, so that a removed key stops working at once.
 
-    Once keys were needed they stay needed, whatever becomes of the file.
+    Once keys were needed they stay needed, even if the file is removed.
     """
 
     path: Path
@@ -291,9 +291,9 @@ class Keys:
         return bool(self._current()) or self._needed
 
     def owner(self, shown: str) -> Who | None:
-        """Return whose key ``shown`` is, None where it is nobody's. Raises ``KeysError``.
+        """Return the owner of the key ``shown``, None if it is unknown. Raises ``KeysError``.
 
-        It takes as long for a wrong key as for a right one: its hash is compared with that of every key, each in constant time.
+        A wrong key takes as long as a right one: its hash is compared with that of every key, each in constant time.
         """
         digest = _hash(shown[:_LONGEST_KEY]) if shown.isascii() else ""
         found: Key | None = None
@@ -318,14 +318,14 @@ class Keys:
 
 
 _OPEN = frozenset({"/", "/healthz", "/openapi.json", "/lab", "/lab/"})
-"""What needs no key: the page itself has nothing of anybody's."""
+"""Paths that need no key: the page itself has no private data."""
 _OPEN_BELOW = "/lab/static/"
 _HOST = re.compile(r"(?:\[([^\[\]]+)\]|([^\[\]:@/\s]+))(?::\d{0,5})?")
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class Guard:
-    """Middleware that lets a request in, with ``state["who"]`` set, or raises ``Problem``."""
+    """Middleware that admits a request, with ``state["who"]`` set, or raises ``Problem``."""
 
     def __init__(self, app: ASGIApp, settings: Entrance, keys: Keys, gate: Gate) -> None:
         self._app = app
@@ -334,7 +334,7 @@ class Guard:
         self._gate = gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Look at the request, then hand it on."""
+        """Check the request, then pass it on."""
         if scope["type"] == "http":
             headers = Headers(scope=scope)
             who = self._who(scope, headers)
@@ -355,7 +355,7 @@ class Guard:
             raise Problem("keys-unreadable", 503, "The server can't read its keys", "nobody can be let in") from None
 
     def _check_place(self, method: str, headers: Headers) -> None:
-        """Refuse what another site's page may have sent. Browsers always name a host; who names none (HTTP/1.0) is no page."""
+        """Refuse requests that another site's page may have sent. Without a host (HTTP/1.0) the sender is not a browser."""
         host = headers.get("host")
         if host is not None and not self._is_ours(_name_of(host)):
             raise Problem(
@@ -390,12 +390,12 @@ class Guard:
 
 
 def _is_open(scope: Scope) -> bool:
-    """Say whether the request needs no key. One that brings a body does: nobody's is read for nothing."""
+    """Return whether the request needs no key. Requests with a body need one: an unauthorised body is never read."""
     path: str = scope["path"]
     return scope["method"] in _SAFE and (path in _OPEN or path.startswith(_OPEN_BELOW))
 
 
 def _name_of(host: str) -> str:
-    """Return the name in a ``Host``, without its port; "" where it is no name with a port."""
+    """Return the name in a ``Host``, without its port; "" if the header is malformed."""
     found = _HOST.fullmatch(host)
     return (found[1] or found[2]).lower() if found else ""

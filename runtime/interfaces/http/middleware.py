@@ -1,4 +1,4 @@
-"""The door: what a request passes before the application sees it, in order."""
+"""The layers that a request passes before the application, in order."""
 
 import asyncio
 import contextlib
@@ -25,13 +25,13 @@ from .server import Entrance, Limits
 __all__ = ["BRACKETS", "LOG", "POLICY", "door", "unexpected"]
 
 
-# What every response says to browsers: nothing is sniffed, framed, referred or loaded from elsewhere; answers are not cached.
+# Security headers of every response: no sniffing, framing, referrer or foreign content; responses are not cached.
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""The Content-Security-Policy: what the Lab page needs, and nothing more."""
+"""The Content-Security-Policy: only what the Lab page needs."""
 
 _ALL = {
     "Content-Security-Policy": POLICY,
@@ -45,7 +45,7 @@ _ALL = {
 
 
 class Headers:
-    """Middleware that adds them where a route has not said its own. ``cors``: other sites may read what they ask for."""
+    """Middleware that adds headers that a route has not set. ``cors``: other sites may read responses to their requests."""
 
     def __init__(self, app: ASGIApp, cors: bool = False) -> None:
         self._app = app
@@ -54,7 +54,7 @@ class Headers:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand the request on; its answer gets the headers."""
+        """Pass the request on; its response gets the headers."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -70,34 +70,34 @@ class Headers:
         await self._app(scope, receive, with_headers)
 
 
-# Bodies: how large one may be, how long it may take to come, and that it is JSON as it should be. Before any route sees it.
-# It is parsed here and nowhere else: the value is the scope's ``state["json"]``.
+# Bodies: limits on size and receiving time, and JSON validation, before any route. Only this code parses the body: the value is
+# the scope's ``state["json"]``.
 
 BRACKETS = 50_000
-"""The most opening brackets of a body, in texts too: an empty list takes far more memory than its two bytes."""
+"""Maximum opening brackets in a body, including those in texts: an empty list takes far more memory than its two bytes."""
 _JSON = "application/json"
 _NAMES = 100
-"""Parameters of a request: many more than there are, so that each unknown one can be told."""
+"""Maximum number of parameters in a request: many more than exist, so that each unknown one can be reported."""
 _LARGE = 64 << 10
-"""Bytes from which on a body is parsed beside the event loop."""
+"""Size in bytes from which a body is parsed outside the event loop."""
 
 
 class Bodies:
-    """Middleware that takes the whole body and hands it on in one piece. Raises ``Problem``: 400, 408, 413, 415 or 422."""
+    """Middleware that reads the whole body and passes it on in one piece. Raises ``Problem``: 400, 408, 413, 415 or 422."""
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
         self._app = app
         self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Take the body, then hand the request on."""
+        """Read the body, then pass the request on."""
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
             await self._app(scope, receive, send)
             return
         headers = RequestHeaders(scope=scope)
         body = await self._taken(headers, receive)
         if body is None:
-            return  # whoever asked has gone
+            return  # the client has disconnected
         if body:
             _check_kind(headers)
             self._check_size(body)
@@ -164,32 +164,32 @@ def _check_kind(headers: RequestHeaders) -> None:
 
 
 def _parsed(body: bytes) -> Any:
-    """Return the value of ``body``. What a parser would let pass (a key twice, NaN, half a surrogate pair) is refused too."""
+    """Return the value of ``body``. Also refuse what parsers may accept: duplicate keys, NaN, half a surrogate pair."""
     try:
         value = read_json(body.decode("utf-8"))
-        orjson.loads(body)  # it refuses numbers that no float holds; the other one takes them for infinity
+        orjson.loads(body)  # refuses numbers beyond a float's range; the other parser reads them as infinity
     except UnicodeDecodeError:
         raise Problem("faulty-json", 400, "The body is not JSON", "it is not text in UTF-8") from None
     except ValueError as error:
-        # Python's own words for a whole number of thousands of digits say how a program may allow it.
+        # Python's own message for an integer of thousands of digits describes a program setting.
         why = "a number has too many digits" if "set_int_max_str_digits" in str(error) else str(error)
         raise Problem("faulty-json", 400, "The body is not JSON", why) from None
     return value
 
 
-# The access log: a line on stderr for each request. No header, no query, no body; a key by its name.
+# The access log: one line on stderr per request. No headers, query or body; a key appears by name.
 
 _LONGEST = 200
 
 
 class Access:
-    """Middleware that writes the lines: method, path, status, milliseconds to the last byte, the key's name."""
+    """Middleware that writes the lines: method, path, status, milliseconds until the last byte, the key's name."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand the request on."""
+        """Pass the request on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -208,23 +208,23 @@ class Access:
             path = printable(scope["path"][:_LONGEST])
             took = (perf_counter() - began) * 1000
             name = printable(who.name) if who is not None else "-"
-            with contextlib.suppress(OSError):  # nobody reads the log any more: no reason not to answer
+            with contextlib.suppress(OSError):  # the reader of the log is gone; still answer
                 print(f"{scope['method']} {path} {status or '-'} {took:.0f} ms {name}", file=sys.stderr, flush=True)
 
 
-# What nobody caught: a ``Problem`` is answered as it is; what nobody foresaw is logged and told to nobody else.
+# Uncaught errors: a ``Problem`` is sent as it is; any other error is logged, and its text is not sent.
 
 LOG = logging.getLogger("knotwork.server")
 
 
 class Catching:
-    """Middleware that answers what is raised below it. Once an answer has begun it can only be cut off."""
+    """Middleware that answers errors from the layers below. Once a response has begun it can only be cut off."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand the request on."""
+        """Pass the request on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -240,16 +240,16 @@ class Catching:
             return
         except Problem as error:
             problem = error
-        except Exception as error:  # whatever is left is a bug: it is ours to know, not the client's
+        except Exception as error:  # anything else is a bug, whose details the client must not see
             problem = unexpected(error)
         if not begun:
             await problem_response(problem)(scope, receive, send)
 
 
 def unexpected(error: Exception) -> Problem:
-    """Log ``error`` under an id, without its text, which may have a client's words in it, and return the problem with the id."""
+    """Log ``error`` under an id, without its text, which may quote a client, and return the problem with the id."""
     number = secrets.token_hex(4)
-    while isinstance(error, ExceptionGroup):  # what tasks side by side raised: the first of them says most
+    while isinstance(error, ExceptionGroup):  # errors of parallel tasks: report the first
         error = error.exceptions[0]
     places = [
         f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)[-6:]
@@ -260,7 +260,7 @@ def unexpected(error: Exception) -> Problem:
 
 
 def door(settings: Entrance, keys: Keys, gate: Gate, own: Sequence[Middleware] = ()) -> list[Middleware]:
-    """Return the layers around an application, from outside. ``own``: the server's, around all that may refuse."""
+    """Return the layers around an application, outermost first. ``own``: the server's, around all that may refuse."""
     return [
         *([Middleware(Access)] if settings.log else []),
         Middleware(Headers, cors=bool(settings.cors)),

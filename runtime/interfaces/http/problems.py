@@ -1,7 +1,7 @@
-"""Errors as problem documents (RFC 9457, ``application/problem+json``): what they are, and how they are written.
+"""Errors as problem documents (RFC 9457, ``application/problem+json``): definition and serialisation.
 
-``type`` is ``urn:knotwork:problem:NAME``. Nothing of the server's insides gets into one: an unexpected exception is a 500 with
-an id that the server's log has too.
+``type`` is ``urn:knotwork:problem:NAME``. A document never has internals of the server: an unexpected exception is a 500 with an
+id that is also in the server's log.
 """
 
 import json
@@ -14,13 +14,13 @@ from starlette.responses import Response
 __all__ = ["MEDIA_TYPE", "OUT_OF_TIME", "OVER_BUDGET", "SHUTTING_DOWN", "Problem", "problem_response", "written"]
 
 
-# JSON as it goes to clients and into the history.
+# JSON for clients and for the history.
 
 
 def written(value: Any) -> bytes:
-    """Return JSON. Half a surrogate pair, which a client of the host's own may return, is no text and becomes a "?".
+    """Return JSON. Half a surrogate pair, which a host's custom client may return, is not valid text and becomes a "?".
 
-    Whole numbers may be of any size.
+    Integers may have any size.
     """
     try:
         return orjson.dumps(value)
@@ -40,8 +40,8 @@ SHUTTING_DOWN = ("shutting-down", 503, "The server is shutting down")
 class Problem(Exception):
     """A request that is answered with an error. Raise it anywhere below the app.
 
-    ``name`` is the last part of ``type`` and stays the same for all of its kind, as does ``title``; ``detail`` is about this one;
-    ``members`` are further members of the document. ``headers`` go with the response.
+    ``name`` is the last part of ``type`` and is the same for all problems of its kind, as is ``title``; ``detail`` describes this
+    one; ``members`` are further members of the document. ``headers`` are sent with the response.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Problem(Exception):
 
 
 def problem_response(problem: Problem) -> Response:
-    """Return the response that says ``problem``."""
+    """Return the response for ``problem``."""
     return Response(
         written(problem.as_json()), status_code=problem.status, headers=problem.headers, media_type=MEDIA_TYPE
     )

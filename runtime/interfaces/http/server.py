@@ -1,4 +1,4 @@
-"""uvicorn as our servers run it: a request's head must come soon, a signal ends it in order, and nothing of a client's is logged."""
+"""uvicorn with a time limit for request heads, orderly shutdown on signals, and no client data in logs."""
 
 import asyncio
 import logging
@@ -18,25 +18,25 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 __all__ = ["LAST", "Entrance", "Limits", "NoPort", "Server", "configured", "is_loopback", "listening", "stop", "url_of"]
 
-# Where a server listens: the socket, made before anything else is, and its address as clients write it.
+# The listening socket, created before anything else, and its address as clients write it.
 
 
 class NoPort(Exception):
-    """The server can't listen where it should."""
+    """The server can't listen at the given address."""
 
 
 @contextmanager
 def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """Give a socket that takes connections at this address. Raises ``NoPort``."""
+    """Yield a socket that listens at this address. Raises ``NoPort``."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
         made = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise NoPort(f"{host} is no address of this machine: {error.strerror}") from None
+        raise NoPort(f"{host} is not an address of this machine: {error.strerror}") from None
     with made:
         try:
-            if sys.platform != "win32":  # there it would let a second server take the port
+            if sys.platform != "win32":  # on Windows it would let a second server take the port
                 made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             made.bind(address)
             made.listen(2048)
@@ -47,19 +47,19 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
 
 
 def url_of(made: socket.socket) -> str:
-    """Return the URL of what listens at ``made``, without a path."""
+    """Return the URL of the socket ``made``, without a path."""
     host, port = made.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-# HTTP on the wire: uvicorn's own protocol, which waits for a request's head only so long.
+# HTTP on the wire: uvicorn's own protocol, with a time limit for a request's head.
 
 
 def impatient(seconds: float) -> type[H11Protocol]:
-    """Return the protocol that ends a connection whose next request's head isn't there ``seconds`` after its first byte.
+    """Return the protocol that closes a connection if a request's head is not complete ``seconds`` after its first byte.
 
-    uvicorn's own timer is for connections that say nothing between requests; a client that sends a byte now and then would keep
-    a connection for ever, and a few hundred of them the server from everybody else.
+    uvicorn's own timer is for idle connections between requests; a client that sends a byte now and then would hold a connection
+    for ever, and a few hundred such connections would block the server.
     """
 
     class Impatient(H11Protocol):
@@ -73,7 +73,7 @@ def impatient(seconds: float) -> type[H11Protocol]:
             self._wait()
 
         def data_received(self, data: bytes) -> None:
-            """Take bytes: of a head that is waited for, or of a body."""
+            """Receive bytes: of a pending head, or of a body."""
             if self._between():
                 self._wait()
             super().data_received(data)
@@ -81,7 +81,7 @@ def impatient(seconds: float) -> type[H11Protocol]:
                 self._stop_waiting()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            """Let go."""
+            """Stop the timer."""
             self._stop_waiting()
             super().connection_lost(exc)
 
@@ -101,18 +101,18 @@ def impatient(seconds: float) -> type[H11Protocol]:
 
 
 LAST = 5
-"""Seconds for sending what is left when all work has ended."""
+"""Seconds for sending the remaining data after all work has ended."""
 _HEAD = 32 << 10
-"""The most bytes of a request's head."""
+"""Maximum bytes of a request's head."""
 
 
 def configured(app: ASGIApp, *, head_seconds: float, idle: int, lifespan: Literal["on", "off"]) -> uvicorn.Config:
     """Return uvicorn's settings.
 
-    ``head_seconds``: for a request's head to come; ``idle``: seconds that a connection may say nothing between requests;
-    ``lifespan``: "off" where the application's is entered by whoever serves it.
+    ``head_seconds``: time limit for a request's head; ``idle``: maximum seconds of silence between requests; ``lifespan``: "off"
+    if the caller enters the application's lifespan itself.
     """
-    # uvicorn would log tracebacks, with texts of clients in them; what matters of that ``faults`` logs.
+    # uvicorn would log tracebacks, which may quote clients; ``unexpected`` logs the important part.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL + 1)
     return uvicorn.Config(
         app, http=impatient(head_seconds), ws="none", lifespan=lifespan, log_config=None, access_log=False,
@@ -122,7 +122,7 @@ def configured(app: ASGIApp, *, head_seconds: float, idle: int, lifespan: Litera
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which says when it takes requests, and has ``heard`` do what a signal asks. Make it in its loop."""
+    """uvicorn's server, which reports when it is ready, and calls ``heard`` for a signal. Create it in its event loop."""
 
     def __init__(
         self, config: uvicorn.Config, ready: Callable[[], None], heard: "Callable[[Server, int], None]"
@@ -133,31 +133,31 @@ class Server(uvicorn.Server):
         self._loop = asyncio.get_running_loop()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take requests, and say so."""
+        """Start to accept requests, and report it."""
         await super().startup(sockets)
         self._ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Take a signal. It is not raised again at the end, as uvicorn would do: ending in order is no failure."""
+        """Handle a signal. It is not raised again at the end, as uvicorn does: an orderly shutdown is not a failure."""
         self._loop.call_soon_threadsafe(self._heard, self, sig)
 
 
 def stop(server: Server, number: int) -> None:
-    """End when the requests under way are answered; a second Ctrl-C waits for nothing."""
+    """Stop after the requests under way are answered; a second Ctrl-C stops at once."""
     if server.should_exit and number == signal.SIGINT:
         server.force_exit = True
     server.should_exit = True
 
 
-# What the door of a server is told at its start: where the server listens, whose pages may ask, and what clients may ask of it.
+# Settings of the access checks: the server's address, allowed origins, and limits on clients.
 
 
 @frozen
 class Limits:
-    """What clients may ask of the server.
+    """The limits on clients.
 
-    ``rate``: requests a minute of one key. ``runs``: under way at once, of all; ``runs_per_key``: of one key. Where no keys are
-    needed only ``runs`` counts. ``body_bytes``: the most of a request's body; ``body_seconds``: for receiving it.
+    ``rate``: requests per minute of one key. ``runs``: maximum under way in total; ``runs_per_key``: of one key. Without keys
+    only ``runs`` applies. ``body_bytes``: maximum size of a request's body; ``body_seconds``: time limit for receiving it.
     """
 
     rate: float = 120.0
@@ -168,31 +168,31 @@ class Limits:
 
 
 class Entrance(Protocol):
-    """Where a server listens, whose pages may ask, and how much: each server's own settings have it."""
+    """The address, allowed origins and limits of a server: part of each server's own settings."""
 
     @property
     def host(self) -> str:
-        """The address that it listens on."""
+        """The address that the server listens on."""
         ...
 
     @property
     def cors(self) -> tuple[str, ...]:
-        """Origins whose pages may ask."""
+        """Origins whose pages may send requests."""
         ...
 
     @property
     def limits(self) -> Limits:
-        """What clients may ask of it."""
+        """The limits on clients."""
         ...
 
     @property
     def log(self) -> bool:
-        """Whether each request is a line on stderr."""
+        """Whether each request is logged on stderr."""
         ...
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether ``host`` (a name, or an address as URLs write it) is this machine's own and no other."""
+    """Return whether ``host`` (a name, or an address as URLs write it) is always this machine."""
     if host.lower() == "localhost":
         return True
     try:

@@ -1,4 +1,4 @@
-"""The documents that are open in the editor: their texts as the client last said, and what is kept of each."""
+"""The documents open in the editor: the latest text of each, and its parse result."""
 
 import re
 from bisect import bisect_right
@@ -21,7 +21,9 @@ from .workspace import language_of
 __all__ = ["Document", "Documents", "Encoding", "Snapshot", "Text", "path_of"]
 
 
-# A text as an editor counts it: lines end with \n, \r\n or \r, and columns count units of the encoding that was agreed on.
+# Text positions as an editor counts them: lines end with
+# , \r
+#  or \r, and columns count units of the negotiated encoding.
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
@@ -29,16 +31,16 @@ _LINE = re.compile(r"\r\n?|\n")
 _WIDE = {
     "utf-8": re.compile(r"[^\x00-\x7f]"), "utf-16": re.compile(r"[\U00010000-\U0010ffff]"), "utf-32": re.compile(r"(?!)"),
 }  # fmt: skip
-"""Characters of more than one unit."""
+"""Characters that take more than one unit."""
 _Wide = tuple[list[int], list[int]]
-"""Where the wide characters of a line end, and how many units more than characters there are up to there; before them 0 and 0."""
+"""The ends of a line's wide characters, and the surplus of units over characters up to each; 0 and 0 before the first."""
 
 
 @frozen(slots=False)
 class Text:
-    """A text, where its lines begin, and how positions in it are counted. Offsets count code points.
+    """A text, with the starts of its lines and the unit of its positions. Offsets count code points.
 
-    A position behind a line's end is at its end, one behind the last line is the text's end: so the protocol wants it.
+    A position after a line's end is at its end, one after the last line is the text's end, as the protocol requires.
     """
 
     text: str = field(repr=False)
@@ -46,21 +48,21 @@ class Text:
 
     @cached_property
     def starts(self) -> list[int]:
-        """Where each line begins; the first at 0."""
+        """The start of each line; the first is 0."""
         return [0, *(match.end() for match in _LINE.finditer(self.text))]
 
     @cached_property
     def is_ascii(self) -> bool:
-        """Say whether columns are code points in any encoding."""
+        """Return whether columns are code points in any encoding."""
         return self.text.isascii()
 
     @property
     def counts_code_points(self) -> bool:
-        """Say whether columns are code points in this encoding."""
+        """Return whether columns are code points in this encoding."""
         return self.encoding == "utf-32" or self.is_ascii
 
     def _line(self, number: int) -> Span:
-        """Return line ``number`` (from 0) without its ending."""
+        """Return the span of line ``number`` (from 0) without its ending."""
         starts = self.starts
         start = starts[number]
         end = starts[number + 1] if number + 1 < len(starts) else len(self.text)
@@ -69,7 +71,7 @@ class Text:
         return Span(start, end)
 
     def offset(self, position: Position) -> int:
-        """Return the offset of a position, which may lie anywhere."""
+        """Return the offset of a position, which may be outside of the text."""
         if position.line < 0:
             return 0
         if position.line >= len(self.starts):
@@ -79,20 +81,20 @@ class Text:
         if self.counts_code_points:
             return min(line.start + units, line.end)
         ends, more = self._wide(position.line)
-        # Behind which wide character it is; one that it lies inside of is not behind it, so the position is before that.
+        # Find the last wide character before the position; a position inside a wide character is before it.
         passed = bisect_right(range(len(ends)), units, key=lambda at: ends[at] - line.start + more[at]) - 1
         at = line.start + units - more[passed]
         following = ends[passed + 1] - 1 if passed + 1 < len(ends) else line.end
         return min(at, following, line.end)
 
     def position(self, offset: int) -> Position:
-        """Return where an offset is; one beside the text is moved into it."""
+        """Return the position of an offset; an offset outside of the text is clamped."""
         offset = max(0, min(offset, len(self.text)))
         number = bisect_right(self.starts, offset) - 1
         return Position(number, self.column(number, offset))
 
     def column(self, number: int, offset: int) -> int:
-        """Return how many units line ``number`` has before ``offset``, which is in it or at its end."""
+        """Return the number of units of line ``number`` before ``offset``, which is in the line or at its end."""
         start = self.starts[number]
         if self.counts_code_points:
             return offset - start
@@ -104,7 +106,7 @@ class Text:
         return {}
 
     def _wide(self, number: int) -> _Wide:
-        """Return the wide characters of a line, looked for once: a line may have a hundred thousand, and as many questions."""
+        """Return the wide characters of a line, computed once: a line may have a hundred thousand, and as many queries."""
         known = self._wides.get(number)
         if known is None:
             starts = self.starts
@@ -117,23 +119,23 @@ class Text:
         return known
 
     def range(self, span: Span) -> Range:
-        """Return a span as the protocol says it."""
+        """Return a span as a protocol range."""
         return Range(self.position(span.start), self.position(span.end))
 
     def span(self, given: Range) -> Span:
-        """Return a range as offsets; one that ends before it begins is empty."""
+        """Return a range as offsets; a range that ends before it begins is empty."""
         start = self.offset(given.start)
         return Span(start, max(start, self.offset(given.end)))
 
     def replaced(self, given: Range | None, text: str) -> "Text":
-        """Return the text with what stands under ``given`` (None: all of it) replaced."""
+        """Return the text with ``given`` (None: all of it) replaced."""
         if given is None:
             return Text(text, self.encoding)
         span = self.span(given)
         made = Text(self.text[: span.start] + text + self.text[span.end :], self.encoding)
         if "\r" not in text and "\r" not in self.text[max(0, span.start - 1) : span.end + 1]:
-            # Only line ends in what was taken out and put in changed, and those behind moved. Where a \r is near, two ends may have
-            # become one, so that the lines are counted anew.
+            # Only line starts in the replaced text change, and later ones move. If a \r is adjacent, two line ends may have
+            # merged, so all lines are counted again.
             starts, by = self.starts, len(text) - (span.end - span.start)
             first, last = bisect_right(starts, span.start), bisect_right(starts, span.end)
             new = [span.start + match.end() for match in _LINE.finditer(text)]
@@ -142,7 +144,7 @@ class Text:
 
 
 def _width(letter: str, encoding: Encoding) -> int:
-    """Return how many units a character has."""
+    """Return the number of units of a character."""
     code = ord(letter)
     if encoding == "utf-16":
         return 2 if code > 0xFFFF else 1
@@ -150,18 +152,18 @@ def _width(letter: str, encoding: Encoding) -> int:
 
 
 LARGEST = 4_000_000
-"""Characters of a document; no language here reads more."""
+"""Maximum characters of a document; no language here reads more."""
 
 
 @define(eq=False)
 class _Reader:
-    """Reads the successive texts of one document. Whoever needs one first reads it, whoever needs it then waits for that."""
+    """Parses the successive texts of one document. The first caller parses a text, later callers wait for the result."""
 
     _lock: Lock = field(factory=Lock, init=False)
     _last: Reading | None = field(default=None, init=False)
 
     def read(self, language: Language, source: Source) -> Reading:
-        """Return the reading of a text: of the last one, the same."""
+        """Return the parse result of a text; the stored one if the text is unchanged."""
         with self._lock:
             last = self._last
             if last is None or last.source is not source:
@@ -173,7 +175,7 @@ class _Reader:
 
 @frozen
 class Snapshot:
-    """A document as it is at one moment."""
+    """A document at one time."""
 
     uri: str
     version: int
@@ -183,7 +185,7 @@ class Snapshot:
     _reader: _Reader = field(factory=_Reader, repr=False, eq=False)
 
     def read(self) -> Reading:
-        """Return the reading of the text: the same for all who ask, from any thread."""
+        """Return the parse result of the text: the same object for all callers, in any thread."""
         return self._reader.read(self.language, self.source)
 
 
@@ -200,7 +202,7 @@ class Document:
     _snapshot: Snapshot | None = field(default=None, init=False)
 
     def snapshot(self) -> Snapshot:
-        """Return the document as it is now; the same object as long as nothing changes."""
+        """Return the present document; the same object as long as it does not change."""
         if self._snapshot is None:
             name = str(self.path) if self.path is not None else self.uri
             source = Source(self.text.text, name)
@@ -208,7 +210,7 @@ class Document:
         return self._snapshot
 
     def change(self, version: int, changes: Iterable[types.TextDocumentContentChangeEvent]) -> None:
-        """Make the client's changes, one after the other."""
+        """Apply the client's changes in order."""
         text = self.text
         for change in changes:
             text = text.replaced(getattr(change, "range", None), change.text)
@@ -217,7 +219,7 @@ class Document:
 
 @define(eq=False)
 class Documents:
-    """The open documents by URI; those in other languages are not kept."""
+    """The open documents by URI; documents in other languages are not stored."""
 
     encoding: Encoding = "utf-16"
     _open: dict[str, Document] = field(factory=dict, init=False)
@@ -230,7 +232,7 @@ class Documents:
         return self._open.get(uri)
 
     def open(self, item: types.TextDocumentItem) -> Document | None:
-        """Keep a document that was opened; None for one in no language of ours."""
+        """Store a document that was opened; None if its language is not supported."""
         self._open.pop(item.uri, None)
         language = language_of(unquote(item.uri), item.language_id)
         if language is None:
@@ -240,12 +242,12 @@ class Documents:
         return document
 
     def close(self, uri: str) -> None:
-        """Forget a document."""
+        """Remove a document."""
         self._open.pop(uri, None)
 
 
 def path_of(uri: str) -> Path | None:
-    """Return the file that a URI names; None where it names no file of this machine (``untitled:``, a remote one)."""
+    """Return the file of a URI; None if it is not a file on this machine (``untitled:``, a remote one)."""
     try:
         parts = urlsplit(uri)
     except ValueError:

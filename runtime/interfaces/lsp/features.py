@@ -1,4 +1,4 @@
-"""The protocol's methods, each a question to the language service about a document as it is when the question comes."""
+"""The protocol's methods: each queries the language service about the document at the time of the request."""
 
 import asyncio
 import gc
@@ -33,12 +33,12 @@ from .server import Findings, KnotworkServer
 __all__ = ["action_title", "fix_all", "serve"]
 
 
-# Quick fixes: the edits of diagnostics, one by one and all at once, and comments that silence what is no fault.
+# Quick fixes: the edits of diagnostics, one by one and all at once, and comments that suppress a diagnostic.
 
 _FIX_ALL = "source.fixAll.knotwork"
 _MOST = 50
 _LONGEST, _TOLD = 40, 2
-"""Characters of a text, and edits, that a title tells of."""
+"""Maximum characters of a text, and number of edits, described in a title."""
 _INDENT = re.compile(r"[ \t]*")
 
 
@@ -49,9 +49,9 @@ def code_actions(
     docs: str | None,
     changes: Callable[[Snapshot, Iterable[Edit]], types.WorkspaceEdit],
 ) -> Iterator[types.CodeAction]:
-    """Yield what can be done about what was found under ``span``; ``wanted`` are the kinds that the client asks for.
+    """Yield the code actions for the diagnostics in ``span``; ``wanted`` are the kinds that the client requests.
 
-    ``changes`` writes edits of a text as the client takes them.
+    ``changes`` converts edits of a text to the client's form.
     """
     snapshot, text = findings.snapshot, findings.snapshot.text
     touched = [each for each in findings.diagnostics if _touches(each, span)][:_MOST]
@@ -77,7 +77,7 @@ def code_actions(
 
 
 def action_title(edits: Sequence[Edit], text: str) -> str:
-    """Say what edits of a text do. A hint tells a person what to think about; a title, what happens at once."""
+    """Return a description of edits of a text. A hint suggests what to consider; a title says what happens."""
     done = [_action(edit, text) for edit in edits]
     more = len(done) - _TOLD
     return "; ".join(done[:_TOLD]) + (f"; and {more} more" if more > 0 else "")
@@ -98,7 +98,7 @@ def _said(text: str) -> str:
 
 
 def fix_all(found: Iterable[Diagnostic]) -> list[Edit]:
-    """Return the edits of all diagnostics that can be made together, by place."""
+    """Return the edits of all diagnostics that can be applied together, in source order."""
     taken = [edit for each in compatible(found) for edit in each.edits]
     return sorted(taken, key=lambda edit: (edit.span.start, edit.span.end))
 
@@ -109,12 +109,12 @@ def _touches(found: Diagnostic, span: Span) -> bool:
 
 
 def _is_wanted(kind: str, wanted: Sequence[str] | None) -> bool:
-    """Say whether a client that asks for ``wanted`` takes ``kind``: kinds are a tree, written with dots."""
+    """Return whether a client that requests ``wanted`` accepts ``kind``: kinds are a hierarchy, written with dots."""
     return wanted is None or any(kind == each or kind.startswith(f"{each}.") for each in wanted)
 
 
 def _ignore(findings: Findings, found: Diagnostic) -> Edit | None:
-    """Return the edit that puts an ignore comment above the item in which ``found`` lies; None for what can't be silenced."""
+    """Return the edit that inserts an ignore comment above the item of ``found``; None if it can't be suppressed."""
     if found.span is None or found.severity == "error" or found.code not in RULES:
         return None
     source = findings.snapshot.source
@@ -127,11 +127,11 @@ def _ignore(findings: Findings, found: Diagnostic) -> Edit | None:
     return Edit(Span(line.start, line.start), text)
 
 
-# Formatting: the printers' one spelling, as an edit of only the lines that it changes.
+# Formatting with the printers, as one edit of only the changed lines.
 
 
 def format_edit(reading: Reading) -> Edit | None:
-    """Return the edit that formats a text; None where it is formatted, has errors, or is JSON, which editors format themselves."""
+    """Return the edit that formats a text; None if it is formatted, has errors, or is JSON, which editors format themselves."""
     source, text = reading.source, _formatting_edits(reading)
     if text is None or text == source.text:
         return None
@@ -145,7 +145,7 @@ def format_edit(reading: Reading) -> Edit | None:
 
 
 def _formatting_edits(reading: Reading) -> str | None:
-    """Return the formatted text. What it says when read again must be the same: else it is a fault of ours, and raises."""
+    """Return the formatted text. Raises if its meaning has changed, which is an internal error."""
     if reading.language not in ("lwt", "gasl") or has_errors(reading.faults):
         return None
     if reading.language == "lwt":
@@ -169,11 +169,11 @@ def _formatting_edits(reading: Reading) -> str | None:
 
 _TRIGGERS = (" ", "(", ".", "{", '"', "'", "[", ",", "=", "$", "|", ":", "`")
 _MODIFIED, _FAILED = -32801, -32803
-"""The protocol's codes: the text changed meanwhile; the request was understood and can't be met."""
+"""The protocol's error codes: content modified meanwhile; request understood but failed."""
 
 
 def register(server: KnotworkServer) -> None:
-    """Give ``server`` all methods that it answers."""
+    """Register all methods that ``server`` answers."""
     _register_workspace(server)
     _register_words(server)
     _register_names(server)
@@ -186,21 +186,22 @@ def _at(server: KnotworkServer, given: Any) -> Document | None:
 
 
 def _unchanged(document: Document, snapshot: Snapshot) -> None:
-    """Raise where the text changed while edits of it were worked out."""
+    """Raise an error if the text changed while edits of it were computed."""
     if document.snapshot() is not snapshot:
         raise JsonRpcException("the text changed meanwhile", _MODIFIED)
 
 
-# What follows runs in the thread of answers, wording and all: of a large text or a long line it takes a moment, in which the loop hears.
+# The following functions run in the thread of answers: a large text or a long line takes a moment, during which the event loop
+# must run.
 
 
 def _asked(function: Callable[..., Any], snapshot: Snapshot, *given: Any) -> Any:
-    """Ask the service about a text that was read."""
+    """Call the language service for a text that was parsed."""
     return function(snapshot.language, snapshot.read(), *given)
 
 
 def _places(snapshot: Snapshot, offset: int, known: Known) -> list[tuple[types.Range, bool]]:
-    """Return where what stands at a place is named, and whether it is defined there."""
+    """Return the occurrences of the name at an offset, and whether each is its definition."""
     found: Sequence[service.Place] = _asked(service.references, snapshot, offset, known)
     return [(snapshot.text.range(each.span), each.defines) for each in found]
 
@@ -236,7 +237,7 @@ def _register_workspace(server: KnotworkServer) -> None:
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def configured(params: types.DidChangeConfigurationParams) -> None:
-        if params.settings:  # a client that is to be asked for them sends none
+        if params.settings:  # a client that must be queried for them sends none
             server.configure(params.settings)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
@@ -245,7 +246,7 @@ def _register_workspace(server: KnotworkServer) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def saved(params: types.DidSaveTextDocumentParams) -> None:
-        server.check_all()  # another text may name the file that was saved
+        server.check_all()  # another text may refer to the saved file
 
 
 def _register_words(server: KnotworkServer) -> None:
@@ -260,7 +261,7 @@ def _register_words(server: KnotworkServer) -> None:
         item = capability.completion.completion_item if capability and capability.completion else None
         markdown = _takes_markdown(item.documentation_format if item else None)
         items = [completion_item(each, snapshot.text, markdown=markdown) for each in found]
-        # What is offered depends on what is typed already: a client that only filters it would miss what fits when some is deleted.
+        # Completions depend on the typed prefix: a client that only filters would miss some after a deletion.
         is_part = len(items) >= 200 or any(each.span.end > each.span.start for each in found)
         return types.CompletionList(is_incomplete=is_part, items=items)
 
@@ -316,7 +317,7 @@ def _register_names(server: KnotworkServer) -> None:
         found = await server.ask(_asked, service.renamable, snapshot, offset, known)
         if not isinstance(found, Diagnostic):
             return snapshot.text.range(found.span)
-        if found.span is None:  # no name at all: the editor has words of its own for that
+        if found.span is None:  # not a name: the editor has its own message for that
             return None
         raise _refusal(found)
 
@@ -326,7 +327,7 @@ def _register_names(server: KnotworkServer) -> None:
             return None
         snapshot, known = document.snapshot(), server.known(document)
         offset = snapshot.text.offset(params.position)
-        # What is said of the text as it is counts for a rename; it is being worked out, or was.
+        # A rename depends on the diagnostics of the present text; their computation is done or under way.
         await server.publisher.findings(document)
         _unchanged(document, snapshot)
         found = await server.ask(_asked, service.rename, snapshot, offset, params.new_name, known)
@@ -379,12 +380,12 @@ def _register_edits(server: KnotworkServer) -> None:
         return [] if edit is None else text_edits([edit], snapshot.text)
 
 
-# The server put together and run: its methods, its connection, its end.
+# Assembles and runs the server: its methods, its connection, its end.
 
 
 def serve(stdin: BinaryIO, stdout: BinaryIO) -> bool:
-    """Serve one client over a pair of streams until it leaves. Return whether it said good-bye in order."""
-    # A check makes many small values and keeps few: looking through all that lives each time would cost a third of it.
+    """Serve one client over a pair of streams until it leaves. Return whether it shut down in order."""
+    # A check makes many small values and keeps few: scanning all live objects each time would cost a third of the check's time.
     gc.set_threshold(100_000, 20, 100)
     logging.getLogger("pygls").setLevel(logging.DEBUG if level() >= 3 else logging.CRITICAL + 1)
     server = KnotworkServer()

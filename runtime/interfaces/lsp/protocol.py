@@ -1,4 +1,4 @@
-"""The protocol as pygls has it, less what an editor's user should not meet: tracebacks in answers, and a second copy of each text."""
+"""The pygls protocol without two of its features: tracebacks in answers, and a second copy of each text."""
 
 import asyncio
 import contextlib
@@ -36,50 +36,50 @@ __all__ = [
 ]
 
 INTERNAL = -32603
-"""JSON-RPC's code for a fault of the server's own."""
+"""JSON-RPC's code for an internal error."""
 
 
 class TakesTexts(Port):
-    """What the protocol hands documents to."""
+    """The receiver of document notifications."""
 
     process_id: int | None
 
     def opened(self, params: types.DidOpenTextDocumentParams) -> None:
-        """Take a document that was opened."""
+        """Process an opened document."""
 
     def changed(self, params: types.DidChangeTextDocumentParams) -> None:
-        """Take changes of a document."""
+        """Process changes of a document."""
 
     def closed(self, params: types.DidCloseTextDocumentParams) -> None:
-        """Take notice that a document was closed."""
+        """Process a closed document."""
 
     def log(self, message: str) -> None:
-        """Write a line into the client's log."""
+        """Write a line to the client's log."""
 
 
 class Protocol(LanguageServerProtocol):
-    """Keeps documents in ``server.documents`` alone, where positions are counted as the protocol says.
+    """Stores documents only in ``server.documents``, where positions are counted as the protocol requires.
 
-    The server is one that ``TakesTexts``.
+    The server must implement ``TakesTexts``.
     """
 
     @property
     def is_shut_down(self) -> bool:
-        """Say whether the client has asked for the end; only ``exit`` is taken then."""
+        """Return whether the client has requested shutdown; then only ``exit`` is accepted."""
         return self._shutdown
 
     @property
     def is_initialized(self) -> bool:
-        """Say whether the client has introduced itself."""
+        """Return whether the client has sent ``initialize``."""
         return self._workspace is not None
 
     def knows(self, method: str) -> bool:
-        """Say whether a method is one that is answered here."""
+        """Return whether a method is supported."""
         return method in self.fm.builtin_features or method in self.fm.features
 
     @property
     def client_process(self) -> int | None:
-        """The number of the client's process, where it said one."""
+        """The client's process id, if it gave one."""
         return self._own.process_id
 
     @property
@@ -88,7 +88,7 @@ class Protocol(LanguageServerProtocol):
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
-        """Keep a document."""
+        """Store a document."""
         self._own.opened(params)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
@@ -98,20 +98,20 @@ class Protocol(LanguageServerProtocol):
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
-        """Forget a document."""
+        """Remove a document."""
         self._own.closed(params)
 
     def complain(self, message: str) -> None:
-        """Say in the client's log what is wrong with a notification, which has no answer."""
+        """Write a fault of a notification to the client's log, because notifications have no answer."""
         self._own.log(message)
 
     def refuse(self, msg_id: Any, code: int, message: str) -> None:
-        """Answer a request, or what was perhaps one (its id is None then), with an error."""
+        """Answer a request with an error; the id is None if it is unknown whether the message was a request."""
         self._send_data({"jsonrpc": "2.0", "id": msg_id, "error": {"code": code, "message": printable(message)[:500]}})
 
     def _check_handler_result(self, future: "Future[Any]") -> None:
         super()._check_handler_result(future)
-        # pygls keeps what came of notifications as if somebody would ask for it.
+        # pygls stores the results of notifications although nothing reads them.
         for key in [key for key, kept in self._request_futures.items() if kept is future]:
             del self._request_futures[key]
 
@@ -126,7 +126,7 @@ class Protocol(LanguageServerProtocol):
         super()._send_response(msg_id, result, error)
 
 
-# The service's values in the protocol's words.
+# Converts the service's values to protocol values.
 
 SOURCE = "knotwork"
 
@@ -153,12 +153,12 @@ _TOKENS: Mapping[str, str] = {
     "string": "string", "number": "number", "operator": "operator", "comment": "comment", "property": "property", "type": "type",
 }  # fmt: skip
 TOKEN_TYPES: Sequence[str] = tuple(_TOKENS.values())
-"""The protocol's names for what ``token_data`` tells apart, in the order of their numbers."""
+"""The protocol's names of the token types in ``token_data``, in numerical order."""
 _NUMBERS: Mapping[str, int] = {name: number for number, name in enumerate(_TOKENS)}
 
 
 def lsp_diagnostic(found: Diagnostic, text: Text, docs: str | None) -> types.Diagnostic:
-    """Return a diagnostic: message and hints as its text, its code a link into the reference where ``docs`` says where that is."""
+    """Return a diagnostic: message and hints as its text, its code linked to the reference if ``docs`` is its address."""
     span = found.span
     where = types.Range(types.Position(0, 0), types.Position(0, 0)) if span is None else text.range(span)
     message = "\n".join((found.message, *(f"help: {hint}" for hint in found.hints)))
@@ -167,12 +167,12 @@ def lsp_diagnostic(found: Diagnostic, text: Text, docs: str | None) -> types.Dia
 
 
 def text_edits(edits: Iterable[Edit], text: Text) -> list[types.TextEdit]:
-    """Return edits of a text."""
+    """Return edits in the protocol's form."""
     return [types.TextEdit(text.range(edit.span), edit.text) for edit in edits]
 
 
 def completion_item(found: Completion, text: Text, *, markdown: bool) -> types.CompletionItem:
-    """Return a completion. What typing filters by begins as the text under its span does, or clients would drop it."""
+    """Return a completion. Its filter text begins with the text of its span, or clients would drop it."""
     edit = types.TextEdit(text.range(found.span), found.text)
     kind = types.MarkupKind.Markdown if markdown else types.MarkupKind.PlainText
     is_quoted = text.text[found.span.start : found.span.end][:1] in ('"', "'", "`")
@@ -189,13 +189,13 @@ def completion_item(found: Completion, text: Text, *, markdown: bool) -> types.C
 
 
 def hover_of(found: Hover, text: Text, *, markdown: bool) -> types.Hover:
-    """Return a hover."""
+    """Return a hover in the protocol's form."""
     kind = types.MarkupKind.Markdown if markdown else types.MarkupKind.PlainText
     return types.Hover(types.MarkupContent(kind, found.text), text.range(found.span))
 
 
 def document_symbol(found: Symbol, text: Text) -> types.DocumentSymbol:
-    """Return a symbol with what is in it; its name lies within it, as clients demand."""
+    """Return a symbol with its children; its name lies within it, as clients require."""
     whole = found.span | found.name_span
     return types.DocumentSymbol(
         name=found.name or "(no name)",
@@ -208,13 +208,13 @@ def document_symbol(found: Symbol, text: Text) -> types.DocumentSymbol:
 
 
 def folding_range(found: Fold) -> types.FoldingRange:
-    """Return a fold; the protocol counts lines from 0."""
+    """Return a fold; protocol lines count from 0."""
     kind = types.FoldingRangeKind.Comment if found.kind == "comment" else types.FoldingRangeKind.Region
     return types.FoldingRange(found.first_line - 1, found.last_line - 1, kind=kind)
 
 
 def token_data(found: Iterable[Token], text: Text) -> list[int]:
-    """Return tokens as the protocol packs them: five numbers each, line and column from the token before."""
+    """Return tokens in the protocol's packed form: five numbers each, line and column relative to the previous token."""
     data: list[int] = []
     starts, last = text.starts, len(text.starts)
     number = line = column = 0
@@ -232,29 +232,29 @@ def token_data(found: Iterable[Token], text: Text) -> list[int]:
     return data
 
 
-# The connection: messages read from a stream one by one, each within bounds, and whatever is none answered as JSON-RPC wants it.
-# Reading waits in a thread of its own, which dies with the process: a client that goes away without a word ends the server, a
-# client that sends rubbish is told so and can go on.
+# The connection: messages are read from a stream one by one, with limits, and invalid ones are answered as JSON-RPC requires.
+# Reading blocks a thread, which dies with the process: a client that disconnects silently ends the server, a client that sends
+# invalid data gets an error and can continue.
 
 MAX_MESSAGE = 64 << 20
-"""Bytes of a message. The largest document has four million characters."""
+"""Maximum bytes of a message. The largest document has four million characters."""
 _MAX_HEADER = 8192
 _LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*(\d{1,15})[ \t\r\n]*", re.IGNORECASE)
 _PARSE_ERROR, _INVALID_REQUEST, _NOT_INITIALIZED, _NO_METHOD, _INVALID_PARAMS = -32700, -32600, -32002, -32601, -32602
 _LOOK = 3.0
-"""Seconds between looks whether the client still lives."""
+"""Seconds between checks of whether the client process is alive."""
 
 
 @frozen
 class _Bad:
-    """Bytes that are no message, and why."""
+    """Bytes that are not a message, with the reason."""
 
     why: str
 
 
 @define(eq=False)
 class _Writer:
-    """Writes messages out. A client that reads no more has gone: that ends the conversation, and nothing else is said of it."""
+    """Writes messages. If the client no longer reads, the conversation ends without a further report."""
 
     stdout: BinaryIO
     gone: Callable[[], None]
@@ -272,23 +272,23 @@ class _Writer:
             self.gone()
 
     def close(self) -> None:
-        """Leave the stream to whoever opened it."""
+        """Do nothing: the owner of the stream closes it."""
 
 
 async def converse(protocol: Protocol, stdin: BinaryIO, stdout: BinaryIO) -> int:
-    """Take messages until the client asks for the end or goes away. Return the exit code: 0 where it said good-bye in order."""
+    """Process messages until the client requests the end or disconnects. Return the exit code: 0 after an orderly shutdown."""
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[Any] = asyncio.Queue(maxsize=64)
 
     def leave() -> None:
-        if not queue.full():  # else the next message is looked at soon, and with it whether anybody is there
+        if not queue.full():  # otherwise the next message is read soon, and the disconnection is noticed then
             queue.put_nowait(None)
 
     writer = _Writer(stdout, leave)
     protocol.set_writer(writer)
 
     def read() -> None:
-        with contextlib.suppress(RuntimeError, CancelledError):  # the loop has ended; so does this
+        with contextlib.suppress(RuntimeError, CancelledError):  # the event loop has ended
             while True:
                 message = _read(stdin)
                 asyncio.run_coroutine_threadsafe(queue.put(message), loop).result()
@@ -302,14 +302,14 @@ async def converse(protocol: Protocol, stdin: BinaryIO, stdout: BinaryIO) -> int
         while (message := await queue.get()) is not None:
             if _is_exit(message) or writer.is_gone:
                 break
-            # Looked at before it is answered, while it waits: one that is not there then lives elsewhere, in another container.
+            # Checked before the answer, while the client waits: a process not found then runs elsewhere, in another container.
             lives_here = not is_named and _is_alive(_client_of(message))
             _take(protocol, message)
             if not is_named and (process := protocol.client_process) is not None:
                 is_named = True
                 if lives_here:
                     watcher = asyncio.create_task(_watch(process, queue))
-            await asyncio.sleep(0)  # what was asked looks at the text as it is now, before the next message changes it
+            await asyncio.sleep(0)  # the request reads the present text, before the next message changes it
         return 0 if protocol.is_shut_down and not writer.is_gone else 1
     finally:
         if watcher is not None:
@@ -338,7 +338,7 @@ def _read(stdin: BinaryIO) -> Any:
         if found:
             length = int(found[1])
         elif b":" not in line or not line.endswith(b"\n"):
-            broken = "this is no header of a message"
+            broken = "this is not a header of a message"
     if length is None:
         return _Bad(broken or "the message has no Content-Length")
     if length > MAX_MESSAGE:
@@ -361,7 +361,7 @@ def _value(message: Any) -> Any:
 
 
 def _take(protocol: Protocol, message: Any) -> None:
-    """Hand one message to the protocol, or answer that it is none."""
+    """Pass one message to the protocol, or answer that it is invalid."""
     if isinstance(message, _Bad):
         protocol.refuse(None, _PARSE_ERROR, message.why)
         return
@@ -390,14 +390,14 @@ def _take(protocol: Protocol, message: Any) -> None:
         why = f"the parameters of {method} are not as the protocol has them"
         if asked is not None:
             protocol.refuse(asked, _INVALID_PARAMS, why)
-        elif protocol.knows(str(method)):  # a change that was not made leaves the text here another than the editor's
+        elif protocol.knows(str(method)):  # after a failed change the text here differs from the editor's
             protocol.complain(why)
         return
     protocol.handle_message(read)
 
 
 async def _watch(process: int, queue: "asyncio.Queue[Any]") -> None:
-    """End the conversation when the client's process is gone, though its end of the stream may live on in a child of it."""
+    """End the conversation when the client's process is gone, although a child process may hold the stream open."""
     while True:
         await asyncio.sleep(_LOOK)
         if not _is_alive(process):
@@ -406,14 +406,14 @@ async def _watch(process: int, queue: "asyncio.Queue[Any]") -> None:
 
 
 def _client_of(message: Any) -> int | None:
-    """Return the process that ``initialize`` names, None where this is no such message."""
+    """Return the process id in ``initialize``, None for another message."""
     params = message.get("params") if isinstance(message, dict) else None
     process = params.get("processId") if isinstance(params, dict) else None
     return process if isinstance(process, int) else None
 
 
 def _is_alive(process: int | None) -> bool:
-    if process is None or os.name != "posix":  # elsewhere signal 0 is not for asking
+    if process is None or os.name != "posix":  # signal 0 only tests a process on POSIX systems
         return False
     try:
         os.kill(process, 0)

@@ -1,4 +1,4 @@
-"""The server: the documents, checks and grounds of one client, and what it is told."""
+"""The server: the documents, checks and workspace data of one client, and the messages to it."""
 
 import asyncio
 import gc
@@ -28,16 +28,15 @@ from .workspace import Grounds, Problem, Settings, read_settings
 __all__ = ["Findings", "KnotworkServer", "Publisher", "Worker", "check"]
 
 
-# Checks what is open once typing pauses, and tells the client what was found. A check whose text has changed meanwhile tells
-# nothing.
+# Checks open documents once typing pauses, and publishes the diagnostics. A check whose text has changed meanwhile is discarded.
 
-# Says what is wrong with a text: by the parsers and linters that everything here uses, of what was read already.
+# Diagnostics of a text: from the same parsers and linters as everywhere else, on the stored parse result.
 
 
 def check(reading: Reading, known: Known) -> tuple[Diagnostic, ...]:
-    """Return what is wrong with a text, in the order of place.
+    """Return the diagnostics of a text in source order.
 
-    That of a text which was read from one before is what a check of the text alone returns: a property test holds the two equal.
+    An incrementally parsed text gives the same result as a check of the text alone: a property test compares the two.
     """
     match reading.language:
         case "lwt":
@@ -60,27 +59,27 @@ def _check_seed(reading: Reading, known: Known) -> tuple[Diagnostic, ...]:
     if known.input is not MISSING:
         try:
             return check_seed(reading.seed, known.input).found
-        except ContextError:  # the input beside the seed is no context: that is a fault of the input
+        except ContextError:  # the input file is not a context: a fault of the input
             pass
     found = diagnose("seed", reading, known)
     return tuple(sorted(dict.fromkeys((*found, *reading.seed.diagnostics)), key=sort_key))
 
 
 MOST = 500
-"""Diagnostics told of one text: nobody reads more, and editors grow slow."""
+"""Maximum number of diagnostics reported for one text: more are not read, and slow down editors."""
 _MOMENT = 0.1
-"""Seconds: what takes no longer is checked at once."""
+"""Seconds: faster checks run at once."""
 _BREATH = 0.003
-"""Seconds in which an editor asks what it asks after a change: its answers come first, a person waits for them."""
+"""Seconds in which an editor sends its requests after a change: their answers take precedence, because a user waits for them."""
 _GIVES_WAY = 0.05
-"""Seconds after a change for which a check waits for answers."""
+"""Maximum seconds after a change during which a check waits for answers."""
 _POSTPONED = 5
-"""Delays after which a check is no longer put off, however much is typed."""
+"""Maximum number of delays of a check while the user keeps typing."""
 
 
 @frozen
 class Findings:
-    """What a check of one snapshot found, and where its steps or commands stand."""
+    """The result of checking one snapshot, with the spans of its steps or commands."""
 
     snapshot: Snapshot
     diagnostics: tuple[Diagnostic, ...]
@@ -89,7 +88,7 @@ class Findings:
 
 @define(eq=False)
 class _PublishedText:
-    """What is going on for one document."""
+    """The checking state of one document."""
 
     cost: float = 0.0
     since: float | None = None
@@ -100,7 +99,7 @@ class _PublishedText:
     waiting: "list[asyncio.Future[Findings]]" = field(factory=list)
 
     def give_up(self, error: BaseException | None) -> None:
-        """Tell whoever waits that there will be no findings, and why where something failed."""
+        """End all waits for findings, with the error if something failed."""
         for waiter in self.waiting:
             if not waiter.done():
                 waiter.cancel() if error is None else waiter.set_exception(error)
@@ -109,9 +108,9 @@ class _PublishedText:
 
 @define(eq=False)
 class Publisher:
-    """Runs checks one after the other in ``executor`` and hands what they find to ``tell``; ``known`` says what a check goes by.
+    """Runs checks one at a time in ``executor`` and passes the findings to ``tell``; ``known`` returns the knowledge for a check.
 
-    Runs on the event loop; ``delay`` is asked for anew each time.
+    Runs on the event loop; ``delay`` is called anew each time.
     """
 
     executor: Executor
@@ -123,7 +122,7 @@ class Publisher:
     _work: dict[str, _PublishedText] = field(factory=dict, init=False)
 
     def changed(self, document: Document, *, at_once: bool = False) -> None:
-        """Have a document checked: soon, or at once where the last check took but a moment."""
+        """Schedule a check of a document: after a delay, or at once if the last check was fast."""
         work = self._work.get(document.uri)
         if work is None:
             work = self._work[document.uri] = _PublishedText()
@@ -137,7 +136,7 @@ class Publisher:
         work.timer = asyncio.get_running_loop().call_later(delay, self._begin, document, work)
 
     def closed(self, uri: str) -> None:
-        """Forget a document; who waits for its findings is told that there will be none."""
+        """Remove a document; calls that wait for its findings are ended."""
         work = self._work.pop(uri, None)
         if work is None:
             return
@@ -146,7 +145,7 @@ class Publisher:
         work.give_up(None)
 
     async def findings(self, document: Document) -> Findings:
-        """Return what a check of the document as it is now finds, once there is one."""
+        """Return the findings for the present text of the document, once they are available."""
         work = self._work.get(document.uri)
         if work is None:
             self.changed(document, at_once=True)
@@ -195,17 +194,17 @@ class Publisher:
 
 
 def _check(work: _PublishedText, snapshot: Snapshot, known: Known) -> Findings:
-    """Check one snapshot; in the thread of checks, where no two meet."""
+    """Check one snapshot; in the thread of checks, which runs one check at a time."""
     begun = perf_counter()
     reading = snapshot.read()
     found = check(reading, known)
-    if work.findings is not None:  # the first reads all of the text; those that follow, only what changed
+    if work.findings is not None:  # the first check reads all of the text, later ones only the changed part
         work.cost = perf_counter() - begun
     return Findings(snapshot, found, reading.items)
 
 
 def most_telling(found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
-    """Return the diagnostics that are told: errors before what is cut off, and one that says how many there are more."""
+    """Return the diagnostics to report: errors before others if cut off, and one with the number of omitted ones."""
     if len(found) <= MOST:
         return found
     errors = [each for each in found if each.severity == "error"][:MOST]
@@ -215,9 +214,9 @@ def most_telling(found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
     return (*told, Diagnostic("", "info", more))
 
 
-# A thread that works for the server, one piece of work after the other, and holds up nobody's end.
-# The pool of the standard library is waited for when the interpreter ends: a graph that is still being loaded, or the tokens of a
-# huge line, would keep the process of an editor that has long gone.
+# A worker thread that runs tasks in order and does not delay the process's end. The standard library's pool is waited for at
+# interpreter exit: a graph still loading, or the tokens of a huge line, would keep the server process alive after the editor is
+# gone.
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -225,7 +224,7 @@ _Work = tuple["Future[Any]", Callable[[], Any]]
 
 
 class Worker(Executor):
-    """One thread that begins with the first work given to it, and dies with the process."""
+    """A thread that starts with its first task, and dies with the process."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -233,7 +232,7 @@ class Worker(Executor):
         self._thread: Thread | None = None
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> "Future[_T]":
-        """Have something done when all that was given before is; cancelled before its turn, it is not begun."""
+        """Schedule a call after all earlier ones; if cancelled before its turn, it is not started."""
         future: Future[_T] = Future()
         self._queue.put((future, lambda: fn(*args, **kwargs)))
         if self._thread is None:
@@ -242,7 +241,7 @@ class Worker(Executor):
         return future
 
     def shutdown(self, wait: bool = False, *, cancel_futures: bool = True) -> None:
-        """Begin nothing more. What is under way goes on as long as the process does, and is not waited for."""
+        """Start no further tasks. A running task continues as long as the process does, and is not waited for."""
         while not self._queue.empty():
             work = self._queue.get()
             if work is not None:
@@ -256,14 +255,14 @@ class Worker(Executor):
                 continue
             try:
                 made = call()
-            except BaseException as error:  # whatever it was, whoever waits for it is told
+            except BaseException as error:  # whatever the error, the waiting caller receives it
                 future.set_exception(error)
             else:
                 future.set_result(made)
 
 
 class KnotworkServer(LanguageServer):
-    """One client's server. All of it runs on the event loop; checks, answers and loading each have a thread of their own."""
+    """The server of one client. It runs on the event loop; checks, answers and loading each have their own thread."""
 
     def __init__(self) -> None:
         super().__init__("knotwork", __version__, protocol_cls=Protocol)
@@ -288,7 +287,7 @@ class KnotworkServer(LanguageServer):
         self._ready: set[Language] = set()
 
     def begin(self, params: types.InitializeParams) -> None:
-        """Take over what the client says of itself and of the workspace."""
+        """Process the client's information about itself and the workspace."""
         encoding = self.workspace.position_encoding
         self.documents.encoding = _ENCODINGS.get(str(getattr(encoding, "value", encoding)), "utf-16")
         uri = params.workspace_folders[0].uri if params.workspace_folders else params.root_uri
@@ -296,22 +295,22 @@ class KnotworkServer(LanguageServer):
         self.configure(params.initialization_options)
 
     def configure(self, given: Any) -> None:
-        """Take over settings; what can't be used is told, and the rest counts."""
+        """Apply settings; invalid ones are reported, and the rest is applied."""
         self.settings, faults = read_settings(given, self.folder, Settings())
         for fault in faults:
             self.complain(Problem(fault))
         self.check_all()
 
     def settings_of(self, document: Document) -> Settings:
-        """Return the settings that count for a document."""
+        """Return the settings that apply to a document."""
         return self.settings.beside(document.path, document.language)
 
     def known(self, document: Document) -> Known:
-        """Return what is known beside a document."""
+        """Return the workspace data that apply to a document."""
         return self.grounds.known(self.settings_of(document))
 
     def opened(self, params: types.DidOpenTextDocumentParams) -> None:
-        """Keep and check a document, from now on as it is said here."""
+        """Store and check a document; from now on the client's text counts."""
         self.publisher.closed(params.text_document.uri)
         document = self.documents.open(params.text_document)
         if document is not None:
@@ -321,14 +320,14 @@ class KnotworkServer(LanguageServer):
                 asyncio.get_running_loop().call_later(_SOON, self.asking.submit, _make_ready, document.language)
 
     def changed(self, params: types.DidChangeTextDocumentParams) -> None:
-        """Change a document and have it checked."""
+        """Change a document and schedule its check."""
         document = self.documents.get(params.text_document.uri)
         if document is not None:
             document.change(params.text_document.version, params.content_changes)
             self.publisher.changed(document)
 
     def closed(self, params: types.DidCloseTextDocumentParams) -> None:
-        """Forget a document, and what was told of it."""
+        """Remove a document and its published diagnostics."""
         uri = params.text_document.uri
         if self.documents.get(uri) is None:
             return
@@ -337,20 +336,20 @@ class KnotworkServer(LanguageServer):
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
 
     def check_all(self) -> None:
-        """Have every open document checked, by the files beside them as they are."""
+        """Schedule checks of all open documents against the present files."""
         self.grounds.look()
         for document in self.documents:
             self.publisher.changed(document, at_once=True)
 
     def docs(self) -> str | None:
-        """Return the address of the page of rules; None where nobody knows one."""
+        """Return the address of the page of rules; None if unknown."""
         if self.settings.docs is not None:
             return self.settings.docs
         page = Path(__file__).parents[3] / "docs" / "reference" / "rules.md"
         return page.as_uri() if page.is_file() else None
 
     def changes(self, snapshot: Snapshot, edits: Iterable[Edit]) -> types.WorkspaceEdit:
-        """Return edits of a text as it was looked at; a client that has changed it meanwhile does not make them, if it knows versions."""
+        """Return edits of a snapshot with its version: a client that supports versions rejects them if the text has changed."""
         made = text_edits(edits, snapshot.text)
         workspace = self.client_capabilities.workspace
         if workspace is None or workspace.workspace_edit is None or not workspace.workspace_edit.document_changes:
@@ -359,7 +358,7 @@ class KnotworkServer(LanguageServer):
         return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(named, [*made])])
 
     async def ask(self, function: Callable[..., Any], *given: Any) -> Any:
-        """Have something worked out beside the loop. Cancelled before its turn has come, it is not begun."""
+        """Run a computation in the thread of answers. If cancelled before its turn, it is not started."""
         self._answering += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self.asking, partial(function, *given))
@@ -367,7 +366,7 @@ class KnotworkServer(LanguageServer):
             self._answering -= 1
 
     def complain(self, problem: Problem) -> None:
-        """Show a person what can't be used; the same only once until it is something else."""
+        """Show the user what can't be used; a repeated problem is shown only once."""
         message = str(problem)
         if message not in self._said and self.protocol.writer is not None:
             self._said = dict.fromkeys([*list(self._said)[-_REMEMBERED:], message])
@@ -384,32 +383,32 @@ class KnotworkServer(LanguageServer):
         self.log(f"internal error: {type(error).__name__}: {error}")
 
     def log(self, message: str) -> None:
-        """Write a line into the client's log."""
+        """Write a line to the client's log."""
         self.window_log_message(types.LogMessageParams(types.MessageType.Error, printable(message)[:2000]))
 
     def end(self) -> None:
-        """Leave off whatever was to be worked out."""
+        """Cancel all pending computations."""
         for worker in (self.asking, self.checking, self.loading):
             worker.shutdown()
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Log what went wrong, but for refusals: with these a request is answered, and nothing is wrong with the server."""
+        """Log an error, except refusals: these answer a request, and are not faults of the server."""
         if not isinstance(error, JsonRpcException):
             self._failed(error)
 
 
 _REMEMBERED = 100
-"""Complaints that are not made again, the last ones."""
+"""Number of recent complaints that are not repeated."""
 _SOON = 0.1
-"""Seconds after a document was opened: what is first wrong with it is told before."""
+"""Seconds after a document is opened: its first diagnostics are published before."""
 _BEGINNINGS: dict[Language, str] = {"lwt": '(a)=LLM("x", ', "gasl": "COUNT ", "seed": '{"compute": [{"expr": "1 + '}
 
 
 def _make_ready(language: Language) -> None:
-    """Have made what the first completion of a language makes, so that nobody waits for it."""
+    """Prepare the data of a language's first completion, so that no user waits for it."""
     text = _BEGINNINGS.get(language, "")
     complete(language, text, len(text))
-    gc.freeze()  # that, and all that was loaded before, stays for good: nobody needs to look whether it still lives
+    gc.freeze()  # these objects, and all loaded before, live until the end: exclude them from garbage collection
 
 
 _ENCODINGS: dict[str, Encoding] = {"utf-8": "utf-8", "utf-16": "utf-16", "utf-32": "utf-32"}

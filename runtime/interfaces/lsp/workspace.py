@@ -1,6 +1,6 @@
-"""What is known beside the texts: graphs, states and inputs, loaded out of the way and again when their files change.
+"""Data used to check texts: graphs, states and inputs, loaded in the background and reloaded when their files change.
 
-A text is never kept waiting: until a graph is there nothing is said against it, and when it is there its texts are checked anew.
+Checks never wait: until a graph is loaded, no diagnostic depends on it; once it is loaded, its texts are checked again.
 """
 
 import asyncio
@@ -22,24 +22,24 @@ from ....lang.trees.lwt import MISSING
 __all__ = ["Grounds", "Problem", "Settings", "language_of", "read_settings"]
 
 
-# What a workspace says of its texts: the graph, the state and the input they are checked against.
-# Said in ``initializationOptions`` or in the section ``knotwork`` of the client's settings; relative paths begin at the workspace's
-# folder. Where nothing is said, files beside a text count that have its name: ``hubs.gasl`` is checked against the state in
-# ``hubs.state``, ``cafes.lwt`` and ``cafes.seed.json`` against the input in ``cafes.input.json``.
+# The settings of a workspace: the graph, the state and the input that texts are checked against. They come from
+# ``initializationOptions`` or the section ``knotwork`` of the client's settings; relative paths begin at the workspace's folder.
+# By default, files of the same name next to a text are used: ``hubs.gasl`` is checked against the state in ``hubs.state``,
+# ``cafes.lwt`` and ``cafes.seed.json`` against the input in ``cafes.input.json``.
 
 _SUFFIXES: Mapping[str, Language] = {".lwt": "lwt", ".gasl": "gasl", ".seed.json": "seed"}
 _IDS: Mapping[str, Language] = {"lwt": "lwt", "gasl": "gasl", "formula-seed": "seed"}
 _TEXTS = ("graph", "state", "input", "docs")
 _DELAY = 0.15
-"""Seconds without a change after which a text is checked that takes longer than a moment."""
+"""Seconds without a change before a slow check of a text."""
 
 
 @frozen
 class Settings:
-    """What was said. ``graph`` is a file or ``nx:NAME``, ``state`` a folder, ``input`` a JSON file; None: nothing was said.
+    """The given settings. ``graph`` is a file or ``nx:NAME``, ``state`` a folder, ``input`` a JSON file; None: not given.
 
-    ``models`` are the names that ``model=`` may have (None: any), ``delay`` the seconds that typing must pause before a large text is
-    checked, ``docs`` the address under which the reference is found.
+    ``models`` are the names that ``model=`` may have (None: any), ``delay`` the seconds that typing must pause before a large
+    text is checked, ``docs`` the address of the reference.
     """
 
     graph: str | None = None
@@ -50,7 +50,7 @@ class Settings:
     docs: str | None = None
 
     def beside(self, path: Path | None, language: Language | None) -> "Settings":
-        """Return the settings for one file: what nobody said comes from the files that have its name."""
+        """Return the settings for one file: missing ones are taken from files of the same name."""
         if path is None or language is None:
             return self
         suffix = next((suffix for suffix, known in _SUFFIXES.items() if known == language), "")
@@ -64,18 +64,18 @@ class Settings:
 
 
 def language_of(uri: str, language_id: str = "") -> Language | None:
-    """Return the language of a document: by its name, else by what the client calls it; None for any other."""
+    """Return the language of a document: by its name, else by the client's language id; None if unsupported."""
     name = uri.lower()
     return next((known for suffix, known in _SUFFIXES.items() if name.endswith(suffix)), _IDS.get(language_id))
 
 
 def read_settings(given: Any, folder: Path | None, base: Settings) -> tuple[Settings, tuple[str, ...]]:
-    """Return what a client's JSON says, and sentences about what in it can't be used. What is null is as if it weren't there."""
+    """Return the settings in a client's JSON, and messages about invalid ones. null counts as missing."""
     if given is None:
         return base, ()
     if not isinstance(given, Mapping):
-        return base, ("the settings of knotwork are no object",)
-    if isinstance(given.get("knotwork"), Mapping):  # some clients send the section with its name
+        return base, ("the settings of knotwork are not an object",)
+    if isinstance(given.get("knotwork"), Mapping):  # some clients wrap the section in its name
         given = given["knotwork"]
     made: dict[str, Any] = {}
     faults: list[str] = []
@@ -98,14 +98,14 @@ def read_settings(given: Any, folder: Path | None, base: Settings) -> tuple[Sett
                 made[key] = value / 1000
             else:
                 faults.append("the setting delay takes milliseconds, from 0 to 10000")
-        elif key not in ("server", "trace"):  # the client's own
+        elif key not in ("server", "trace"):  # keys for the client itself
             near = nearest(str(key), [*_TEXTS, "models", "delay"])
             faults.append(f"there is no setting {shown}" + (f"; did you mean {near}?" if near else ""))
     return evolve(base, **made), tuple(faults[:10])
 
 
 def _placed(value: str, folder: Path | None) -> str:
-    """Return a path from the workspace's folder on; a graph of NetworkX's own is no path."""
+    """Return a path relative to the workspace's folder as absolute; NetworkX's own graphs are not paths."""
     if value.startswith("nx:") or folder is None:
         return value
     return str(folder / Path(value).expanduser())
@@ -126,15 +126,15 @@ def _is_folder(path: Path) -> bool:
 
 
 _MOST_INPUT = 64 << 20
-"""Bytes of an input that an editor waits for."""
+"""Maximum bytes of an input that is loaded."""
 _GLANCE = 0.5
-"""Seconds for which files are taken to be as they were: a person who types asks many times in one."""
+"""Seconds during which files are assumed unchanged: typing causes many queries per second."""
 Kind = Literal["graph", "state", "input"]
 
 
 @frozen
 class Problem(Exception):
-    """Something that the settings name can't be used: what, and what to do."""
+    """An unusable file or name in the settings: the problem, and a remedy."""
 
     message: str
     hint: str = ""
@@ -146,7 +146,7 @@ class Problem(Exception):
 
 @frozen
 class _Graph:
-    """What is known of a graph: its attributes and values, and what its adapter can measure."""
+    """The known properties of a graph: its attributes and values, and the measures of its adapter."""
 
     schema: Schema
     measures: tuple[str, ...]
@@ -154,7 +154,7 @@ class _Graph:
 
 @frozen
 class _State:
-    """What a state says: its keys, and the graph that it was made with."""
+    """The known properties of a state: its keys, and the graph that it was made with."""
 
     keys: Mapping[str, StateKey]
     graph: str | None
@@ -162,9 +162,9 @@ class _State:
 
 @define(eq=False)
 class _Entry:
-    """What was loaded from a place, as its files were then; ``loading`` while it is being loaded (again).
+    """A value loaded from a place, with the files' stamp; ``loading`` while it is loaded (again).
 
-    ``serial`` tells one loading from another: an address of a value may be given to the next one.
+    ``serial`` distinguishes loadings: the address of a freed value may be reused.
     """
 
     stamp: Hashable
@@ -177,9 +177,9 @@ class _Entry:
 
 @define(eq=False)
 class Grounds:
-    """Keeps what was loaded. ``changed`` is called when something new is there, ``told`` with what can't be loaded.
+    """Caches loaded data. ``changed`` is called after new data is loaded, ``told`` with loading errors.
 
-    Everything here but the loading itself runs on the event loop.
+    Everything except the loading itself runs on the event loop.
     """
 
     executor: Executor
@@ -190,7 +190,7 @@ class Grounds:
     _loads: int = field(default=0, init=False)
 
     def known(self, settings: Settings) -> Known:
-        """Return what is known now under ``settings``; what is missing or has changed is loaded meanwhile."""
+        """Return the data available now under ``settings``; missing or changed data is loaded in the background."""
         state: _State | None
         state, state_serial = self._value("state", settings.state)
         graph: _Graph | None
@@ -210,12 +210,12 @@ class Grounds:
         return known
 
     def look(self) -> None:
-        """Have all files looked at when they are asked for next, as one may have changed."""
+        """Have all files checked for changes on their next use."""
         for entry in self._kept.values():
             entry.looked = None
 
     def _value(self, kind: Kind, place: str | None, without: Any = None) -> tuple[Any, int]:
-        """Return what is at a place, and the number of its loading; ``without`` and 0 where there is nothing yet."""
+        """Return the value at a place, and the number of its loading; ``without`` and 0 if it is not loaded yet."""
         if place is None:
             return without, 0
         entry = self._kept.get((kind, place))
@@ -226,7 +226,7 @@ class Grounds:
         return (entry.value, entry.serial) if entry.is_there else (without, 0)
 
     def _look(self, kind: Kind, place: str, entry: _Entry) -> None:
-        """Have a place loaded where its files are others than they were."""
+        """Reload a place if its files have changed."""
         stamp, entry.looked = _stamp(place), monotonic()
         if entry.stamp != stamp:
             entry.loading, entry.stamp = True, stamp
@@ -248,7 +248,7 @@ class Grounds:
 
 
 def _stamp(place: str) -> Hashable:
-    """Return what changes when the files at a place do."""
+    """Return a stamp that changes with the files at a place."""
     try:
         found = os.stat(place)
         if not os.path.isdir(place):
@@ -256,12 +256,12 @@ def _stamp(place: str) -> Hashable:
         with os.scandir(place) as entries:
             inside = sorted((entry.name, entry.stat().st_mtime_ns, entry.stat().st_size) for entry in entries)
         return (found.st_mtime_ns, *inside[:1000])
-    except (OSError, ValueError):  # nx:NAME, or nothing there: told when it is loaded
+    except (OSError, ValueError):  # nx:NAME, or a missing file, which loading reports
         return "none"
 
 
 def _load(kind: Kind, place: str) -> Any:
-    """Load one thing; in a thread. Raises ``Problem``."""
+    """Load one value; runs in a thread. Raises ``Problem``."""
     from ....adapters.graph import AdapterError
     from ....adapters.state import StoreError
     from ...models.factory import open_graph

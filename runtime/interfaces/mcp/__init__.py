@@ -1,7 +1,6 @@
-"""The languages for agents, over the Model Context Protocol: tools, resources and prompts, by the official SDK.
+"""The languages for agents, over the Model Context Protocol: tools, resources and prompts, with the official SDK.
 
-Rooms: ``settings`` (what a server is told at its start), ``ground`` (what it opens: graph, state, models, the clients' sessions),
-``tools/`` (a room a subject, ``catalogue`` has them all), ``shapes`` (what they take and give), ``paging`` and ``shelf`` (results in
-bounded pages), ``calling`` (a call from arguments to result), ``running`` and ``progress`` (long work), ``resources``, ``prompting``,
-``server`` (put together), ``transports`` (stdio) and ``http``.
+Modules: ``workspace`` (the opened graph, state and models, the clients' sessions, stored results, settings), ``tools/`` (one
+module per subject), ``tool_results`` and ``tool_errors``, ``long_calls`` (long work and progress), ``resources`` (resources and
+prompts), ``server`` (calls, and the assembled server), ``transports`` (stdio and HTTP).
 """

@@ -1,8 +1,8 @@
-"""Long work of a tool: beside the server's loop, within its time, told as it goes, and ended when its caller has gone.
+"""Long work of a tool: runs outside the server's loop with a time limit and progress reports, and ends when its caller is gone.
 
-The SDK cancels the call of a client that cancels or goes away. The work then ends in order: the command under way is cancelled, what
-was committed stays, and the call is over when nothing of it is under way any more. A call's time begins with the call: waiting for a
-place, or for the state, counts.
+The SDK cancels the call of a client that cancels or disconnects. The work then ends in order: the command under way is cancelled,
+earlier commits remain, and the call ends when none of its work is running. A call's time starts with the call: waiting for a
+slot, or for the state, counts.
 """
 
 import asyncio
@@ -26,11 +26,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _LINGER = 2.0
-"""Seconds that work gets to end in order, once it is cancelled."""
+"""Seconds that cancelled work gets to end in order."""
 
 
 class Late:
-    """Whether the work was cut off because its time was up."""
+    """Whether the work was cancelled for its time limit."""
 
     def __init__(self) -> None:
         self.is_so = False
@@ -39,7 +39,7 @@ class Late:
 async def read_beside(
     ground: Ground, who: str, characters: int, function: Callable[P, T], /, *args: P.args, **options: P.kwargs
 ) -> T:
-    """Return what ``function``, which reads a text of so many ``characters``, gives for ``who``. Raises ``Refused``."""
+    """Return the result of ``function`` for ``who``; it reads a text of ``characters`` characters. Raises ``Refused``."""
     async with _in_time(ground):
         return await ground.readers.read(who, characters, function, *args, **options)
 
@@ -47,9 +47,9 @@ async def read_beside(
 async def run_beside(
     ground: Ground, who: str, work: Callable[[asyncio.Event], Coroutine[Any, Any, T]], late: Late, *, turn: bool
 ) -> T:
-    """Run the coroutine that ``work`` makes for ``who``, and return what it returns. ``turn``: it needs the state. Raises ``Refused``.
+    """Run the coroutine of ``work`` for ``who``, and return its result. ``turn``: it needs the state. Raises ``Refused``.
 
-    ``work`` is given an event that is set when it is to end.
+    ``work`` receives an event that is set when it must end.
     """
     until = asyncio.get_running_loop().time() + ground.settings.limits.seconds
     async with AsyncExitStack() as held:
@@ -62,7 +62,7 @@ async def run_beside(
 
 @asynccontextmanager
 async def _in_time(ground: Ground) -> AsyncIterator[None]:
-    """Raise ``Refused`` where what is inside takes longer than a call may."""
+    """Raise ``Refused`` if the enclosed work takes longer than a call may."""
     seconds = ground.settings.limits.seconds
     try:
         async with asyncio.timeout(seconds):
@@ -85,31 +85,31 @@ async def _within(until: float, work: Callable[[asyncio.Event], Coroutine[Any, A
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         cancel.set()
-        with anyio.CancelScope(shield=True):  # the SDK cancels again and again what goes on waiting
+        with anyio.CancelScope(shield=True):  # the SDK repeatedly cancels work that continues to wait
             await asyncio.wait([task], timeout=_LINGER)
             if not task.done():
                 task.cancel()
                 await asyncio.wait([task])
         if not task.cancelled():
-            task.exception()  # looked at: nobody is left to tell
+            task.exception()  # retrieved; no caller is left to receive it
         raise
     finally:
         timer.cancel()
 
 
-# What a run tells while it goes, as progress of the call that began it: a number that only grows, and a sentence.
+# The events of a run as progress of its call: a number that only grows, and a sentence.
 
 Tell = Callable[[float, float | None, str], Awaitable[None]]
-"""Sends progress: done, of how many (None: not known), in words."""
+"""Sends progress: amount done, total (None: unknown), message."""
 
 _PAUSE = 0.1
-"""Seconds between two messages; what happens meanwhile is told by the next one."""
+"""Minimum seconds between two messages; events in between are covered by the next one."""
 _LONGEST = 200
 
 
 @define(eq=False)
 class Progress:
-    """Counts what is done. Steps and commands count one each; calls of models are parts of what is under way."""
+    """Counts finished work. Steps and commands count one each; model calls are fractions of the present one."""
 
     total: float | None = None
     done: float = 0.0
@@ -118,7 +118,7 @@ class Progress:
     _since: int = field(default=0, init=False)
 
     def __call__(self, event: Event) -> bool:
-        """Take note of an event, and say whether it is worth telling."""
+        """Record an event, and return whether it should be reported."""
         match event:
             case RunStarted(layers=layers):
                 self.total = float(sum(map(len, layers)))
@@ -142,7 +142,7 @@ class Progress:
 
     @property
     def reached(self) -> float:
-        """What is done, with a part of what is under way: it grows with every call and never reaches the next whole."""
+        """The amount done, including a fraction for the present work: grows with every call, always below the next integer."""
         return self.done + self._since / (self._since + 1)
 
     def _one(self, message: str) -> None:
@@ -153,13 +153,13 @@ class Progress:
 
 @asynccontextmanager
 async def reported(tell: Tell) -> AsyncIterator[Callable[[Event], None]]:
-    """Give a subscriber for events of any thread; ``tell`` is called in this loop, only so often, until the end."""
+    """Yield a subscriber for events of any thread; ``tell`` is called in this loop, at a limited rate, until the end."""
     loop, news, progress = asyncio.get_running_loop(), asyncio.Event(), Progress()
     told = -1.0
 
     def hear(event: Event) -> None:
         if progress(event):
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens
+            with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(news.set)
 
     async def send() -> None:
@@ -183,4 +183,4 @@ async def reported(tell: Tell) -> AsyncIterator[Callable[[Event], None]]:
         await send()
     finally:
         teller.cancel()
-        await asyncio.gather(teller, return_exceptions=True)  # a client that has gone hears no more
+        await asyncio.gather(teller, return_exceptions=True)  # a disconnected client receives no more

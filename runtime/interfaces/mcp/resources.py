@@ -1,4 +1,4 @@
-"""The resources: the languages, schemas and grammars, and what the graph and the state are like now."""
+"""The resources: the languages, schemas and grammars, and the present graph and state."""
 
 import asyncio
 import json
@@ -38,8 +38,8 @@ __all__ = [
     "schema_of",
 ]
 
-# The texts that tell a model the languages: a card of each, short enough for a system prompt, and the pages of the reference.
-# The cards stand in ``languages/NAME.md`` here; the pages are those of ``docs/reference``, which are installed with the package.
+# Texts that describe the languages to a model: a card of each, short enough for a system prompt, and the pages of the reference.
+# The cards are in ``languages/NAME.md`` here; the pages are those of ``docs/reference``, which are installed with the package.
 
 CARDS: Mapping[str, str] = {
     "lwt": "Prompt scripts: steps that ask models and compute",
@@ -48,26 +48,26 @@ CARDS: Mapping[str, str] = {
     "expr": "Expressions, in scripts and seeds",
     "seed": "Formula Seeds: what to read in reviews, and what to compute",
 }
-"""What has a card, with a title."""
+"""The cards with their titles."""
 PAGES: Mapping[str, str] = {
     "lwt": "The whole reference of LWT", "gasl": "The whole reference of GASL", "expr": "The whole reference of expressions",
     "plan": "Plans: GASL in JSON", "seed": "The whole reference of Formula Seeds", "state": "The state: what it keeps and promises",
     "rules": "Every diagnostic, with a bad and a good example", "mcp": "This server: its tools, resources and limits",
 }  # fmt: skip
-"""What has a page, with a title."""
+"""The reference pages with their titles."""
 SCHEMAS: Mapping[str, str] = {
     "plan": "JSON Schema of plans", "seed": "JSON Schema of Formula Seeds",
     "seed-000": "JSON Schema of Formula Seeds in their older form",
 }  # fmt: skip
 GRAMMARS: Mapping[str, str] = {name: f"Grammar of {name} for llguidance" for name in ("lwt", "gasl", "expr")}
-"""What a model's output can be bound to."""
+"""The grammars for constrained model output."""
 
 
 def card(name: str) -> str:
     """Return the card ``name``. Raises ``KeyError``."""
     CARDS[name]
     text = _written_card(name)
-    if name == "plan":  # its commands are told once, in GASL's own card
+    if name == "plan":  # its commands are described in GASL's own card
         return text.replace("{commands}", _section(_written_card("gasl"), "## Commands"))
     return text
 
@@ -105,12 +105,12 @@ _KEYS = 200
 
 
 class Unknown(Exception):
-    """There is no such resource."""
+    """An unknown resource."""
 
 
 @frozen
 class Resource:
-    """A resource as it is listed."""
+    """A resource in the list."""
 
     uri: str
     name: str
@@ -120,7 +120,7 @@ class Resource:
 
 @frozen
 class Read:
-    """What a resource has."""
+    """The content of a resource."""
 
     uri: str
     kind: str
@@ -135,11 +135,11 @@ _FIXED: Mapping[str, tuple[Mapping[str, str], Callable[[str], str], str]] = {
 TEMPLATES = (
     (_ROOT + "state/{key}", "state-key", "What a key of the state holds, as JSON, up to the size of a page", JSON),
 )
-"""Resources that have a parameter: the template, its name, its title, its kind."""
+"""Resources with a parameter: the template, its name, its title, its kind."""
 
 
 def resources(ground: Ground) -> list[Resource]:
-    """Return what there is."""
+    """Return the available resources."""
     found = [
         Resource(f"{_ROOT}{folder}/{name}", f"{folder}-{name}", title, kind)
         for folder, (names, _, kind) in _FIXED.items()
@@ -215,14 +215,14 @@ async def _graph(ground: Ground) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# The prompts: what a person can start with a word in a host that shows them. They say what to read, what to write, and to check it.
+# The prompts, which users start by name in a host that shows them. They say what to read, what to write, and how to check it.
 
 _LONGEST = 100_000
 
 
 @frozen
 class Prompt:
-    """A prompt: its arguments are texts, and all are needed. ``card``: the language that it is about; ``graph``: it needs one."""
+    """A prompt: its arguments are texts, all required. ``card``: the language that it is about; ``graph``: it needs a graph."""
 
     name: str
     title: str
@@ -243,7 +243,7 @@ PROMPTS: Sequence[Prompt] = (
 
 
 async def prompt_of(name: str, given: Mapping[str, str], ground: Ground) -> str:
-    """Return the text of a prompt. What comes from outside stands between fences. Raises ``Refused``."""
+    """Return the text of a prompt. External text is placed between fences. Raises ``Refused``."""
     found = next((prompt for prompt in PROMPTS if prompt.name == name), None)
     if found is None or (found.graph and ground.adapter is None):
         like = nearest(name, [prompt.name for prompt in PROMPTS])

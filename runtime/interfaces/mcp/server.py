@@ -1,4 +1,4 @@
-"""The server put together: the SDK's low-level server with our tools, resources and prompts. It knows no transport."""
+"""The assembled server: the SDK's low-level server with the tools, resources and prompts. It is independent of the transport."""
 
 import json
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ from .workspace import LOCAL, Ground
 __all__ = ["TOOLS", "called", "create_server"]
 
 
-# All tools by name, in the order in which clients are told them.
+# All tools by name, in the order in which clients see them.
 
 TOOLS: Mapping[str, Tool] = {
     tool.name: tool
@@ -60,12 +60,12 @@ TOOLS: Mapping[str, Tool] = {
 }  # fmt: skip
 
 
-# A call of a tool, from the arguments as they came to the result as it is sent. Nothing that goes wrong gets out as a traceback.
+# A tool call, from the received arguments to the sent result. Errors never leave as tracebacks.
 
 
 @frozen
 class Told:
-    """A result as it is sent: the structure, the same as JSON text, and whether the call failed."""
+    """A result as sent: the structure, the same as JSON text, and whether the call failed."""
 
     structure: dict[str, Any]
     text: str
@@ -73,7 +73,7 @@ class Told:
 
 
 def unknown(name: str, ground: Ground) -> str:
-    """Return what to say of a tool that is not offered; "" where it is."""
+    """Return the message about a tool that is not offered; "" if it is offered."""
     tool = TOOLS.get(name)
     if tool is not None:
         why = tool.absent(ground)
@@ -86,7 +86,7 @@ def unknown(name: str, ground: Ground) -> str:
 
 
 async def called(name: str, arguments: Mapping[str, Any] | None, ground: Ground, who: str, tell: Tell) -> Told:
-    """Call the tool ``name``, which is offered, and return what it gives."""
+    """Call the tool ``name``, which must be offered, and return its result."""
     tool = TOOLS[name]
     try:
         try:
@@ -98,9 +98,9 @@ async def called(name: str, arguments: Mapping[str, Any] | None, ground: Ground,
         failed = structure.get("status") == "refused" or result.error is not None
     except Refused as refused:
         structure, failed = {"error": refused.as_json()}, True
-    except Exception as error:  # the last door: a fault of ours is told under a number, without what a client wrote
+    except Exception as error:  # the last handler: an internal error is reported by number, without the client's text
         number = unexpected(error).members["error"]
-        told = Refused("internal", f"the server failed; its log says more under {number}", "it is no fault of yours")
+        told = Refused("internal", f"internal error {number} (see the server log)", "it is not caused by the request")
         structure, failed = {"error": told.as_json()}, True
     structure = storable({name: value for name, value in structure.items() if value is not None and value != ""})
     return Told(structure, json.dumps(structure, ensure_ascii=False, separators=(",", ":")), failed)
@@ -175,7 +175,7 @@ def create_server(ground: Ground, version: str) -> Server[Any]:
 
 
 def _limits(ground: Ground) -> str:
-    """Say what this server has and has not."""
+    """Return a description of this server's features and limits."""
     settings, said = ground.settings, []
     said.append("There is a graph." if ground.adapter is not None else "There is no graph: scripts and seeds only.")
     if settings.read_only:
@@ -202,7 +202,7 @@ def _arguments(named: Mapping[str, str]) -> list[PromptArgument]:
 
 
 def _who(context: _Context) -> str:
-    """Return whose call it is: the id of the key on HTTP, where the door has looked at it; else all are one."""
+    """Return the caller: the id of the key on HTTP, checked before; otherwise the same for all."""
     state = getattr(context.request, "state", None)
     who = getattr(state, "who", None)
     return str(who.id) if who is not None else LOCAL

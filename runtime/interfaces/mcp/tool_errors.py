@@ -1,4 +1,4 @@
-"""How a call of a tool fails in a way that its caller can act on: a kind, a sentence, a hint, and diagnostics where there are any."""
+"""Tool call errors that the caller can act on: a kind, a sentence, a hint, and diagnostics if available."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -10,14 +10,14 @@ from ....lang.diagnostic import nearest, printable
 __all__ = ["Kind", "Refused", "of_arguments"]
 
 Kind = Literal["arguments", "not-found", "no-graph", "state", "busy", "internal"]
-"""What a call fails by. It stays the same for all of its kind."""
+"""The kinds of errors; each kind is stable."""
 
 _FAULTS = 20
 _LONGEST = 1_000
 
 
 class Refused(Exception):
-    """A call that can't be done. ``members`` are further members of the error. Texts of clients in it are made harmless."""
+    """A refused call. ``members`` are further members of the error. Client text in it is made harmless."""
 
     def __init__(self, kind: Kind, message: str, hint: str = "", **members: Any) -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ def of_arguments(error: ValidationError, model: type[BaseModel]) -> Refused:
         place = _place(fault["loc"], model)
         pointer = "".join(f"/{printable(str(part))[:80]}" for part in place)
         if pointer in kind_of:  # the other one of several forms that an argument may have
-            if kind_of[pointer] in _WANTED:  # else it has the right form, and another fault
+            if kind_of[pointer] in _WANTED:  # otherwise it has the right form, and another fault
                 told[pointer] = {"pointer": pointer, "message": _of_forms(fault)}
         elif len(told) < _FAULTS:
             told[pointer], kind_of[pointer] = {"pointer": pointer, "message": _said(fault)}, fault["type"]
@@ -52,17 +52,17 @@ def of_arguments(error: ValidationError, model: type[BaseModel]) -> Refused:
 
 
 def _place(path: Sequence[Any], model: type[BaseModel]) -> Sequence[Any]:
-    """Return where a fault is. Behind an argument of several forms pydantic names the form, which is no part of a pointer."""
+    """Return the path of a fault. After an argument of several forms pydantic adds the form, which is not part of a pointer."""
     several = len(path) > 1 and str(path[0]) in model.model_fields and str(path[1]) in _FORMS
     return (path[0], *path[2:]) if several else path
 
 
 _FORMS = ("str", "constrained-str", "dict[str,any]")
-"""What pydantic calls the forms of an argument that takes an object or its JSON text."""
+"""pydantic's names for the forms of an argument that takes an object or its JSON text."""
 
 
 def _instead(name: str, found: Sequence[Mapping[str, Any]], model: type[BaseModel]) -> str:
-    """Say what to do about an argument that there is not."""
+    """Return a hint on an unknown argument."""
     names = list(model.model_fields)
     if like := nearest(name, names):
         return f"did you mean {like}?"

@@ -1,4 +1,4 @@
-"""The server over stdio: one client, from the first byte to the end of its input."""
+"""The server over stdio, for one client, from its first byte to the end of its input, and over HTTP."""
 
 import asyncio
 import contextlib
@@ -37,31 +37,31 @@ from .workspace import LOCAL, Ground
 
 __all__ = ["PATH", "Door", "Lines", "answer_to", "create_app", "fault_of", "serve_http", "serve_stdio"]
 
-# What is no message: whoever sent it is told so. The SDK drops it, and a client that asked would wait for ever.
-# The SDK takes a request whose id is none for a notification, which nobody answers: what is read is looked at before.
+# Invalid messages are answered with an error. The SDK drops them, and a client that sent a request would wait forever. The SDK
+# also treats a request with an invalid id as a notification, without an answer, so input is checked before.
 
 _LONGEST = 1 << 16
-"""Characters of a line in which the id is looked for."""
+"""Maximum characters of a line that are searched for the id."""
 _NO_ID = "id: it should be a text or a whole number"
 _NO_REQUEST = '{"id": []}\n'
-"""A line that the SDK can't read: it stands for a request whose id is none."""
+"""A line that the SDK can't read, in place of a request with an invalid id."""
 
 
 class Lines(io.TextIOWrapper):
-    """The lines that a client writes, in UTF-8."""
+    """The lines from a client, in UTF-8."""
 
     def __init__(self, raw: io.BufferedReader) -> None:
         super().__init__(raw, encoding="utf-8", errors="replace")
 
-    # The stubs of the class itself say so, too.
+    # The stubs of the class itself need this, too.
     def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
-        """Return the next line; in the place of a request whose id is none, one that can't be read."""
+        """Return the next line; a request with an invalid id is replaced by an unreadable line."""
         line = super().readline(size)
         return _NO_REQUEST if '"id"' in line and _has_no_id(_loaded(line)) else line
 
 
 def fault_of(value: Any) -> JSONRPCError | None:
-    """Return what to answer to a JSON value that is no message; None where it is one, or nobody waits for an answer."""
+    """Return the answer to a JSON value that is not a message; None if it is valid, or needs no answer."""
     if _has_no_id(value):
         return _told(None, INVALID_REQUEST, _NO_ID)
     try:
@@ -72,26 +72,26 @@ def fault_of(value: Any) -> JSONRPCError | None:
 
 
 def answer_to(fault: Exception) -> JSONRPCError | None:
-    """Return what to answer to a line that the SDK could not read; None for a notification, which nobody waits for."""
+    """Return the answer to a line that the SDK could not read; None for a notification, which needs no answer."""
     line, parts = _line_of(fault), _parts_of(fault)
     if line is not None:
         return _unread(line)
     whole = next((part for part in parts if "method" in part or "id" in part), None)
     if whole is None:
-        return _told(None, INVALID_REQUEST, _BATCH if _is_batch(fault) else "it is no message of JSON-RPC 2.0")
+        return _told(None, INVALID_REQUEST, _BATCH if _is_batch(fault) else "it is not a message of JSON-RPC 2.0")
     return _of_request(whole) if "id" in whole else None
 
 
 def _unread(line: str) -> JSONRPCError | None:
-    """Answer a line that is no JSON for the SDK: Python's own reader takes halves of surrogate pairs, and finds the id."""
+    """Return the answer to a line that is not JSON for the SDK; Python's reader accepts half surrogate pairs and finds the id."""
     read = _loaded(line) if len(line) <= _LONGEST else None
     if not line.strip():
         return None
     if isinstance(read, dict):
         if "id" not in read:
             return None
-        return _told(_id_of(read), PARSE_ERROR, "half of a surrogate pair is no text")
-    return _told(None, PARSE_ERROR, "the line is no JSON")
+        return _told(_id_of(read), PARSE_ERROR, "half of a surrogate pair is not a text")
+    return _told(None, PARSE_ERROR, "the line is not JSON")
 
 
 def _of_request(whole: dict[str, Any]) -> JSONRPCError:
@@ -105,7 +105,7 @@ def _of_request(whole: dict[str, Any]) -> JSONRPCError:
     elif whole.get("jsonrpc") != "2.0":
         said = 'jsonrpc: it should be "2.0"'
     else:
-        said = "it is no request of JSON-RPC 2.0"
+        said = "it is not a request of JSON-RPC 2.0"
     return _told(_id_of(whole), INVALID_REQUEST, said)
 
 
@@ -125,12 +125,12 @@ def _is_id(found: Any) -> bool:
 
 
 def _has_no_id(value: Any) -> bool:
-    """Say whether a value is a request with an id that is none."""
+    """Return whether a value is a request with an invalid id."""
     return isinstance(value, dict) and "method" in value and "id" in value and not _is_id(value["id"])
 
 
 def _loaded(line: str) -> Any:
-    """Return the value of a line of JSON; None where it is none."""
+    """Return the value of a line of JSON; None if it is invalid."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
@@ -145,7 +145,7 @@ def _is_batch(fault: Exception) -> bool:
 
 
 def _line_of(fault: Exception) -> str | None:
-    """Return the line where it is no JSON at all."""
+    """Return the line if it is not JSON at all."""
     if not isinstance(fault, ValidationError):
         return None
     first = fault.errors(include_url=False)[0]
@@ -154,18 +154,18 @@ def _line_of(fault: Exception) -> str | None:
 
 
 def _parts_of(fault: Exception) -> list[dict[str, Any]]:
-    """Return the objects of the line that pydantic complains of; the whole is among them, as no reading of it fits."""
+    """Return the objects of the line in pydantic's errors; the whole line is included, as none of its readings fits."""
     if not isinstance(fault, ValidationError):
         return []
     return [each["input"] for each in fault.errors(include_url=False) if isinstance(each["input"], dict)]
 
 
 _LAST = 5.0
-"""Seconds that work gets to end in order, once a signal has come."""
+"""Seconds that work gets to end in order after a signal."""
 
 
 def serve_stdio(ground: Ground, version: str) -> None:
-    """Serve until the client closes our input, or a signal comes. What is under way then is ended in order."""
+    """Serve until the client closes the input, or a signal arrives. Work under way is then ended in order."""
     quieten()
     asyncio.run(_serve(ground, version))
 
@@ -187,7 +187,7 @@ async def _serve(ground: Ground, version: str) -> None:
     await ground.idle(_LAST)
     await ground.aclose()
     sys.stderr.flush()
-    os._exit(0)  # a thread still waits for the client's next line: nothing ends that but the client
+    os._exit(0)  # a thread still waits for the client's next line, which only the client can end
 
 
 async def _talk(ground: Ground, version: str) -> None:
@@ -199,11 +199,11 @@ async def _talk(ground: Ground, version: str) -> None:
             await server.run(receive, writing, server.create_initialization_options())
             group.cancel_scope.cancel()
     except* (BrokenPipeError, ConnectionError):
-        pass  # the client has gone before it heard our answer: that is an end, too
+        pass  # the client disconnected before it read the answer: a normal end
 
 
 def _stdin() -> "anyio.AsyncFile[str]":
-    """Return our input. It stays open: a thread may still wait for a line of it at the end."""
+    """Return the input. It stays open: a thread may still wait for a line at the end."""
     return anyio.wrap_file(Lines(open(0, "rb", closefd=False)))
 
 
@@ -215,7 +215,7 @@ async def _pass_on(
     reading: AsyncIterable[SessionMessage | Exception], send: ObjectSendStream[SessionMessage | Exception],
     writing: _Writing,
 ) -> None:  # fmt: skip
-    """Hand on what was read. What could not be read is answered here: the SDK drops it, and whoever asked would wait for ever."""
+    """Pass on messages. Unreadable ones are answered here: the SDK drops them, and the sender would wait forever."""
     async with send:
         async for message in reading:
             if not isinstance(message, Exception):
@@ -225,27 +225,27 @@ async def _pass_on(
 
 
 def quieten() -> None:
-    """Keep the SDK from logging what clients write; what is ours to know ``calling`` logs."""
+    """Keep the SDK from logging client text; ``server.called`` logs internal errors."""
     for name in ("mcp", "uvicorn.error"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
-# The server over streamable HTTP, behind the same door as ``knotwork serve``: host, origin, key, rate and size are looked at first.
+# The server over streamable HTTP, with the same access checks as ``knotwork serve``: host, origin, key, rate and size come first.
 
-# The sessions of HTTP clients that begin with a handshake: each key has its own, which no other key can use, end or crowd out.
-# The SDK's manager knows sessions by their id alone unless its own kind of login is in front, and counts all together. So each key
-# gets a manager of its own: an id of another key's is one that it has never heard of.
+# The sessions of HTTP clients that begin with a handshake: each key has its own, which no other key can use, end or displace. The
+# SDK's manager identifies sessions by id alone unless its own login is used, and counts all together. So each key gets its own
+# manager: a session id of another key is unknown to it.
 
 _LOCAL_SESSIONS, _SESSIONS_OF_A_KEY = 64, 16
 _FORGOTTEN = 600.0
-"""Seconds after which a session that says nothing is forgotten."""
+"""Seconds after which an idle session is removed."""
 _OURS = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-"""The SDK's own look at Host and Origin, which knows no keys: ``http.guarding`` has looked before."""
+"""The SDK's own check of Host and Origin, which does not know keys: ``http.access`` has checked before."""
 
 
 @define(eq=False)
 class _Own:
-    """The manager of one key, and the task that keeps it open: the SDK wants it opened and closed by the same one."""
+    """The manager of one key, and the task that keeps it open: the SDK requires the same task to open and close it."""
 
     manager: StreamableHTTPSessionManager
     task: "asyncio.Task[None]" = field(init=False)
@@ -266,14 +266,14 @@ class _Own:
 
 @define(eq=False)
 class Sessions:
-    """The application behind the door: it hands each request to the sessions of whoever asks. ``open`` while it serves."""
+    """The application after the access checks: passes each request to the sessions of its key. Use ``open`` while it serves."""
 
     server: Server[object]
     body_bytes: int
     _of: dict[str, _Own] = field(factory=dict)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, of which the door has said whose it is."""
+        """Answer a request whose owner the access checks have set."""
         if (fault := _fault(scope)) is not None:
             await fault(scope, receive, send)
             return
@@ -291,7 +291,7 @@ class Sessions:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """End all sessions when it is left."""
+        """Yield, and end all sessions on exit."""
         try:
             yield
         finally:
@@ -302,7 +302,7 @@ class Sessions:
 
 
 def _fault(scope: Scope) -> Response | None:
-    """Return the answer to a body that is no message, in our words: the SDK would answer in those of a library, or not at all."""
+    """Return the answer to an invalid message in the project's own form: the SDK would expose library errors, or not answer."""
     if "json" not in scope["state"]:
         return None
     fault = fault_of(scope["state"]["json"])
@@ -314,12 +314,12 @@ def _fault(scope: Scope) -> Response | None:
 
 PATH = "/mcp"
 _IDLE = 5
-"""Seconds that a connection may say nothing between requests."""
+"""Maximum seconds that a connection may be idle between requests."""
 
 
 @frozen
 class Door:
-    """Where the server listens, and who gets in: it is the ``http.settings.Entrance`` of this server."""
+    """The address and access settings of the server: its implementation of ``http.server.Entrance``."""
 
     host: str
     port: int
@@ -330,7 +330,7 @@ class Door:
 
 
 def create_app(ground: Ground, version: str, entrance: Door) -> Starlette:
-    """Return the application: the SDK's, with the door before it."""
+    """Return the application: the SDK's, with the access checks in front."""
     sessions = Sessions(create_server(ground, version), entrance.limits.body_bytes)
     app = Starlette(routes=[Route(PATH, sessions)], lifespan=lambda app: sessions.open())
     for layer in reversed(door(entrance, entrance.keys, Gate(entrance.limits))):
@@ -339,7 +339,7 @@ def create_app(ground: Ground, version: str, entrance: Door) -> Starlette:
 
 
 def serve_http(ground: Ground, version: str, entrance: Door, ready: Callable[[str], None]) -> None:
-    """Listen until a signal comes; ``ready`` is called with the address. Raises ``NoPort``."""
+    """Listen until a signal arrives; ``ready`` is called with the address. Raises ``NoPort``."""
     quieten()
     with listening(entrance.host, entrance.port) as made:
         app = create_app(ground, version, entrance)

@@ -1,4 +1,4 @@
-"""What a server works on: the graph, the state, the models and their budget, opened once; and the clients' sessions on them."""
+"""The workspace of a server: the graph, the state, the models and their budget, opened once; and the clients' sessions."""
 
 import asyncio
 import os
@@ -46,24 +46,24 @@ __all__ = [
 ]
 
 
-# The sessions of clients: whose variables are kept, which of them go where there are too many, and that this is told.
-# Each client has a share of its own. ``main``, in which a call is that names no session, is never dropped.
+# The sessions of clients: which variables are stored, which sessions are dropped when there are too many, and how this is
+# reported. Each client has its own share. ``main``, the session of calls that name none, is never dropped.
 
 SessionKey = tuple[str, str]
-"""Whose session (a key's id on HTTP), and its name."""
+"""The session's owner (a key's id on HTTP), and its name."""
 
 MAIN = "main"
 KEPT = 32
-"""Sessions of one client whose variables are kept, beside ``main``; the one that was used longest ago goes."""
+"""Maximum number of stored sessions per client, besides ``main``; the least recently used is dropped."""
 _REMEMBERED = 256
-"""Dropped sessions of one client that are remembered by name."""
+"""Maximum number of dropped sessions per client that are remembered by name."""
 _NAMES = 100
-"""Variables of a dropped session that are remembered by name."""
+"""Maximum number of variables of a dropped session that are remembered by name."""
 
 
 @frozen
 class Dropped:
-    """A session whose variables are gone. ``variables``: the names of some; ``begun``: it is in use again, without them."""
+    """A session whose variables are lost. ``variables``: some of their names; ``begun``: it is in use again, without them."""
 
     name: str
     variables: frozenset[str]
@@ -71,18 +71,18 @@ class Dropped:
 
     @property
     def message(self) -> str:
-        """What became of it."""
+        """The message that the session was dropped."""
         return f"the session {self.name} was dropped: the {KEPT} that were used last are kept, and {MAIN}"
 
     @property
     def hint(self) -> str:
-        """What to do about it."""
+        """The hint on what to do about it."""
         return "run again what binds its variables, or use fewer sessions"
 
 
 @define(eq=False)
 class _Own:
-    """The sessions of one client, the one that was used longest ago first."""
+    """The sessions of one client, the least recently used first."""
 
     kept: "OrderedDict[str, GASLExecutor]" = field(factory=OrderedDict)
     dropped: "OrderedDict[str, Dropped]" = field(factory=OrderedDict)
@@ -90,12 +90,12 @@ class _Own:
 
 @define(eq=False)
 class KeptSessions:
-    """Executors, which have the variables, by client and name."""
+    """The executors, which hold the variables, by client and name."""
 
     _of: dict[str, _Own] = field(factory=dict)
 
     def use(self, key: SessionKey, made: Callable[[], GASLExecutor]) -> GASLExecutor:
-        """Return a session's executor; ``made`` makes that of a new one."""
+        """Return a session's executor; ``made`` creates one for a new session."""
         who, name = key
         own = self._of.setdefault(who, _Own())
         if name not in own.kept:
@@ -113,24 +113,24 @@ class KeptSessions:
         return own.kept[name]
 
     def variables(self, key: SessionKey) -> ContextStore | None:
-        """Return a session's variables; None for one that is not there."""
+        """Return a session's variables; None if the session does not exist."""
         who, name = key
         own = self._of.get(who)
         return own.kept[name].context if own is not None and name in own.kept else None
 
     def dropped(self, key: SessionKey) -> Dropped | None:
-        """Return what is remembered of a session that was dropped, also where it is in use again."""
+        """Return the record of a dropped session, even if it is in use again."""
         who, name = key
         own = self._of.get(who)
         return None if own is None else own.dropped.get(name)
 
     def names(self, who: str) -> tuple[str, ...]:
-        """Return the names of a client's sessions, the one that was used last first."""
+        """Return the names of a client's sessions, the most recently used first."""
         own = self._of.get(who)
         return () if own is None else tuple(reversed(own.kept))
 
     def renew(self, made: Callable[[ContextStore], GASLExecutor]) -> None:
-        """Give each session the executor that ``made`` makes for its variables."""
+        """Replace each session's executor by the one that ``made`` creates for its variables."""
         for kept, name, executor in list(self._all()):
             kept[name] = made(executor.context)
 
@@ -140,22 +140,22 @@ class KeptSessions:
                 yield own.kept, name, executor
 
 
-# Reading and checking texts beside the loop: only so many at once, in threads of their own, so that nobody else waits for them.
-# A thread can't be stopped. A text that is being read when its caller goes away takes its place until it is read, which is soon: no
-# text has more than ``LONGEST`` characters.
+# Parsing and checking of texts outside the event loop: in separate threads, with limited parallelism, so that other clients do
+# not wait. A thread can't be stopped. A text whose caller disconnects keeps its slot until it is parsed, which is soon: no text
+# has more than ``LONGEST`` characters.
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 LONGEST = 100_000
-"""Characters of a text that a call may bring. To read and check as many takes about a second."""
+"""Maximum characters of a text in a call. Parsing and checking that many takes about a second."""
 _SHORT = 5_000
-"""Characters up to which a text is read in some hundredths of a second: such don't queue behind long ones."""
+"""Maximum characters of a text that is parsed in some hundredths of a second: such texts don't queue behind long ones."""
 
 
 @define(eq=False)
 class _Lane:
-    """``most`` texts are read here at once, and of one client half of them, if more than one."""
+    """A lane that parses ``most`` texts in parallel; one client may use half of them, if more than one."""
 
     most: int
     _pool: ThreadPoolExecutor = field(init=False)
@@ -179,7 +179,7 @@ class _Lane:
             self._places.release()
             share.release()
             if not future.cancelled():
-                future.exception()  # looked at: its caller may have gone
+                future.exception()  # retrieved; its caller may be gone
 
         future = asyncio.get_running_loop().run_in_executor(self._pool, work)
         future.add_done_callback(over)
@@ -191,7 +191,7 @@ class _Lane:
 
 @define(eq=False)
 class Readers:
-    """Belongs to one event loop. Threads begin with the first text."""
+    """The lanes of one event loop. Threads start with the first text."""
 
     _short: _Lane = field(factory=lambda: _Lane(2))
     _long: _Lane = field(factory=lambda: _Lane(1))
@@ -199,31 +199,31 @@ class Readers:
     async def read(
         self, who: str, characters: int, function: Callable[P, T], /, *args: P.args, **options: P.kwargs
     ) -> T:
-        """Return what ``function`` gives for a text of so many ``characters`` that ``who`` brought."""
+        """Return the result of ``function`` for a text of ``characters`` characters from ``who``."""
         lane = self._short if characters <= _SHORT else self._long
         return await lane.read(who, lambda: function(*args, **options))
 
     def close(self) -> None:
-        """Begin nothing more."""
+        """Start no further work."""
         self._short.close()
         self._long.close()
 
 
-# Results that had more than one page, kept for whoever asks for the next one: of each client a bounded number, the oldest go.
+# Results of more than one page, stored for later requests: a bounded number per client, the oldest are dropped.
 
 
 @define(eq=False)
 class Shelf:
-    """Values by handle. A handle is made at random, and works only for the client (``who``) that got it.
+    """Values by handle. A handle is random, and only valid for the client (``who``) that received it.
 
-    ``most`` are kept for each client: what one of them asks for takes no other's pages.
+    ``most`` values are stored per client: one client never displaces another's pages.
     """
 
     most: int = 64
     _kept: "dict[str, OrderedDict[str, Any]]" = field(factory=dict)
 
     def put(self, who: str, value: Any) -> str:
-        """Keep ``value`` and return its handle."""
+        """Store ``value`` and return its handle."""
         handle = f"p_{secrets.token_hex(6)}"
         own = self._kept.setdefault(who, OrderedDict())
         own[handle] = value
@@ -232,21 +232,21 @@ class Shelf:
         return handle
 
     def get(self, who: str, handle: str) -> Any:
-        """Return what is kept under ``handle``. Raises ``KeyError``."""
+        """Return the value stored under ``handle``. Raises ``KeyError``."""
         own = self._kept.get(who, OrderedDict())
         own.move_to_end(handle)
         return own[handle]
 
 
-# What an MCP server is told at its start: what it works on, which models it may ask, and its limits. Clients change none of it.
+# The settings of an MCP server: its graph and state, the models it may call, and its limits. Clients can't change them.
 
 
 @frozen
 class Limits:
-    """What clients may spend and be told.
+    """The limits on cost and output of clients.
 
-    ``max_calls``, ``max_tokens`` and ``max_cost`` (None: no limit) hold for the server from its start to its end, all clients
-    together. ``seconds``: for one call of a tool. ``runs``: tools at work at once. ``characters``: of a page of results.
+    ``max_calls``, ``max_tokens`` and ``max_cost`` (None: no limit) apply to the server from start to end, all clients together.
+    ``seconds``: for one tool call. ``runs``: tools running in parallel. ``characters``: of a page of results.
     """
 
     max_calls: int | None = None
@@ -260,11 +260,12 @@ class Limits:
 
 @frozen
 class Settings:
-    """All that ``Ground.open`` needs. ``graph``: a file or ``nx:NAME``; ``state``: a folder, None keeps it in memory.
-    ``force``: go on with one whose findings are of another graph. ``raw``: read the graph's values as they are written.
+    """The settings for ``Ground.open``.
 
-    ``spec`` is the model's, None: no command may ask one; ``models`` are those that may be named. ``chunks``: the texts that the
-    graph was made from. Nothing else is read or written.
+    ``graph``: a file or ``nx:NAME``; ``state``: a folder, None for a state in memory. ``force``: use a state whose findings come
+    from another graph. ``raw``: read the graph's values as they are written. ``spec`` is the model's, None: commands may not call
+    a model; ``models`` are those that may be named. ``chunks``: the texts that the graph was made from. Nothing else is read or
+    written.
     """
 
     graph: str | None = None
@@ -279,23 +280,23 @@ class Settings:
     limits: Limits = field(factory=Limits)
 
 
-# What one call spends on models, apart from what all others spend at the same time.
+# The model cost of one call, separate from that of parallel calls.
 
 
 @define(eq=False)
 class Purse:
-    """Where the call under way has what it spends counted. The executors of sessions share one: they take turns."""
+    """The cost counter of the present call. The executors of sessions share one, because they run in turn."""
 
     tally: Tally = field(factory=Tally)
 
     def begin(self) -> Tally:
-        """Count from nothing, and return where."""
+        """Start a new count, and return it."""
         self.tally = Tally()
         return self.tally
 
 
 def across(models: Models, purse: Purse) -> tuple[Client | None, dict[str, Client]]:
-    """Return the clients for work in another loop than this one, to which they belong; ``purse`` counts what they spend."""
+    """Return the clients for work in another loop, to which they belong; ``purse`` counts their cost."""
     home = asyncio.get_running_loop()
 
     def made(client: LLM) -> Client:
@@ -306,7 +307,7 @@ def across(models: Models, purse: Purse) -> tuple[Client | None, dict[str, Clien
 
 
 class _Tallied(Layer):
-    """Has the budget below it count into a purse, too. What the cache answers is not counted: it costs nothing."""
+    """Counts the cost of the budget below it in a purse, too. Cached answers are not counted: they cost nothing."""
 
     def __init__(self, inner: Client, purse: Purse) -> None:
         super().__init__(inner)
@@ -319,17 +320,17 @@ class _Tallied(Layer):
 
 
 NO_MODEL = ("this server asks no model", "whoever starts it names one: knotwork mcp --llm SPEC")
-"""What to say, and to do about it, where a model is needed and there is none."""
+"""The message and hint if a model is needed and none is configured."""
 
 LOCAL = "local"
-"""Who calls where no keys are needed. It may have all places; a key only half of them, so that none keeps out the others."""
+"""The caller if no keys are needed. It may use all slots; a key only half of them, so that it can't displace the others."""
 
 
 @define(eq=False)
 class Ground:
-    """All that tools use. ``turn`` is held by whoever changes the state or runs on it: the store has one writer.
+    """The objects that tools use. ``turn`` is held to change the state or run on it: the store has one writer.
 
-    ``purse`` counts what the run whose turn it is spends. ``readers`` read what clients write.
+    ``purse`` counts the cost of the run that holds the turn. ``readers`` parse client text.
     """
 
     settings: Settings
@@ -337,7 +338,7 @@ class Ground:
     chunks: Callable[[str], str | None] | None
     models: Models
     name: str = ""
-    """What the graph is called."""
+    """The name of the graph."""
     shelf: Shelf = field(factory=Shelf)
     sessions: KeptSessions = field(factory=KeptSessions)
     turn: asyncio.Lock = field(factory=asyncio.Lock)
@@ -355,7 +356,7 @@ class Ground:
 
     @classmethod
     def open(cls, settings: Settings, telling: Telling, environ: Mapping[str, str] = os.environ) -> "Ground":
-        """Open what ``settings`` name. Raises ``AdapterError``, ``StoreError``, ``NotConfigured`` and ``Misused``."""
+        """Open the objects that ``settings`` name. Raises ``AdapterError``, ``StoreError``, ``NotConfigured`` and ``Misused``."""
         wanted = Named(
             settings.graph, settings.state, settings.chunks, force=settings.force, raw=settings.raw,
             read_only=settings.read_only and settings.state is not None,
@@ -364,15 +365,15 @@ class Ground:
         return cls(settings, made.adapter, made.chunks, made.models, made.graph, store=made.state)
 
     async def aclose(self) -> None:
-        """Let go of the models and of the state."""
+        """Close the models and the state."""
         self.readers.close()
         await close_models(self.models)
         self._store.close()
 
-    # What there is
+    # Contents
 
     def need_graph(self) -> GraphAdapter:
-        """Return the graph. Raises ``Refused`` where there is none."""
+        """Return the graph. Raises ``Refused`` if there is none."""
         if self.adapter is None:
             raise Refused(
                 "no-graph", "this server has no graph", "whoever starts it names one: knotwork mcp --graph FILE"
@@ -380,9 +381,9 @@ class Ground:
         return self.adapter
 
     async def current(self) -> StateStore:
-        """Return the state. One that is only read is read again, beside the loop, where another process has changed it.
+        """Return the state. A read-only state is reloaded, outside the event loop, if another process has changed it.
 
-        What is read of it then may change with the next commit; a snapshot does not.
+        Values read from it may change with the next commit; a snapshot does not.
         """
         folder = self.settings.state
         if not self.settings.read_only or folder is None:
@@ -392,30 +393,30 @@ class Ground:
                 fresh = await asyncio.to_thread(open_state, folder, read_only=True)
                 self._store.close()
                 self._store, self._seen = fresh, seen
-                self.sessions.renew(self._executor)  # they keep their variables, and see the new state
+                self.sessions.renew(self._executor)  # they keep their variables, and use the new state
             return self._store
 
     async def schema(self) -> Schema | None:
-        """Return the graph in summary, None without a graph. It is made once, beside the loop: a large one takes seconds."""
+        """Return the graph's schema, None without a graph. It is computed once, in a thread: a large graph takes seconds."""
         adapter = self.adapter
         return None if adapter is None else await asyncio.to_thread(lambda: adapter.schema)
 
     def ceiling(self) -> dict[str, float]:
-        """Return the most that SET may ask for, by its keys; nothing without a graph."""
+        """Return the maximum values that SET may request, by key; empty without a graph."""
         return {} if self.adapter is None else ceiling_of(self._executor(None).session)
 
     # Work
 
     @asynccontextmanager
     async def place(self, who: str) -> AsyncIterator[None]:
-        """Wait for a place: only so many tools work at once."""
+        """Wait for a slot: the number of parallel tools is limited."""
         runs = self.settings.limits.runs
         share = self._shares.setdefault(who, asyncio.Semaphore(runs if who == LOCAL else max(1, runs // 2)))
         async with share, self._places:
             yield
 
     async def idle(self, seconds: float) -> bool:
-        """Wait until no tool is at work any more, and let none begin; False where that takes longer."""
+        """Wait until no tool is running, and let none begin; False if that takes longer than ``seconds``."""
         try:
             async with asyncio.timeout(seconds):
                 for _ in range(self.settings.limits.runs):
@@ -425,11 +426,11 @@ class Ground:
         return True
 
     def session(self, key: SessionKey) -> GASLExecutor:
-        """Return the executor of a session, which has its variables; a new one for a name that is new."""
+        """Return the executor of a session, which holds its variables; a new one for a new name."""
         return self.sessions.use(key, lambda: self._executor(None))
 
     def known(self, key: SessionKey) -> tuple[str, ...]:
-        """Return the names of a session's variables; none for one that is new."""
+        """Return the names of a session's variables; empty for a new session."""
         found = self.sessions.variables(key)
         return () if found is None else tuple(found.names())
 
@@ -440,11 +441,11 @@ class Ground:
         )  # fmt: skip
 
     def working(self) -> StateStore:
-        """Return the state that a run works on: a copy in memory, which nobody keeps, where the state is only read."""
+        """Return the state that a run works on: if the state is read-only, a copy in memory that is not saved."""
         return self._store.fork() if self.settings.read_only else self._store
 
     def _on_disk(self) -> Any:
-        """Return what changes when another process writes the state."""
+        """Return a stamp that changes when another process writes the state."""
         folder = self.settings.state
         if folder is None or not self.settings.read_only:
             return None

@@ -1,8 +1,7 @@
-"""The notebook: ``%load_ext knotwork`` gives IPython ``%%gasl``, ``%%lwt`` and ``%kw``, over one session with the prompt's rules.
+"""The notebook interface: ``%load_ext knotwork`` adds ``%%gasl``, ``%%lwt`` and ``%kw`` to IPython, over one interactive session.
 
-What is asked: ``magics`` (what IPython calls), ``placing`` (where that stands), ``verbs`` (the words of ``%kw``), ``asking`` (arguments of
-a magic). What runs: ``room`` (the session behind them), ``cells`` (what a cell says), ``naming`` (which names), ``whole`` (is it right),
-``sitting`` (a desk from its opening to its end), ``looping`` (its own event loop, and the interrupt), ``sharing`` (names both ways) and
-``copying`` (values for that). What is shown: ``progress``, ``showing`` (outcomes as HTML and text), ``wording`` (what is typed here),
-``flow`` (what takes from what), ``rows`` and ``drawing`` (that as SVG). Only ``magics`` and ``placing`` know IPython.
+Modules: ``magics`` (called by IPython), ``line_magics`` (the subcommands of ``%kw``), ``cells`` (text, position, pieces and
+arguments of a cell), ``session`` (the session behind the magics), ``event_loop`` (its own event loop, interrupts and progress),
+``variables`` (sharing of names and values with Python), ``completion``, ``display`` (outcomes as HTML and text), ``flow_diagram``
+(data flow and evidence as SVG).
 """

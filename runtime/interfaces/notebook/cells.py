@@ -1,4 +1,4 @@
-"""A cell: its text, where that stands, its pieces, and the names that they take and bind."""
+"""A cell: its text and position, its pieces, and the names that they read and bind."""
 
 import argparse
 import inspect
@@ -49,19 +49,19 @@ __all__ = [
     "wants_help",
 ]
 
-# Where a magic stands: the cell's number, and the line in it. Whatever calls a magic has a frame, and the shell knows its file.
+# The position of a magic: the cell's number, and the line in it. The caller of a magic has a frame whose file the shell knows.
 
 
 @frozen
 class Standing:
-    """``name`` is what Python's own tracebacks call the cell; ``line`` is the magic's line in it."""
+    """The position of a magic: ``name`` is the cell's name in Python tracebacks; ``line`` is the magic's line in it."""
 
     name: str
     line: int = 1
 
 
 def standing(shell: InteractiveShell) -> Standing:
-    """Return where the magic stands that is running now; of one that no cell has, the number that comes next."""
+    """Return the position of the running magic; outside of a cell, the number of the next cell."""
     frame = inspect.currentframe()
     try:
         while frame is not None:
@@ -70,22 +70,22 @@ def standing(shell: InteractiveShell) -> Standing:
                 return Standing(str(told[1]), frame.f_lineno)
             frame = frame.f_back
     finally:
-        del frame  # it would keep all that its callers have alive
+        del frame  # it would keep the values of all callers alive
     return Standing(f"In[{shell.execution_count}]")
 
 
-# What a piece takes from outside, and what it binds. The languages' own parsers say so.
+# The names that a piece reads from outside and those that it binds, from the languages' own parsers.
 
 
 def mentioned(piece: Piece) -> list[str]:
-    """Return the names of values that a piece takes from outside, each once."""
+    """Return the distinct names of values that a piece reads from outside."""
     found = _named(piece)
     own = {each.name for each in found if each.defines and each.kind == "step"}
     return list(dict.fromkeys(each.name for each in found if not each.defines and each.name not in own))
 
 
 def bound_by(piece: Piece) -> list[str]:
-    """Return the names that a piece binds, each once."""
+    """Return the distinct names that a piece binds."""
     if piece.language == "expr":
         name = expression_of(piece.text)[0]
         return [] if name is None else [name]
@@ -108,7 +108,7 @@ def _lines(text: str) -> str:
 
 @frozen
 class Cell:
-    """``first_line`` is where the text begins in what is called ``name``; ``magic`` is the language of the cell's magic, if it has one."""
+    """A cell's text, from line ``first_line`` of ``name``; ``magic`` is the language of the cell's magic, if it has one."""
 
     text: str = field(converter=_lines)
     name: str
@@ -121,7 +121,7 @@ class Cell:
         return tuple(read(self.text, self.magic, self.name, self.first_line))
 
     def only(self, kept: Iterable[Piece], language: PieceLanguage) -> Piece:
-        """Return the cell as one piece with blanks in the place of all but ``kept``: everything stands where it stood."""
+        """Return the cell as one piece with blanks in place of all pieces but ``kept``, so that positions stay the same."""
         places = {
             number
             for piece in kept
@@ -135,22 +135,22 @@ class Cell:
 
 
 def read(text: str, magic: PieceLanguage | None, name: str, first_line: int = 1) -> list[Piece]:
-    """Return the pieces of a text. ``magic`` is the magic's language; None where a cell may have all of them."""
+    """Return the pieces of a text. ``magic`` is the magic's language; None if a cell may have all languages."""
     if magic == "lwt":
         return [Piece(text, "lwt", first_line, name)]
     found = [piece for piece in pieces(text, name, first_line) if piece.language != "remark"]
-    if magic == "gasl":  # what is no step is meant as a command, however wrong
+    if magic == "gasl":  # any text that is not a step is treated as a command, even if faulty
         return [evolve(piece, language="gasl") if piece.language == "expr" else piece for piece in found]
     return found
 
 
 def dot(text: str, name: str) -> Cell:
-    """Return a cell that is a dot command."""
+    """Return a cell with a dot command."""
     return Cell(f".{text}", name)
 
 
 def outside(found: Sequence[Piece]) -> list[str]:
-    """Return the names that pieces take from outside: none of those before them binds them."""
+    """Return the names that pieces read from outside: those not bound by an earlier piece."""
     bound, wanted = set[str](), dict[str, None]()
     for piece in found:
         wanted |= dict.fromkeys(name for name in mentioned(piece) if name not in bound)
@@ -159,7 +159,7 @@ def outside(found: Sequence[Piece]) -> list[str]:
 
 
 def place_of(piece: Piece, done: Iterable[str] = ()) -> str:
-    """Return where what a piece says begins; of steps where the first one does that is not ``done``. "" for a dot command."""
+    """Return the name and line where a piece begins; for steps, the first step not in ``done``. "" for a dot command."""
     source, start = piece.source, 0
     match piece.language:
         case "dot" | "remark":
@@ -175,9 +175,10 @@ def place_of(piece: Piece, done: Iterable[str] = ()) -> str:
 
 
 def stale(found: Sequence[Piece], left: Sequence[Piece], before: Mapping[str, Value], values: Values) -> list[str]:
-    """Return the names that the pieces ``left`` were to bind and that have their values from ``before`` the cell.
+    """Return the names that the unexecuted pieces ``left`` should have bound and that still have values from ``before`` the cell.
 
-    Who goes on with the notebook would mix them with what the cell has made. What the cell takes from outside is needed to run it again.
+    Later cells would mix these old values with the cell's new ones. Names that the cell reads from outside are needed to run it
+    again.
     """
     kept = set(outside(found))
     names = dict.fromkeys(name for piece in left for name in bound_by(piece))
@@ -188,10 +189,10 @@ def stale(found: Sequence[Piece], left: Sequence[Piece], before: Mapping[str, Va
     ]  # fmt: skip
 
 
-# Is a cell right as a whole? That is asked before its first piece runs, with what those before each piece will have bound.
+# The check of a whole cell: done before its first piece runs, with the names that earlier pieces will have bound.
 
 _CHANGES = frozenset({".read", ".undo"})
-"""Dot commands behind which nobody knows what values there will be."""
+"""Dot commands after which the values can't be predicted."""
 _ELSEWHERE = {
     "output": (
         "a notebook has results in its cells, not in a file of the session", "NAME = %kw value NAME gives a value to Python",
@@ -200,14 +201,14 @@ _ELSEWHERE = {
         "a cell does not end the session that it runs in", "%kw close on a line of its own ends it; variables stay",
     ),
 }  # fmt: skip
-"""Dot commands of the prompt that a notebook does not have: why not, and what it has instead."""
+"""Dot commands of the prompt that a notebook does not have: the reason, and the replacement."""
 
 NOT_HERE = frozenset(_ELSEWHERE)
 """Their names."""
 
 
 async def checked(cell: Cell, desk: Desk) -> Outcome:
-    """Return what is wrong with a cell, of all its languages; done, with its warnings, where nothing is. Nothing is run."""
+    """Return the errors of a cell, in all its languages; "done", with its warnings, if it has none. Nothing is run."""
     pieces = _foreseen([meant(piece, desk) for piece in cell.pieces])
     orders = [piece for piece in pieces if piece.language == "gasl"]
     if orders:
@@ -224,7 +225,7 @@ async def checked(cell: Cell, desk: Desk) -> Outcome:
 
 
 def _meant_for(cell: Cell) -> str:
-    """Say which magic a cell with faults is for, where that is another one."""
+    """Return a hint on the right magic for a faulty cell, if it is another one."""
     found = read(cell.text, None, cell.name)
     languages, is_right = (
         {piece.language for piece in found},
@@ -241,7 +242,7 @@ def _is_right(text: str) -> bool:
 
 
 def not_here(piece: Piece) -> Outcome | None:
-    """Return why a dot command is none of a notebook's; None where it is one."""
+    """Return why a dot command is not available in a notebook; None if it is."""
     if piece.language != "dot":
         return None
     name = piece.text.split(None, 1)[0].rstrip("; \t").lower().lstrip(".\\")
@@ -249,7 +250,7 @@ def not_here(piece: Piece) -> Outcome | None:
 
 
 def _foreseen(pieces: Sequence[Piece]) -> list[Piece]:
-    """Return the pieces up to the first one behind which values can't be foreseen."""
+    """Return the pieces up to the first one after which values can't be predicted."""
     known = []
     for piece in pieces:
         known.append(piece)
@@ -259,19 +260,19 @@ def _foreseen(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _others(cell: Cell, pieces: Sequence[Piece], desk: Desk) -> list[Diagnostic]:
-    """Return what is wrong with steps and expressions, each with what those before it bind."""
+    """Return the diagnostics of steps and expressions, each with the names bound before it."""
     found, beside = list[Diagnostic](), _beside(desk)
     for piece in pieces:
         if piece.language in ("lwt", "expr"):
             found += check(cell.only([piece], piece.language), beside).diagnostics
         _bind(piece, beside)
         if piece.language != "dot" and beside.last_value is NOTHING:
-            beside.last_value = None  # an expression may name the latest value
+            beside.last_value = None  # placeholder: an expression may name the latest value
     return found
 
 
 def _program(cell: Cell, pieces: Sequence[Piece], orders: Sequence[Piece], desk: Desk) -> Sequence[Diagnostic]:
-    """Return what is wrong with the commands, which are one program: they declare keys for each other."""
+    """Return the diagnostics of the commands, which form one program: they declare keys for each other."""
     if not orders:
         return ()
     beside = _beside(desk)
@@ -282,17 +283,17 @@ def _program(cell: Cell, pieces: Sequence[Piece], orders: Sequence[Piece], desk:
 
 
 def _beside(desk: Desk) -> Desk:
-    """Return a desk on which names can be bound, and the session sees nothing of it."""
+    """Return a copy of the workspace in which names can be bound without affecting the session."""
     return evolve(desk, values=Values(desk.values.context.copy()))
 
 
 def _bind(piece: Piece, desk: Desk) -> None:
-    """Bind what a piece will bind; what it is, only running it tells."""
+    """Bind the names that a piece will bind, with placeholder values."""
     for name in bound_by(piece):
         desk.values.bind(name, None)
 
 
-# The arguments of a magic, as values.
+# Parses the arguments of a magic.
 
 _OPEN = (
     "%kw open [GRAPH] [--state DIR] [--llm SPEC] [--model NAME=SPEC] [--chunks FILE] [--max-calls N] [--max-tokens N]"
@@ -301,7 +302,7 @@ _OPEN = (
 
 
 class _Parser(argparse.ArgumentParser):
-    """Raises what is wrong in place of leaving."""
+    """Raises an error instead of exiting."""
 
     def error(self, message: str) -> NoReturn:
         raise Misused(message.replace("argument ", "", 1), str(self.usage or ""))
@@ -316,12 +317,12 @@ def words_of(line: str) -> list[str]:
 
 
 def wants_help(line: str) -> bool:
-    """Say whether a line asks for help in place of what it is for."""
+    """Return whether a line requests help."""
     return line.split()[-1:] in (["--help"], ["-h"])
 
 
 def file_asked(line: str, verb: str) -> tuple[str | None, bool]:
-    """Return the file that a line names, None for none, and whether it may be written over. Raises ``Misused``."""
+    """Return the file that a line names (None: no file), and whether it may be overwritten. Raises ``Misused``."""
     words = words_of(line)
     names = [word for word in words if not word.startswith("-") or word == "-"]
     if len(names) > 1 or any(word != "--force" for word in words if word not in names) or names == [""]:
@@ -334,7 +335,7 @@ def file_asked(line: str, verb: str) -> tuple[str | None, bool]:
 
 
 def opened(line: str) -> DeskAsked:
-    """Return what ``%kw open`` was asked. Raises ``Misused``."""
+    """Return the options of ``%kw open``. Raises ``Misused``."""
     parser, made = _opening()
     found: Any
     found, more = parser.parse_known_args(words_of(line))
@@ -348,12 +349,12 @@ def opened(line: str) -> DeskAsked:
 
 
 def open_flags() -> dict[str, bool]:
-    """Return the options of ``%kw open``, and whether each takes a value."""
+    """Return the option names of ``%kw open``, and whether each takes a value."""
     return {flag: each.nargs != 0 for each in _opening()[1] for flag in each.option_strings}
 
 
 def _opening() -> tuple[_Parser, list[argparse.Action]]:
-    """Return what reads the line of ``%kw open``, and its options."""
+    """Return the parser of ``%kw open``, and its options."""
     parser = _Parser(prog="%kw open", usage=_OPEN, add_help=False, allow_abbrev=False)
     parser.add_argument("graph", nargs="?")
     return parser, [
@@ -386,11 +387,11 @@ def _dollars(text: str) -> float:
 
 _FLAGS = ("--check", "--plan")
 CELL_FLAGS = (*_FLAGS, "--input")
-"""The options of a cell's magic; the last one takes a variable."""
+"""The options of a cell magic; the last one takes a variable."""
 
 
 def cell_flags(line: str, magic: str) -> tuple[str, str | None]:
-    """Return what a cell is for ("run", "check", "plan"), and the Python variable that is its input. Raises ``Misused``."""
+    """Return a cell's action ("run", "check", "plan"), and the Python variable that is its input. Raises ``Misused``."""
     words: Sequence[str] = words_of(line)
     what, given, place = "run", None, 0
     while place < len(words):

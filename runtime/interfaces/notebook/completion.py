@@ -1,4 +1,4 @@
-"""What Tab offers in a magic's cell: the language service's completions, with what the session and the notebook have."""
+"""Tab completion in a magic's cell: the language service's completions, with names of the session and the notebook."""
 
 import os
 import re
@@ -21,20 +21,20 @@ from .session import Room
 __all__ = ["offer", "withdraw"]
 
 
-# What Tab offers in a magic's own words: options, graphs, files, and what the prompt's dot commands take.
+# Completion of a magic's own arguments: options, graphs, files, and arguments of dot commands.
 
 _FILES = 200
 _GRAPHS = "nx:"
 
 
 def of_cell_line(words: str, room: Room) -> Iterator[str]:
-    """Yield what may end ``words``, which stand behind ``%%gasl``, ``%%lwt`` or ``%%kw``."""
+    """Yield completions of ``words``, the text after ``%%gasl``, ``%%lwt`` or ``%%kw``."""
     *before, word = words.split(" ")
     yield from _begun(word, room.names() if before[-1:] == [CELL_FLAGS[-1]] else CELL_FLAGS)
 
 
 def of_verb(verb: str, rest: str, room: Room) -> Iterator[str] | None:
-    """Return what may end ``rest``, which stands behind a word of ``%kw``; None where that is a text of the languages."""
+    """Return completions of ``rest``, the text after a subcommand of ``%kw``; None if that is a text of the languages."""
     match verb:
         case "open":
             return _of_open(rest, room)
@@ -51,7 +51,7 @@ def of_verb(verb: str, rest: str, room: Room) -> Iterator[str] | None:
 
 
 def of_dot(name: str, rest: str, room: Room) -> Iterator[str] | None:
-    """Return what may end ``rest``, which stands behind a dot command; None where that is a text of the languages."""
+    """Return completions of ``rest``, the text after a dot command; None if that is a text of the languages."""
     dot, word, desk = DOTS.get(name), _last(rest), room.present
     if dot is None or name in NOT_HERE:
         return iter(())
@@ -88,7 +88,7 @@ def _begun(word: str, known: Iterable[str]) -> Iterator[str]:
 
 
 def _files(word: str) -> list[str]:
-    """Return files and folders whose names begin with ``word``; those of blanks have no way to be typed here."""
+    """Return files and folders whose names begin with ``word``, except names with blanks, which can't be typed here."""
     folder, name = os.path.split(word)
     try:
         with os.scandir(os.path.expanduser(folder) or ".") as found:
@@ -109,7 +109,7 @@ _DOT_AND_MORE = re.compile(r"\s*\.(?P<verb>[A-Za-z]+)[ \t]+(?P<rest>[^\n]*)\Z")
 
 
 class Offers:
-    """A matcher as IPython takes them: it is asked for what may stand at the cursor."""
+    """A matcher in IPython's form: it returns the completions at the cursor."""
 
     matcher_api_version = 2
     matcher_priority = 0
@@ -117,10 +117,10 @@ class Offers:
 
     def __init__(self, room: Room, verbs: Verbs) -> None:
         self._room, self._verbs = room, verbs
-        self.__qualname__ = self.matcher_identifier  # matchers are functions to the shell
+        self.__qualname__ = self.matcher_identifier  # the shell expects matchers to be functions
 
     def __call__(self, context: CompletionContext) -> SimpleMatcherResult:
-        """Return what may stand there. Behind our magics Python has nothing to offer."""
+        """Return the completions at the cursor. After these magics, Python's own completions are suppressed."""
         text = context.full_text
         at = sum(len(line) + 1 for line in text.split("\n")[: context.cursor_line]) + context.cursor_position
         found, begin = _found(text, at, self._room, self._verbs)
@@ -130,18 +130,18 @@ class Offers:
 
 
 def offer(shell: InteractiveShell, room: Room, verbs: Verbs) -> None:
-    """Have the shell's Tab ask the languages in our magics' cells."""
+    """Register the completion for these magics in the shell."""
     shell.Completer.custom_matchers.append(Offers(room, verbs))
 
 
 def withdraw(shell: InteractiveShell) -> None:
-    """Take that back."""
+    """Remove the completion from the shell."""
     matchers = shell.Completer.custom_matchers
     matchers[:] = [each for each in matchers if not isinstance(each, Offers)]
 
 
 def _found(text: str, at: int, room: Room, verbs: Verbs) -> tuple[Sequence[SimpleCompletion], int]:
-    """Return what may stand at the cursor, and where what it replaces begins: -1 where no magic of ours is."""
+    """Return the completions at the cursor, and the start of the replaced text: -1 outside of these magics."""
     cell = _CELL.match(text)
     if cell is not None and cell.start("line") < at <= cell.end("line"):
         return _ending(of_cell_line(text[cell.start("line") : at].lstrip(), room), text, at)
@@ -171,7 +171,7 @@ def _found(text: str, at: int, room: Room, verbs: Verbs) -> tuple[Sequence[Simpl
 
 
 def _of_text(text: str, at: int, base: int, magic: Language | None, room: Room) -> tuple[list[SimpleCompletion], int]:
-    """Return the completions of a text of any language; all of them replace from one place on."""
+    """Return the completions of a text of any language; all replace text from the same position."""
     piece, start = (Piece(text, magic), 0) if magic == "lwt" else piece_at(text, at)
     if piece.language == "dot":
         return _of_dot(piece.text, at - start, base + start, room)
@@ -200,7 +200,7 @@ def _of_dot(text: str, at: int, base: int, room: Room) -> tuple[list[SimpleCompl
 
 
 def _ending(found: Iterable[str], text: str, at: int, base: int = 0) -> tuple[list[SimpleCompletion], int]:
-    """Return what ends the word before the cursor."""
+    """Return completions of the word before the cursor."""
     begin = max(text.rfind(blank, 0, at) for blank in " \t\n") + 1
     return [SimpleCompletion(text=each, type="magic") for each in found], base + begin
 
@@ -213,7 +213,7 @@ def _of_piece(piece: Piece, at: int, magic: Language | None, room: Room) -> Iter
     beside = evolve(beside, variables={**beside.variables, **held})
     seen = set[str]()
     languages = {piece.language}
-    if re.fullmatch(r"\s*\w*", piece.text[:at]):  # a word alone may be the beginning of either
+    if re.fullmatch(r"\s*\w*", piece.text[:at]):  # a lone word may begin either language
         languages |= {"gasl"} if magic is not None else {"gasl", "expr"}
     for language in _LANGUAGES:
         if language in languages:

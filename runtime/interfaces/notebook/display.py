@@ -1,4 +1,4 @@
-"""An outcome as a notebook shows it: HTML where it is drawn, text where it is not. Everything is escaped, and has a bound."""
+"""Notebook display of an outcome: HTML, and text if HTML is not supported. Everything is escaped and bounded."""
 
 import re
 from html import escape
@@ -15,7 +15,7 @@ from ..repl.repl_workspace import Settings
 __all__ = ["CANCELLED", "bundle_of", "fault_of", "safe_text", "told_html"]
 
 
-# What the session says to one at the prompt, as it is typed in a notebook: ``%kw log`` in place of ``.log``.
+# Replaces prompt commands in messages by their notebook form: ``%kw log`` instead of ``.log``.
 
 _DOT = re.compile(rf"(?<![\w./~-])\.(?=(?:{'|'.join(DOTS)})\b(?![./]))")
 _GRAPH = "knotwork repl GRAPH opens one"
@@ -23,7 +23,7 @@ _LOCKED = "if it is a prompt or a notebook,"
 
 
 def as_typed_here(outcome: Outcome) -> Outcome:
-    """Return an outcome whose words name what a notebook has; values stay as they are."""
+    """Return an outcome whose messages name notebook commands; values are unchanged."""
     return evolve(
         outcome,
         message=_words(outcome.message),
@@ -45,10 +45,10 @@ CANCELLED = "cancelled; what was finished before is kept"
 _ROWS, _COLUMNS, _CELL = 60, 24, 400
 _CHARACTERS = 20_000
 _WIDTH = 120
-"""Columns of the text that stands for a table where no HTML is drawn."""
+"""Width in columns of the text version of a table."""
 _FAULTS = 30
 
-# The colours are mixed with the text's own, so that they can be read on light and on dark paper.
+# Colours are blended with the text colour, so that they are readable on light and dark backgrounds.
 _STYLE = (
     "<style>.knotwork{font:13px/1.5 system-ui,sans-serif}.knotwork table{border-collapse:collapse;margin:.3em 0}"
     ".knotwork th,.knotwork td{text-align:left;padding:.15em .8em .15em 0;border-bottom:1px solid rgba(128,128,128,.3);"
@@ -64,7 +64,7 @@ _STYLE = (
 
 
 def bundle_of(outcome: Outcome, settings: Settings) -> dict[str, str]:
-    """Return an outcome as HTML and as text; nothing where there is nothing to be said of it."""
+    """Return an outcome as HTML and as text; empty if there is nothing to show."""
     outcome = as_typed_here(outcome)
     html, lines = list[str](), list[str]()
     for diagnostic in outcome.diagnostics[:_FAULTS]:
@@ -77,7 +77,7 @@ def bundle_of(outcome: Outcome, settings: Settings) -> dict[str, str]:
     if (mended := _mended(outcome)) is not None:
         html.append(f'<div class="soft">with the fix:</div><pre>{_text(mended)}</pre>')
         lines.append(f"with the fix:\n{safe_text(mended)}")
-    if outcome.is_whole and outcome.message:  # else the cell ends with it
+    if outcome.is_whole and outcome.message:  # otherwise it ends the cell's output
         _say(_said(outcome), "warning", html, lines)
     for note in outcome.notes:
         _say(f"warning: {note}", "warning", html, lines)
@@ -98,9 +98,9 @@ def bundle_of(outcome: Outcome, settings: Settings) -> dict[str, str]:
 
 
 def fault_of(outcome: Outcome, place: str = "") -> str:
-    """Return in a few words why an outcome is not what was asked for, with its place and what to do; "" where it is.
+    """Return in a few words why an outcome failed, with its position and a hint; "" if it succeeded.
 
-    ``place`` is where it was asked for; what was found in a text has its own. It is all that a program sees which runs notebooks.
+    ``place`` is the position of the piece; a diagnostic has its own. Programs that run notebooks see only this text.
     """
     outcome = as_typed_here(outcome)
     if outcome.status == "cancelled":
@@ -127,13 +127,13 @@ def _place(outcome: Outcome) -> str:
 
 
 def _mended(outcome: Outcome) -> str | None:
-    """Return the text with its fix; None where that would only make a remark of what is wrong, or there is a better way."""
+    """Return the text with its fix; None if the fix would only comment out the fault, or there is a better way."""
     is_remark = any(edit.text.lstrip().startswith("#") for edit in outcome.edits)
     return None if is_remark or outcome.hint else (outcome.mended or "").rstrip("\n") or None
 
 
 def told_html(line: str) -> str:
-    """Return a line that is said beside results."""
+    """Return a line of HTML for a remark next to results."""
     return f'{_STYLE}<div class="knotwork"><div class="soft">{_text(line)}</div></div>'
 
 
@@ -148,7 +148,7 @@ def _fault_html(diagnostic: Diagnostic, source: Source) -> str:
 
 
 def safe_text(text: str) -> str:
-    """Return a text of anybody's as it may be shown: nothing in it is obeyed by a terminal, and it has a bound."""
+    """Return arbitrary text in a displayable form: terminal control characters escaped, and the length bounded."""
     if len(text) > _CHARACTERS:
         text = f"{text[:_CHARACTERS]}…\n{len(text) - _CHARACTERS:,} more characters"
     return "\n".join(map(printable, text.split("\n")))

@@ -1,7 +1,7 @@
-"""The session's own event loop, in a thread beside the notebook's: a cell waits for it, also where a loop is running already.
+"""The session's own event loop, in a thread: a cell waits for it, even if the notebook's own loop is running.
 
-The session's models keep connections, so that it has one loop from its beginning to its end. An interrupt reaches the thread that waits:
-it is counted, and looked at between two ticks, so that a second one can't come between the first and what is done about it.
+The session's models keep connections, so it has one loop for its whole life. An interrupt reaches the waiting thread: it is
+counted, and handled between two ticks, so that a second one can't arrive before the first is handled.
 """
 
 import asyncio
@@ -25,17 +25,17 @@ T = TypeVar("T")
 
 _TICK = 0.1
 _GRACE = 5.0
-"""Seconds that what is cancelled, and the loop, have to end; the thread is a daemon's."""
+"""Seconds that cancelled work and the loop have to end; the thread is a daemon."""
 
 Begin = Callable[[asyncio.Event], Coroutine[Any, Any, T]]
 
 
 class Cancelled(Exception):
-    """The second interrupt: what ran was cancelled, and has ended."""
+    """Raised after the second interrupt, when the cancelled work has ended."""
 
 
 class Abandoned(Exception):
-    """The third interrupt: what runs did not end, and nobody waits for it any more."""
+    """Raised after the third interrupt: the work did not end, and is no longer waited for."""
 
 
 class _Run:
@@ -79,10 +79,11 @@ class Loop:
         tick: Callable[[], None] = lambda: None,
         told: Callable[[str], None] = lambda text: None,
     ) -> T:
-        """Run what ``begin`` makes and wait for it; ``tick`` is called in this thread meanwhile.
+        """Run the coroutine of ``begin`` and wait for it; ``tick`` is called in this thread meanwhile.
 
-        The first interrupt sets the event that ``begin`` got. The second one cancels the task: ``Cancelled`` is raised when it has ended.
-        The third one raises ``Abandoned``, after which nothing but ``leave`` is of use. However this is left otherwise, nothing runs on.
+        The first interrupt sets the event passed to ``begin``. The second one cancels the task: ``Cancelled`` is raised when it
+        has ended. The third one raises ``Abandoned``, after which only ``leave`` may be called. In all other cases no work is
+        running on return.
         """
         run = _Run()
         with hearing(lambda heard: None, (signal.SIGINT,)) as heard:
@@ -110,14 +111,14 @@ class Loop:
             try:
                 return future.result(_TICK)
             except Late:
-                if future.done():  # it was the work itself that was late
+                if future.done():  # the timeout came from the work itself
                     raise
                 tick()
             except CancelledError:
                 raise Cancelled from None
 
     def _further(self, times: int, run: _Run, told: Callable[[str], None]) -> None:
-        """Do what the interrupt of this number is for; what is said of it comes after."""
+        """Handle the interrupt of this number; its message is shown afterwards."""
         if times == 1:
             self._loop.call_soon_threadsafe(run.cancel.set)
             told("cancelling; a second interrupt does not wait for it")
@@ -129,7 +130,7 @@ class Loop:
             raise Abandoned
 
     def _stopped(self, run: _Run, future: "Future[Any]") -> None:
-        """End what still runs where a display has raised: the next cell must not run beside it. Raises ``Abandoned``."""
+        """Stop running work after an error in the display: the next cell must not run in parallel. Raises ``Abandoned``."""
         if future.done() or run.is_left:
             return
         self._loop.call_soon_threadsafe(run.stop)
@@ -138,9 +139,9 @@ class Loop:
             raise Abandoned
 
     def leave(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Cancel what runs, run ``last`` when that has ended, and end the thread; return at once.
+        """Cancel running work, then run ``last`` and end the thread; return at once.
 
-        What blocks the loop can't be cancelled: then all that happens as soon as it lets go.
+        Work that blocks the loop can't be cancelled: then this happens as soon as the work yields.
         """
 
         async def leaving() -> None:
@@ -148,7 +149,7 @@ class Loop:
             for task in others:
                 task.cancel()
             await asyncio.gather(*others, return_exceptions=True)
-            await asyncio.gather(last(), return_exceptions=True)  # nobody is left to tell
+            await asyncio.gather(last(), return_exceptions=True)  # no one is left to report to
             self._loop.stop()
 
         def begin() -> None:
@@ -157,7 +158,7 @@ class Loop:
         self._loop.call_soon_threadsafe(begin)
 
     def join(self) -> None:
-        """Wait for the thread, which is to end; one that hangs is left to the process."""
+        """Wait for the thread to end; a hanging thread is left to the process."""
         self._thread.join(_GRACE)
 
     def _serve(self) -> None:
@@ -169,7 +170,7 @@ class Loop:
             self._loop.close()
 
 
-# What is seen while a cell runs for longer than a moment: how long, what models were asked, and how to end it.
+# Progress of a cell that takes longer than a moment: elapsed time, model calls, and how to interrupt it.
 
 _PATIENCE, _EVERY = 0.5, 0.3
 _STEPS = 6
@@ -178,9 +179,9 @@ Place = Callable[[dict[str, str]], Any]
 
 
 class Working:
-    """A line that changes. Events come in the session's thread; ``tick`` shows, in the notebook's.
+    """A line of progress that changes. Events arrive in the session's thread; ``tick`` displays, in the notebook's.
 
-    ``place`` shows a bundle and returns a handle with ``update``, as IPython's ``display`` does.
+    ``place`` displays a bundle and returns a handle with ``update``, as IPython's ``display`` does.
     """
 
     def __init__(self, text: str, place: Place, update: Callable[[Any, dict[str, str]], None]) -> None:
@@ -191,22 +192,22 @@ class Working:
         self._handle: Any = None
 
     def __call__(self, event: Event) -> None:
-        """Take in one event."""
+        """Process one event."""
         self._work(event)
 
     def note(self, text: str) -> None:
-        """Say something from now on."""
+        """Show this text from now on."""
         self._say(text)
         self._show()
 
     def tick(self) -> None:
-        """Show how things stand, if it is time."""
+        """Update the display if it is due."""
         now = perf_counter()
         if now - self._work.began > _PATIENCE and now - self._last > _EVERY:
             self._show()
 
     def stop(self) -> None:
-        """Say for good what was asked; nothing where nothing was shown."""
+        """Display the final model calls; nothing if no progress was displayed."""
         if self._handle is not None:
             work = self._work
             self._update(self._handle, _bundle(work.text, work.clock, work.total))
@@ -230,15 +231,15 @@ def _bundle(*parts: str) -> dict[str, str]:
     return {"text/html": told_html(line), "text/plain": line}
 
 
-# How a cell ends that did not do what it says: the notebook stops there, with a line in the place of a traceback.
+# The end of a failed cell: the notebook stops there, with one line instead of a traceback.
 
 _LONGEST = 1_000
 
 
 class Stopped(Exception):
-    """Ends a cell; the message says why. Where there is more to be seen, it stands above."""
+    """Ends a cell; the message says why. Details, if any, are displayed above."""
 
     def _render_traceback_(self) -> list[str]:
-        """Return what IPython shows in a traceback's place."""
+        """Return the lines that IPython shows instead of a traceback."""
         said = str(self)
         return [printable(" ".join((said if len(said) <= _LONGEST else f"{said[:_LONGEST]}…").split()))]

@@ -1,4 +1,4 @@
-"""Graphs as SVG that stands for itself: colours are in it, it loads nothing, and it can be read on light and on dark paper."""
+"""Graphs as self-contained SVG: colours are included, nothing is loaded, and it is readable on light and dark backgrounds."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -19,17 +19,17 @@ from ..repl.reader import Piece, expression_of
 __all__ = ["HIGH", "MOST", "Box", "evidence_svg", "flow_of", "flow_svg", "laid_out", "told_of"]
 
 
-# What takes from what: the commands, steps and expressions of a text as one graph, by the names that they bind and refer to.
+# The data flow of a text: its commands, steps and expressions as one graph, by the names that they bind and refer to.
 
 _KEY = "\0"
-"""Comes before a key of the state, which is no value's name: no name begins so."""
+"""Prefix of a key of the state, to distinguish it from names of values: no name begins so."""
 _NAMED = 8
-"""Names that the first line of the text has."""
+"""Maximum number of names in the first line of the text."""
 
 
 @frozen
 class Box:
-    """A command, a step, an expression, or a value from outside. ``takes`` are the numbers of those that it takes from."""
+    """A command, a step, an expression, or a value from outside. ``takes`` are the numbers of its inputs."""
 
     name: str
     does: str
@@ -40,7 +40,7 @@ class Box:
 
 @frozen
 class _Part:
-    """``binds`` are the names that others see, ``wants`` those that it takes."""
+    """A part of the flow: ``binds`` are the names visible to others, ``wants`` the names it reads."""
 
     name: str
     does: str
@@ -48,11 +48,11 @@ class _Part:
     binds: tuple[str, ...]
     wants: tuple[str, ...]
     at_once: bool = False
-    """It stands in no order with its neighbours that are so too: a step."""
+    """Whether it is a step: adjacent steps have no order."""
 
 
 def flow_of(pieces: Iterable[Piece]) -> tuple[Box, ...]:
-    """Return the graph of pieces that have no errors, what is given from outside first."""
+    """Return the graph of pieces without errors, values from outside first."""
     parts = [part for piece in pieces for part in _parts(piece)]
     makers: list[dict[str, int]] = _makers(parts)
     given = list(
@@ -74,7 +74,7 @@ def flow_of(pieces: Iterable[Piece]) -> tuple[Box, ...]:
 
 
 def told_of(boxes: Sequence[Box]) -> str:
-    """Return the graph as a text; its first line says what it is."""
+    """Return the graph as a text; the first line is its summary."""
     made = [box for box in boxes if not box.given]
     names = list(dict.fromkeys(box.name for box in made))
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
@@ -88,7 +88,7 @@ def _flow_line(box: Box, boxes: Sequence[Box]) -> str:
 
 
 def _makers(parts: Sequence[_Part]) -> list[dict[str, int]]:
-    """Return for each part who has bound each name before it. Steps that stand together see each other, in any order."""
+    """Return for each part the earlier parts that bound each name. Adjacent steps see each other, in any order."""
     found: list[dict[str, int]] = []
     bound: dict[str, int] = {}
     for number, part in enumerate(parts):
@@ -153,18 +153,18 @@ def _steps(piece: Piece) -> list[_Part]:
     return found
 
 
-# A graph in rows: each box below all that it takes from, and what goes past a row goes between its boxes.
+# A graph in rows: each box is below its inputs, and lines that pass a row run between its boxes.
 
 HIGH, EDGE = 40.0, 12.0
 _DOWN, _GAP, _THREAD = 44.0, 24.0, 2.0
 
 _Item = int | tuple[int, int]
-"""A box, or what leads on from one past a row: the box, and the row's depth."""
+"""A box, or a line's passage through a row: the box, and the row's depth."""
 
 
 @frozen
 class Spot:
-    """Where something stands in its row: its left and upper corner, and how wide it is."""
+    """A position in a row: the upper left corner, and the width."""
 
     x: float
     y: float
@@ -172,13 +172,13 @@ class Spot:
 
     @property
     def middle(self) -> float:
-        """The middle of its width."""
+        """The horizontal middle."""
         return self.x + self.wide / 2
 
 
 @frozen
 class Laid:
-    """The boxes' places by their numbers, and lines: each from an upper to a lower one; the last of a way ``arrives``."""
+    """The boxes' positions by number, and lines from an upper to a lower position; a line's last segment ``arrives``."""
 
     places: Mapping[int, Spot]
     lines: Sequence[tuple[Spot, Spot, bool]]
@@ -187,7 +187,7 @@ class Laid:
 
 
 def laid_out(boxes: Sequence[Box], widths: Sequence[float]) -> Laid:
-    """Return where the boxes stand, and the lines between them."""
+    """Return the positions of the boxes, and the lines between them."""
     graph = {str(number): tuple(map(str, box.takes)) for number, box in enumerate(boxes)}
     rows: list[list[_Item]] = [[int(name) for name in layer] for layer in layers(graph)]
     depth = {item: number for number, row in enumerate(rows) for item in row if isinstance(item, int)}
@@ -220,7 +220,7 @@ def _way(source: int, target: int, depth: Mapping[int, int]) -> list[_Item]:
 def _spots(
     rows: Sequence[list[_Item]], above: Mapping[_Item, Sequence[_Item]], widths: Sequence[float]
 ) -> dict[_Item, Spot]:
-    """Place row by row, each item near what leads to it: fewer lines cross."""
+    """Place items row by row, each near its inputs: fewer lines cross."""
     wide = {item: _THREAD if isinstance(item, tuple) else widths[item] for row in rows for item in row}
     spans = [sum(wide[item] for item in row) + _GAP * (len(row) - 1) for row in rows]
     width, spots = max(spans, default=0.0), dict[_Item, Spot]()
@@ -238,17 +238,17 @@ def _spots(
 
 
 MOST = 150
-"""Boxes that are drawn."""
+"""Maximum number of boxes drawn."""
 _LETTER, _PAD = 7.0, 14.0
 _TITLE, _SPOKEN = 26, 200
 _COLOURS = ("#3b7dd8", "#d9822b", "#3f9d5a", "#b04fc0", "#c9413a", "#1d9aa8", "#9a7b1f", "#6c6f85")
 _SOFT = 0.72
-"""How much of the text's colour what is less important has: it can be read on any paper that the text can."""
+"""Opacity of less important parts: readable on any background on which the text is."""
 _FONT = 'font-family="system-ui,sans-serif" font-size="12"'
 
 
 def flow_svg(boxes: Sequence[Box], mark: str = "k") -> str:
-    """Return the graph from top to bottom; each box is below all that it takes from. ``mark`` makes the names inside the SVG its own."""
+    """Return the graph as SVG from top to bottom; each box is below its inputs. ``mark`` makes the ids in the SVG unique."""
     boxes = boxes[:MOST]
     laid = laid_out(boxes, [_width(box) for box in boxes])
     head = EDGE / 2
@@ -265,7 +265,7 @@ def flow_svg(boxes: Sequence[Box], mark: str = "k") -> str:
 
 
 def _svg(x: float, y: float, width: float, height: float, said: str) -> Sequence[str]:
-    """Return how a picture begins; ``said`` is for who does not see it."""
+    """Return the start of an SVG picture; ``said`` is its text for screen readers."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{x:.0f} {y:.0f} {width:.0f} {height:.0f}" width="{width:.0f}"'
         f' height="{height:.0f}" style="max-width:100%;height:auto" role="img" aria-label="{escape(said)}">',
@@ -282,7 +282,7 @@ def _cut(text: str) -> str:
 
 
 def _line(one: Spot, other: Spot, mark: str, *, arrives: bool) -> str:
-    """Return a line from one row to the next; where it does not arrive there it goes on to the row's end."""
+    """Return a line from one row to the next; if it does not arrive there, it continues to the row's end."""
     x1, y1, x2, y2 = one.middle, one.y + HIGH, other.middle, other.y
     bend = (y2 - y1) / 2
     end = f' marker-end="url(#{mark}-end)"' if arrives else ""
@@ -308,7 +308,7 @@ def _box(box: Box, spot: Spot) -> str:
 
 
 def evidence_svg(drawing: Drawing) -> str:
-    """Return the part of the graph that findings rest on; as large as it has to be for what is in it."""
+    """Return the part of the graph that supports the findings, sized to its content."""
     wide, high = _scale(len(drawing.spots))
     spots = [
         evolve(each, x=each.x * wide, y=each.y * high, label_x=each.label_x + each.x * (wide - 1),
@@ -337,7 +337,7 @@ def evidence_svg(drawing: Drawing) -> str:
 
 
 def _scale(count: int) -> tuple[float, float]:
-    """Return by how much a picture of a few nodes is made smaller: they need no room for others."""
+    """Return the scale of a picture: one with few nodes is smaller."""
     return min(1.0, 0.3 + 0.08 * count), min(1.0, 0.1 + 0.1 * count)
 
 
@@ -354,7 +354,7 @@ def _right(spot: Point) -> float:
 
 
 def _legend(kinds: Sequence[tuple[str, int]], left: float, y: float) -> tuple[list[str], float]:
-    """Return what the colours are, and where that ends."""
+    """Return the legend of colours, and its end position."""
     lines = []
     for kind, colour in kinds:
         lines.append(

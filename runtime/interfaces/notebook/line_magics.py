@@ -1,4 +1,4 @@
-"""What ``%kw`` does on one line: its own words, the prompt's dot commands, else a text of any language."""
+"""The ``%kw`` line magic: its subcommands, the prompt's dot commands, or a text of any language."""
 
 from collections.abc import Callable, Mapping
 from html import escape
@@ -41,7 +41,7 @@ What a cell binds is a Python variable afterwards; a Python variable that a cell
 
 
 class Verbs:
-    """``marks`` gives a name that no other picture of the notebook has."""
+    """The subcommands of ``%kw``. ``marks`` returns an id unique to each picture of the notebook."""
 
     def __init__(self, room: Room, marks: Callable[[], str]) -> None:
         self._room, self._marks = room, marks
@@ -52,11 +52,11 @@ class Verbs:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words that a line may begin with, beside the languages' own."""
+        """The words that may begin a line, besides those of the languages."""
         return (*self._own, *DOTS)
 
     def run(self, cell: Cell) -> Any:
-        """Do what a line says; return the value that is wanted of it, if any. Raises ``Stopped`` and ``Misused``."""
+        """Run a line; return its value, if any. Raises ``Stopped`` and ``Misused``."""
         line = cell.text.strip()
         word, _, rest = (line or "help").partition(" ")
         rest = rest.strip()
@@ -73,14 +73,14 @@ class Verbs:
         return None
 
     def help(self, topic: str, cell: Cell) -> None:
-        """Show what there is, or more on one thing."""
+        """Show the overview, or the help on one topic."""
         if topic:
             self._room.run(dot(f"help {topic}", cell.name))
         else:
             self._room.told(Outcome(value=Page(_HELP)))
 
     def checked(self, cell: Cell) -> None:
-        """Say what is wrong with a cell. Nothing is run."""
+        """Show the errors of a cell. Nothing is run."""
         if not cell.pieces:
             raise Misused("there is nothing to be checked", "%kw check TEXT, or --check behind a cell's magic")
         found = self._room.checked(cell)
@@ -88,14 +88,14 @@ class Verbs:
         self._room.told(Outcome(summary="nothing is wrong with it") if is_clean else found)
 
     def drawn(self, cell: Cell) -> None:
-        """Draw what takes from what in a cell. Nothing is run."""
+        """Draw the data flow of a cell. Nothing is run."""
         found = self._room.checked(cell)
         if not found.is_good:
             raise self._room.stopped(found)
         self._drawn(cell.pieces)
 
     def _is_expression(self, line: str, word: str, rest: str) -> bool:
-        """Say whether a line that begins with a word of ours names a value so: ``state = 3``, or where there is one, ``state + 1``."""
+        """Return whether a line's first word is a value, not a subcommand: ``state = 3``, or, if bound, ``state + 1``."""
         if rest.startswith("=") and not rest.startswith("=="):
             return True
         if not rest or rest.startswith("(") or word not in self._room.names():
@@ -164,7 +164,7 @@ class Verbs:
         room, desk = self._room, self._room.desk()
         page = room.beside(lambda: render(desk.state.as_json(), desk.adapter), "report")
         if name is None:
-            # A page of its own, which has no scripts and may run none.
+            # A separate page without scripts, and not allowed to run any.
             frame = f'<iframe sandbox srcdoc="{escape(page)}" style="width:100%;height:36em;border:1px solid #8884"></iframe>'
             room.picture(frame, "the report on the state; %kw report FILE writes it")
             return

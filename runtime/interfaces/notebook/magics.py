@@ -1,4 +1,4 @@
-"""What IPython calls: ``%%gasl``, ``%%lwt`` and ``%kw`` (also as ``%%kw``), and how it shows what comes of them."""
+"""The IPython magics ``%%gasl``, ``%%lwt`` and ``%kw`` (also as ``%%kw``), and the display of their results."""
 
 import atexit
 import itertools
@@ -25,10 +25,10 @@ from .session import Bundle, Room
 __all__ = ["load", "unload"]
 
 _TRACEBACKS = 3
-"""The level of the debug log that wants to see where something broke."""
+"""Debug log level from which tracebacks are shown."""
 _display: Callable[..., Any] = display
 _PROGRESS = {"knotwork": "progress"}
-"""What an output is marked with while it is a line that changes."""
+"""Metadata key that marks a progress line in an output."""
 
 
 class Magics:
@@ -38,12 +38,12 @@ class Magics:
         self._shell = shell
         self._in_kernel = getattr(shell, "kernel", None) is not None
         self._slot: Any = None
-        """The output that has a line of progress: what is shown next takes its place."""
+        """The output of the progress line, replaced by the next output."""
         marks = itertools.count(1)
         self.room = Room(shell.user_ns, shell.user_ns_hidden, self._show, self._place, self._update)
         self.verbs = Verbs(self.room, lambda: f"kw{shell.execution_count}-{next(marks)}")
 
-    @no_var_expand  # $ and { are the languages' own
+    @no_var_expand  # $ and { belong to the languages
     def gasl(self, line: str, cell: str) -> None:
         """Run a cell of GASL commands."""
         self._cell(line, cell, "gasl")
@@ -65,16 +65,16 @@ class Magics:
 
     @contextmanager
     def _door(self) -> Iterator[None]:
-        """Let nothing out that would be shown as a traceback."""
+        """Catch everything that would be shown as a traceback."""
         try:
             yield
         except Stopped:
             raise
         except Misused as error:
             raise self.room.stopped(misused(error.message, error.hint)) from None
-        except KeyboardInterrupt:  # while something was copied or shown: what ran is over
+        except KeyboardInterrupt:  # during copying or display: the work itself has ended
             raise Stopped(CANCELLED) from None
-        except Exception as error:  # the last door, as the session has one
+        except Exception as error:  # the last handler, as in the session
             if level() >= _TRACEBACKS:
                 raise
             raise Stopped(f"internal error: {type(error).__name__}: {error}") from None
@@ -105,7 +105,7 @@ class Magics:
             self._update(self._slot, bundle)
             return self._slot
         made = _display(bundle, raw=True, display_id=True, metadata=_PROGRESS)
-        if self._in_kernel:  # elsewhere a line that was printed stays
+        if self._in_kernel:  # elsewhere a printed line stays
             self._slot = made
         return made
 
@@ -114,7 +114,7 @@ class Magics:
             handle.update(bundle, raw=True, metadata=_PROGRESS)
 
     def _emptied(self) -> None:
-        """Leave no line of progress: whether one was seen is a matter of time, and notebooks are kept and compared."""
+        """Remove the progress line: whether one appeared depends on timing, and notebooks are saved and compared."""
         slot, self._slot = self._slot, None
         if slot is not None:
             slot.update({}, raw=True)
@@ -130,7 +130,7 @@ def load(shell: Any) -> None:
 
 
 def unload(shell: Any) -> None:
-    """Take the magics away and end the session."""
+    """Remove the magics and end the session."""
     found = shell.magics_manager.magics
     magics = getattr(found["line"].pop("kw", None), "__self__", None)
     for name in ("gasl", "lwt", "kw"):

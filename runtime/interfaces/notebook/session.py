@@ -1,4 +1,4 @@
-"""The session behind the magics: opened when it is first needed, one for a notebook. It shows through what it is given."""
+"""The session behind the magics: opened on first use, one per notebook. It displays through the given functions."""
 
 import asyncio
 import signal
@@ -32,16 +32,16 @@ from .variables import NotShared, Shared, as_json
 __all__ = ["Bundle", "Room"]
 
 
-# A session's desk and the loop that it lives in, from its opening to its end. However it ends, its folder's lock is let go.
+# A session's workspace and its event loop, from opening to end. However it ends, the lock of its folder is released.
 
 R = TypeVar("R")
 
 _LOOK = 0.05
-"""Seconds between two looks at whether another one is over."""
+"""Seconds between two checks of whether another session has ended."""
 
 
 class Sitting:
-    """One session. ``open`` it first; ``end`` it whatever came of that."""
+    """One session. Call ``open`` first, and ``end`` in any case."""
 
     def __init__(self, asked: DeskAsked) -> None:
         self._asked = asked
@@ -51,22 +51,22 @@ class Sitting:
 
     @property
     def desk(self) -> Desk:
-        """The session's desk."""
+        """The session's workspace."""
         assert self._desk is not None  # noqa: S101 - it was opened
         return self._desk
 
     @property
     def is_over(self) -> bool:
-        """Whether all of it is closed."""
+        """Whether everything is closed."""
         return self._loop.is_over
 
     def has_state_of(self, asked: DeskAsked) -> bool:
-        """Say whether it keeps its state where ``asked`` wants to."""
+        """Return whether its state folder is the one that ``asked`` names."""
         mine, other = self._asked.ground.state, asked.ground.state
         return isinstance(mine, str) and isinstance(other, str) and same_name(mine, other)
 
     def open(self, working: Working, after: "list[Sitting]") -> list[str]:
-        """Open the desk, once those ``after`` which it comes are over; return what a person should know.
+        """Open the workspace after the sessions in ``after`` have ended; return messages for the user.
 
         Raises ``Cancelled``, ``Abandoned``, ``AdapterError``, ``LLMError``, ``StoreError`` and ``Misused``.
         """
@@ -78,7 +78,7 @@ class Sitting:
                     raise GivenUp
                 await asyncio.sleep(_LOOK)
             telling = Telling(notes.append, given_up=cancel.is_set)
-            # A future and no task: the thread can't be stopped, and whoever ends this waits for what it makes.
+            # A future instead of a task: the thread can't be stopped, and ``end`` waits for its result.
             self._made = asyncio.get_running_loop().run_in_executor(None, open_desk, self._asked, telling)
             made = await asyncio.shield(self._made)
             if cancel.is_set():
@@ -92,7 +92,7 @@ class Sitting:
         return notes
 
     def wait(self, begin: Callable[[asyncio.Event], Coroutine[Any, Any, R]], working: Working) -> R:
-        """Run what ``begin`` makes, and show how it goes. Raises ``Cancelled`` and ``Abandoned``, as ``Loop.run`` does."""
+        """Run the coroutine of ``begin``, and show its progress. Raises ``Cancelled`` and ``Abandoned``, as ``Loop.run`` does."""
         events = None if self._desk is None else self._desk.events
         if events is not None:
             events.subscribe(working)
@@ -104,9 +104,9 @@ class Sitting:
             working.stop()
 
     def end(self, *, wait: bool = True) -> None:
-        """Cancel what runs and close what was opened; as soon as that is possible, where there is something that hangs.
+        """Cancel running work and close everything; hanging work delays this.
 
-        Without ``wait`` that goes on beside whoever asks.
+        With ``wait`` False it continues in the background.
         """
         self._loop.leave(self._closed)
         if wait:
@@ -115,7 +115,7 @@ class Sitting:
     async def _closed(self) -> None:
         if self._made is None:
             return
-        with suppress(Exception):  # it was told, or nobody waits for it any more
+        with suppress(Exception):  # already reported, or no longer waited for
             desk = await self._made
             await desk.aclose()
 
@@ -127,9 +127,9 @@ _CANCELLED = Outcome("cancelled")
 
 
 class Room:
-    """Runs what cells say.
+    """Runs cells in the session of a notebook.
 
-    ``hidden`` are the names that are the shell's own. ``show`` shows a bundle, ``place`` one that ``update`` can change later.
+    ``hidden`` are the shell's own names. ``show`` displays a bundle, ``place`` one that ``update`` can change later.
     """
 
     def __init__(
@@ -145,15 +145,15 @@ class Room:
         self._shared = Shared(names, hidden)
         self._sitting: Sitting | None = None
         self._left: list[Sitting] = []
-        """Those that were left before they were over."""
+        """Sessions that were left before they ended."""
 
     @property
     def present(self) -> Desk | None:
-        """The session's desk; None where no session is open."""
+        """The session's workspace; None if no session is open."""
         return None if self._sitting is None else self._sitting.desk
 
     def desk(self) -> Desk:
-        """Return the session's desk; the first one to ask opens one without a graph. Raises ``Stopped``."""
+        """Return the session's workspace; the first call opens one without a graph. Raises ``Stopped``."""
         return self._sat().desk
 
     def names(self) -> list[str]:
@@ -162,8 +162,8 @@ class Room:
         return [*self._shared.known(), *(() if desk is None else desk.values.names())]
 
     def open(self, asked: DeskAsked) -> Desk:
-        """Open a session in the place of the one there is. Raises ``Stopped``."""
-        # An interrupt is heard while it is waited for, and between two of these steps it comes to nothing.
+        """Open a new session in place of the present one. Raises ``Stopped``."""
+        # An interrupt takes effect while waiting; between two of these steps it has no effect.
         with hearing(lambda heard: None, (signal.SIGINT,)):
             asked = self._with_held_graph(asked)
             if self._sitting is not None and self._sitting.has_state_of(asked):
@@ -190,13 +190,13 @@ class Room:
         return made.desk
 
     def _with_held_graph(self, asked: DeskAsked) -> DeskAsked:
-        """Return what was asked with the notebook's own graph in the place of its name, where it names one."""
+        """Return the options with the notebook's own graph in place of its name, if they name one."""
         name = asked.ground.graph
         held = self._names.get(name) if isinstance(name, str) else None
         return evolve(asked, ground=evolve(asked.ground, graph=held, name=name)) if _is_graph(held) else asked
 
     def graphs(self) -> list[str]:
-        """Return the names of the notebook's variables that hold graphs."""
+        """Return the notebook variables that hold graphs."""
         return [name for name, held in list(self._names.items()) if _is_graph(held)]
 
     def close(self) -> None:
@@ -209,7 +209,7 @@ class Room:
                 self._left.append(sitting)
 
     def _leave(self, sitting: Sitting) -> None:
-        """Begin anew without waiting for the end of this one."""
+        """Abandon a session without waiting for its end."""
         sitting.end(wait=False)
         self._left.append(sitting)
         if self._sitting is sitting:
@@ -217,9 +217,10 @@ class Room:
             self._shared.forget()
 
     def run(self, cell: Cell) -> None:
-        """Run a cell and show what comes of each of its pieces; nothing is run where something is wrong with it.
+        """Run a cell and display the outcome of each piece; nothing is run if the cell has errors.
 
-        Raises ``Stopped`` at the first piece that is not wholly done. What it and those behind it were to bind has no value then.
+        Raises ``Stopped`` at the first piece that is not fully done. The names that it and later pieces should have bound then
+        have no value.
         """
         found = self.checked(cell)
         if not found.is_good:
@@ -228,7 +229,7 @@ class Room:
         waiting.left = deque(cell.pieces)
         session, before, ran = Session(desk), desk.values.kept().bound, 0
         while (piece := waiting.next()) is not None:
-            if piece not in cell.pieces:  # a file has it
+            if piece not in cell.pieces:  # it comes from a file
                 self._take(mentioned(piece), desk)
             left, moment = [piece, *waiting.left], Moment.now(piece.text, desk.state, desk.values, len(desk.ran))
             latest = desk.past.moments[-1:]
@@ -238,7 +239,7 @@ class Room:
                 names = stale(cell.pieces, left, before, desk.values)
                 self._shared.drop(names, desk.values)
                 if all(one is other for one, other in zip_longest(latest, desk.past.moments[-1:])):
-                    desk.past.add(moment, desk.state, desk.values)  # else the session has kept it
+                    desk.past.add(moment, desk.state, desk.values)  # otherwise the session has recorded it
                 remarks += _told_of(names)
             ran += 1
             self.told(evolve(outcome, notes=(*outcome.notes, *remarks)), place_of(piece, outcome.names))
@@ -262,7 +263,7 @@ class Room:
             return _CANCELLED
 
     def checked(self, cell: Cell) -> Outcome:
-        """Return what is wrong with a cell. Nothing is run. Raises ``Stopped`` where it was interrupted, or wants what can't be shared."""
+        """Return the errors of a cell. Nothing is run. Raises ``Stopped`` if interrupted, or if a variable can't be shared."""
         desk = self.desk()
         self._take(outside(cell.pieces), desk)
 
@@ -272,7 +273,7 @@ class Room:
         return self._or_stopped(begin, "check")
 
     def beside(self, work: Callable[[], T], text: str) -> T:
-        """Do what takes a while beside the session's loop. Raises ``Stopped`` where it was interrupted."""
+        """Run slow work in the session's thread. Raises ``Stopped`` if interrupted."""
 
         async def begin(cancel: asyncio.Event) -> T:
             return await asyncio.to_thread(work)
@@ -280,7 +281,7 @@ class Room:
         return self._or_stopped(begin, text)
 
     def value(self, name: str) -> Any:
-        """Return a copy of the session's value of this name. Raises ``Stopped`` where there is none."""
+        """Return a copy of the session's value of this name. Raises ``Stopped`` if it does not exist."""
         values = self.desk().values
         bound = values.context.value(name)
         if bound is None:
@@ -288,7 +289,7 @@ class Room:
         return as_json(bound.value)
 
     def give_input(self, name: str) -> None:
-        """Make a Python variable what ``{(input)}`` stands for. Raises ``Stopped``."""
+        """Make a Python variable the value of ``{(input)}``. Raises ``Stopped``."""
         if name not in self._names:
             raise self.stopped(misused(f"the notebook has no variable {name}", like(name, self._shared.known())))
         try:
@@ -297,7 +298,7 @@ class Room:
             raise self.stopped(misused(error.message, error.hint)) from None
 
     def told(self, outcome: Outcome, place: str = "") -> None:
-        """Show an outcome. Raises ``Stopped`` where it is not what was asked for; ``place`` is where that was asked."""
+        """Display an outcome. Raises ``Stopped`` if it failed; ``place`` is the position of the piece."""
         if not outcome.is_whole:
             raise self.stopped(outcome, place)
         settings = self.desk().settings
@@ -305,12 +306,12 @@ class Room:
             self._show(bundle)
 
     def picture(self, html: str, text: str, caption: str = "") -> None:
-        """Show HTML of our own making, with what it says as a text, and what is to be read under it."""
+        """Display generated HTML, with its text version, and a caption below it."""
         html = f"{html}\n{told_html(caption)}" if caption else html
         self._show({"text/html": html, "text/plain": safe_text(text)})
 
     def stopped(self, outcome: Outcome, place: str = "") -> Stopped:
-        """Show why a cell ends, and return what ends it."""
+        """Display why a cell ends, and return the exception that ends it."""
         sitting = self._sitting
         if bundle := bundle_of(outcome, Settings() if sitting is None else sitting.desk.settings):
             self._show(bundle)
@@ -323,12 +324,12 @@ class Room:
             raise self.stopped(_CANCELLED) from None
 
     def _waited(self, begin: Callable[[asyncio.Event], Coroutine[Any, Any, T]], text: str) -> T:
-        """Wait for what ``begin`` makes. Raises ``Cancelled``, and ``Stopped`` where the session was left behind."""
+        """Wait for the coroutine of ``begin``. Raises ``Cancelled``, and ``Stopped`` if the session was abandoned."""
         sitting = self._sat()
         try:
             return sitting.wait(begin, self._working(text))
         except Abandoned:
-            self._leave(sitting)  # what hangs keeps its thread; the notebook begins anew
+            self._leave(sitting)  # the hanging work keeps its thread; the notebook starts a new session
             raise Stopped("the session did not end, and is left behind; %kw open begins another one") from None
 
     def _sat(self) -> Sitting:
@@ -342,12 +343,12 @@ class Room:
 
 
 def _is_graph(held: Any) -> bool:
-    """Say whether a variable holds a networkx graph. A class of them is none."""
+    """Return whether a variable holds a networkx graph instance, not a class."""
     return hasattr(held, "adj") and hasattr(held, "is_directed") and not isinstance(held, type)
 
 
 def _told_of(names: list[str]) -> list[str]:
-    """Say which values a cell took away that did not come to its end."""
+    """Return a message on the values that an incomplete cell removed."""
     if not names:
         return []
     was = "has no value now: it was" if len(names) == 1 else "have no values now: they were"

@@ -1,7 +1,7 @@
-"""Names both ways: what a cell binds is a Python variable, and a Python variable that a cell names is a value of the session.
+"""Shares names both ways: a cell's values become Python variables, and Python variables named in a cell become session values.
 
-Values are copied: who changes a list in Python changes nothing in the session until a cell names it again. What was found with
-evidence keeps it as long as Python has not changed it.
+Values are copied: changing a list in Python does not affect the session until a cell names the list again. A value found with
+evidence keeps the evidence as long as Python has not changed it.
 """
 
 import builtins
@@ -18,14 +18,14 @@ from ..repl.repl_workspace import Values
 __all__ = ["NotShared", "Shared", "as_json"]
 
 
-# Python's values as JSON's: copies, or the reason why there is none.
+# Copies of Python values as JSON values, or the reason why that is impossible.
 
 _SCALARS = (str, int, bool, type(None))
 _DEEPEST = 200
 
 
 class NotShared(Exception):
-    """A Python value that JSON can't say; ``message`` says what it is, ``hint`` what can be done."""
+    """A Python value that JSON can't represent; ``message`` describes it, ``hint`` suggests what to do."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -34,15 +34,15 @@ class NotShared(Exception):
 
 
 def as_json(value: Any) -> Any:
-    """Return a copy of ``value`` as JSON's values; tuples and numpy's arrays and numbers become lists and numbers. Raises ``NotShared``.
+    """Return a copy of ``value`` as JSON values; tuples and numpy values become lists and numbers. Raises ``NotShared``.
 
-    A text, a number or an object of a class of its own, such as an enum's member, is what it is for ``json``.
+    A text, number or dict of a subclass, such as an enum's member, is converted as ``json`` does.
     """
     return _copied(value, set())
 
 
 def _copied(value: Any, within: set[int]) -> Any:
-    """``within`` are the containers that ``value`` is in: who is in itself has no end."""
+    """Return a copy; ``within`` are the containers around ``value``, to refuse a container that contains itself."""
     if type(value) in _SCALARS:
         return value
     if isinstance(value, float):
@@ -88,15 +88,15 @@ _WAYS: Mapping[str, str] = {
     "Graph": "%kw open {0} opens it", "DiGraph": "%kw open {0} opens it", "MultiGraph": "%kw open {0} opens it",
     "MultiDiGraph": "%kw open {0} opens it", "float": "None stands for what is missing",
 }  # fmt: skip
-"""By the name of a type: how its values can be had all the same."""
+"""By the name of a type: how to convert its values."""
 
 
 @frozen
 class _Held:
-    """What session and Python have of a name: the session's value, and what stood under the name in Python then.
+    """The two values of a shared name: the session's value, and Python's value at that time.
 
-    ``how``: taken from Python, given to it, or apart, where Python has something else under the name, which was left alone.
-    ``before`` is what Python had of its own before it was given something.
+    ``how``: taken from Python, given to Python, or apart: Python has another value under the name, which was left alone.
+    ``before`` is Python's own value before it was replaced.
     """
 
     value: Value
@@ -107,20 +107,20 @@ class _Held:
 
 @define
 class Shared:
-    """Keeps the notebook's names and a session's values alike. ``names`` are the notebook's, ``hidden`` those in it of the shell."""
+    """Synchronises the notebook's names with a session's values. ``names`` are the notebook's, ``hidden`` those of the shell."""
 
     names: MutableMapping[str, Any]
     hidden: Mapping[str, Any] = field(factory=dict)
     _held: dict[str, _Held] = field(factory=dict, init=False)
 
     def known(self) -> list[str]:
-        """Return the names of the variables that the notebook has made."""
+        """Return the names of the variables that the notebook has created."""
         return [name for name in self.names if self._is_shared(name)]
 
     def take(self, wanted: Iterable[str], values: Values) -> None:
-        """Bind the Python variables among ``wanted`` in the session. What Python has deleted is gone in the session, too.
+        """Bind the Python variables among ``wanted`` in the session. Variables deleted in Python are also deleted in the session.
 
-        Raises ``NotShared``, with the variable's name, for one that can't be a value.
+        Raises ``NotShared``, with the variable's name, for an unsupported value.
         """
         for name in [name for name, held in self._held.items() if held.how != "apart" and name not in self.names]:
             del self._held[name]
@@ -139,21 +139,21 @@ class Shared:
                 self._held[name] = _Held(now, self.names[name], "taken")
 
     def copied(self, name: str) -> Any:
-        """Return a Python variable as JSON's values. Raises ``NotShared``, which says which one and what to do."""
+        """Return a Python variable as JSON values. Raises ``NotShared``, which names the variable and a remedy."""
         held = self.names[name]
         try:
             return as_json(held)
         except NotShared as error:
             said = error.message
-        except Exception as error:  # a class of anybody's, which may raise anything
+        except Exception as error:  # a custom class may raise anything
             said = f"an object that can't be read ({type(error).__name__}: {error})"
         way = _WAYS.get(type(held).__name__, "texts, numbers, lists and objects are shared")
         raise NotShared(f"the notebook's {name} can't be a value here: it is {said}", way.format(name))
 
     def give(self, values: Values) -> list[str]:
-        """Make all that the session has bound since Python variables, and take away what it has no more; return remarks.
+        """Copy new session values to Python variables, and remove deleted ones; return remarks.
 
-        Where something of Python's own was replaced, it is there again.
+        A Python value that was replaced is restored.
         """
         remarks = []
         for name in values.names():
@@ -174,7 +174,7 @@ class Shared:
         return remarks
 
     def drop(self, names: Iterable[str], values: Values) -> None:
-        """Take values away, from the session and from Python; what stood under the names before does not come back."""
+        """Remove values from the session and from Python; earlier Python values are not restored."""
         for name in names:
             values.context.forget(name)
             held = self._held.pop(name, None)
@@ -182,7 +182,7 @@ class Shared:
                 self.names.pop(name, None)
 
     def forget(self) -> None:
-        """Begin with another session; the notebook keeps its variables."""
+        """Prepare for another session; the notebook keeps its variables."""
         self._held.clear()
 
     def _taken_back(self, name: str, held: _Held) -> None:
@@ -199,13 +199,13 @@ class Shared:
         )
 
     def _is_hidden(self, name: str) -> bool:
-        """Say whether a name is the shell's, such as ``In``; who binds it anew has made it a variable."""
+        """Return whether a name is the shell's, such as ``In``; a rebound name counts as a variable."""
         return name in self.hidden and self.names.get(name) is self.hidden[name]
 
     def _fault(self, name: str, held: _Held | None) -> str:
-        """Say why a value can't be a Python variable, or ""."""
+        """Return why a value can't be a Python variable, or ""."""
         if not name.isidentifier() or keyword.iskeyword(name):
-            return f"{name} is no name of Python"
+            return f"{name} is not a name of Python"
         if name.startswith("_") or hasattr(builtins, name) or self._is_hidden(name):
             return f"{name} is a name of {'the shell' if self._is_hidden(name) else 'Python'}'s own"
         if name not in self.names or (held is not None and held.how == "given" and held.python is self.names[name]):

@@ -1,8 +1,7 @@
-"""The session: GASL commands, LWT steps and expressions, one after the other, over the same values.
+"""The interactive session: GASL commands, LWT steps and expressions over one set of values.
 
-Rooms: ``reading`` (a text in its pieces; ``languages`` and ``wholeness`` say what they are), ``meaning`` (what is written as other
-tools have it), ``session`` and what it is made of (``values``, ``models``,
-``past``, ``knowing``), the three runners (``commands``, ``steps``, ``expressions``), ``dots`` (the dot commands), ``showing`` (a value as
-lines, in any mode), ``terminal`` (prompt_toolkit: keys, colours, completion, the pager). All but ``terminal`` know no screen:
-stdin, a notebook and tests use them as they are.
+Modules: ``reader`` splits a text into pieces (``languages`` detects their language), ``session`` runs them with ``runners`` over
+the values, models and undo history of ``repl_workspace``, ``dot_commands`` has the dot commands, ``outcome`` renders values as
+lines, ``session_file`` saves sessions, ``terminal`` is the prompt_toolkit interface (keys, colours, completion, the pager). Only
+``terminal`` depends on a screen: stdin, notebooks and tests use the other modules directly.
 """

@@ -1,4 +1,4 @@
-"""In which language a text is, right or wrong: its first words say so, and the languages' own parsers where they don't."""
+"""Detects the language of a text, valid or not: by its first words, else by the languages' own parsers."""
 
 import re
 from collections.abc import Sequence
@@ -26,30 +26,30 @@ __all__ = [
 Language = Literal["gasl", "lwt", "expr", "dot", "remark"]
 
 _DOT = re.compile(r"[ \t]*(?:\.(?:[A-Za-z?]|\.*[ \t\r]*\Z)|\\[A-Za-z?])")
-"""A dot command, also as other tools write it: ``\\d``. Dots alone are the beginning of one."""
+"""A dot command, also in the form of other tools: ``\\d``. Dots alone are the beginning of one."""
 _HEAD = re.compile(r"[ \t]*\([\w.\-]+\)[ \t]*=(?!=)")
 _CALLED = re.compile(r"[ \t]*\(?[\w.\-]+\)?[ \t]*=[ \t]*[A-Z]{2,}[ \t]*\(")
-"""A step whose id has lost a parenthesis, or both."""
+"""A step whose id lacks one or both parentheses."""
 _BOUND = re.compile(r"\s*(?:(?i:let|var|const)[ \t]+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=(?!=)[ \t]*")
-"""A value that gets a name, also with the word that other languages put before it."""
+"""A named value, also with a keyword of other languages before the name."""
 _WORD = re.compile(r"[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*(.?)", re.DOTALL)
 _OPERATORS = frozenset({"in", "is", "and", "or", "not", "if", "for", "else"})
-"""Words behind a name that make an expression of it."""
+"""Words after a name that make the text an expression."""
 _OF_BLOCKS = frozenset({"TRY", "CATCH", "FINALLY", "END"})
 _REMARK = re.compile(r"[ \t\r]*(#[^\n]*)?\Z")
 _SHORT = 2_000
-"""Characters of a text of which it is remembered what it is: while one types, all but the last lines are as they were."""
+"""Maximum characters of a text whose language is cached: while a user types, all lines but the last stay the same."""
 
 
 def command_words() -> frozenset[str]:
-    """Return the words that a GASL command begins with, in capitals; the grammar says which."""
+    """Return the words that begin a GASL command, in capitals, from the grammar."""
     automaton = gasl_automaton()
     first = automaton.accepts(tuple(automaton.follower("program").states))
     return frozenset(word.upper() for name in first for word in automaton.spellings.get(name, ()) if word.isalpha())
 
 
 def language_of(text: str) -> Language:
-    """Return the language of ``text``, right or wrong: by its first line that is no remark, and by what reads it."""
+    """Return the language of ``text``, valid or not: by its first line that is not a comment, and by the parsers."""
     return _remembered(text) if len(text) <= _SHORT else _language_of(text)
 
 
@@ -84,7 +84,7 @@ def _language_of(text: str) -> Language:
 
 
 def _goes_on(rest: str, word: str) -> bool:
-    """Say whether what stands behind a command's word is a command's: another word, a quote, a bracket over it; or nothing."""
+    """Return whether the text after a command's word continues a command: another word, a quote, a bracket; or nothing."""
     behind = rest.lstrip(" \t")
     if not behind.strip():
         return word.isupper()  # a variable may have a command's name
@@ -95,7 +95,7 @@ def _goes_on(rest: str, word: str) -> bool:
 
 
 def is_more_of_a_command(line: str) -> bool:
-    """Say whether a line begins as a command goes on: ``WHERE ...``, ``AS x``. It belongs on the command's own line."""
+    """Return whether a line continues a command: ``WHERE ...``, ``AS x``. It belongs on the command's own line."""
     word = _WORD.match(line)
     if word is None or word[1] not in keywords() or word[1] in command_words() or word[1] in _OF_BLOCKS:
         return False
@@ -110,9 +110,9 @@ def _is_like_a_command(body: str, word: str, words: frozenset[str]) -> bool:
 
 
 def expression_of(text: str) -> tuple[str | None, str]:
-    """Return the name that ``name = expression`` binds (None: there is none), and the text with blanks in the name's place.
+    """Return the name that ``name = expression`` binds (None: no name), and the text with blanks in place of the name.
 
-    Blanks keep every place in the text where it is.
+    Blanks keep every offset in the text.
     """
     bound = _BOUND.match(text)
     if bound is None:
@@ -122,12 +122,12 @@ def expression_of(text: str) -> tuple[str | None, str]:
 
 
 def is_remark(line: str) -> bool:
-    """Say whether a line is a remark, or empty."""
+    """Return whether a line is a comment or empty."""
     return _REMARK.match(line) is not None
 
 
 def without_remarks(text: str) -> str:
-    """Return ``text`` from its first line on that is more than a remark; nothing where there is none."""
+    """Return ``text`` from its first line that is not a comment; "" if all lines are comments."""
     lines = text.split("\n")
     for number, line in enumerate(lines):
         if not is_remark(line):
@@ -135,14 +135,14 @@ def without_remarks(text: str) -> str:
     return ""
 
 
-# What was probably meant by a name that is not there.
+# Suggestions for an unknown name.
 
 LISTED = 8
-"""Names that are listed where none is near."""
+"""Maximum number of names listed if none is similar."""
 
 
 def like(name: str, known: Sequence[str]) -> str:
-    """Return what was probably meant, or what there is."""
+    """Return the probable intended name, or the known names."""
     near = nearest(name, known)
     if near is not None:
         return f"did you mean {near}?"

@@ -1,4 +1,4 @@
-"""What comes of a piece: a value to show, what is to be said about it, how it ended."""
+"""The outcome of a piece: its value, its status, and messages about it."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -29,11 +29,11 @@ __all__ = [
 ]
 
 Status = Literal["done", "empty", "partial", "failed", "refused", "misused", "cancelled"]
-"""``refused``: the check found errors, and nothing was run; ``misused``: a dot command that can't be done as it was asked."""
+"""``refused``: the check found errors, and nothing was run; ``misused``: a dot command with invalid arguments."""
 
 
 class _Nothing:
-    """Stands where there is no value; JSON's null is one."""
+    """Marks a missing value; JSON's null is a value."""
 
     def __repr__(self) -> str:
         return "NOTHING"
@@ -44,9 +44,9 @@ NOTHING: Final = _Nothing()
 
 @frozen
 class Table:
-    """Rows of JSON values. ``wide`` are the columns that are not cut where others can be; ``folds``: the last one is folded, not cut.
+    """Rows of JSON values. ``wide`` columns are cut last; ``folds``: the last column is wrapped instead of cut.
 
-    ``counts`` are columns with numbers as people read them (1,234): for a program they are numbers.
+    ``counts`` are columns with formatted numbers (1,234): programs receive plain numbers.
     """
 
     columns: tuple[str, ...]
@@ -58,7 +58,7 @@ class Table:
 
 @frozen
 class Page:
-    """Text to be read by a person, such as help; ``data`` is what it says, for a program."""
+    """Text for a person, such as help; ``data`` is its content for a program."""
 
     text: str
     data: Any = None
@@ -66,11 +66,11 @@ class Page:
 
 @frozen
 class Outcome:
-    """How a piece ended. ``value`` is a JSON value, a ``Table``, a ``Page`` or ``NOTHING``.
+    """The result of a piece. ``value`` is a JSON value, a ``Table``, a ``Page`` or ``NOTHING``.
 
-    ``summary`` says in a line what came of it, ``notes`` what a person should know besides. ``message`` and ``hint`` say why it
-    failed, where ``diagnostics`` don't. ``names`` are what was bound. ``ends``: the session is to end.
-    ``reads`` is a file's text that is to be run next. ``fix`` is what was probably meant, where no diagnostic has edits.
+    ``summary`` is the result in one line, ``notes`` are further remarks. ``message`` and ``hint`` explain a failure that has no
+    ``diagnostics``. ``names`` are the bound names. ``ends``: the session must end. ``reads`` is the text of a file to run next.
+    ``fix`` is the probable intended text, if no diagnostic has edits.
     """
 
     status: Status = "done"
@@ -89,54 +89,54 @@ class Outcome:
 
     @property
     def is_good(self) -> bool:
-        """Say whether it did what it says, or a part of it, or found nothing."""
+        """Return whether the piece did all or a part of its work, or found nothing."""
         return self.status in ("done", "empty", "partial")
 
     @property
     def is_whole(self) -> bool:
-        """Say whether it did all that it says."""
+        """Return whether the piece did all of its work."""
         return self.status in ("done", "empty")
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """The edits of all errors that have some, or where there is no error of all warnings: the fix."""
+        """The fix: the edits of all errors, or of all warnings if there are no errors."""
         severity = "error" if has_errors(self.diagnostics) else "warning"
         return tuple(edit for d in self.diagnostics if d.severity == severity for edit in d.edits)
 
     @property
     def mended(self) -> str | None:
-        """The text with its fix; None where there is none."""
+        """The text with its fix; None if it has no fix."""
         if self.fix:
             return self.fix
         return apply_edits(self.source.text, self.edits).lstrip("\n") if self.edits else None
 
 
 def misused(message: str, hint: str = "", fix: str = "") -> Outcome:
-    """Return the outcome of what can't be done as it was asked."""
+    """Return the outcome of a request that can't be carried out."""
     return Outcome("misused", message=message, hint=hint, fix=fix)
 
 
-# A value as lines, in any mode: ``shown`` gives them as they are asked for, so that a hundred thousand rows cost a page.
+# A value as lines, in any mode: ``shown`` creates lines on demand, so that a hundred thousand rows cost only one page.
 
-# A table that fits: how wide each column is, which have no room, and its lines one by one.
+# The layout of a table: column widths, hidden columns, and its lines.
 
 
 _LOOKED = 1_000
-"""Rows by which the columns of a long table are sized."""
+"""Number of rows that determine the column widths of a long table."""
 _CELL = 60
-"""The widest that a column is where others want room."""
+"""Maximum width of a column while other columns need space."""
 _LEAST = 6
 _FOLDED = 12
-"""Lines of a folded cell on a terminal."""
+"""Maximum lines of a wrapped cell on a terminal."""
 _GAP = "  "
 _JSON = json.JSONEncoder(ensure_ascii=False, default=str)
 
 
 @frozen
 class Grid:
-    """A table laid out: the lines of its head, those of a row, and the columns that had no room.
+    """The layout of a table: header lines, lines of a row, and hidden columns.
 
-    A row of more than ``most`` lines has its first ones, and one that counts the others.
+    A row of more than ``most`` lines shows the first ones, and a line with the number of the others.
     """
 
     table: Table
@@ -148,7 +148,7 @@ class Grid:
 
     @property
     def head(self) -> tuple[str, str]:
-        """The names of the columns, and the line under them."""
+        """The column names, and the line under them."""
         names = [self._cell(flat(self.table.columns[number]), number, width) for number, width in self._placed]
         return _GAP.join(names).rstrip(), _GAP.join("─" * width for width in self.widths)
 
@@ -186,7 +186,7 @@ class Grid:
 
 
 def flat(value: Any, most: int = 10_000) -> str:
-    """Return a value on one line, safe for a terminal: a text as it is, nothing for null, anything else as JSON."""
+    """Return a value on one line, safe for a terminal: a text as it is, "" for null, anything else as JSON."""
     text = _begun(value, most + 1) if isinstance(value, list | dict) else _whole(value)
     if len(text) > most:
         text = text[: most - 1] + "…"
@@ -194,7 +194,7 @@ def flat(value: Any, most: int = 10_000) -> str:
 
 
 def _cells(text: str) -> int:
-    """Return how wide a text is that is safe for a terminal."""
+    """Return the width of a terminal-safe text."""
     return len(text) if text.isascii() else cell_len(text)
 
 
@@ -205,7 +205,7 @@ def _whole(value: Any) -> str:
 
 
 def _begun(value: Any, most: int) -> str:
-    """Return JSON as far as it is shown: a list in a cell may have a million entries."""
+    """Return JSON up to the part shown: a list in a cell may have a million entries."""
     parts, size = list[str](), 0
     for part in _JSON.iterencode(value):
         parts.append(part)
@@ -216,7 +216,7 @@ def _begun(value: Any, most: int) -> str:
 
 
 def folded(text: str, width: int) -> list[str]:
-    """Return a text as lines of at most ``width`` cells, broken between words where that can be."""
+    """Return a text as lines of at most ``width`` cells, broken between words if possible."""
     return [part for line in text.split("\n") for part in _folds(printable(line.replace("\t", "    ")), width)]
 
 
@@ -234,7 +234,7 @@ def _folds(line: str, width: int) -> Iterator[str]:
 
 
 def _fitting(line: str, at: int, width: int) -> int:
-    """Return where a part that begins at ``at`` ends when it is as long as may be; it has one character at least."""
+    """Return the end of the longest part that begins at ``at`` and fits; at least one character."""
     if line[at : at + width + 1].isascii():
         return min(at + max(width, 1), len(line))
     room = width
@@ -242,7 +242,7 @@ def _fitting(line: str, at: int, width: int) -> int:
         room -= cell_len(line[place])
         if room < 0:
             return max(place, at + 1)
-    # Of signs without a width more than that may fit.
+    # More zero-width characters may fit.
     place = min(at + width, len(line))
     while place < len(line) and (wide := cell_len(line[place])) <= room:
         room -= wide
@@ -251,15 +251,15 @@ def _fitting(line: str, at: int, width: int) -> int:
 
 
 def layout(table: Table, width: int | None) -> Grid:
-    """Lay a table out for ``width`` cells; None: as wide as it must be.
+    """Return the layout of a table for ``width`` cells; None: as wide as necessary.
 
-    Columns shrink, the widest first, and of those that have no room even so the last ones are left out.
+    Columns shrink, the widest first; if they still don't fit, the last ones are hidden.
     """
     rows = table.rows if width is None else _looked_at(table.rows)
     most = 10_000 if width is None else _CELL * 4
     columns = list(zip(*rows, strict=True)) or [()] * len(
         table.columns
-    )  # at once: rows are made when they are asked for
+    )  # evaluated once, because rows are created on demand
     natural = [
         max(_cells(flat(name)), max((_cells(flat(value, most)) for value in values), default=0), 1)
         for name, values in zip(table.columns, columns, strict=True)
@@ -276,12 +276,12 @@ def layout(table: Table, width: int | None) -> Grid:
 
 
 def _looked_at(rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
-    """Return the first rows, and as many from all over the others: ids grow longer."""
+    """Return the first rows, and as many sampled from the others: ids grow longer."""
     return [*rows[:_LOOKED], *rows[_LOOKED :: max(len(rows) // _LOOKED, 1)]]
 
 
 def _shrunk(natural: list[int], width: int, wide: list[bool], folds: bool) -> list[int]:
-    """Return widths that fit; columns that are not ``wide`` give way first, down to a few cells."""
+    """Return widths that fit; columns that are not ``wide`` shrink first, down to a few cells."""
     room = width - len(_GAP) * (len(natural) - 1)
     if sum(natural) <= room:
         return natural
@@ -299,7 +299,7 @@ def _shrunk(natural: list[int], width: int, wide: list[bool], folds: bool) -> li
 
 
 def is_numeric(values: Sequence[Any]) -> bool:
-    """Say whether a column has nothing but numbers."""
+    """Return whether a column has only numbers."""
     seen = [value for value in values if value is not None and value != ""]
     return bool(seen) and all(_is_number(value) for value in seen)
 
@@ -310,16 +310,16 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-# From a value to its lines in a mode: table, JSON, CSV, Markdown.
+# Renders a value as lines in a mode: table, JSON, CSV, Markdown.
 
 Form = Literal["table", "json", "csv", "md"]
 
 
 @frozen
 class Lines:
-    """A value as lines: those of its head, and those of each of its ``count`` parts (rows, or lines), made when they are asked for.
+    """A value as lines: its header, and the lines of each of its ``count`` parts (rows or lines), created on demand.
 
-    ``noun`` is what the parts are; ``left_out`` are the columns that had no room.
+    ``noun`` names the parts; ``left_out`` are the hidden columns.
     """
 
     head: tuple[str, ...]
@@ -335,9 +335,9 @@ class Lines:
 
 
 def shown(value: Any, form: Form, width: int | None, *, safe: bool) -> Lines:
-    """Return the lines of a value. ``width``: the terminal's, None where lines may be as long as they are.
+    """Return the lines of a value. ``width``: the terminal's, None for lines of any length.
 
-    ``safe``: nothing in them is obeyed by a terminal; else JSON, CSV and texts are what they are, for a program.
+    ``safe``: terminal control characters are escaped; otherwise JSON, CSV and texts are unchanged, for a program.
     """
     if form == "json":
         return _text(_json(value), None, safe)
@@ -346,7 +346,7 @@ def shown(value: Any, form: Form, width: int | None, *, safe: bool) -> Lines:
     table = table_of(value)
     if form == "table":
         if isinstance(value, list | dict) and not value:
-            return Lines((), 0, lambda number: ())  # what is said of it says that
+            return Lines((), 0, lambda number: ())  # the outcome's messages describe it
         if table is None:
             return _text(value if isinstance(value, str) else cell(value) or "null", width, safe)
         grid = layout(table, width)
@@ -362,7 +362,7 @@ def shown(value: Any, form: Form, width: int | None, *, safe: bool) -> Lines:
 
 
 def table_of(value: Any) -> Table | None:
-    """Return a value as a table: a list of objects, any other list, an object; None for what is none of these, or is empty."""
+    """Return a value as a table: a list of objects, any other list, an object; None if it is none of these, or empty."""
     if isinstance(value, Table):
         return value
     if isinstance(value, list) and value:
@@ -376,7 +376,7 @@ def table_of(value: Any) -> Table | None:
 
 
 class _Rows(Sequence[Sequence[Any]]):
-    """Objects as rows, made when they are asked for."""
+    """Objects as rows, created on demand."""
 
     def __init__(self, items: Sequence[dict[str, Any]], columns: tuple[str, ...]) -> None:
         self._items = items
@@ -393,7 +393,7 @@ class _Rows(Sequence[Sequence[Any]]):
 
 
 class _Numbered(Sequence[Sequence[Any]]):
-    """Anything in a list as rows with a number."""
+    """The items of any list as numbered rows."""
 
     def __init__(self, items: Sequence[Any]) -> None:
         self._items = items
@@ -408,7 +408,7 @@ class _Numbered(Sequence[Sequence[Any]]):
 
 
 def _counted(table: Table) -> Table:
-    """Return a table for a program: its counts are numbers."""
+    """Return a table for a program: its counts are plain numbers."""
     if not table.counts:
         return table
     counts = [number for number, column in enumerate(table.columns) if column in table.counts]
@@ -441,7 +441,7 @@ def _safe(text: str, safe: bool) -> Sequence[str]:
 
 
 _MARKUP = {ord(sign): f"\\{sign}" for sign in "\\|`[]*"} | {ord("<"): "&lt;", ord(">"): "&gt;", ord("&"): "&amp;"}
-"""What a text in a cell could begin something with: a column, code, a link, a picture, a tag."""
+"""Characters in a cell that could begin Markdown syntax: a column, code, a link, a picture, a tag."""
 
 
 def _md_line(values: Sequence[Any]) -> str:

@@ -1,4 +1,4 @@
-"""A text in its pieces: what is run at once, in which language, and where the next one begins."""
+"""Splits a text into pieces that run as a unit, with the language and the extent of each."""
 
 import re
 from collections.abc import Iterator
@@ -20,9 +20,9 @@ from .languages import Language, expression_of, is_more_of_a_command, is_remark,
 __all__ = ["Growing", "Language", "Piece", "expression_of", "is_whole", "language_of", "piece_at", "pieces"]
 
 
-# Whether a text can be run as it stands, or a further line belongs to it. The languages' own parsers say so.
-# Lines come one by one, from a pipe or out of a long paste. So a parser stands where it stood: behind the last place before which
-# nothing changes any more, whatever follows. What stands before that is not read again.
+# Decides whether a text can be run as it is, or needs further lines, with the languages' own parsers. Lines arrive one by one,
+# from a pipe or a long paste, so a parser keeps its position: the last place before which later text changes nothing. Text before
+# that place is not read again.
 
 _DOT = re.compile(r"[ \t]*\.([A-Za-z]+)(?![\w.])")
 _TRY = re.compile(r"^[ \t]*TRY\b", re.IGNORECASE | re.MULTILINE)
@@ -32,20 +32,20 @@ _OPEN, _CLOSED = ("(", "[", "{"), (")", "]", "}")
 _MORE_OF_A_STEP = ("\n)", "\n]", "\n}", '\nx="', "\nx)", '\n"x"', "\n, x")
 _QUOTES = {"DOUBLE": '"', "SINGLE": "'", "TRIPLE_DOUBLE": '"""', "TRIPLE_SINGLE": "'''"}
 _PARTINGS = frozenset({"HEAD", "_OPEN", "_COMMA", "_COLON", "_LIST_OPEN", "_OBJECT_OPEN"})
-"""Signs of a script before which nothing changes any more, whatever follows."""
+"""Tokens of a script after which the text before them is final."""
 _ASKED = 32
-"""Lines of a command after each of which its parser is asked; after that only where a line has a closing bracket."""
+"""Number of lines of a command that are each parsed on arrival; after that, only lines with a closing bracket are."""
 
 
 def is_whole(text: str) -> bool:
-    """Say whether ``text`` can be run as it stands, right or wrong; else a further line may make it whole."""
+    """Return whether ``text`` can be run as it is, valid or not; otherwise a further line may complete it."""
     growing = Growing(language_of(text))
     growing.add(text)
     return growing.is_whole
 
 
 class _Reader(Protocol):
-    """Reads a text of one language as it grows."""
+    """Reads a growing text of one language."""
 
     def add(self, text: str) -> None: ...
     @property
@@ -56,14 +56,14 @@ class _Reader(Protocol):
 
 @define
 class Growing:
-    """A text to which lines are added, until nothing further belongs to it. Its first line that is no remark says its language."""
+    """A text that grows until it is complete. Its first line that is not a comment determines its language."""
 
     _language: Language = "remark"
     _before: list[str] = field(factory=list)
     _reader: "_Reader | None" = None
 
     def add(self, line: str) -> None:
-        """Add a line; or, before all others, several at once."""
+        """Add a line, or several at once at the beginning."""
         if self._reader is not None:
             self._reader.add(line)
             return
@@ -75,26 +75,26 @@ class Growing:
         self._reader.add(text)
 
     def takes(self, line: str) -> bool:
-        """Say whether a line may belong to it: a dot command does not, in whatever bracket nobody closed."""
+        """Return whether a line may belong to the text: a dot command does not, even if a bracket is open."""
         dot = _DOT.match(line)
         return dot is None or dot[1] in METHODS or not isinstance(self._reader, _Expression)
 
     @property
     def is_whole(self) -> bool:
-        """Whether it can be run as it stands, right or wrong."""
+        """Whether the text can be run as it is, valid or not."""
         return self._is_told if self._reader is None else self._reader.is_whole
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing further belongs to it. Unlike one that is whole a block with a fault in it goes on to its end.
+        """Whether no further line belongs to the text. A faulty block counts as whole, but is only closed at its end.
 
-        Else the lines behind the fault would be run as if they stood alone.
+        Otherwise the lines after the fault would run on their own.
         """
         return self._is_told if self._reader is None else self._reader.is_closed
 
     @property
     def _is_told(self) -> bool:
-        """Whether remarks stand alone: a reason (``#:``) waits for its command."""
+        """Whether comments are complete on their own: a reason (``#:``) needs its command."""
         told = next((text.rstrip() for text in reversed(self._before) if text.strip()), "")
         return not told.rpartition("\n")[2].lstrip().startswith("#:")
 
@@ -112,17 +112,17 @@ def _reader_of(language: Language) -> _Reader:
 
 
 class _Line:
-    """A dot command: a line is all of it."""
+    """A dot command: always one line."""
 
     is_whole = is_closed = True
 
     def add(self, text: str) -> None:
-        """Nothing is done with it."""
+        """Do nothing."""
 
 
 @define
 class _Command:
-    """GASL: a line, what its brackets hold, or a block to its END."""
+    """GASL: a line, the content of its brackets, or a block to its END."""
 
     _text: list[str] = field(factory=list)
     _is_whole: bool = False
@@ -132,7 +132,7 @@ class _Command:
     _ended: int = 0
 
     def add(self, text: str) -> None:
-        """Take in a line."""
+        """Add a line."""
         if not self._text:
             self._is_block = _TRY.match(without_remarks(text)) is not None
         self._text.append(text)
@@ -145,7 +145,7 @@ class _Command:
     def _look(self) -> None:
         behind = follow_gasl("\n".join(self._text) + "\n")
         if behind is None:
-            self._is_whole = self._is_faulty = True  # more lines do not mend it
+            self._is_whole = self._is_faulty = True  # more lines do not fix it
             return
         next_ones = gasl_automaton().accepts(tuple(behind.states))
         self._is_whole = "FIND" in next_ones and "END" not in next_ones
@@ -163,13 +163,13 @@ class _Command:
 
 @define
 class _Followed:
-    """A text that a parser goes over: it stands behind what can't change any more, and ``rest`` is what follows."""
+    """A text and its parser: the parser has passed the part that is final, and ``rest`` is the remaining text."""
 
     rest: str = ""
     states: States | None = None
 
     def passed(self, automaton: Automaton, behind: Follower, count: int) -> None:
-        """Leave the first ``count`` tokens of ``rest`` behind."""
+        """Move past the first ``count`` tokens of ``rest``."""
         if count:
             begun = self.states if self.states is not None else tuple(automaton.follower("start").states)
             self.states = automaton.after(begun, *(met.terminal for met in behind.met[:count]))
@@ -187,14 +187,14 @@ class _Script:
     _triples: dict[str, int] = field(factory=lambda: dict.fromkeys(_TRIPLES, 0))
 
     def add(self, text: str) -> None:
-        """Take in a line."""
+        """Add a line."""
         is_first = not self._at.rest and self._at.states is None
         for quote in _TRIPLES:
             self._triples[quote] += text.count(quote)
         if self._is_faulty:
             return
         self._at.rest += text if is_first else f"\n{text}"
-        # A string that is open goes on over any line without its quote; an empty line changes nothing elsewhere.
+        # An open string continues over any line without its quote; elsewhere an empty line changes nothing.
         if is_first or (self._quote in text if self._quote else text.strip()):
             self._look()
 
@@ -235,7 +235,7 @@ class _Script:
 
 @define
 class _Expression:
-    """An expression that may be right as far as it goes goes on where it has a bracket open: only then a line does not end it."""
+    """An expression that is valid so far continues on the next line only if a bracket is open."""
 
     _at: _Followed = field(factory=_Followed)
     _depth: int = 0
@@ -243,7 +243,7 @@ class _Expression:
     _is_faulty: bool = False
 
     def add(self, text: str) -> None:
-        """Take in a line."""
+        """Add a line."""
         is_first = not self._at.rest and self._at.states is None
         if self._is_faulty or not (is_first or text.strip()):
             return
@@ -254,7 +254,7 @@ class _Expression:
             return
         steps = [self._step(self._at.rest[met.start : met.end]) for met in behind.met]
         self._is_whole = self._depth + sum(steps) <= 0
-        count = max(len(steps) - 1, 0)  # the last one may go on: ``not``, ``in``
+        count = max(len(steps) - 1, 0)  # the last token may continue: ``not``, ``in``
         self._depth += sum(steps[:count])
         self._at.passed(expr_automaton(), behind, count)
 
@@ -275,7 +275,7 @@ class _Expression:
 
 @frozen(slots=False)
 class _Placed(Source):
-    """A text whose first line is a later one of a file."""
+    """A text that begins at a later line of a file."""
 
     first_line: int = 1
 
@@ -285,15 +285,15 @@ class _Placed(Source):
         return line + self.first_line - 1, column
 
     def line_span(self, line: int) -> Span:
-        """Return the span of a line that the file numbers so."""
+        """Return the span of a line, given its number in the file."""
         return super().line_span(line - self.first_line + 1)
 
 
 @frozen
 class Piece:
-    """What is run at once: a command, a block, a row of steps, an expression, a dot command.
+    """The unit of execution: a command, a block, a group of steps, an expression, a dot command.
 
-    ``first_line`` is where it begins (from 1) in the text that it is from; ``name`` is that text's.
+    ``first_line`` is its first line (from 1) in the text it comes from; ``name`` is that text's name.
     """
 
     text: str
@@ -303,13 +303,13 @@ class Piece:
 
     @property
     def source(self) -> Source:
-        """The text at its place, so that a picture has the line's number in the file."""
+        """The text at its place, so that a diagnostic shows the line number in the file."""
         return _Placed(self.text, self.name, self.first_line) if self.first_line > 1 else Source(self.text, self.name)
 
 
 @frozen
 class _Lines:
-    """Lines that belong together, from one number to before another."""
+    """Lines that belong together, from ``start`` to before ``end``."""
 
     start: int
     end: int
@@ -317,10 +317,10 @@ class _Lines:
 
 
 def pieces(text: str, name: str = "<input>", first_line: int = 1) -> Iterator[Piece]:
-    """Yield what ``text`` holds, in its order; it begins with line ``first_line`` of what is called ``name``.
+    """Yield the pieces of ``text`` in order; its first line has the number ``first_line`` in the file ``name``.
 
-    Steps that stand together are one piece: they run side by side where they can. What is not whole at the
-    end is a piece all the same: running it says what is missing.
+    Adjacent steps are one piece: they run in parallel if possible. An incomplete text at the end is also a piece: running it
+    reports the missing part.
     """
     lines = text.replace("\r\n", "\n").split("\n")
 
@@ -343,7 +343,7 @@ def pieces(text: str, name: str = "<input>", first_line: int = 1) -> Iterator[Pi
 
 
 def piece_at(text: str, at: int) -> tuple[Piece, int]:
-    """Return the piece in which a place is, and where the piece begins."""
+    """Return the piece at a position, and the piece's start."""
     starts = [0]
     for line in text.split("\n"):
         starts.append(starts[-1] + len(line) + 1)
@@ -363,7 +363,7 @@ def _parts(lines: list[str]) -> Iterator[_Lines]:
             growing.add(lines[end])
             end += 1
         language = language_of("\n".join(lines[start:end]))
-        # A command over several lines is refused as one: its first line alone would be run, or have an error of its own.
+        # A command over several lines is refused as a whole: otherwise its first line alone would run, or have its own error.
         while language == "gasl" and end < len(lines) and is_more_of_a_command(lines[end]):
             end += 1
         yield _Lines(start, end, language)

@@ -1,4 +1,4 @@
-"""What a session works on: the state, the graph, the models, the values, and how results are shown. Everybody gets this one thing."""
+"""The context of a session: state, graph, models, values and display settings. All parts share this object."""
 
 import asyncio
 import os
@@ -42,13 +42,13 @@ __all__ = [
 ]
 
 
-# The session's model: opened when it is first asked, changed by ``.llm``, under one budget from the first call to the last.
+# The session's model: opened on first use, changed by ``.llm``, with one budget for the whole session.
 
 
 class Model(Own):
-    """A client that stands for whichever model is chosen. ``spec`` "": the default one, which is looked up when it is asked.
+    """A client that forwards to the chosen model. ``spec`` "": the default model, determined on first use.
 
-    ``cache`` gives the call cache's file for a spec, None for none.
+    ``cache`` returns the call cache's file for a spec, None for no cache.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Model(Own):
         self._left: list[Client] = []
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return the answer of the model that is chosen; raise ``NotConfigured`` where there is none."""
+        """Return the answer of the chosen model; raise ``NotConfigured`` if no model is configured."""
         if self._client is None:
             self._client = self.opened(self.spec or default_spec(self._environ))
         return await self._client.generate(prompt, **options)
@@ -82,7 +82,7 @@ class Model(Own):
         return open_model(settings, self._environ, warn=self._warn)
 
     def choose(self, spec: str) -> None:
-        """Ask another model from now on. Raises ``NotConfigured``, and then nothing has changed."""
+        """Switch to another model. Raises ``NotConfigured``, in which case nothing has changed."""
         client = self.opened(spec)
         if self._client is not None:
             self._left.append(self._client)
@@ -90,11 +90,11 @@ class Model(Own):
 
     @property
     def shown(self) -> str:
-        """The spec that is in force, or would be. Raises ``NotConfigured``."""
+        """The spec in use, or the one that would be used. Raises ``NotConfigured``."""
         return self.spec or default_spec(self._environ)
 
     async def aclose(self) -> None:
-        """Let go of every client that was opened."""
+        """Close all opened clients."""
         left, self._left = [*self._left, self._client], []
         self._client = None
         for client in left:
@@ -103,9 +103,9 @@ class Model(Own):
 
 
 def budget_of(ledger: Ledger) -> list[list[Any]]:
-    """Return the rows of a table: what is limited, what was spent, what is left (None: there is no limit).
+    """Return the rows of a table: limit name, amount spent, amount left (None: no limit).
 
-    What was spent in dollars is None where a model was asked whose price is not known.
+    The dollars spent are None if the price of a called model is unknown.
     """
     spent: list[tuple[str, float | None, float | None]] = [
         ("calls", ledger.calls, ledger.max_calls),
@@ -119,12 +119,12 @@ def _left(used: float | None, limit: float | None) -> float | None:
     return None if used is None or limit is None else max(limit - used, 0)
 
 
-# The values of a session by name: GASL's variables, the steps that ran, what expressions were bound to. One name, one value.
+# The values of a session by name: GASL variables, results of steps, and bound expressions. Each name has one value.
 
 
 @frozen
 class Kept:
-    """All values at one moment."""
+    """All values at one time."""
 
     bound: Mapping[str, Value]
     steps: Mapping[str, "Named"]
@@ -132,7 +132,7 @@ class Kept:
 
 @frozen
 class Named:
-    """A step that ran, with its result. ``value`` is what it was bound to: another value under the name is no longer the step's."""
+    """A step that ran, with its result. If the name's value is no longer ``value``, it is not the step's."""
 
     step: Step
     result: StepResult
@@ -141,7 +141,7 @@ class Named:
 
 @define
 class Values:
-    """``context`` is the one that GASL's commands write; steps that ran are beside it, with their texts."""
+    """The values of a session. ``context`` is written by GASL commands; finished steps are stored with their texts."""
 
     context: ContextStore = field(factory=ContextStore)
     _steps: dict[str, Named] = field(factory=dict)
@@ -151,7 +151,7 @@ class Values:
         self.context.set(name, value)
 
     def ran(self, step: Step, result: StepResult) -> None:
-        """Bind a step that is done."""
+        """Bind the result of a finished step."""
         value = Value(plain(result.value if result.value is not None or result.unmet else result.output))
         self.context.set(step.id, value)
         self._steps[step.id] = Named(step, result, value)
@@ -161,12 +161,12 @@ class Values:
         return self.context.names()
 
     def step(self, name: str) -> Named | None:
-        """Return the step that ``name`` is the value of; None where it is a variable's, or nobody's."""
+        """Return the step whose value ``name`` has; None for a variable or an unknown name."""
         found = self._steps.get(name)
         return found if found is not None and self.context.value(name) is found.value else None
 
     def before(self, wanted: Iterator[str] | list[str]) -> Before:
-        """Return what a script may refer to, of the names that it does."""
+        """Return the referenced values among the given names, for a script."""
         results, steps = {}, {}
         for name in wanted:
             bound = self.context.value(name)
@@ -184,27 +184,27 @@ class Values:
         return Before(results, steps)
 
     def kept(self) -> Kept:
-        """Return what ``back`` takes."""
+        """Return a copy of all values for ``back``."""
         bound = {name: value for name in self.names() if (value := self.context.value(name)) is not None}
         return Kept(bound, dict(self._steps))
 
     def back(self, kept: Kept) -> None:
-        """Make all values what they were."""
+        """Restore all values."""
         self.context.clear()
         for name, value in kept.bound.items():
             self.context.set(name, value)
         self._steps = dict(kept.steps)
 
 
-# What ``.undo`` goes back to: the state and the values before each command of the session that changed one of them.
+# The undo history: the state and the values before each command of the session that changed one of them.
 
 _MOST = 100
-"""Commands that can be undone; each keeps the values that were replaced since alive."""
+"""Maximum number of undoable commands; each keeps the values replaced since in memory."""
 
 
 @frozen
 class Moment:
-    """How things stood before ``text`` was run; ``latest`` is the value that an expression calls ``_``."""
+    """The session before ``text`` was run; ``latest`` is the value that an expression calls ``_``."""
 
     text: str
     hash: str
@@ -215,7 +215,7 @@ class Moment:
 
     @classmethod
     def now(cls, text: str, state: StateStore, values: Values, entries: int, latest: Any = NOTHING) -> "Moment":
-        """Return how things stand, ``entries`` pieces having run. It costs a reference for each name, whatever values hold."""
+        """Return the present session, after ``entries`` pieces. It costs one reference per name, whatever the values' size."""
         return cls(text, state.hash, state.snapshot(), values.kept(), entries, latest)
 
 
@@ -226,7 +226,7 @@ class Past:
     moments: list[Moment] = field(factory=list)
 
     def add(self, moment: Moment, state: StateStore, values: Values) -> bool:
-        """Keep a moment if something has changed since; say whether."""
+        """Add a moment if something has changed since; return whether it was added."""
         if moment.hash == state.hash and _same(moment.values, values.kept()):
             return False
         self.moments = [*self.moments[-_MOST + 1 :], moment]
@@ -243,7 +243,7 @@ MODES: tuple[Mode, ...] = ("auto", "table", "json", "csv", "md")
 
 @define
 class Settings:
-    """How results are shown. ``mode`` auto: a table where a person looks on, else JSON; in a file what its name ends in."""
+    """Display settings. ``mode`` auto: a table on a terminal, else JSON; in a file, the format of its extension."""
 
     mode: Mode = "auto"
     timer: bool = False
@@ -252,7 +252,7 @@ class Settings:
 
 @frozen
 class Entry:
-    """A piece that was run, for ``.save``, and what it bound."""
+    """A piece that was run, for ``.save``, and the names it bound."""
 
     piece: Piece
     names: tuple[str, ...] = ()
@@ -260,10 +260,11 @@ class Entry:
 
 @define(eq=False)
 class Desk:
-    """``adapter`` is None where there is no graph; ``graph`` is its name; ``input`` is what ``{(input)}`` stands for.
+    """The workspace of a session.
 
-    ``models`` are those that ``model=`` and ``SET llm.model`` may name. ``last_fault`` is the latest outcome with diagnostics, for
-    ``.explain`` and for whoever offers its fix; None once something has run. ``ran`` are the pieces that ``.save`` writes.
+    ``adapter`` is None if there is no graph; ``graph`` is its name; ``input`` is the value of ``{(input)}``. ``models`` are those
+    that ``model=`` and ``SET llm.model`` may name. ``last_fault`` is the latest outcome with diagnostics, for ``.explain`` and
+    for offering its fix; None after a successful run. ``ran`` are the pieces that ``.save`` writes.
     """
 
     state: StateStore
@@ -284,13 +285,13 @@ class Desk:
 
     @property
     def executor(self) -> GASLExecutor | None:
-        """What runs GASL's commands; None where there is no graph."""
+        """The executor of GASL commands; None if there is no graph."""
         if self._executor is None and self.adapter is not None:
             self._executor = self.executor_on(self.state, self.values.context)
         return self._executor
 
     def executor_on(self, state: StateStore, context: ContextStore) -> GASLExecutor:
-        """Return an executor on the session's graph and models. Only where there is a graph."""
+        """Return an executor on the session's graph and models. The session must have a graph."""
         assert self.adapter is not None  # noqa: S101 - callers have looked
         named: dict[str, LLM] = dict(self.models)
         return GASLExecutor(
@@ -298,23 +299,23 @@ class Desk:
         )
 
     async def schema(self) -> Schema | None:
-        """Return the graph in summary; None without a graph. A large one takes seconds, once, beside the loop."""
+        """Return the graph's schema; None without a graph. A large graph takes seconds, once, outside the event loop."""
         adapter = self.adapter
         return None if adapter is None else await asyncio.to_thread(lambda: adapter.schema)
 
     async def aclose(self) -> None:
-        """Let go of the models, and close the state: what was noted is written."""
+        """Close the models and the state: pending notes are written."""
         for model in (self.model, *self.models.values()):
             await model.aclose()
         self.state.close()
 
 
-# What a session is to work on, as values: whoever opens one says it so, on the command line and in a notebook.
+# The options of a session as values, shared by the command line and notebooks.
 
 
 @frozen(kw_only=True)
 class DeskAsked:
-    """``llm`` is the model's spec (None: the default one, once it is asked), ``models`` are NAME=SPEC; ``given`` is the input."""
+    """Session options. ``llm``: the model's spec (None: default, on first use); ``models``: NAME=SPEC; ``given``: the input."""
 
     ground: Ground = field(factory=Ground)
     llm: str | None = None
@@ -324,11 +325,11 @@ class DeskAsked:
     mode: Mode = "auto"
 
 
-# Opens the desk of a session: graph, state, models under one budget.
+# Opens a session's workspace: graph, state, models under one budget.
 
 
 def open_desk(asked: DeskAsked, telling: Telling) -> Desk:
-    """Open all of it. A state knows the graph and the chunks that it was made with: they may be left out the next time.
+    """Open the workspace. A stored state remembers its graph and chunks: they may be omitted the next time.
 
     Raises ``AdapterError``, ``StoreError``, ``NotConfigured``, ``GivenUp`` and ``Misused``.
     """

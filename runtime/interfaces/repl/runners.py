@@ -1,4 +1,4 @@
-"""GASL's commands in a session: checked with all that is known, run by the executor, one commit each."""
+"""Runs GASL commands in a session: each is checked with the session's knowledge, run by the executor, and is one commit."""
 
 import asyncio
 import re
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 
-# What a text surely means that is written as other tools have it: ``exit``, ``help FIND``, ``\d``, a ``;`` at the end of a line.
+# Texts in the form of other tools, with a clear meaning: ``exit``, ``help FIND``, ``\d``, a ``;`` at the end of a line.
 
 _PLAIN = {
     **dict.fromkeys(("help", "help()", "?", "\\?", "\\h", ".?", ".h"), ".help"),
@@ -56,7 +56,7 @@ _PLAIN = {
     **dict.fromkeys(("show tables", "show schema", "show labels", "\\d", "\\dt", "\\l"), ".schema"),
     **dict.fromkeys(("show variables", "show vars"), ".vars"), "show state": ".state", "\\timing": ".timer", "\\s": ".log",
 }  # fmt: skip
-"""What people type who know other prompts."""
+"""Commands of other prompts that users may type."""
 _BEGUN = (
     (re.compile(r"help\s+(?=[\w.]+\Z)", re.IGNORECASE), ".help "),
     (re.compile(r"desc(?:ribe)?\s+(?=\w+\Z)", re.IGNORECASE), ".schema "),
@@ -71,7 +71,7 @@ _SEMICOLONS = re.compile(r"[ \t]*(?P<sign>;)[; \t]*(?=\r?$|[ \t]#)", re.MULTILIN
 
 
 def meant(piece: Piece, desk: Desk) -> Piece:
-    """Return what a piece surely means; any other piece as it is. A name that has a value is that value's."""
+    """Return the intended form of a piece; other pieces are unchanged. A name that has a value means the value."""
     text = piece.text.strip().rstrip("; \t")
     word = " ".join(text.lower().split())
     if word in _PLAIN and word not in desk.values.names():
@@ -84,7 +84,7 @@ def meant(piece: Piece, desk: Desk) -> Piece:
 
 
 def _without_semicolons(piece: Piece) -> Piece:
-    """Return the piece without a ``;`` at the end of any of its lines, if these keep it from being read."""
+    """Return the piece without ``;`` at line ends, if these prevent it from being parsed."""
     text = piece.text
     if piece.language == "dot" or piece.language == "remark" or not (found := list(_SEMICOLONS.finditer(text))):
         return piece
@@ -104,7 +104,7 @@ def _cut(text: str, ends: list[re.Match[str]]) -> str:
 
 
 def _faults(piece: Piece) -> int:
-    """Count what keeps a piece from being read."""
+    """Return the number of parse errors of a piece."""
     match piece.language:
         case "gasl":
             found: Sequence[Diagnostic] = parse_gasl(piece.text).diagnostics
@@ -121,7 +121,7 @@ _STATUSES: Mapping[str, Status] = {
 
 
 def check_command(piece: Piece, desk: Desk) -> tuple[Program, list[Diagnostic]]:
-    """Return the program of a piece and what is wrong with it, with all that is known here. Nothing is run."""
+    """Return the program of a piece and its diagnostics, with the session's knowledge. Nothing is run."""
     program = parse_gasl(piece.source)
     if has_errors(program.diagnostics) or desk.executor is None:
         return program, list(program.diagnostics)
@@ -129,7 +129,7 @@ def check_command(piece: Piece, desk: Desk) -> tuple[Program, list[Diagnostic]]:
 
 
 async def run_command(piece: Piece, desk: Desk, cancel: asyncio.Event) -> Outcome:
-    """Run a command. A text with errors is refused, and the history knows nothing of it."""
+    """Run a command. A text with errors is refused, without a history entry."""
     await desk.schema()
     program, found = check_command(piece, desk)
     if has_errors(found):
@@ -144,18 +144,18 @@ async def run_command(piece: Piece, desk: Desk, cancel: asyncio.Event) -> Outcom
 
 
 def needs_graph() -> Outcome:
-    """Return the outcome of a command where there is no graph."""
+    """Return the outcome of a command that needs a graph."""
     hint = "knotwork repl GRAPH opens one: a file, or nx:les_miserables to try it"
     return Outcome("failed", message="a GASL command needs a graph, and this session has none", hint=hint)
 
 
 def refused(found: Sequence[Diagnostic], source: Source) -> Outcome:
-    """Return the outcome of a text with errors; what is a mere remark is left out."""
+    """Return the outcome of a text with errors; mere remarks are left out."""
     return Outcome("refused", diagnostics=tuple(d for d in found if d.severity != "info"), source=source)
 
 
 def warnings(found: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Return what a person should know of what runs all the same."""
+    """Return the warnings of a text that runs anyway."""
     return tuple(d for d in found if d.severity == "warning")
 
 
@@ -178,7 +178,7 @@ def _names(record: ExecutionRecord) -> list[str]:
 
 
 def counted(value: Any) -> str:
-    """Say in a few words how much a value is."""
+    """Return the size of a value in a few words."""
     if isinstance(value, list):
         what = _kind_of_items(value)
         return f"{len(value):,} {what}{'' if len(value) == 1 else 's'}"
@@ -210,7 +210,7 @@ def _summary(record: ExecutionRecord, last: ExecutionRecord | None, status: Stat
     told = [
         f"{name.replace('_', ' ')} {_short(value)}"
         for name, value in record.summary.items()
-        if value is not None and name != "asserted"  # the message says it
+        if value is not None and name != "asserted"  # the message already names it
     ]
     return ", ".join(told)
 
@@ -228,7 +228,7 @@ def _remarks(record: ExecutionRecord) -> list[str]:
     return [*([str(remark)] if remark else []), *found]
 
 
-# Expressions in a session: over all values whose names an expression can say, and ``_``, the latest value.
+# Expressions in a session: over all values with valid expression names, and ``_``, the latest value.
 
 LATEST = "_"
 """The name of the latest value."""
@@ -248,7 +248,7 @@ def names_of(desk: Desk) -> dict[str, Any]:
 
 
 def check_expression(piece: Piece, desk: Desk) -> tuple[Expr | None, list[Diagnostic]]:
-    """Return the expression of a piece, and what is wrong with it over the values there are."""
+    """Return the expression of a piece, and its diagnostics over the present values."""
     source = piece.source
     read = parse_expr(Source(expression_of(source.text)[1], source.name))
     if read.expr is None or has_errors(read.diagnostics):
@@ -261,7 +261,7 @@ async def run_expression(piece: Piece, desk: Desk) -> Outcome:
     source = piece.source
     expr, found = check_expression(piece, desk)
     if source.text.strip() == _PAGER and _PAGER not in names_of(desk):
-        # It ends a page: who types it once too often does not want to lose all values.
+        # It ends a page: typing it once too often should not lose all values.
         return misused(f"there is no value {_PAGER}", ".quit or Ctrl-D ends the session", ".quit")
     if has_errors(found) and any(d.code == "EXPR030" and len(source.text) > _LONG for d in found):
         found = [evolve(d, hints=(*d.hints, _FROM_A_FILE)) for d in found]
@@ -269,7 +269,7 @@ async def run_expression(piece: Piece, desk: Desk) -> Outcome:
         return refused(found, source)
     name, values = expression_of(source.text)[0], names_of(desk)
     try:
-        # Bounded in steps, and yet it may take a part of a second; Ctrl-C is heard meanwhile.
+        # Evaluation is bounded in steps, but may take a fraction of a second; Ctrl-C must work meanwhile.
         value = await asyncio.to_thread(lambda: evaluate(expr, values))
     except ExprError as error:
         return refused((error.diagnostic(),), source)
@@ -284,10 +284,10 @@ def _told(value: Any) -> str:
     return counted(value) if isinstance(value, list | Mapping) else ""
 
 
-# LWT steps in a session: a script that may refer to every value there is; what it gives is there for the next one.
+# LWT steps in a session: a script that may refer to all present values; its results are available to the next one.
 
 _OF_SCRIPTS = frozenset({"LWT017", "LWT031"})
-"""Rules about which step is the result: here every step is run for its own sake."""
+"""Rules about which step is the result: in a session every step is run for its own result."""
 _STEP_STATUSES: dict[str, Status] = {
     "complete": "done",
     "partial": "partial",
@@ -297,7 +297,7 @@ _STEP_STATUSES: dict[str, Status] = {
 
 
 async def run_steps(piece: Piece, desk: Desk, cancel: asyncio.Event) -> Outcome:
-    """Run steps, side by side where they don't need each other. Those that are done are bound, whatever becomes of the others."""
+    """Run steps, independent ones in parallel. The results of finished steps are bound even if others fail."""
     script, found, plan = _checked(piece, desk)
     if has_errors(found):
         return refused(found, script.source)
@@ -322,7 +322,7 @@ async def run_steps(piece: Piece, desk: Desk, cancel: asyncio.Event) -> Outcome:
 
 
 def check_steps(piece: Piece, desk: Desk) -> tuple[Script, list[Diagnostic]]:
-    """Return the script of a piece and what is wrong with it here. Nothing is run."""
+    """Return the script of a piece and its diagnostics. Nothing is run."""
     return _checked(piece, desk)[:2]
 
 
@@ -365,11 +365,11 @@ def _step_summary(run: Run, shown: str, done: int, calls: Calls) -> str:
     return " · ".join(parts)
 
 
-# What is wrong with a text, before it is run: for who offers the fix while it is typed, and for ``%kw check``.
+# The check of a text before it is run: for offering fixes during typing, and for ``%kw check``.
 
 
 def check(piece: Piece, desk: Desk) -> Outcome:
-    """Return the outcome that running a piece would have for its faults; done, with its warnings, where it has none. Nothing is run."""
+    """Return the outcome that the faults of a piece would cause; "done", with its warnings, if it has none. Nothing is run."""
     piece = meant(piece, desk)
     match piece.language:
         case "gasl":
@@ -385,13 +385,13 @@ def check(piece: Piece, desk: Desk) -> Outcome:
     return Outcome(diagnostics=warnings(found), source=piece.source)
 
 
-# What the language service is told of a session: the graph, the state's keys, the values, the models.
+# The session's knowledge for the language service: the graph, the state's keys, the values, the models.
 
 _FIELDS = 40
 
 
 def known(desk: Desk, schema: Schema | None) -> Known:
-    """Return it. ``schema`` is the graph's, None where it is not known yet: nobody waits for it here."""
+    """Return the session's knowledge. ``schema`` is the graph's, None if not loaded yet: this function does not wait for it."""
     variables = {name: _variable(desk.values.context.get(name)) for name in desk.values.names()}
     if LATEST in (found := names_of(desk)):
         variables[LATEST] = _variable(found[LATEST])

@@ -1,7 +1,7 @@
-"""The session: takes a piece of text, runs it, keeps what came of it. It has no screen, and one event loop.
+"""The session: runs a piece of text and stores its results. It has no screen, and one event loop.
 
-A GASL command goes to the executor and is one commit of the state, as with ``knotwork gasl``; steps run as a script that may refer
-to all values there are; an expression is evaluated over them. What is wrong with a piece is found before anything of it runs.
+A GASL command goes to the executor and is one commit of the state, as with ``knotwork gasl``; steps run as a script that may
+refer to all present values; an expression is evaluated over them. A piece is checked before any of it runs.
 """
 
 import asyncio
@@ -29,14 +29,14 @@ __all__ = ["Session", "Waiting", "meant"]
 
 @frozen
 class Session:
-    """Runs pieces on a desk, one at a time."""
+    """Runs pieces in a workspace, one at a time."""
 
     desk: Desk
 
     async def run(self, piece: Piece, cancel: asyncio.Event | None = None) -> Outcome:
-        """Run a piece and return what came of it. Nothing is raised for what it says, nor for what fails on the way.
+        """Run a piece and return its outcome. Errors in the piece, or during its run, are not raised.
 
-        Setting ``cancel`` ends it: the outcome is cancelled, what was committed before stays, and the session goes on.
+        Setting ``cancel`` ends the piece: its outcome is cancelled, earlier commits remain, and the session continues.
         """
         desk, notes, began, limit = self.desk, list[str](), perf_counter(), ""
 
@@ -53,7 +53,7 @@ class Session:
             outcome = await self._kept(meant(piece, desk), cancel or asyncio.Event())
         except (AdapterError, LLMError, StateError, StoreError) as error:
             outcome = Outcome("failed", message=error.message, hint=error.hint)
-        except Exception as error:  # the last door: one command that breaks does not cost the session
+        except Exception as error:  # the last handler: an internal error of one command must not end the session
             outcome = _broken(error)
         finally:
             desk.events.unsubscribe(warned)
@@ -71,7 +71,7 @@ class Session:
         return outcome
 
     async def _kept(self, piece: Piece, cancel: asyncio.Event) -> Outcome:
-        """Run a piece and keep what ``.undo`` and ``.save`` need."""
+        """Run a piece and record the data for ``.undo`` and ``.save``."""
         desk = self.desk
         if piece.language == "dot":
             return await run_dot(piece, desk, cancel)
@@ -94,7 +94,7 @@ class Session:
 
 
 def _broken(error: Exception) -> Outcome:
-    """Return the outcome of a fault of ours; who looks for faults sees where it is."""
+    """Return the outcome of an internal error; at debug level 3 the traceback is printed."""
     if level() >= 3:
         traceback.print_exception(error, file=sys.stderr)
     said = " ".join(str(error).split())
@@ -103,7 +103,7 @@ def _broken(error: Exception) -> Outcome:
 
 
 def _eaten(piece: Piece, outcome: Outcome) -> list[str]:
-    """Say how many lines were taken for a part of what is never closed."""
+    """Return how many lines were absorbed by an unclosed bracket or quote."""
     first = next((d.span for d in outcome.diagnostics if d.severity == "error" and d.span is not None), None)
     if outcome.status != "refused" or first is None or is_whole(piece.text):
         return []
@@ -116,15 +116,15 @@ def _eaten(piece: Piece, outcome: Outcome) -> list[str]:
     return [f"{behind:,} {taken} not run"] if behind else []
 
 
-# The pieces of a text that wait for their turn; a file that one of them reads comes before those behind it.
+# The queue of pieces of a text; a file read by one of them comes before the rest.
 
 _MOST = 100
-"""Files that one text may have read: one that reads itself has no end."""
+"""Maximum number of files that one text may read, in case a file reads itself."""
 
 
 @define
 class Waiting:
-    """``stop``: nothing is run beyond a piece that fails."""
+    """The queue of pieces. ``stop``: nothing is run after a piece that fails."""
 
     text: str
     name: str = "<input>"
@@ -138,11 +138,11 @@ class Waiting:
         self.left = deque(pieces(self.text, self.name, self.first_line))
 
     def next(self) -> Piece | None:
-        """Return the piece whose turn it is; None where all is done, or what came of one ended it."""
+        """Return the next piece; None if all are done, or an outcome ended the queue."""
         return self.left.popleft() if self.left and not self.is_over else None
 
     def settled(self, outcome: Outcome) -> Outcome:
-        """Take in what came of the piece, and return it."""
+        """Process the outcome of the piece, and return it."""
         read = outcome.reads
         if read is not None:
             self._read += 1

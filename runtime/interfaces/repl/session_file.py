@@ -1,4 +1,4 @@
-"""A session as a file: all as it was typed, or what one language can say of it, with why that would not run alone."""
+"""A session as a file: everything as typed, or the part in one language, with the reasons it would not run alone."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ _LANGUAGES: dict[str, Language] = {".gasl": "gasl", ".lwt": "lwt"}
 
 @frozen
 class Saved:
-    """The text of a file, how many pieces it has, how many of them as remarks, and why ``knotwork run`` would refuse it."""
+    """The text of a file, the number of its pieces, how many of them are comments, and why ``knotwork run`` would refuse it."""
 
     text: str
     pieces: int
@@ -36,8 +36,8 @@ class Saved:
 def saved(desk: Desk, suffix: str) -> Saved:
     """Return the session as the text of a file whose name ends in ``suffix``.
 
-    In ``.gasl`` and ``.lwt`` everything that the language can't say is a remark, so that ``knotwork run`` takes the file; of steps
-    with the same id the last one stands. Any other file has all as it was typed, for ``.read``.
+    In ``.gasl`` and ``.lwt`` everything in another language is a comment, so that ``knotwork run`` accepts the file; of steps
+    with the same id the last one is saved. Any other file has everything as typed, for ``.read``.
     """
     wanted = _LANGUAGES.get(suffix)
     said = [_said(entry, wanted) for entry in desk.ran]
@@ -54,7 +54,7 @@ def saved(desk: Desk, suffix: str) -> Saved:
 
 
 def _said(entry: Entry, wanted: Language | None) -> str | None:
-    """Return a piece as the language writes it; None where it can't."""
+    """Return a piece as text of the language; None if that is impossible."""
     piece = entry.piece
     if wanted is None or piece.language == wanted:
         return piece.text.strip("\n")
@@ -62,7 +62,7 @@ def _said(entry: Entry, wanted: Language | None) -> str | None:
 
 
 def _as_step(text: str) -> str | None:
-    """Return a step that computes what an expression is bound to."""
+    """Return a step that computes the value bound by an expression."""
     name, written = expression_of(text)
     expr = parse_expr(written).expr
     if name is None or expr is None:
@@ -83,13 +83,13 @@ def _faults(language: Language, text: str) -> tuple[str, ...]:
     )
 
 
-# Writes what a person wants in a file: one that is there is somebody's, and stays as it is unless they say otherwise.
+# Writes user files: an existing file is not overwritten without an explicit option.
 
 
 def unwritten(name: str, text: str, *, force: bool, hint: str) -> Outcome | None:
-    """Put ``text`` into the file, whole or not at all; return why that was not done, None where it was.
+    """Write ``text`` to the file atomically; return why that failed, None on success.
 
-    ``force`` writes over a file that is there; ``hint`` says how, where that was not wanted.
+    ``force`` overwrites an existing file; ``hint`` explains how to request that.
     """
     try:
         path = Path(name).expanduser()
@@ -105,7 +105,7 @@ def unwritten(name: str, text: str, *, force: bool, hint: str) -> Outcome | None
 
 
 def unopened(name: str) -> Outcome | None:
-    """Say why nothing can be added to the file, which is made where it is not there; None where it can."""
+    """Return why nothing can be appended to the file, which is created if it does not exist; None if it can."""
     try:
         with named_file(Path(name).expanduser(), "a"):
             return None
@@ -114,5 +114,5 @@ def unopened(name: str) -> Outcome | None:
 
 
 def _failed(name: str, error: Exception) -> Outcome:
-    """``ValueError`` is a name with a NUL in it, ``RuntimeError`` the home of nobody."""
+    """Return the outcome of a file error: ``ValueError`` means a NUL in the name, ``RuntimeError`` an unknown home directory."""
     return Outcome("failed", message=f"{name} can't be written: {getattr(error, 'strerror', None) or error}")

@@ -1,4 +1,4 @@
-"""The prompt itself: history with search, colours, completion, keys."""
+"""The terminal prompt: history with search, colours, completion, keys."""
 
 import os
 import re
@@ -37,13 +37,13 @@ from .runners import check, known
 
 __all__ = ["Dropped", "Offers", "coloured", "make_prompt", "paged"]
 
-# The keys of the prompt: Enter runs what is whole, Tab completes or mends.
+# The keys of the prompt: Enter runs a complete text, Tab completes or fixes.
 
 _INDENT = "  "
 
 
 def bindings() -> KeyBindings:
-    """Return them."""
+    """Return the key bindings."""
     keys = KeyBindings()
 
     @keys.add("enter", filter=~is_searching & ~completion_is_selected)
@@ -56,7 +56,7 @@ def bindings() -> KeyBindings:
 
     @keys.add("enter", filter=~is_searching & completion_is_selected)
     def _(event: KeyPressEvent) -> None:
-        event.current_buffer.complete_state = None  # taken, and not run: one may go on
+        event.current_buffer.complete_state = None  # accept the completion without running the text
 
     @keys.add("escape", "enter")
     def _(event: KeyPressEvent) -> None:
@@ -72,10 +72,10 @@ def bindings() -> KeyBindings:
 
     @keys.add("tab", filter=~has_completions & ~Condition(_at_indent))
     def _(event: KeyPressEvent) -> None:
-        # At once, not beside the loop as the library does it: what is typed next would come first, and the word stay half.
+        # Synchronous, unlike the library: otherwise the next keystrokes would arrive first, and the word would stay incomplete.
         buffer = event.current_buffer
         found = list(buffer.completer.get_completions(buffer.document, CompleteEvent(completion_requested=True)))
-        # One that goes on with the word itself is meant before those that only have it somewhere inside.
+        # Completions that continue the word take precedence over those that only contain it.
         further = [each for each in found if each.text.startswith(_typed(buffer.document, each))]
         if len(found) == 1 or len(further) == 1:
             buffer.apply_completion((further or found)[0])
@@ -93,13 +93,13 @@ def _typed(document: Document, completion: Completion) -> str:
 
 
 def _at_indent() -> bool:
-    """Say whether the cursor stands at the beginning of a line that is not the first: there Tab indents."""
+    """Return whether the cursor is at the beginning of a line other than the first: there Tab indents."""
     document = get_app().current_buffer.document
     return document.cursor_position_row > 0 and not document.current_line_before_cursor.strip()
 
 
 def is_ready(text: str, at_end: bool) -> bool:
-    """Say whether Enter runs ``text``: it is whole and the cursor at its end, or two empty lines say that it shall be."""
+    """Return whether Enter runs ``text``: it is complete (one line, or the cursor at its end), or two empty lines end it."""
     if not text.strip():
         return True
     if not at_end:
@@ -114,7 +114,7 @@ def _all_whole(text: str) -> bool:
     return last is None or is_whole(last.text)
 
 
-# Colours while one types: the language service's tokens, as prompt_toolkit wants them.
+# Syntax colours during typing: the language service's tokens as prompt_toolkit styles.
 
 STYLE = Style.from_dict(
     {
@@ -124,10 +124,10 @@ STYLE = Style.from_dict(
         "completion-menu": "bg:ansibrightblack ansiwhite", "completion-menu.completion.current": "bg:ansiblue ansiwhite",
     }
 )  # fmt: skip
-"""The colours of the terminal's own palette, so that they can be read on dark and on light."""
+"""The terminal's own palette, which is readable on dark and light backgrounds."""
 
 _LONGEST = 20_000
-"""Characters that are coloured; a paste that is longer stays plain."""
+"""Maximum characters that are coloured; a longer paste stays plain."""
 _TYPES = frozenset(get_args(TokenType))
 
 
@@ -135,7 +135,7 @@ class Colours(Lexer):
     """Colours the text of the prompt."""
 
     def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
-        """Return what gives a line's pieces with their styles."""
+        """Return a function that gives a line's pieces with their styles."""
         lines = coloured(document.text)
         return lambda number: lines[number] if number < len(lines) else []
 
@@ -179,7 +179,7 @@ def _put(lines: list[StyleAndTextTuples], text: str, style: str) -> None:
             lines[-1].append((style, part))
 
 
-# What Tab offers: the language service's completions, the dot commands and what they take, and the fix of the latest error.
+# Tab completions: those of the language service, the dot commands with their arguments, and the fix of the latest error.
 
 _DOT = re.compile(r"\s*\.(?P<name>[A-Za-z]*)\Z")
 _DOT_AND_MORE = re.compile(r"\s*\.(?P<name>[A-Za-z]+)\s+(?P<rest>.*)\Z", re.DOTALL)
@@ -187,11 +187,11 @@ _ONE_WORD = re.compile(r"\s*[A-Za-z_]*\Z")
 _DETAIL = 60
 
 Fix = Callable[[], str]
-"""Gives the text that mends the latest error, empty where there is none."""
+"""Returns the text that fixes the latest error, "" if there is none."""
 
 
 class Offers(Completer):
-    """Completes what stands before the cursor. ``schema`` gives the graph's, None as long as it is not there."""
+    """Completes the text before the cursor. ``schema`` returns the graph's schema, None until it is available."""
 
     def __init__(self, desk: Desk, fix: Fix, schema: Callable[[], Schema | None]) -> None:
         self._desk = desk
@@ -200,7 +200,7 @@ class Offers(Completer):
         self._paths = PathCompleter(expanduser=True)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """Yield what may stand at the cursor, the best first."""
+        """Yield the completions at the cursor, the best first."""
         text = document.text_before_cursor
         if not document.text.strip():
             fix = self._fix()
@@ -224,7 +224,7 @@ class Offers(Completer):
                 yield from self._of_dot(dot_found, more["rest"], complete_event)
             return
         found = list(self._of_language(document))
-        # Who is in the midst of a word wants to end it; who stands behind what is wrong wants it mended.
+        # Inside a word the user wants to complete it; after a fault, to fix it.
         if (
             not any(each.start_position for each in found)
             and not document.text_after_cursor.strip()
@@ -234,7 +234,7 @@ class Offers(Completer):
         yield from found
 
     def _of_language(self, document: Document) -> Iterator[Completion]:
-        """Yield what the service knows: where only a word is there yet, of commands and of expressions."""
+        """Yield the language service's completions: for a lone word, those of commands and of expressions."""
         text, at = document.text, document.cursor_position
         piece, start = piece_at(text, at)
         body, offset = piece.text, at - start
@@ -257,7 +257,7 @@ class Offers(Completer):
                 )
 
     def _mended(self, document: Document) -> Iterator[Completion]:
-        """Yield the text with its fix, where it is whole and wrong."""
+        """Yield the fixed text, if the text is complete and has errors."""
         text = document.text
         if self._schema() is None and self._desk.adapter is not None:
             return
@@ -291,19 +291,19 @@ def _offer(text: str, start: int, detail: str, shown: str = "") -> Completion:
 
 
 def _shown(text: str) -> str:
-    """Return anybody's text as a line of a menu."""
+    """Return arbitrary text as a line of a menu."""
     flat = printable(" ".join(text.split()))
     return flat if len(flat) <= _DETAIL else flat[: _DETAIL - 1] + "…"
 
 
 class Dropped(Exception):
-    """Ctrl-C at the prompt: what was typed is dropped, as in a shell."""
+    """Ctrl-C at the prompt: the typed text is dropped, as in a shell."""
 
 
 def make_prompt(
     desk: Desk, fix: Fix, schema: Callable[[], Schema | None], history: Path | None, *, colour: bool
 ) -> "PromptSession[str]":
-    """Return the prompt. ``history`` is its file, None keeps it in memory; nobody else may read it.
+    """Return the prompt. ``history`` is its file (None: in memory), readable only by its owner.
 
     Raises ``Dropped`` at Ctrl-C and ``EOFError`` at Ctrl-D.
     """
@@ -316,7 +316,7 @@ def make_prompt(
         color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
         completer=Offers(desk, fix, schema),
         complete_while_typing=False,
-        complete_in_thread=False,  # it takes milliseconds; beside the loop it would race with what is typed next
+        complete_in_thread=False,  # completion takes milliseconds; in a thread it would race with the next keystrokes
         auto_suggest=AutoSuggestFromHistory(),
         enable_history_search=True,
         history=_history(history),
@@ -327,15 +327,15 @@ def make_prompt(
 
 
 def _continued(width: int, line_number: int, wrap_count: int) -> StyleAndTextTuples:
-    # A line that is merely folded by the terminal begins no new one.
+    # A line that is only wrapped by the terminal does not begin a new one.
     return [("class:hint", ("" if wrap_count else "...").rjust(max(width - 1, 3)) + " ")]
 
 
 class _Kept(FileHistory):
-    """A history on the disk; where it can't be written, what is typed is kept in memory and nobody is stopped."""
+    """A history on disk; if it can't be written, input is kept in memory and the prompt continues."""
 
     def store_string(self, string: str) -> None:
-        """Add a text, but for one that is the same as before, and for a line with a key in it."""
+        """Add a text, unless it repeats the previous one or has a line with an API key."""
         strings = self.get_strings()
         if len(strings) > 1 and strings[-2] == string:
             return
@@ -347,7 +347,7 @@ class _Kept(FileHistory):
             return
 
     def load_history_strings(self) -> Any:
-        """Return what was typed in earlier sessions, the latest first."""
+        """Return the input of earlier sessions, the latest first."""
         try:
             return list(super().load_history_strings())
         except (OSError, ValueError):
@@ -365,14 +365,14 @@ def _history(path: Path | None) -> History:
     return _Kept(str(path))
 
 
-# A page at a time: prints what fits, and asks for a key before it goes on.
+# The pager: prints one page, and waits for a key before it continues.
 
 Answer = Literal["more", "all", "stop"]
 _LEAST = 4
 
 
 async def ask_key(text: str) -> Answer:
-    """Show ``text`` at the foot until a key says how to go on; then it is gone."""
+    """Show ``text`` at the bottom until a key selects how to continue; then remove it."""
     keys = KeyBindings()
     for pressed, answer in _KEYS.items():
 
@@ -382,7 +382,7 @@ async def ask_key(text: str) -> Answer:
 
     window = Window(FormattedTextControl([("reverse", text)]), height=1)
     app: Application[Answer] = Application(Layout(window), key_bindings=keys, erase_when_done=True)
-    return await app.run_async(handle_sigint=False)  # whoever runs this hears it
+    return await app.run_async(handle_sigint=False)  # the caller handles SIGINT
 
 
 _KEYS: dict[str, Answer] = {
@@ -398,10 +398,10 @@ async def paged(
     stopped: Callable[[], bool] = lambda: False,
     ask: Callable[[str], Awaitable[Answer]] = ask_key,
 ) -> int:
-    """Print ``lines`` a page at a time; return how many of their parts were printed. ``height`` gives the terminal's, which may change.
-    It ends, too, when ``stopped`` says so.
+    """Print ``lines`` a page at a time; return how many of their parts were printed.
 
-    What fits on a page is printed at once.
+    ``height`` returns the terminal's height, which may change. Printing also ends when ``stopped`` returns True. A text that fits
+    on one page is printed at once.
     """
     for line in lines.head:
         say(line)

@@ -182,7 +182,7 @@ def _failure(kept: Kept) -> Problem:
 
 # What clients send and get: the request and response models of an answer, and the runs of the history.
 # Bounds, defaults and descriptions of the seed's parameters are the seed's. Unknown names are refused, and nothing is taken for
-# what it is not: "3" is no whole number, ``true`` no number.
+# what it is not: "3" is not a whole number, ``true`` no number.
 
 CHECKS = 20
 """The most checks of a request."""

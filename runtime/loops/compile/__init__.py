@@ -1,7 +1,6 @@
-"""The seed compiler: a task in words becomes a Formula Seed that passes ``check``. See ``docs/design/seed.md#compiler``.
+"""The seed compiler: turns a task in words into a Formula Seed that passes ``check``. See ``docs/design/seed.md#compiler``.
 
-Rooms: ``requests`` (a task), ``shapes`` (what the first two steps are answered with), ``naming``, ``conditions``, ``graph``, ``seeds`` (the
-checks of the three steps), ``mending`` (edits without a call), ``wording`` (prompts and schemas; the texts stand in ``prompts/``),
-``asking`` (one call), ``phases`` (one step), ``compiling`` (all three), ``ending`` (time limit and cancel), ``results``,
-``remembering`` (the cache).
+Modules: ``conditions``, ``computation_graph`` and ``draft`` read and check the answers of the three steps (``draft`` also repairs
+without a call), ``compiler`` runs the steps, ``compile_store`` has prompts, schemas, the run folder and the cache,
+``compile_results`` the results; prompt texts are in ``prompts/``.
 """

@@ -1,4 +1,4 @@
-"""What compiling gives: the seed, or the best draft and what is wrong with it, and what happened step by step."""
+"""The result of a compilation: the seed, or the best draft with its errors, and a report of each step."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -18,16 +18,16 @@ PHASES: tuple[Phase, ...] = ("conditions", "graph", "seed")
 """The three steps, in order. See ``docs/design/seed.md#compiler``."""
 Status = Literal["done", "failed"]
 Stopped = Literal["", "cancelled", "time", "budget", "model", "no_progress"]
-"""What ended compiling before its steps were over: a call can't be made any more, nobody wants it to go on, or the model gives the same
-faulty answer again and again."""
+"""Why compiling ended before its last step: no further call is possible, the run was cancelled, or the model keeps repeating the
+same faulty answer."""
 
 
 @frozen
 class Judged:
-    """An answer that was read and checked. ``value`` is None where there are errors.
+    """An answer that was read and checked. ``value`` is None if there are errors.
 
-    ``offered``: diagnostics whose edits are one way among several; only a model, or a person, can choose it. ``rewritten``: the whole
-    text in another form that means the same, and why.
+    ``offered``: diagnostics whose edits are one option among several; only a model or a person can choose. ``rewritten``: the
+    whole text in an equivalent form, and the reason.
     """
 
     value: Any
@@ -38,13 +38,13 @@ class Judged:
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
-        """What must be put right."""
+        """The errors, all of which must be fixed."""
         return tuple(each for each in self.diagnostics if each.severity == "error")
 
 
 @frozen
 class Mended:
-    """Something that was mended without a call: the fault's code, what was wrong, and what became of it."""
+    """A fault that was fixed without a call: its code, its message, and the fix."""
 
     code: str
     message: str
@@ -57,9 +57,10 @@ class Mended:
 
 @frozen
 class CompiledStep:
-    """One of the three steps after it is over. ``text`` is its last good answer, else its best draft; spans point into that.
+    """The result of one step. ``text`` is its last good answer, else its best draft; spans point into it.
 
-    ``repairs`` counts the repairs that were asked for, ``mended`` is what needed none. ``notes`` are remarks in words.
+    ``repairs`` counts the repairs requested from the model, ``mended`` the fixes made without a call. ``notes`` are remarks in
+    words.
     """
 
     phase: Phase
@@ -77,7 +78,7 @@ class CompiledStep:
 
     @property
     def source(self) -> Source:
-        """What the diagnostics point into."""
+        """The source that the diagnostics point into."""
         return Source(self.text, f"<{self.phase}>")
 
     def as_json(self) -> dict[str, Any]:
@@ -93,12 +94,12 @@ class CompiledStep:
 
 @frozen
 class Compiled:
-    """A task that was compiled, or could not be.
+    """The result of compiling a task.
 
-    ``status`` "done": ``document`` is a Formula Seed of the declarative form that passes ``check``, ``text`` is its JSON and ``seed`` what
-    was read from that. "failed": all three are empty, ``reason`` says why, and the last of ``steps`` has the best draft with its
-    diagnostics. ``cached``: it was compiled before, and nothing was asked. ``usage`` is in tokens, ``cost`` in US dollars (None:
-    not known).
+    ``status`` "done": ``document`` is a Formula Seed of the declarative form that passes ``check``, ``text`` is its JSON and
+    ``seed`` the seed parsed from it. "failed": all three are empty, ``reason`` says why, and the last of ``steps`` has the best
+    draft with its diagnostics. ``cached``: the result comes from the cache, without any call. ``usage`` is in tokens, ``cost`` in
+    US dollars (None: unknown).
     """
 
     status: Status
@@ -116,12 +117,12 @@ class Compiled:
     reason: str = ""
     hint: str = ""
     diagnostics: tuple[Diagnostic, ...] = ()
-    """Warnings and remarks about the seed, placed in ``text``; of a failed one, what is wrong with the best draft."""
+    """Warnings and remarks about the seed, placed in ``text``; for a failed compilation, the errors of the best draft."""
     warnings: tuple[str, ...] = field(default=())
 
     @property
     def draft(self) -> CompiledStep | None:
-        """The step that failed, with its best draft; None where none did or it has none."""
+        """The step that failed, with its best draft; None if no step failed or the failed step has no draft."""
         last = self.steps[-1] if self.steps else None
         return last if last is not None and last.status == "failed" and last.text else None
 

@@ -1,13 +1,15 @@
-"""The folder of a compilation: what was asked, what each step came to, the seed, beside the log of events that the report tells.
+"""The folder of a compilation: the task, the result of each step, the seed, and the log of events that the report reads.
 
-A run's folder is as ``runtime.runs.directories`` makes it; its head has ``kind`` "compile", and the task as its ``script``. Its records::
+The folder is the one that ``runtime.runs.directories`` makes; its head has ``kind`` "compile" and the task as its ``script``.
+Records::
 
     {"record": "run_started", ...}
     {"record": "step_done", "step", "status", "output", "reason", "usage", "cost", "calls", "repairs", "seconds", ...}
     {"record": "seed_done", "text"}
     {"record": "run_finished", "status", "seconds", "usage", "cost", "calls", "reason"}
 
-Nothing is resumed from it: finished calls are found in the cache of calls, a finished compilation in that of compiled tasks.
+A compilation cannot be resumed from it: finished calls are in the call cache, finished compilations in the cache of compiled
+tasks.
 """
 
 import json
@@ -51,37 +53,36 @@ __all__ = [
 ]
 
 
-# What the three steps are asked with: their prompts filled in, and the JSON Schema of each answer.
-# The task, and what models wrote, stand between fences that they can't contain. Prompts are bounded: the task by ``LONGEST_TASK``,
-# the answers to the steps before by ``LONGEST_ANSWER``, a draft that goes back by ``LONGEST_SHOWN``, its diagnostics by
-# ``LONGEST_TOLD``.
+# The prompts of the three steps, filled in, and the JSON Schema of each answer. The task and model output are placed between
+# fences that they cannot contain. Prompts are bounded: the task by ``LONGEST_TASK``, the answers to earlier steps by
+# ``LONGEST_ANSWER``, a returned draft by ``LONGEST_SHOWN``, its diagnostics by ``LONGEST_TOLD``.
 
 LONGEST_TASK = 100_000
-"""Characters of a task."""
+"""Maximum characters of a task."""
 LONGEST_ANSWER: Mapping[Phase, int] = {"conditions": 100_000, "graph": 100_000, "seed": 200_000}
-"""Characters of an answer. A seed of a thousand steps has as many; the first two are repeated in the prompts that follow."""
+"""Maximum characters of an answer, about a seed of a thousand steps; the first two answers are repeated in the later prompts."""
 LONGEST_SHOWN = 40_000
-"""Characters of a draft that goes back with what is wrong; of a longer one what stands around its faults."""
+"""Maximum characters of a draft returned for repair; a longer draft is cut to the text around its faults."""
 LONGEST_TOLD = 40_000
-"""Characters of the diagnostics, as JSON, that go with it."""
+"""Maximum characters of the diagnostics, as JSON, returned with the draft."""
 _DIAGNOSTICS = 30
-"""Diagnostics that a model is shown at once, errors first; most have one cause."""
+"""Maximum number of diagnostics shown to a model at once, errors first; most have one cause."""
 _MESSAGE = 400
 _HINTS = 8
 _EDITS = 6_000
-"""Characters of the edits of a diagnostic, as JSON: more are not offered, for half of them would put nothing right."""
+"""Maximum characters of a diagnostic's edits, as JSON; longer edits are left out, because half of them would fix nothing."""
 _MARK = 80
-"""Characters, at most, that say what is left out between two excerpts."""
+"""Maximum characters of the note about omitted text between two excerpts."""
 SMALL_TOKENS = 1_000
 _SMALL_TEXT = 40
 _SMALL_LIST = 2
 _VERSION = 1
-"""Of what this package makes of answers: what another one has compiled is asked for again."""
+"""Version of the seed-making code in this package; results of another version are not taken from the cache."""
 
 
 @cache
 def schema_of(phase: Phase, *, small: bool = False) -> Mapping[str, Any]:
-    """Return the JSON Schema of the answer to a step; ``small``: one whose answers have less than ``SMALL_TOKENS``."""
+    """Return the JSON Schema of the answer to a step; ``small``: for a model whose answers have fewer than ``SMALL_TOKENS``."""
     if small:
         bounded: dict[str, Any] = bounded_form(schema_of(phase), text=_SMALL_TEXT, items=_SMALL_LIST)
         return bounded
@@ -91,19 +92,19 @@ def schema_of(phase: Phase, *, small: bool = False) -> Mapping[str, Any]:
 
     if phase == "seed":
         offered = {name: each for name, each in SEED_SCHEMA["properties"].items() if name != "allow_invalid"}
-        return {**SEED_SCHEMA, "properties": offered}  # how much may be missing is for a person to say
+        return {**SEED_SCHEMA, "properties": offered}  # only a person may say how much may be missing
     return json_schema(ConditionsSchema if phase == "conditions" else GraphSchema)
 
 
 @cache
 def version() -> str:
-    """Return what changes when a prompt, a schema, or the making of seeds from answers changes: a part of the cache's key."""
+    """Return a digest that changes with the prompts, the schemas and the seed-making code; it is part of the cache key."""
     texts = [read_prompt(__package__, name) for name in (*PHASES, "repair")]
     return blake3(canonical([_VERSION, texts, [schema_of(phase) for phase in PHASES]])).hexdigest(length=16)
 
 
 def ask_for(phase: Phase, task: str, conditions: Conditions | None = None, graph: Graph | None = None) -> str:
-    """Return the prompt of a step; those before it are given by what they were answered."""
+    """Return the prompt of a step; earlier steps are passed as their checked answers."""
     values = {"task": fenced(task)}
     if conditions is not None:
         values["conditions"] = fenced(_compact(conditions.document))
@@ -113,7 +114,7 @@ def ask_for(phase: Phase, task: str, conditions: Conditions | None = None, graph
 
 
 def _compact(document: Mapping[str, Any]) -> str:
-    """Return a document with a line for each element of its lists: as long as needed, and easy to find one's way in."""
+    """Return a document as JSON with one line per list element: compact, but easy to navigate."""
     parts = []
     for key, value in document.items():
         if isinstance(value, list) and value:
@@ -125,10 +126,10 @@ def _compact(document: Mapping[str, Any]) -> str:
 
 
 def repair_prompt(prompt: str, text: str, told: Sequence[Mapping[str, Any]]) -> str:
-    """Return the prompt that asks for a repair of ``text``, the answer to ``prompt``, in which ``told`` is wrong.
+    """Return the prompt that requests a repair of ``text``, the answer to ``prompt``; ``told`` are its diagnostics.
 
-    It is longer than ``prompt`` by ``LONGEST_SHOWN``, ``LONGEST_TOLD`` and a thousand characters at most, if ``text`` has no long rows of
-    backticks (its fences are longer than these).
+    It is longer than ``prompt`` by at most ``LONGEST_SHOWN``, ``LONGEST_TOLD`` and a thousand characters, unless ``text`` has
+    long runs of backticks (its fences are longer than these).
     """
     faults = fenced("[\n" + ",\n".join(json.dumps(each, ensure_ascii=False) for each in told) + "\n]")
     answer = fenced(text)
@@ -139,11 +140,11 @@ def repair_prompt(prompt: str, text: str, told: Sequence[Mapping[str, Any]]) -> 
 
 
 def _excerpts(text: str, told: Sequence[Mapping[str, Any]]) -> str:
-    """Return both ends of ``text`` and what stands around the spans of ``told``: ``LONGEST_SHOWN`` characters at most."""
+    """Return both ends of ``text`` and the text around the spans of ``told``: at most ``LONGEST_SHOWN`` characters."""
     places = [each["span"] for each in told if each["span"] is not None]
     each_has = LONGEST_SHOWN // (len(places) + 2) - _MARK
     parts = [(0, each_has), (len(text) - each_has, len(text))]
-    for place in places:  # more of what stands before: a fault shows there what it belongs to
+    for place in places:  # more of the text before, which shows the context of a fault
         start = max(0, place["start"] - 2 * each_has // 3)
         parts.append((start, min(len(text), start + each_has)))
     shown, reached = [], 0
@@ -156,7 +157,7 @@ def _excerpts(text: str, told: Sequence[Mapping[str, Any]]) -> str:
 
 
 def shown(diagnostics: Sequence[Diagnostic], source: Source) -> tuple[dict[str, Any], ...]:
-    """Return what a model is told of an answer: its errors as JSON, then what is doubtful; ``LONGEST_TOLD`` characters at most."""
+    """Return the diagnostics for a model: errors as JSON, then warnings; at most ``LONGEST_TOLD`` characters."""
     ordered = sorted(compatible(diagnostics), key=lambda each: ("error", "warning", "info").index(each.severity))
     told: list[dict[str, Any]] = []
     room = LONGEST_TOLD - 10
@@ -175,7 +176,7 @@ def shown(diagnostics: Sequence[Diagnostic], source: Source) -> tuple[dict[str, 
     return tuple(told)
 
 
-# What a task must be to be compiled, and the error for one that is none: told before anything is spent.
+# Checks of a task before anything is spent, and the error for an invalid task.
 
 REPAIRS = 3
 MOST_REPAIRS = 10
@@ -184,7 +185,7 @@ _NAME = 1_000
 
 @frozen
 class CompileRequest:
-    """A task in words. ``name`` is the seed's task name ("": the model finds one); ``repairs``: the most in each step."""
+    """A task in words. ``name``: the seed's task name ("": the model chooses it); ``repairs``: maximum per step."""
 
     task: str
     name: str = ""
@@ -207,12 +208,12 @@ class CompileRequest:
         if len(self.name) > _NAME:
             raise RequestError("name", f"it has {len(self.name):,} characters; {_NAME:,} is the most")
         if type(self.repairs) is not int or not 0 <= self.repairs <= MOST_REPAIRS:
-            raise RequestError("repairs", f"{str(self.repairs)[:60]} is no whole number from 0 to {MOST_REPAIRS}")
+            raise RequestError("repairs", f"{str(self.repairs)[:60]} is not a whole number from 0 to {MOST_REPAIRS}")
 
 
 @define
 class CompileRecorder:
-    """Writes what a compilation comes to. What can't be written (a full disk) stops the recording; ``damage`` says why."""
+    """Writes the results of a compilation. If writing fails (a full disk), recording stops and ``damage`` says why."""
 
     run_id: str
     path: Path
@@ -220,11 +221,11 @@ class CompileRecorder:
 
     @property
     def damage(self) -> str:
-        """Why it could not be kept to its end; empty when all is well."""
+        """Why the recording stopped early; empty if it did not."""
         return self._journal.damage
 
     def ended(self, made: Compiled) -> None:
-        """Keep what came of it, and let go of it."""
+        """Write the result and release the run."""
         for step in made.steps:
             self._journal.append(
                 {
@@ -246,7 +247,7 @@ class CompileRecorder:
         self.close()
 
     def close(self) -> None:
-        """Close the file and give up the lock; more than once is fine."""
+        """Close the file and release the lock; may be called more than once."""
         self._journal.close()
 
 
@@ -263,8 +264,8 @@ def start(
     return CompileRecorder(*begin(base_directory() if base is None else base, head, {}))
 
 
-# The cache of compiled tasks: the seed and what led to it, by model, prompts and task. See ``docs/design/seed.md#compiler``.
-# It stands beside the call cache. Only seeds that passed enter, and one is checked again before it is used.
+# The cache of compiled tasks: the seed and its steps, by model, prompts and task. See ``docs/design/seed.md#compiler``. It is
+# stored next to the call cache. Only seeds that passed are stored, and each is checked again before it is used.
 
 _TABLE = Table(
     what="the cache of compiled tasks",
@@ -277,14 +278,14 @@ _TABLE = Table(
 
 
 class Compilations:
-    """The cache in the file ``path``. ``identity`` is the model's spec; ``warn`` gets the one warning of a broken file."""
+    """The cache in the file ``path``. ``identity`` is the model's spec; ``warn`` receives one warning if the file is broken."""
 
     def __init__(self, path: Path, identity: str, *, warn: Callable[[str], None] | None = None) -> None:
         self._shelf = Shelf(path, _TABLE, warn=warn)
         self._identity = identity
 
     async def find(self, task: str, options: Any) -> dict[str, Any] | None:
-        """Return what was kept of ``task``, asked for with ``options``; None where there is nothing."""
+        """Return the stored result of ``task`` with ``options``; None if it is not in the cache."""
         await self._shelf.opened()
         key = self._key(task, options)
         row = self._shelf.find(key)
@@ -304,7 +305,7 @@ class Compilations:
         return found
 
     async def keep(self, task: str, options: Any, value: dict[str, Any]) -> None:
-        """Keep what a task was compiled to."""
+        """Store the result of a task."""
         key, body = self._key(task, options), orjson.dumps(value)
         await self._shelf.keep((key, body, _digest(key, body)))
 
@@ -317,5 +318,5 @@ class Compilations:
 
 
 def _digest(key: bytes, body: bytes) -> bytes:
-    """Return what tells a damaged value: SQLite itself has no checksums."""
+    """Return the checksum that detects a damaged value: SQLite itself has no checksums."""
     return blake3(key + body).digest(length=8)

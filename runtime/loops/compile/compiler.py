@@ -1,7 +1,7 @@
 """Compiles a task to a Formula Seed: conditions, computation graph, seed. See ``docs/design/seed.md#compiler``.
 
-Each step is asked for by itself and checked before the next one begins. Nothing that a model says raises here: what can't be had is in
-the result, with the best draft.
+Each step is a separate request, checked before the next one begins. Nothing that a model writes raises here: a failure is in the
+result, with the best draft.
 """
 
 import asyncio
@@ -44,24 +44,24 @@ from .draft import Check, Repaired, SeedJudge, final, mend
 __all__ = ["compile_task"]
 
 
-# Asking for one draft: counted, kept where the run is kept, and never refused for what it says: every text comes back.
-# A client of this house checks answers against their schema and asks for one repair in its own words. What it then still refuses is
-# a draft here, like any other answer, and that it was asked to repair is told, so that it counts as a repair.
+# Requesting one draft: counted, recorded if the run is recorded, and never refused for its content. The project's own clients
+# check answers against their schema and request one repair themselves. An answer that such a client still refuses is a draft
+# here, like any other; its repair request is reported, so that it counts as a repair.
 
 
 @frozen
 class Draft:
-    """What a model wrote. ``repaired``: the client has asked once more already, because the first answer was of another shape."""
+    """A model's text. ``repaired``: the client has requested one repair, because the first answer did not fit the schema."""
 
     text: str
     repaired: bool = False
 
 
 class _Taken(Layer):
-    """Takes answers that do not fit as they are; ``repaired``, an option of its own, hears of the client's own repair."""
+    """Accepts answers that do not fit the schema; ``repaired``, a custom option, collects the client's own repairs."""
 
     async def generate(self, prompt: str, **options: Any) -> Completion:
-        """Return the inner client's answer, or the text that it refused."""
+        """Return the inner client's answer, or the text that the client refused."""
         repaired: list[str] = options.pop("repaired")
         notify = options.get("notify")
 
@@ -73,17 +73,17 @@ class _Taken(Layer):
 
         try:
             return await self._inner.generate(prompt, **{**options, "notify": heard})
-        except NoText as error:  # the client's fault and no draft: asking once more would only pay once more
+        except NoText as error:  # a fault of the client, not a draft: a repeated call would only cost more
             raise LLMError(error.message, hint="generate(prompt, **options) returns a str or a Completion") from error
         except BadAnswer as error:
             if isinstance(error, Truncated) or not error.text.strip():
                 raise
-            return Completion(error.text, usage=error.usage, attempts=error.attempts)
+            return Completion(error.text, usage=error.usage, attempts=error.attempts, cost=error.cost)
 
 
 @define
 class Asker:
-    """Asks the caller's model for drafts. ``spent`` is what all calls cost, also those that were stopped under way."""
+    """Requests drafts from the caller's model. ``spent`` is the cost of all calls, including those stopped part-way."""
 
     caller: Caller
     step: str
@@ -92,7 +92,7 @@ class Asker:
     _asking: Caller | None = None
 
     async def ask(self, place: int, prompt: str, options: Mapping[str, Any], phase: Spent) -> Draft:
-        """Return the draft number ``place`` of the whole run; raise ``StepFailed``. What it cost goes into ``phase`` as well."""
+        """Return draft number ``place`` of the whole run; raise ``StepFailed``. Its cost is also added to ``phase``."""
         asked, record, digest = {**self.options, **options}, self.caller.record, ""
         if record is not None:
             digest = blake3(canonical(["COMPILE", prompt, asked_for(_plain(asked))])).hexdigest(length=16)
@@ -122,7 +122,7 @@ class Asker:
         return outcome
 
     def _inner(self) -> Caller:
-        """Return a caller of the run's model that takes all drafts, and shares the run's gate. Raises ``StepFailed``."""
+        """Return a caller of the run's model that accepts all drafts and shares the run's gate. Raises ``StepFailed``."""
         if self._asking is None:
             run, given = self.caller, self.caller.client(Request(""))
             client: Client = Counted(_Taken(as_client(given)), isinstance(given, Own))
@@ -135,12 +135,12 @@ def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name != "tidy"}
 
 
-# One of the three steps: asked, judged, mended, sent back with what is wrong, until it is good or the repairs are used up.
+# One of the three steps: request, check, fix, and return with its errors, until the answer is good or the repairs are used up.
 
 LOOP = "compile"
-"""What events call this loop."""
+"""The name of this loop in events."""
 _AGAIN = frozenset({"bad_answer", "empty", "truncated"})
-"""Failures of a call that asking once more may cure: each is a draft that is of no use."""
+"""Failures of a call that a repeated call may cure; each counts as an unusable draft."""
 
 
 _SAME = "\n\nYour last {} answers were the same, and have the same faults. Write another one; the same answer once more ends the repairs.\n"
@@ -148,7 +148,7 @@ _SAME = "\n\nYour last {} answers were the same, and have the same faults. Write
 
 @frozen
 class Phased:
-    """A step that is over. ``value`` is None where it failed, ``failed`` the call's failure where that was why."""
+    """A finished step. ``value`` is None if the step failed; ``failed`` is the call's failure if that was the cause."""
 
     step: CompiledStep
     value: Any = None
@@ -157,7 +157,7 @@ class Phased:
 
 @define
 class PhaseRun:
-    """A step under way. ``repairs`` is the most of them, the client's own among them. ``means``: of the model."""
+    """A step under way. ``repairs`` is their maximum number, the client's own included. ``means``: what the model supports."""
 
     phase: Phase
     prompt: str
@@ -168,14 +168,14 @@ class PhaseRun:
     means: Means = field(factory=Means)
     spent: Spent = field(factory=Spent)
     used: int = 0
-    """Repairs so far, those of the client among them."""
+    """Repairs so far, including those of the client."""
     mended: list[Mended] = field(factory=list)
     best: Judged | None = None
     began: float = field(factory=perf_counter)
     repetition: Repetition = field(factory=Repetition)
 
     async def run(self) -> Phased:
-        """Run the step to its end. Never raises for what a model says."""
+        """Run the step to its end. Never raises for a model's answer."""
         self.began = perf_counter()
         if self.events:
             number = PHASES.index(self.phase) + 1
@@ -214,7 +214,7 @@ class PhaseRun:
     async def _draft(self, attempt: int, prompt: str) -> Draft:
         options: dict[str, Any] = {"sample": attempt} if attempt else {}
         options |= {"schema": schema_of(self.phase, small=self.means.small), "tidy": self._tidied}
-        # A client of this house asks once more where the schema is not kept to, and that is a repair.
+        # The project's own clients request one repair if an answer does not fit the schema; that counts as a repair.
         options["repairs"] = 1 if self.used < self.repairs else 0
         most = SMALL_TOKENS if self.means.small else self.means.tokens
         if most is not None and "max_tokens" not in self.asker.options:
@@ -225,7 +225,7 @@ class PhaseRun:
         return draft
 
     def _tidied(self, text: str) -> str:
-        """Return an answer mended: what needs no call is not asked for by the client either."""
+        """Return an answer after all fixes that need no call, so that the client does not request them either."""
         if len(text) > LONGEST_ANSWER[self.phase]:
             return text
         repaired = mend(text, self.judge)
@@ -261,7 +261,7 @@ class PhaseRun:
         return step
 
     def over(self, status: Status, reason: str = "") -> CompiledStep:
-        """Return the step as it is now, with its last good answer or its best draft."""
+        """Return the step in its present state, with its last good answer or its best draft."""
         best = self.best
         return CompiledStep(
             self.phase, status, best.source.text if best is not None else "", best.diagnostics if best is not None else (),
@@ -270,7 +270,7 @@ class PhaseRun:
         )  # fmt: skip
 
     def stopped(self, reason: str) -> CompiledStep:
-        """Return the step as one that was stopped under way, and tell of it."""
+        """Return the step as stopped part-way, and emit its event."""
         step = self.over("failed", reason)
         if self.events:
             self.events.emit(
@@ -300,11 +300,11 @@ async def compile_task(
 ) -> Compiled:
     """Compile ``request`` with the model of ``caller``.
 
-    ``check`` says what is wrong with a seed: the linter, or one that knows contexts as well; a seed with errors by it is none.
-    ``options``: the port's, for each call. ``events``: the caller's own if None. ``cancel``, when it is set, and ``time_limit`` (seconds)
-    stop the call under way. Where the caller has a record, each finished call is kept in it and found again. ``cache``: what was
-    compiled before is taken from it where it still passes, and what is compiled is kept in it. ``means``: what the
-    model can be held to.
+    ``check`` returns the errors of a seed: the linter, or a check that also knows contexts; a seed with errors is refused.
+    ``options``: options of the port for each call. ``events``: the caller's own if None. ``cancel`` (once set) and ``time_limit``
+    (seconds) stop the call under way. If the caller has a record, each finished call is stored in it and reused. ``cache``:
+    compiled tasks are taken from it if they still pass, and results are stored in it. ``means``: the output constraints that the
+    model supports.
     """
     heard = caller.events if events is None else events
     kept_by = {"name": request.name, "options": dict(options or {})}
@@ -332,7 +332,7 @@ async def compile_task(
 
 
 def _known(found: Mapping[str, Any], check: Check) -> Compiled | None:
-    """Return what was compiled before, where it is still without an error."""
+    """Return the cached result if it still has no errors."""
     text = found.get("text")
     read = read_seed(Source(text, "<seed>")) if isinstance(text, str) else None
     if read is None or read.seed is None or read.seed.form != "002":
@@ -345,7 +345,7 @@ def _known(found: Mapping[str, Any], check: Check) -> Compiled | None:
 
 @define
 class _Compiling:
-    """One task under way."""
+    """One compilation under way."""
 
     request: CompileRequest
     asker: Asker
@@ -359,7 +359,7 @@ class _Compiling:
     repeats: bool = False
 
     async def run(self) -> Compiled:
-        """Go through the three steps, as far as they are good."""
+        """Run the three steps, as long as each succeeds."""
         task = self.request.task
         conditions = await self._phase("conditions", ask_for("conditions", task), judge_conditions)
         if not isinstance(conditions, Conditions):
@@ -383,7 +383,7 @@ class _Compiling:
         )
 
     async def _phase(self, phase: Phase, prompt: str, judge: Callable[[str], Judged]) -> Any:
-        """Return the value of a step; None where it failed or was stopped, and ``steps`` has it."""
+        """Return the value of a step; None if it failed or was stopped, in which case ``steps`` has it."""
         running = PhaseRun(phase, prompt, judge, self.asker, self.events, self.request.repairs, self.means)
         phased: Phased | None = await self.ending.within(running.run())
         if phased is None:

@@ -1,6 +1,6 @@
-"""The second step: the computation graph, read and checked against the first. See ``docs/design/seed.md#compiler``.
+"""The second step: reads the computation graph and checks it against the first step. See ``docs/design/seed.md#compiler``.
 
-Its nodes are put into the order of their dependencies here, whatever order they were written in.
+Nodes are sorted into the order of their dependencies, whatever order they were written in.
 """
 
 import json
@@ -23,7 +23,7 @@ __all__ = ["Graph", "judge_graph"]
 class Graph:
     """A checked answer to the second step. ``document`` has its nodes in the order of their dependencies.
 
-    ``moved``: nodes that stood before what they need. ``loose``: nodes that neither an output nor another node needs.
+    ``moved``: nodes that were written before their dependencies. ``loose``: nodes that neither an output nor another node needs.
     """
 
     document: Mapping[str, Any]
@@ -34,7 +34,7 @@ class Graph:
 
 @define
 class _Reading:
-    """One answer while it is checked. ``needs``: the nodes that each node needs, with where that is said."""
+    """One answer while it is checked. ``needs``: the nodes that each node needs, with the place of each need."""
 
     conditions: Conditions
     root: JsonNode
@@ -86,7 +86,7 @@ class _Reading:
             self.told.append(found("SEED044", (*at, "values", place), message, value, hint, edits))
 
     def check_outputs(self) -> None:
-        """Every output is a node's, and no filter's."""
+        """Check that every output is a node, and not a filter."""
         spare = [name for name in self.nodes if name not in self.conditions.outputs]
         nodes = self.root.fields.get("nodes")
         for name in self.conditions.outputs:
@@ -117,7 +117,7 @@ class _Reading:
         return tuple(Edit(each.span, json.dumps(new)) for each in (self.nodes[old].fields["name"], *uses))
 
     def check_circles(self) -> None:
-        """No node needs itself, by whatever way. What is offered is to do without the need that points backwards."""
+        """Check that no node depends on itself, directly or not. The offered edit removes the need that points backwards."""
         open_: dict[str, bool] = {}
         for start in self.nodes:
             way, stack = [], [(start, iter(self.needs[start]))] if start not in open_ else []
@@ -153,7 +153,7 @@ class _Reading:
         self.offered.add(made)
 
     def check_fields(self) -> tuple[str, ...]:
-        """Every field of the first step is needed, or said not to be. Returns those that are not."""
+        """Check that every field of the first step is needed or declared unneeded. Return the unneeded fields."""
         listed = self.root.fields.get("unneeded")
         items = listed.items if listed is not None else ()
         unneeded = []
@@ -182,7 +182,7 @@ class _Reading:
         return tuple(unneeded)
 
     def in_order(self) -> list[str]:
-        """Return the nodes' names, each behind what it needs; otherwise as they were written."""
+        """Return the nodes' names, each after its dependencies; otherwise in the written order."""
         done: dict[str, None] = {}
         for start in self.nodes:
             stack = [(start, iter(self.needs[start]))]
@@ -198,14 +198,14 @@ class _Reading:
 
 
 def _without(items: Sequence[JsonNode], place: int) -> Span:
-    """Return what goes with an element: the comma behind it, or before the last one."""
+    """Return the span to remove with an element: the comma after it, or before the last element."""
     if place + 1 < len(items):
         return Span(items[place].start, items[place + 1].start)
     return Span(items[place - 1].end if place else items[place].start, items[place].end)
 
 
 def judge_graph(text: str, conditions: Conditions) -> Judged:
-    """Read and check an answer to the second step. Never raises for what it says."""
+    """Read and check an answer to the second step. Never raises for its content."""
     from .conditions import GraphModel
 
     told: list[Diagnostic] = []
@@ -219,7 +219,7 @@ def judge_graph(text: str, conditions: Conditions) -> Judged:
     unneeded: tuple[str, ...] = ()
     if is_whole and len(reading.nodes) == len(
         root.fields["nodes"].items
-    ):  # else what could not be read may give it, or need it
+    ):  # else the unreadable part may define or need it
         reading.check_circles()
         reading.check_outputs()
         unneeded = reading.check_fields()

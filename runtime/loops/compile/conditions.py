@@ -1,4 +1,4 @@
-"""The first step: what a task looks at and what it wants, read and checked. See ``docs/design/seed.md#compiler``."""
+"""The first step: reads and checks the conditions and outputs of a task. See ``docs/design/seed.md#compiler``."""
 
 import json
 import keyword
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-# Checks that conditions, outputs and nodes have in common: names, and references to what is known of a review.
+# Checks shared by conditions, outputs and nodes: names, and references to known properties of a review.
 
 _RESERVED = (
     frozenset(FUNCTIONS)
@@ -46,32 +46,32 @@ _RESERVED = (
     | {"extraction", "meta", "context", EXTRACTIONS, "true", "false", "null"}
 )
 _MOST = 50
-"""Different names that are looked for; a document with more unknown ones has one cause."""
+"""Maximum number of different names that are searched for; more unknown names in a document have one cause."""
 
 
 def found(
     code: str, path: JsonPath, message: str, node: JsonNode, hint: str = "", edits: Iterable[Edit] = ()
 ) -> Diagnostic:
-    """Make an error about what stands at ``path``, under the code that the same fault of a seed has."""
+    """Return an error about the value at ``path``, with the code that the same fault of a seed has."""
     return Diagnostic(code, "error", f"{path_text(path)}: {message}", node.span, (hint,) if hint else (), tuple(edits))
 
 
 def fits(shapes: Shapes, model: "type[BaseModel]", node: JsonNode, path: JsonPath) -> bool:
-    """Tell what of ``node`` doesn't fit. True where it is an object with all that is required: faulty JSON is told elsewhere."""
+    """Report where ``node`` doesn't fit. True for an object with all required properties: faulty JSON is reported elsewhere."""
     required = {name for name, info in model.model_fields.items() if info.is_required()}
     return shapes.fits(model, node, path) and required <= node.fields.keys()
 
 
 @define
 class Names:
-    """The names of one document: each a name, given once, and no word that means something else."""
+    """The names of one document: each a valid name, used once, and not a reserved word."""
 
     shapes: Shapes
     told: list[Diagnostic]
     taken: dict[str, JsonPath] = field(factory=dict)
 
     def take(self, node: JsonNode, path: JsonPath) -> str | None:
-        """Take the name at ``path``; None, and why, where it is none."""
+        """Return the name at ``path``; report an invalid name and return None."""
         if not isinstance(node.value, str) or not self.shapes.is_name(node, path):
             return None
         name = node.value
@@ -99,7 +99,7 @@ class Names:
 
 @define
 class References:
-    """What may be referred to: ``extraction.FIELD``, ``meta.KEY``, ``context.KEY`` and ``names``."""
+    """The names that may be referenced: ``extraction.FIELD``, ``meta.KEY``, ``context.KEY`` and ``names``."""
 
     fields: Collection[str]
     names: Collection[str]
@@ -107,7 +107,7 @@ class References:
     _missed: int = 0
 
     def check(self, node: JsonNode, path: JsonPath) -> str | None:
-        """Return the reference at ``path`` as it counts (without a filter's ``$``); None, and why, where there is no such thing."""
+        """Return the reference at ``path`` (without a filter's ``$``); report an unknown reference and return None."""
         text = node.value
         if not isinstance(text, str):
             return None
@@ -172,19 +172,19 @@ class Conditions:
 
 
 def root_of(text: str, name: str, what: str, told: list[Diagnostic]) -> tuple[JsonNode | None, Source]:
-    """Read an answer as a JSON object with positions; ``told`` takes what is wrong."""
+    """Read an answer as a JSON object with positions; errors are appended to ``told``."""
     source = Source(text, name)
     read = read_json(source)
     told += read.diagnostics
     if read.root is not None and not isinstance(read.root.value, dict):
         start = read.root.start
-        told.append(Diagnostic("SEED001", "error", f"the answer is no object: {what}", Span(start, start + 1)))
+        told.append(Diagnostic("SEED001", "error", f"the answer is not an object: {what}", Span(start, start + 1)))
         return None, source
     return read.root, source
 
 
 def judge_conditions(text: str) -> Judged:
-    """Read and check an answer to the first step. Never raises for what it says."""
+    """Read and check an answer to the first step. Never raises for its content."""
     from ....lang.documents.seed.model import FieldModel
 
     told: list[Diagnostic] = []
@@ -240,7 +240,7 @@ def _used(root: JsonNode, conditions: list[JsonNode], references: References) ->
     }
 
 
-# What the first two steps are answered with, as pydantic models: the JSON Schema that models get. Imports pydantic: import it late.
+# The answers to the first two steps as pydantic models, whose JSON Schema models receive. Imports pydantic: import it late.
 
 
 class _Strict(BaseModel):
@@ -343,4 +343,4 @@ class GraphSchema(GraphModel):
 
 
 NODES: dict[str, type[BaseModel]] = dict.fromkeys(OPERATIONS, NodeModel)
-"""The shape of a node by its operation: the seed's own operations, all of one shape."""
+"""The shape of a node by its operation: the seed's own operations, all with the same shape."""

@@ -1,4 +1,4 @@
-"""The third step: the seed, read and checked as any seed is, and against what the first step wants.
+"""The third step: reads the seed and checks it like any seed, and against the first step.
 
 See ``docs/design/seed.md#compiler``.
 """
@@ -24,23 +24,23 @@ from .conditions import Conditions
 __all__ = ["Check", "Repaired", "SeedJudge", "final", "mend"]
 
 Check = Callable[[FormulaSeed], Sequence[Diagnostic]]
-"""Says all that is wrong with a seed; one that has contexts says also what only they show."""
+"""Returns all diagnostics of a seed; a check that has contexts also reports what only they show."""
 
 _OTHER_FORM = "written with Python formulas (the older form); it was converted to declarative steps"
 
 
 @frozen
 class SeedJudge:
-    """Judges answers to the third step. The errors include those of ``check``; outputs that the first step wants must be there."""
+    """Checks answers to the third step. The errors include those of ``check``; all outputs of the first step must be present."""
 
     conditions: Conditions
     graph: Graph
     check: Check = field(default=lint)
 
     def __call__(self, text: str) -> Judged:
-        """Read and check an answer. Never raises for what it says."""
+        """Read and check an answer. Never raises for its content."""
         written = read_json(Source(text, "<seed>"))
-        if has_errors(written.diagnostics):  # what a broken text would say as a seed is a guess; it is mended first
+        if has_errors(written.diagnostics):  # a seed check of broken JSON would guess; it is repaired first
             return Judged(None, written.diagnostics, written.source)
         read = read_seed(written.source)
         seed = read.seed or read.draft
@@ -60,13 +60,13 @@ class SeedJudge:
         return Judged(seed, diagnostics, read.source)
 
     def _agreeing(self, seed: FormulaSeed, root: JsonNode, found: list[Diagnostic]) -> Iterator[Diagnostic]:
-        """Yield what was found, and what of the outputs is not as the first step wants it."""
+        """Yield the diagnostics found, and each output that differs from the first step."""
         wanted, key = self.conditions.outputs, "output" if seed.form == "002" else "output_fields"
         steps = root.fields.get("compute" if seed.form == "002" else "compute_dag")
         names = [each.value.get("name") for each in steps.items if isinstance(each.value, dict)] if steps else []
         listed = root.fields.get(key)
         lost = {json.dumps(name) for name in wanted if name not in names}
-        # that no step has an output's name is told below, the other way round: the output keeps its name
+        # a missing step for an output is reported below, from the output's side: the output keeps its name
         yield from (
             each
             for each in found
@@ -101,7 +101,7 @@ class SeedJudge:
         )
 
     def notes(self, seed: FormulaSeed) -> list[str]:
-        """Say in words where a good seed is not what the steps before said: nothing of the task should be lost on the way."""
+        """Return remarks where a good seed differs from the earlier steps: nothing of the task should be lost on the way."""
         told = []
         for name, planned in self.conditions.fields.items():
             made = seed.field_by_name.get(name)
@@ -118,22 +118,22 @@ class SeedJudge:
 
 
 def final(seed: FormulaSeed, name: str, check: Check) -> tuple[FormulaSeed, str, tuple[Diagnostic, ...]]:
-    """Return the seed with ``name`` as its task's name (where that is not empty), its JSON, and what is doubtful about it."""
+    """Return the seed with ``name`` as its task name (unless empty), its JSON, and its warnings."""
     document = dict(seed.document)
     if name:
         document = {"task_name": name, **{key: value for key, value in document.items() if key != "task_name"}}
     text = json.dumps(document, ensure_ascii=False, indent=2)
     read = read_seed(Source(text, "<seed>"))
-    if read.seed is None:  # it was a good one, and only its name is another
+    if read.seed is None:  # the seed was good; only its name has changed
         raise AssertionError(f"a seed that was good is none any more: {read.diagnostics[:1]}")
     found = dict.fromkeys((*check(read.seed), *read.diagnostics))
     diagnostics = tuple(sorted(found, key=sort_key))
     return read.seed, text, diagnostics
 
 
-# Mends an answer by the edits that its diagnostics have, without a call, as far as these are sure. What was mended is told.
-# An edit that guesses which name was meant is sure only where one slip of the hand lies between the two: "negatve" is "negative",
-# while "neutral" may be any of an enum's values, and is left to the model.
+# Repairs an answer by the edits of its diagnostics, without a call, if they are sure. Each fix is reported. An edit that guesses
+# a name is sure only if the two names are one typing slip apart: "negatve" is "negative", while "neutral" may be any of an enum's
+# values, and is left to the model.
 
 _ROUNDS = 40
 _GUESSES = frozenset({
@@ -145,19 +145,19 @@ _WORD = re.compile(r"""["'$]{0,2}[\w .]{1,200}["']?""")
 _SHOWN = 80
 _BRACKETS = 3
 _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
-"""A text in quotes, or a bracket outside of one."""
+"""A quoted text, or a bracket outside of quotes."""
 
 
 @frozen
 class Repaired:
-    """An answer after mending: what is left is in ``judged``."""
+    """An answer after the fixes; the remaining errors are in ``judged``."""
 
     judged: Judged
     mended: tuple[Mended, ...] = ()
 
 
 def mend(text: str, judge: Callable[[str], Judged]) -> Repaired:
-    """Judge ``text`` and make all sure edits of its errors, again and again, while there are fewer errors each time."""
+    """Check ``text`` and apply all sure edits of its errors, repeatedly, as long as the number of errors falls."""
     judged, told = judge(text), list[Mended]()
     for _ in range(_ROUNDS):
         if judged.rewritten is not None:
@@ -175,7 +175,7 @@ def mend(text: str, judge: Callable[[str], Judged]) -> Repaired:
             told.append(put_in)
             continue
         after = judge(apply_edits(source, [edit for each in chosen for edit in each.edits]))
-        if len(chosen) > 1 and not _is_better(after, judged):  # one of them may spoil what the others mend
+        if len(chosen) > 1 and not _is_better(after, judged):  # one edit may break what the others fix
             chosen = chosen[:1]
             after = judge(apply_edits(source, chosen[0].edits))
         if not _is_better(after, judged):
@@ -186,9 +186,9 @@ def mend(text: str, judge: Callable[[str], Judged]) -> Repaired:
 
 
 def _closed(judged: Judged, judge: Callable[[str], Judged]) -> tuple[Judged, Mended] | None:
-    """Put in the last brackets, where they alone are missing behind another one: what stands before them is whole.
+    """Close the last brackets if only they are missing after another bracket; the text before them is complete.
 
-    The model has ended its answer itself then; one that was cut off at a limit never comes here, and ends anywhere.
+    The model has then ended its answer itself; an answer cut off at a limit never comes here, because it may end anywhere.
     """
     text = judged.source.text.rstrip()
     if len(judged.errors) != 1 or not judged.errors[0].code.startswith("JSON") or text[-1:] not in ("]", "}"):
@@ -203,7 +203,7 @@ def _closed(judged: Judged, judge: Callable[[str], Judged]) -> tuple[Judged, Men
 
 
 def _missing(text: str) -> str:
-    """Return the brackets that are open at the end of ``text``, closed; nothing where they don't match."""
+    """Return the brackets that are open at the end of ``text``, closed; "" if the brackets don't match."""
     open_: list[str] = []
     for found in _BRACKET.finditer(text):
         mark = found[0]
@@ -215,22 +215,22 @@ def _missing(text: str) -> str:
 
 
 def _sure(judged: Judged) -> list[Diagnostic]:
-    """Return the errors that can be mended, but of an expression all or none: half mended it may say something else."""
+    """Return the errors that can be fixed, but all or none of an expression: a half-fixed expression may mean something else."""
     sure = [each for each in judged.errors if each not in judged.offered and is_sure(each, judged.source.text)]
     left = {_place(each) for each in judged.errors if each.code.startswith("EXPR") and each not in sure}
     return [each for each in sure if not each.code.startswith("EXPR") or _place(each) not in left]
 
 
 def _place(diagnostic: Diagnostic) -> str:
-    """Return the path with which messages about an expression begin."""
+    """Return the path that begins messages about an expression."""
     return diagnostic.message.partition(": ")[0]
 
 
 def _is_better(after: Judged, before: Judged) -> bool:
-    """Fewer errors; or as many, of which none was there, or the first stands further on: only so many are told at a time."""
+    """Return whether ``after`` has fewer errors, or as many but all new or starting later: only a few are reported at a time."""
     broken, still = _broken(before), _broken(after)
     if broken != still:
-        return still < broken  # what a text says is known when it can be read
+        return still < broken  # a text can only be judged once it can be read
     if len(after.errors) != len(before.errors):
         return len(after.errors) < len(before.errors)
     seen = {(each.code, each.message) for each in before.errors}
@@ -246,7 +246,7 @@ def _first(judged: Judged) -> int:
 
 
 def is_sure(diagnostic: Diagnostic, text: str) -> bool:
-    """Say whether the edits of a diagnostic of ``text`` can be made without asking anybody."""
+    """Return whether the edits of a diagnostic of ``text`` can be made without asking anyone."""
     if not diagnostic.edits:
         return False
     return diagnostic.code not in _GUESSES or all(_is_alike(edit, text) for edit in diagnostic.edits)
@@ -255,7 +255,7 @@ def is_sure(diagnostic: Diagnostic, text: str) -> bool:
 def _is_alike(edit: Edit, text: str) -> bool:
     old, new = text[edit.span.start : edit.span.end], edit.text
     if not old or not _WORD.fullmatch(old) or not _WORD.fullmatch(new):
-        return True  # no guess at a name: something is put in, or written in another form
+        return True  # not a guess at a name: text is inserted, or rewritten in another form
     one, other = _bare(old), _bare(new)
     if one == other or (min(len(one), len(other)) >= 3 and one in (other, other.rpartition(".")[2])):
         return True
@@ -267,7 +267,7 @@ def _bare(name: str) -> str:
 
 
 def _apart(found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Return the diagnostics whose edits don't touch those of one before: a fix is made whole or not."""
+    """Return the diagnostics whose edits don't touch those of an earlier one: a fix is applied whole or not at all."""
     made: list[Diagnostic] = []
     taken: list[Edit] = []
     for each in found:

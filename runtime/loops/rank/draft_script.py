@@ -1,7 +1,7 @@
-"""A plan as a model wrote it: the two sections behind the output markers, and what its message says. Read leniently.
+"""A plan as a model wrote it: the two sections after the output markers, and the content of its message. Read leniently.
 
-Markers are found however they are dressed (``=== LWT SKELETON ===``, ``**MESSAGE:**``); where there are none, the steps are the
-skeleton and what stands behind them the message. What is missing is told, never made up.
+Markers are found in any typography (``=== LWT SKELETON ===``, ``**MESSAGE:**``); without markers, the steps are the skeleton and
+the text after them the message. A missing part is reported, never invented.
 """
 
 import json
@@ -37,18 +37,17 @@ __all__ = [
 ]
 
 
-# What is wrong with what a planner wrote: the linter's diagnostics, and those that only a ranking has.
-# ``RANK001`` to ``RANK007`` are told in full in ``lang.rules.ranking``: a model sees the codes, and ``knotwork rules`` explains
-# them.
+# The errors of a plan: the linter's diagnostics, and those that only rankings have. ``RANK001`` to ``RANK007`` are described in
+# ``lang.rules.ranking``: a model sees the codes, and ``knotwork rules`` explains them.
 
 _MOST_FAULTS = 20
-"""Diagnostics that a model is shown; most of them have one cause."""
+"""Maximum number of diagnostics shown to a model; most have one cause."""
 
 
 _LINES, _LINE, _FAULT_MESSAGE = 12_000, 3_000, 500
-"""Characters of all diagnostics in a prompt, of one of them, of the message of one that is longer."""
+"""Maximum characters: of all diagnostics in a prompt, of one diagnostic, of the message of a longer diagnostic."""
 _MARK = 100
-"""Characters that may say what is left out before a place."""
+"""Maximum characters of the note about text omitted before a place."""
 
 
 def fault(code: str, message: str, *hints: str) -> Diagnostic:
@@ -57,18 +56,18 @@ def fault(code: str, message: str, *hints: str) -> Diagnostic:
 
 
 def as_objects(diagnostics: Sequence[Diagnostic], source: Source) -> tuple[dict[str, Any], ...]:
-    """Return the errors among ``diagnostics``, or all where there is none, as JSON objects."""
+    """Return the errors among ``diagnostics``, or all of them if none is an error, as JSON objects."""
     errors = [each for each in diagnostics if each.severity == "error"] or list(diagnostics)
     return tuple(all_as_json(errors[:_MOST_FAULTS], source))
 
 
 def as_lines(objects: Sequence[dict[str, Any]]) -> str:
-    """Return diagnostics for a prompt, one JSON object a line, in at most 12,000 characters."""
+    """Return diagnostics for a prompt, one JSON object per line, in at most 12,000 characters."""
     lines: list[str] = []
     left = _LINES
     for each in objects:
         line = json.dumps(each, ensure_ascii=False)
-        if len(line) > _LINE:  # what it says, without the edits that it offers
+        if len(line) > _LINE:  # the message, without the edits it offers
             line = json.dumps(
                 {**each, "message": clipped(str(each["message"]), _FAULT_MESSAGE), "hints": [], "edits": []},
                 ensure_ascii=False,
@@ -81,9 +80,9 @@ def as_lines(objects: Sequence[dict[str, Any]]) -> str:
 
 
 def excerpts(text: str, places: Sequence[tuple[int, int]], most: int) -> str:
-    """Return ``text`` in at most ``most`` characters: all of it, or its beginning and what is around ``places`` (from, to).
+    """Return ``text`` in at most ``most`` characters: all of it, or its beginning and the text around ``places`` (from, to).
 
-    What is left out is marked with the offsets at which the text goes on.
+    Omitted text is marked with the offsets at which the text continues.
     """
     if len(text) <= most:
         return text
@@ -105,7 +104,7 @@ def excerpts(text: str, places: Sequence[tuple[int, int]], most: int) -> str:
 
 
 def told(diagnostics: Sequence[Diagnostic]) -> str:
-    """Return the first error in one sentence, with its hint."""
+    """Return the first error as one sentence, with its hint."""
     first = next((each for each in diagnostics if each.severity == "error"), None) or diagnostics[0]
     hint = f" ({first.hints[0]})" if first.hints else ""
     more = sum(each.severity == "error" for each in diagnostics) - 1
@@ -125,17 +124,16 @@ _INDICES = re.compile(r"(?<![\w.])(\d{1,6})(?:[ \t]*(?:-|\u2013|to)[ \t]*(\d{1,6
 _NOTHING = re.compile(r"[ \t\"'`*]*(?:none|nothing|no\b|empty|0 items|\[[ \t]*\]|-+[ \t]*$)", re.IGNORECASE)
 _MOST = 10_000
 _LONGEST = 400_000
-"""Characters of an answer that are looked at."""
+"""Maximum characters of an answer that are read."""
 
 
 @frozen
 class Plan:
-    """What was read of a plan.
+    """The parts of a plan.
 
-    ``skeleton`` is the script's text, ``message`` all of the message. ``expand``: whether it says that the skeleton needs expansion.
-    ``remaining``: the indices that it names, as far as there are such items; ``nothing``: it says that there is none.
-    ``faults`` are errors, ``notes`` what was made of
-    something that was not as it should be.
+    ``skeleton`` is the script's text, ``message`` the whole message. ``expand``: whether the message says that the skeleton needs
+    expansion. ``remaining``: the indices it names, if such items exist; ``nothing``: it says that no item fits. ``faults`` are
+    errors, ``notes`` describe how malformed parts were interpreted.
     """
 
     skeleton: str
@@ -174,7 +172,7 @@ def read_plan(text: str, items: int) -> Plan:
 
 
 def _sections(text: str) -> tuple[str, str, list[str]]:
-    """Return skeleton and message. Of several skeletons the last one counts: models think aloud before."""
+    """Return skeleton and message. The last of several skeletons counts: models think aloud first."""
     marks = list(_SKELETON.finditer(text))
     if marks:
         start = marks[-1].end()
@@ -195,7 +193,7 @@ def _sections(text: str) -> tuple[str, str, list[str]]:
 
 
 def _remaining(message: str, items: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the indices that the message names, and those of them that no item has."""
+    """Return the indices of items that the message names, and the named indices without an item."""
     said = _REMAINING.search(message)
     found: dict[int, None] = {}
     for low, high in _INDICES.findall(said["value"][:_MOST]) if said else ():
@@ -208,7 +206,7 @@ def _remaining(message: str, items: int) -> tuple[tuple[int, ...], tuple[int, ..
 
 
 def _is_none(message: str) -> bool:
-    """Say whether the message says that nothing matches."""
+    """Return whether the message says that nothing matches."""
     said = _REMAINING.search(message)
     return said is not None and _NOTHING.match(said["value"]) is not None
 
@@ -225,18 +223,18 @@ def _expansion(message: str) -> tuple[bool, list[str]]:
     return True, [f"NEEDS_EXPANSION says {value[:40]!r}, neither yes nor no; it was taken for yes"]
 
 
-# The script that a plan begins with and tools edit: read leniently, checked by the linter against the real input, never half
-# changed.
+# The script that a plan begins with and tools edit: read leniently, checked by the linter against the real input, never changed
+# partly.
 
 OPERATIONS = {name: BUILTIN[name] for name in ("LLM", "CONST", "EXPR", "EACH", "ANSWER")}
-"""What a planned script may call: a ranking has no graph, and no files that a model may name."""
+"""The operations that a planned script may call: a ranking has no graph, and no files that a model may name."""
 _MOST_STEPS = 200
 _LONGEST_SKELETON = 60_000
-"""Characters of a script: reading and checking that many takes well under a second, whatever they are."""
+"""Maximum characters of a script; that many take well under a second to read and check."""
 LISTED = 24_000
-"""Characters that the list of steps takes at most."""
+"""Maximum characters of the list of steps."""
 _ONE = 6_000
-"""Characters of one step in a list that is too long as a whole."""
+"""Maximum characters of one step in a list that is too long as a whole."""
 _NAME = "<plan>"
 _ID = 40
 _SOME = "(steps with … are not shown in full)"
@@ -244,24 +242,24 @@ _SOME = "(steps with … are not shown in full)"
 
 @frozen
 class Checked:
-    """A script and what is wrong with it."""
+    """A script and its diagnostics."""
 
     script: Script
     diagnostics: tuple[Diagnostic, ...]
 
     @property
     def failed(self) -> bool:
-        """Say whether it can't run."""
+        """Return whether the script cannot run."""
         return has_errors(self.diagnostics)
 
 
 def checked(text: str, input: Any, models: Sequence[str] = ()) -> Checked:
-    """Read ``text`` as a model's and check it against the input that it will get. Never raises for what the text says."""
+    """Read ``text`` as model output and check it against the input of the script. Never raises for its content."""
     if len(text) > _LONGEST_SKELETON:
         message = f"the script has {len(text):,} characters; {_LONGEST_SKELETON:,} is the most"
         return Checked(Script(), (fault("RANK007", message),))
     script = parse_lwt(Source(text, _NAME), "lenient")
-    if len(script.steps) > _MOST_STEPS:  # before they are checked, which takes longer the more they are
+    if len(script.steps) > _MOST_STEPS:  # checked first, because checking many steps takes long
         message = f"the script has {len(script.steps)} steps; {_MOST_STEPS} is the most"
         return Checked(script, (fault("RANK007", message),))
     found = check(script, input=input, operations=OPERATIONS, models=tuple(models))
@@ -272,7 +270,7 @@ def checked(text: str, input: Any, models: Sequence[str] = ()) -> Checked:
 
 @frozen
 class Edited:
-    """What came of an edit: whether it was made, and what the model is told."""
+    """The result of an edit: whether it was made, and the message for the model."""
 
     done: bool
     told: str
@@ -280,7 +278,7 @@ class Edited:
 
 @define
 class Skeleton:
-    """A script that runs, and edits of it that leave it so. ``latest`` is the index of the last edit."""
+    """A script that runs, with edits that keep it runnable. ``latest`` is the index of the last edit."""
 
     script: Script
     input: Mapping[str, Any] = field(repr=False)
@@ -300,7 +298,7 @@ class Skeleton:
     def listed(self) -> str:
         """Return the steps with their indices, in at most ``LISTED`` characters.
 
-        Where they are more, those around the latest edit are shown, the others by their ids only.
+        A longer list shows the steps around the latest edit; the others appear only as ids.
         """
         steps = self.steps
         whole = [f"{index}: {step}" for index, step in enumerate(steps)]
@@ -317,7 +315,7 @@ class Skeleton:
         return "\n".join([*shown, _SOME])
 
     def insert(self, index: int, text: str) -> Edited:
-        """Put a step before the one at ``index``, or at the end."""
+        """Insert a step before the one at ``index``, or at the end."""
         steps = self.steps
         if not 0 <= index <= len(steps):
             return self._nowhere(index, len(steps))
@@ -344,15 +342,16 @@ class Skeleton:
         return _refused(fault("RANK003", message, "lwt_list() shows the steps"))
 
     def _edited(self, steps: Sequence[str], more: int, index: int, what: str) -> Edited:
-        """Take the steps where they are a script that runs; else leave everything as it is and say why."""
+        """Accept the new steps if they form a script that runs; otherwise change nothing and report why."""
         made = checked("\n".join(steps), self.input, self.models)
-        # The lenient reading would leave out all but the last step of an id, and an edit must not remove what it does not name.
+        # The lenient reading would drop all but the last step with the same id, and an edit must not remove a step that it does
+        # not name.
         if twice := next((each for each in made.diagnostics if each.code == "LWT014"), None):
             return _refused(fault("RANK005", twice.message, "lwt_set(idx, ...) replaces the step that has the id"))
         if made.failed:
             return Edited(False, as_lines(as_objects(made.diagnostics, made.script.source)))
         if (count := len(made.script.steps)) != len(self.script.steps) + more:
-            message = "that is no step" if count < len(self.script.steps) + more else "that is more than one step"
+            message = "that is not a step" if count < len(self.script.steps) + more else "that is more than one step"
             return _refused(fault("RANK001", message, 'one step a call, as (id)=LLM("prompt")'))
         self.script, self.latest = made.script, index
         return Edited(True, f"{what}; there are {count} step{'' if count == 1 else 's'}")

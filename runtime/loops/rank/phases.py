@@ -1,6 +1,6 @@
-"""Phase 2 of a ranking: a model completes the script with tools, until it calls ``done()``. Where the plan needs nothing, nobody is asked.
+"""Phase 2 of a ranking: a model completes the script with tools until it calls ``done()``. A complete plan needs no call.
 
-Each answer may have several calls; they are carried out in order up to the first that can't be, and the model is told what came of each.
+An answer may have several calls; they run in order up to the first that fails, and the model receives the result of each.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from .tools import PARAMETERS, Call, read_calls
 
 __all__ = ["MAX_ITERATIONS", "SHOWN", "TOOLS", "Executed", "Expanded", "execute", "expand", "read_path"]
 
-# The tools as a model's own means of calling them take them.
+# The tools as a model's own tool-calling interface takes them.
 
 _ABOUT = {
     "done": "Finish: the script is complete.",
@@ -58,14 +58,14 @@ TOOLS: tuple[dict[str, Any], ...] = tuple(
     }
     for name, parameters in PARAMETERS.items()
 )
-"""As the port's option ``tools`` has them."""
+"""The tools in the form of the port's option ``tools``."""
 
 
-# ``read(path)``: a part of the input, bounded. See ``docs/design/loops.md#ranking``.
-# A path is ``items[5].item_data``, with keys in brackets too: ``items[5]["a b"]``, ``items[0:3]``.
+# ``read(path)``: a bounded part of the input. See ``docs/design/loops.md#ranking``. A path is ``items[5].item_data``, also with
+# keys in brackets: ``items[5]["a b"]``, ``items[0:3]``.
 
 SHOWN = 4_000
-"""Characters that one reading gives at most."""
+"""Maximum characters returned by one ``read``."""
 _LONGEST = 400
 _DEEPEST = 20
 _ROOT = re.compile(r"\s*(?:\{\(input\)\}|input(?=[.\[])|query(?=[.\[])|\$)?\.?")
@@ -77,7 +77,7 @@ _PART = re.compile(
 
 
 def read_path(data: Mapping[str, Any], path: str) -> tuple[bool, str] | Diagnostic:
-    """Return whether all of what stands at ``path`` is shown, and it as JSON; or why there is nothing there. Never raises."""
+    """Return whether the value at ``path`` is shown whole, and its JSON; or why the path has no value. Never raises."""
     if len(path) > _LONGEST:
         return fault("RANK006", f"the path has {len(path):,} characters; {_LONGEST} is the most")
     at = _ROOT.match(path).end()  # type: ignore[union-attr]
@@ -131,18 +131,18 @@ def _step(value: Any, part: "re.Match[str]", path: str) -> tuple[Any] | Diagnost
 
 
 MAX_ITERATIONS = 10
-"""Answers of the model, where the caller says nothing."""
+"""Default maximum number of model answers in the expansion."""
 _HISTORY = 24_000
-"""Characters of earlier calls and what they gave that a prompt repeats; older ones are left out."""
+"""Maximum characters of earlier calls and their results that a prompt repeats; older ones are left out."""
 _CALL, _RESULT, _MESSAGE = 6_000, 12_000, 6_000
-"""Characters of one call, of what one gave, and of the plan's message that a prompt repeats."""
+"""Maximum characters that a prompt repeats of one call, of one result, and of the plan's message."""
 
 
 @frozen
 class Expanded:
-    """The script that will run. ``iterations`` counts answers: 0 where the plan was passed through.
+    """The script to run. ``iterations`` counts answers: 0 if the plan was passed through.
 
-    ``unfinished`` says why the expansion ended without ``done()``: the script may lack what the plan wanted; "" where it is complete.
+    ``unfinished`` says why the expansion ended without ``done()``, so that the script may be incomplete; "" if it is complete.
     """
 
     script: Script
@@ -152,7 +152,7 @@ class Expanded:
 
 
 async def expand(job: Job, planned: Planned, spent: Spent, max_iterations: int = MAX_ITERATIONS) -> Expanded:
-    """Return the script, completed. Raises ``StepFailed`` where a call to the model fails."""
+    """Return the completed script. Raises ``StepFailed`` if a call to the model fails."""
     work = _Work(job, planned, Skeleton(planned.script, job.data, job.models))
     if not planned.read.expand:
         return Expanded(planned.script, work.skeleton.text)
@@ -177,12 +177,12 @@ class _Work:
     repetition: Repetition = field(factory=Repetition)
 
     def unfinished(self, iterations: int, why: str) -> Expanded:
-        """Return the script as it is, with why it may lack something."""
+        """Return the script as it is, with the reason it may be incomplete."""
         self.job.warn(f"{why}; the script is used as it is")
         return Expanded(self.skeleton.script, self.skeleton.text, iterations, why)
 
     def prompt(self) -> str:
-        """Return the prompt of the next iteration: the script as it is now, and what was done so far."""
+        """Return the prompt of the next iteration: the current script and the calls so far."""
         return fill(
             read_prompt(__package__, "expand"),
             {
@@ -192,7 +192,7 @@ class _Work:
         )  # fmt: skip
 
     def carry_out(self, text: str, iteration: int) -> bool:
-        """Carry out the calls in an answer and say whether ``done()`` is among them."""
+        """Run the calls of an answer and return whether ``done()`` is among them."""
         before = len(self.job.tools)
         if self._is_done(text, iteration):
             return True
@@ -207,7 +207,7 @@ class _Work:
                 return True
             made = self._call(call)
             self._note(ToolUse(iteration, str(call), made.done, made.told))
-            if not made.done:  # what follows was written as if this had worked
+            if not made.done:  # the following calls were written as if this one had worked
                 return False
         wrong = read.fault
         if wrong is None and not read.calls:
@@ -241,7 +241,7 @@ class _Work:
             self.job.events.emit(told)
 
     def _history(self) -> str:
-        """Return the latest calls and what they gave, in a bounded length."""
+        """Return the latest calls and their results, bounded in length."""
         kept: list[str] = []
         left = _HISTORY
         for use in reversed(self.job.tools):
@@ -268,16 +268,16 @@ def _said(found: Diagnostic) -> str:
     return as_lines(as_objects([found], Source("", "<plan>")))
 
 
-# Phase 3 of a ranking: the script runs, its last step's text becomes the ranking.
-# A text that can't be read as a ranking loses nothing: its step is asked once more, and the calls before it are kept.
+# Phase 3 of a ranking: the script runs, and its last step's text becomes the ranking. If the text can't be read as a ranking,
+# only that step is repeated; the earlier calls are kept.
 
 
 @frozen
 class Executed:
-    """The run of the script, what its output names, and how many requests it sent.
+    """The run of the script, the items that its output names, and the number of requests sent.
 
-    ``output`` is the last step's text; ``spent`` is what asking that step once more cost beside the run. ``unsure``: why the ranking
-    may lack something.
+    ``output`` is the last step's text; ``spent`` is the cost of repeating that step, besides the run. ``unsure``: why the ranking
+    may be incomplete.
     """
 
     run: Run
@@ -289,7 +289,7 @@ class Executed:
 
 
 async def execute(job: Job, script: Script, cancel: asyncio.Event | None, max_concurrency: int) -> Executed:
-    """Run ``script`` and read its output. A step that fails is in the result."""
+    """Run ``script`` and read its output. A failed step is reported in the result."""
     caller = job.caller
     record = None if caller.record is None else _Within(caller.record, job.label)
     sent = Spent()
@@ -324,7 +324,7 @@ async def execute(job: Job, script: Script, cancel: asyncio.Event | None, max_co
 
 
 async def _again(job: Job, script: Script, made: Executed, caller: Caller) -> Executed:
-    """Ask the last step once more, in the words of its prompt, saying why its text is no ranking."""
+    """Repeat the last step with its own prompt and the reason that its text is not a ranking."""
     run, order, spent = made.run, made.order, Spent()
     why = order.reason or f"the output names items that do not exist: {', '.join(order.unknown[:5])}"
     written = made.output or ""
@@ -368,7 +368,7 @@ async def _again(job: Job, script: Script, made: Executed, caller: Caller) -> Ex
 
 
 def _about(job: Job) -> str:
-    """Return what a step that asks no model is asked by: the request, and what the items are called."""
+    """Return the prompt that repeats a step that calls no model: the request, and the items' names."""
     listed = [f"{index}: {clipped(name_of(item), 80)}" for index, item in enumerate(job.items[:_ITEMS])]
     more = f"\n… and {len(job.items) - _ITEMS:,} more" if len(job.items) > _ITEMS else ""
     return (
@@ -377,7 +377,7 @@ def _about(job: Job) -> str:
 
 
 _TURN = 1
-"""The number of the second asking in records and events."""
+"""The number of the repeated call in records and events."""
 _SHOWN, _LONGEST_OUTPUT, _ITEMS = 4_000, 400, 200
 
 
@@ -391,7 +391,7 @@ def _order(job: Job, run: Run) -> Order:
 
 
 def _why(run: Run) -> str:
-    """Return why the last step has no output: its own reason, or that of the first step that failed before it."""
+    """Return why the last step has no output: its own reason, or that of the first failed step before it."""
     failed = next((step for step in run.steps.values() if step.status == "failed"), None) or run.steps.get(run.final)
     if failed is None:
         return f"({run.final}) failed: it did not run"
@@ -399,7 +399,7 @@ def _why(run: Run) -> str:
 
 
 def _with_budget(run: Run, reason: str) -> str:
-    """Return ``reason`` with the budget that was used up on the way, and what raises it."""
+    """Return ``reason`` with the budget that was used up, and the option that raises it."""
     failures = (each for step in run.steps.values() for each in (step.failed, *step.failed_items) if each is not None)
     spent = next((each.message for each in failures if each.kind == "budget"), "")
     if not spent:
@@ -408,7 +408,7 @@ def _with_budget(run: Run, reason: str) -> str:
 
 
 class _Sent(Layer):
-    """Counts the requests that a client sends; what a budget refuses is none."""
+    """Counts the requests that a client sends; calls refused by a budget are not counted."""
 
     def __init__(self, client: Any, sent: Spent) -> None:
         super().__init__(as_client(client))
@@ -416,7 +416,7 @@ class _Sent(Layer):
 
     async def generate(self, prompt: str, **options: Any) -> Completion:
         """Return the client's answer."""
-        self._sent.calls += 1  # at once: a request that is stopped under way was sent
+        self._sent.calls += 1  # counted before the call, because a request stopped part-way was sent
         try:
             answer = await self._inner.generate(prompt, **options)
         except LLMError as error:
@@ -428,7 +428,7 @@ class _Sent(Layer):
 
 
 class _Within(Record):
-    """The record of one script among several in a run's folder: its steps have the request's label before their names."""
+    """The record of one script among several in a run's folder: the request's label prefixes its step names."""
 
     def __init__(self, record: Record, label: str) -> None:
         self._record = record
@@ -449,7 +449,7 @@ class _Within(Record):
         self._record.step_done(evolve(result, id=f"{self._label}.{result.id}"), outcome)
 
     def finished(self, run: Run) -> None:
-        """The run in the folder is not over: other requests may be under way."""
+        """Do nothing: other requests may be under way in the folder."""
 
     def close(self) -> None:
-        """The folder is closed by whoever opened it."""
+        """Do nothing: the owner of the folder closes it."""

@@ -1,6 +1,6 @@
-"""Phase 1 of a ranking: the request and the items go to a model, a script and a message come back, checked before anything runs.
+"""Phase 1 of a ranking: a model plans the request over the items; its script and message are checked before anything runs.
 
-What is wrong with a plan goes back to the model, at most twice: the script as it was read, and the linter's diagnostics as JSON.
+A faulty plan is returned to the model at most twice, as the script that was read and the linter's diagnostics as JSON.
 """
 
 import asyncio
@@ -28,43 +28,44 @@ from .ranking_results import Job, Repair
 __all__ = ["ALL", "Planned", "compact", "plan", "plan_grammar"]
 
 
-# The items as the plan's prompt shows them: a line each, in a bound for all of them together. See ``docs/design/loops.md#ranking``.
-# Where everything fits, an item is its JSON, long texts begun and lists of records counted. Where it does not, fields are flattened
-# (``attributes.DriveThru=false``) and go in one after the other, the same for all items: numbers and booleans first, then short
-# texts and lists, then long texts, begun as far as there is room, records last. Where names of fields are what takes the room they
-# stand once, above columns. What is left out is said in the prompt and to whoever asked: a ranking over what nobody saw is none.
+# The items in the plan's prompt: one line each, with one limit for all lines together. See ``docs/design/loops.md#ranking``. If
+# everything fits, an item is its JSON, with long texts cut and lists of records counted. Otherwise fields are flattened
+# (``attributes.DriveThru=false``) and added one after the other, the same for all items: numbers and booleans first, then short
+# texts and lists, then long texts, cut to the available space, records last. If field names take too much space, they are written
+# once, above columns. The prompt and the caller are both informed of what was left out, because a model cannot rank by data it
+# did not see.
 
 ALL = 100_000
-"""Characters that all items together take in a prompt at most."""
+"""Maximum characters of all items together in a prompt."""
 _ONE = 1_200
-"""Characters of one item's JSON."""
+"""Maximum characters of one item's JSON."""
 _SHORT = 120
-"""Characters of a text that is shown as it is; of a longer one the beginning is."""
+"""Maximum characters of a text shown whole; longer texts are cut."""
 _LEAST = 12
-"""Characters of a text below which its beginning says nothing."""
+"""Minimum characters of a cut text; a shorter beginning says nothing."""
 _DEEPEST, _FIELDS, _KEPT = 6, 200, 1_000
-"""Levels of an item, its fields, and fields of all items together that are looked at."""
+"""Limits: levels of an item, its fields, and fields of all items together."""
 _ALIKE = 40
-"""Characters by which texts of two fields differ in length on average for the shorter to go first."""
+"""Granularity, in characters, when fields are ordered by their average length."""
 _HEADER = 8_000
-"""Characters that may name fields above the items."""
+"""Maximum characters of the field names above the items."""
 _NAME = 80
 _NAMED = 12
-"""Fields that are named; more are counted."""
+"""Maximum number of fields that are named; further fields are counted."""
 _SCALAR, _TEXT, _LIST, _LONG, _RECORDS = range(5)
-"""Kinds of values, in the order in which they are shown."""
+"""Kinds of values, in display order."""
 
 
 @frozen
 class Shown:
-    """The items' lines, and what should be known of them: "" where all of each is shown."""
+    """The items' lines, and a warning about them: "" if every item is shown whole."""
 
     text: str
     warning: str = ""
 
 
 def compact(items: Sequence[Any]) -> Shown:
-    """Return a line for each item, ``[index] ...``: at most ``ALL`` characters altogether."""
+    """Return a line for each item, ``[index] ...``: at most ``ALL`` characters in total."""
     whole = _whole(items)
     if whole is not None:
         return Shown(whole)
@@ -78,7 +79,7 @@ def compact(items: Sequence[Any]) -> Shown:
 
 
 def _whole(items: Sequence[Any]) -> str | None:
-    """Return all items as JSON; None where they don't fit, or one would lose a part of itself."""
+    """Return all items as JSON; None if they don't fit, or an item would be cut."""
     lines: list[str] = []
     left = ALL
     for index, item in enumerate(items):
@@ -93,11 +94,11 @@ def _whole(items: Sequence[Any]) -> str | None:
 
 
 _BREAKS = {ord(c): f"\\u{ord(c):04x}" for c in "\x7f\x85\u2028\u2029"}
-"""What some take for a line break, and JSON leaves as it is."""
+"""Characters that some readers take for a line break, and that JSON leaves unescaped."""
 
 
 def _brief(item: Any) -> Any:
-    """Return an item with what is short before what is long; lists of records and long texts are only named."""
+    """Return an item with short values before long ones; lists of records and long texts are only named."""
     if not isinstance(item, Mapping):
         return item
     short, rest = {}, {}
@@ -117,7 +118,7 @@ def _is_records(value: Any) -> bool:
 
 @define
 class _Field:
-    """A field of the items by its name, which is its path: what each item that has it says there."""
+    """A field of the items, named by its path, with the value of each item that has it."""
 
     name: str
     kind: int = _SCALAR
@@ -125,12 +126,12 @@ class _Field:
 
     @property
     def size(self) -> int:
-        """Characters of all values."""
+        """Total characters of all values."""
         return sum(map(len, self.values.values()))
 
 
 def _fields(items: Sequence[Any]) -> tuple[list[_Field], bool]:
-    """Return what there is to show, and whether there is more: by kind, then what more items have, then the shorter, then as it stands."""
+    """Return the fields, and whether more exist: by kind, then most items first, then the shorter, then in written order."""
     found: dict[str, _Field] = {}
     more = False
     for index, item in enumerate(items):
@@ -151,7 +152,7 @@ def _fields(items: Sequence[Any]) -> tuple[list[_Field], bool]:
 
 
 def _leaves(item: Any) -> list[tuple[str, int, str]]:
-    """Return the item's values with path and kind, flat; at most 200 of them."""
+    """Return the item's values with path and kind, flattened; at most 200."""
     made: list[tuple[str, int, str]] = []
     waiting: list[tuple[str, Any, int]] = [("", item, 0)]
     while waiting and len(made) < _FIELDS:
@@ -168,7 +169,7 @@ def _leaves(item: Any) -> list[tuple[str, int, str]]:
 
 
 def _part_of_items(key: Any) -> str:
-    """Return a key as it stands in a path: such that it can't be taken for another thing."""
+    """Return a key as part of a path, in an unambiguous form."""
     text = str(key)
     return text if text and all(c.isalnum() or c in "_- " for c in text) else _json(text)
 
@@ -192,9 +193,9 @@ def _json(value: Any) -> str:
 
 @define
 class _Chosen:
-    """Which fields are shown, and how wide each is at most (None: whole). ``left``: those that are not, or only begun.
+    """The fields shown, and the maximum width of each (None: whole). ``left``: fields omitted or cut.
 
-    ``more``: whether there are fields that were not even looked at.
+    ``more``: whether further fields were not even read.
     """
 
     items: Sequence[Any]
@@ -205,11 +206,11 @@ class _Chosen:
 
     @property
     def shown(self) -> int:
-        """Values that are shown whole."""
+        """Number of values shown whole."""
         return sum(len(each.values) for each, width in self.fields if width is None)
 
     def written(self) -> Shown:
-        """Return the lines, and below a first one what is left out."""
+        """Return the lines; a first line above them says what is left out."""
         lines = [f"[{index}] {self._line(index)}".rstrip() for index in range(len(self.items))]
         if self.columns:
             lines.insert(0, f"[index] {'|'.join(each.name for each, _ in self.fields)}")
@@ -233,7 +234,7 @@ class _Chosen:
 
 
 def _chosen(fields: Sequence[_Field], items: Sequence[Any], *, columns: bool) -> _Chosen:
-    """Choose fields as long as all items fit. A text that does not fit whole is begun as far as there is room."""
+    """Choose fields as long as all items fit. A text that does not fit whole is cut to the available space."""
     made, count = _Chosen(items, columns), len(items)
     left = ALL - sum(len(str(index)) + 4 for index in range(count)) - 2 * _NAMED * (_NAME + 10) - 400
     header = _HEADER
@@ -259,11 +260,11 @@ def _chosen(fields: Sequence[_Field], items: Sequence[Any], *, columns: bool) ->
 
 
 def _begun(text: str, width: int) -> str:
-    """Return a text's JSON in at most ``width`` characters."""
+    """Return a text's JSON, cut to at most ``width`` characters."""
     if len(text) <= width:
         return text
     body = text[: width - 2]
-    if (len(body) - len(body.rstrip("\\"))) % 2:  # half of an escape
+    if (len(body) - len(body.rstrip("\\"))) % 2:  # half of an escape sequence
         body = body[:-1]
     return f'{body}…"'
 
@@ -285,12 +286,12 @@ def _names(fields: Sequence[_Field]) -> str:
     return ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
 
 
-# A plan's text as a grammar: two sections, with a script between the markers. Made from the grammar of scripts.
-# It is a hint to models that keep to one: what they write is read as leniently and checked as strictly as any other plan. A small
-# model writes one step, whose indices are those of items, and a message that says no more than it has to.
+# A plan's text as a grammar: two sections, with a script between the markers. Derived from the grammar of scripts. It is a hint
+# to models that support grammars: their plans are read as leniently and checked as strictly as any other. A small model writes
+# one step, with the indices of items, and a message that is as short as possible.
 
 SMALL_TOKENS = 320
-"""Tokens that a small model's plan does not reach, beside a token for each byte of the request in it."""
+"""Token limit of a small model's plan, besides one token for each byte of the request in it."""
 _START = re.compile(r"^start:.*\n", re.MULTILINE)
 _MESSAGE = r"""
 message: "===MESSAGE===\nCONDITIONS: " LINE "\nREMAINING: " REMAINING "\nNEEDS_EXPANSION: " EXPANSION ("\n" LINE)*
@@ -312,9 +313,9 @@ INDEX: /{index}/
 
 
 def plan_grammar(items: int, wanted: str = "", *, small: bool = False) -> str:
-    """Return the grammar of a plan over ``items`` items, in the syntax that ``Options.grammar`` takes.
+    """Return the grammar of a plan over ``items`` items, in the syntax of ``Options.grammar``.
 
-    ``wanted`` is the request in the words of the prompt's example, which a small model only has to repeat.
+    ``wanted`` is the request in the words of the prompt's example; a small model only has to repeat it.
     """
     if not small:
         return _whole_plan()
@@ -323,7 +324,7 @@ def plan_grammar(items: int, wanted: str = "", *, small: bool = False) -> str:
 
 @cache
 def _whole_plan() -> str:
-    """Return the grammar of a plan with any script. Between a step and the next is one line break, and no remark."""
+    """Return the grammar of a plan with any script. Steps are separated by one line break; comments are not allowed."""
     made = _START.sub("", constrain("lwt", "llguidance"))
     for name in _UNUSED:
         made = re.sub(rf"^{name}:.*(?:\n[ \t]+.*)*\n", "", made, flags=re.MULTILINE)
@@ -334,18 +335,18 @@ def _whole_plan() -> str:
 
 
 def _literal(text: str) -> str:
-    """Return a text as a grammar's literal of what stands in a script's string."""
+    """Return a text as a grammar literal for use inside a script's string."""
     written = text.replace("\\", "\\\\").replace('"', '\\"')
     return json.dumps(written, ensure_ascii=False)
 
 
 def _below(items: int) -> str:
-    """Return a regular expression for the numbers from 0 that are below ``items``."""
+    """Return a regular expression for the numbers from 0 to below ``items``."""
     last = str(items - 1)
     forms = [f"[1-9][0-9]{{{len(last) - 2}}}"] if len(last) > 2 else ["[1-9]"] if len(last) == 2 else []
     if len(last) > 2:
         forms = ["[1-9]", *(f"[1-9][0-9]{{{more}}}" for more in range(1, len(last) - 1))]
-    # Of as many digits as the last one: the same beginning, then a smaller digit, then any.
+    # With as many digits as the last index: the same beginning, then a smaller digit, then any digits.
     for at, digit in enumerate(last):
         lowest = "1" if at == 0 and len(last) > 1 else "0"
         if digit > lowest:
@@ -358,36 +359,36 @@ def _below(items: int) -> str:
 
 
 REPAIRS = 2
-"""How often a plan goes back."""
+"""How often a faulty plan is returned to the model."""
 _LINE = 300
-"""Characters of the request in the skeleton's example; the whole of it stands above."""
+"""Maximum characters of the request in the skeleton's example; the prompt has the whole request above it."""
 _QUICK = 8_000
-"""Characters of a script that is read and checked at once."""
+"""Characters of a script that is read and checked synchronously."""
 _WRITTEN = 12_000
-"""Characters of a refused script that go back whole; of a longer one excerpts do."""
+"""Maximum characters of a refused script returned whole; of a longer script, excerpts are returned."""
 
 
 @frozen
 class Planned:
-    """A plan that can run: what was read, and its script."""
+    """A plan that can run: the plan as read, and its script."""
 
     read: Plan
     script: Script
 
 
 def plan_prompt(job: Job, shown: Shown) -> str:
-    """Return the prompt of the phase. ``shown``: the items in it."""
+    """Return the prompt of the phase. ``shown``: the items in the prompt."""
     values = {"context": fenced(job.request), "items_compact": fenced(shown.text), "wanted": _line(job)}
     return fill(read_prompt(__package__, "plan"), values)
 
 
 def _line(job: Job) -> str:
-    """Return the request as a script's string has it; what would be a reference there is none."""
+    """Return the request escaped for a script's string; references in it are not resolved."""
     return clipped(job.request, _LINE).replace('"', "'").replace("{", "(").replace("}", ")")
 
 
 def _held(job: Job) -> dict[str, Any]:
-    """Return what holds the model to a plan's form, as far as something can."""
+    """Return the options that hold the model to a plan's form, as far as the model supports any."""
     if not job.means.grammar:
         return {}
     small, line = job.means.small, _line(job)
@@ -397,7 +398,7 @@ def _held(job: Job) -> dict[str, Any]:
 
 
 async def plan(job: Job, spent: Spent) -> Planned:
-    """Return a plan that can run. Raises ``StepFailed`` where a call fails, or the plan is still wrong after the last repair."""
+    """Return a plan that can run. Raises ``StepFailed`` if a call fails, or the plan is still faulty after the last repair."""
     shown = compact(job.items)
     if shown.warning:
         job.warn(shown.warning)
@@ -406,7 +407,7 @@ async def plan(job: Job, spent: Spent) -> Planned:
     while True:
         text = await job.ask("plan", len(repairs), prompt, spent, **held)
         read = read_plan(text, len(job.items))
-        # A long script takes its time, in which a time limit has to be heard.
+        # A long script takes a while to check; a time limit must take effect meanwhile.
         found = await asyncio.to_thread(_check, job, read) if len(read.skeleton) > _QUICK else _check(job, read)
         if not has_errors(found.diagnostics):
             for note in read.notes:
@@ -427,13 +428,13 @@ async def plan(job: Job, spent: Spent) -> Planned:
 
 
 def _part(written: str, objects: Sequence[Mapping[str, Any]]) -> str:
-    """Return of a refused script what a prompt shows of it: all, or excerpts around what is wrong."""
+    """Return the part of a refused script that a prompt shows: all of it, or excerpts around its faults."""
     spans = (each["span"] for each in objects if each.get("span"))
     return excerpts(written, [(span["start"], span["end"]) for span in spans], _WRITTEN)
 
 
 def _check(job: Job, read: Plan) -> Checked:
-    """Return the plan's script with all that is wrong with the plan."""
+    """Return the plan's script with all diagnostics of the plan."""
     if not read.skeleton.strip():
         return Checked(Script((), Source("", "<plan>")), read.faults)
     made = checked(read.skeleton.strip("\n"), job.data, job.models)

@@ -1,8 +1,9 @@
-"""From the last step's text to a ranking: which items it names, and in which order. See ``docs/design/loops.md#ranking``.
+"""Reads the last step's text as a ranking: the items it names, and their order. See ``docs/design/loops.md#ranking``.
 
-The text is indices from 0, alone or as a list, with few words around; or items by "item 5", or by their names; an index may have the item's
-name and an explanation behind it. A number in a sentence is none: "I looked at 3 cafes" ranks nothing. A number and a name that contradict
-each other, two items in a sentence, and what can't be read are refused, never guessed. That no item fits is a result of its own.
+The text is indices from 0, alone or as a list, with few words around them; or items as "item 5", or by name; an index may be
+followed by the item's name and an explanation. A number in a sentence is not an index: "I looked at 3 cafes" ranks nothing. A
+number and a name that contradict each other, two items in one sentence, and unreadable text are refused, never guessed. "No item
+fits" is a valid result.
 """
 
 import re
@@ -29,7 +30,7 @@ _LABEL = re.compile(
 _LISTED = re.compile(r"(?:[\s,;>→#\[\]()]|and\b|items?\b|\d{1,6}\b)+", re.IGNORECASE)
 _DIGITS = re.compile(r"\d{1,6}")
 _COUNT = re.compile(r"\b\d{1,6}\s+items?(?:\(s\))?(?!\s*[#\[:(]?\s*\d)(?!\w)", re.IGNORECASE)
-"""How many there are: "2 items", "0 items"; no index."""
+"""A count of items: "2 items", "0 items"; not an index."""
 _COUNTED = re.compile(
     r"^\W*(?:(?:items|indices|indexes|results|matches)\W*[:=]\W*(\d{1,6})|(\d{1,6})\s+items?(?:\(s\))?)\W*$",
     re.IGNORECASE,
@@ -50,7 +51,7 @@ _MENTIONED = (
 
 @frozen
 class Order:
-    """Indices from 0, best first; ``unknown`` are those named that no item has; ``reason`` why there are none.
+    """Indices from 0, best first; ``unknown`` are named indices without an item; ``reason`` says why no index was found.
 
     ``none``: the text says that no item fits.
     """
@@ -62,7 +63,7 @@ class Order:
 
 
 def name_of(item: Any) -> str:
-    """Return what an item is called; "" where it has no name."""
+    """Return the item's name; "" if it has none."""
     if isinstance(item, str):
         return item if len(item) <= 200 else ""
     if isinstance(item, Mapping):
@@ -75,7 +76,7 @@ def name_of(item: Any) -> str:
 def read_order(text: str, items: Sequence[Any]) -> Order:
     """Return the items that ``text`` names. Never raises."""
     if len(text) > _LONGEST:
-        return Order(reason=f"the output has {len(text):,} characters and is no list of indices")
+        return Order(reason=f"the output has {len(text):,} characters and is not a list of indices")
     answer = without_thinking(text)
     if isinstance(answer, CutOff):
         return Order(reason=f"the output names no item: {answer.reason}")
@@ -121,7 +122,7 @@ def _contradiction(found: Sequence[Any], named: "set[int]", names: "Names") -> s
 
 @frozen
 class Names:
-    """What items are called: ``own`` by index, ``indices`` by the folded name; ``pattern`` finds them as words, the longest first."""
+    """The items' names: ``own`` by index, ``indices`` by folded name; ``pattern`` finds them as words, the longest first."""
 
     own: Mapping[int, str]
     indices: Mapping[str, tuple[int, ...]]
@@ -140,7 +141,7 @@ class Names:
         return cls(own, {name: tuple(listed) for name, listed in indices.items()}, pattern)
 
     def mentioned(self, text: str) -> set[int]:
-        """Return the items whose names stand in ``text``; of a name that several have, or that may be part of another's, all."""
+        """Return the items named in ``text``; all candidates if several share the name or it may be part of another's name."""
         found: set[int] = set()
         alone = _folded(_ORDINAL.sub("", text))
         for match in self.pattern.finditer(text) if self.pattern is not None else ():
@@ -150,14 +151,14 @@ class Names:
                 and name != alone
                 and match[0] not in (self.own[each] for each in self.indices.get(name, ()))
             ):
-                continue  # one word of a sentence, in other letters than the name
+                continue  # one word of a sentence, in other letter case than the name
             found.update(self.indices.get(name, ()))
             around = _folded(text[max(0, match.start() - 40) : match.end() + 40])
             found.update(self._longer(name, around))
         return found
 
     def _longer(self, name: str, around: str) -> Iterator[int]:
-        """Yield the items whose longer names have ``name`` in them, where more of such a name stands in the text too."""
+        """Yield the items whose longer names contain ``name``, if ``text`` also has more words of such a name."""
         words = name.split()
         for other, listed in self.indices.items():
             if len(other) <= len(name) or f" {name} " not in f" {other} ":
@@ -201,7 +202,7 @@ _PLACED_NUMBER = re.compile(r"(?:[-*•]\s+|\d{1,4}[.)]\s+)(?=[*_`#\[(]*(?:item\
 
 
 def _says_none(text: str, names: Names) -> bool:
-    """Say whether ``text`` says that no item fits, and names none."""
+    """Return whether ``text`` says that no item fits, and names none."""
     bare = _LABEL.sub("", text.strip().strip("`*\"'.!").strip(), count=1).strip().strip("`*\"'.!").strip()
     if _folded(bare) in names.indices:
         return False
@@ -215,9 +216,9 @@ def _says_none(text: str, names: Names) -> bool:
 
 
 def _as_value(text: str, names: Names) -> list[Any] | str | Order | None:
-    """Read a JSON value, a Python list, a fenced block: a number, a list of numbers or names, an object with one of them.
+    """Read a JSON value, a Python list or a fenced block: a number, a list of numbers or names, or an object with one of them.
 
-    A text in an object comes back as it is.
+    A text in an object is returned unchanged.
     """
     got = read(text)
     value = got.value if isinstance(got, Reading) else None
@@ -244,7 +245,7 @@ def _as_value(text: str, names: Names) -> list[Any] | str | Order | None:
 
 
 def _is_label(key: str, value: Any) -> bool:
-    """Say whether a key of an object stands for the answer; "rank" and "order" do so before a list only, before a number for a place."""
+    """Return whether an object's key labels the answer; "rank" and "order" only do so before a list: a number is a place."""
     if key.strip().casefold() in _PLACES:
         return isinstance(value, list)
     return _LABEL.fullmatch(key) is not None
@@ -277,14 +278,14 @@ def _whole(value: Any, names: Names) -> int | None:
 
 
 def _as_lines(text: str) -> list[Any] | None:
-    """Read the last lines that are indices and nothing else, once a label and an ordinal number are taken off."""
+    """Read the last lines that are only indices, after removing a label and an ordinal number."""
     lines = [line.strip().strip("`*\"'.").strip() for line in text.strip().splitlines()]
     lines = _placed([line for line in lines if line])
     found: list[int] = []
     before = ""
     for line in reversed(lines):
         count = _COUNTED.match(line)
-        if count is not None and found and int(count[1] or count[2]) == len(found):  # how many follow
+        if count is not None and found and int(count[1] or count[2]) == len(found):  # the number of items that follow
             before = "."
             break
         bare = _bare(_ORDINAL.sub("", line)) or _bare(line)
@@ -292,13 +293,13 @@ def _as_lines(text: str) -> list[Any] | None:
             before = line
             break
         found = bare + found
-    # Behind "Cafes that I looked at:" stands anything; behind "Ranking:", or a sentence that ends, the answer.
+    # After "Cafes that I looked at:" anything may follow; after "Ranking:", or a complete sentence, the answer follows.
     counted = before.endswith(":") and not _LABEL.fullmatch(before)
     return found if found and not counted else None
 
 
 def _placed(lines: list[str]) -> list[str]:
-    """Return the lines without those that say a place ("Rank: 1") of the line behind them; all where places are not 1, 2, 3 ..."""
+    """Return the lines without place lines ("Rank: 1") before their item; all lines if the places are not 1, 2, 3 ..."""
     places = [int(found[1]) for line in lines if (found := _PLACE.match(line))]
     if places != list(range(1, len(places) + 1)):
         return lines
@@ -314,7 +315,7 @@ def _bare(line: str) -> list[int] | None:
 
 
 def _as_entries(text: str, names: Names) -> list[Any] | Order | None:
-    """Read lines that each are an item: its index, its name, or both, and an explanation behind them."""
+    """Read lines that each are one item: its index, its name, or both, followed by an explanation."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) == 1 and (pieces := _listed(_LABEL.sub("", text, count=1), names)) is not None:
         lines = pieces
@@ -336,7 +337,7 @@ def _as_entries(text: str, names: Names) -> list[Any] | Order | None:
 
 
 def _listed(line: str, names: Names) -> list[str] | None:
-    """Return the pieces of a line that is nothing but indices with names: ``5 (Milkcrate Cafe), 1 (Blue Door)``."""
+    """Return the parts of a line that has only indices with names: ``5 (Milkcrate Cafe), 1 (Blue Door)``."""
     if names.pattern is None:
         return None
     called: list[str] = []
@@ -359,7 +360,7 @@ _PIECE = re.compile(
 
 
 def _entry(line: str, names: Names) -> tuple[int | None, int | None] | None:
-    """Return the index that a line begins with and the item that it names; None where it is no such line, or names several."""
+    """Return the index that begins a line and the item it names; None if the line is not an entry, or names several items."""
     line = _PLACED_NUMBER.sub("", line.strip(), count=1)
     line = _LABEL.sub("", line, count=1) if _NUMBERED.match(line) is None else line
     head = _NUMBERED.match(line)
@@ -398,7 +399,7 @@ def _first(names: Names, line: str) -> int:
 
 
 def _as_choice(text: str, names: Names) -> list[Any] | None:
-    """Read the one item of a text: the index that it begins with, where the explanation names no other, or the only name in it."""
+    """Read the one item of a text: its leading index, if the explanation names no other item, or the only name in it."""
     named, numbered = names.mentioned(text), {int(each) for each in _AS_ITEM.findall(text)}
     head = _NUMBERED.match(_LABEL.sub("", text, count=1).lstrip())
     if head is not None:
@@ -424,6 +425,6 @@ def _folded(text: str) -> str:
 
 
 def _as_mentions(text: str, names: Names) -> list[Any] | None:
-    """Read the one item that a sentence calls the best; of several it can't be told which is meant."""
+    """Read the one item that a sentence calls the best; several candidates are refused as ambiguous."""
     found = dict.fromkeys(int(number) for pattern in _MENTIONED for number in pattern.findall(text))
     return list(found) if len(found) == 1 and not names.mentioned(text) - set(found) else None

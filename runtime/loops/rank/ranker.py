@@ -1,4 +1,4 @@
-"""One request from plan to ranking, and several side by side. Nothing that a model does raises here: failures are in the result."""
+"""Runs one request from plan to ranking, or several in parallel. No model failure raises here: failures are in the result."""
 
 import asyncio
 import json
@@ -25,18 +25,18 @@ from .ranking_results import NONE, Job, Phase, Ranked, Room, Status, raised
 __all__ = ["MAX_ITERATIONS", "MOST_ITEMS", "Work", "check_requests", "prepare", "rank", "rank_many"]
 
 
-# The items of a ranking as they are given: a list, or an object with one; what is none is refused.
+# The items of a ranking: a list, or an object with a list; anything else is refused.
 
 MOST_ITEMS = 2_000
-"""Items of one ranking; more do not fit a prompt."""
+"""Maximum number of items of one ranking; more do not fit a prompt."""
 _FORM = 'items are a JSON list, or {"items": [...]}'
 
 Data = Mapping[str, Any]
-"""What scripts and ``read`` see as the input: ``items``, ``request``, and what else stood beside the items."""
+"""The input that scripts and ``read`` see: ``items``, ``request``, and the other properties of the given object."""
 
 
 def read_items(given: Any) -> tuple[list[Any], dict[str, Any]]:
-    """Return the items of a JSON value, and what stands beside them: a list, or an object with ``items``. Raises ``RequestError``."""
+    """Return the items of a list, or of an object with ``items``, and its other properties. Raises ``RequestError``."""
     beside: dict[str, Any] = {}
     items = given
     if isinstance(given, Mapping):
@@ -56,7 +56,7 @@ def read_items(given: Any) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _called(value: Any) -> str:
-    """Return what a value that is no list is called by those who write JSON."""
+    """Return the JSON type name of a value that is not a list."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
     kinds = ((str, "a text"), (Mapping, "an object"), (int | float, "a number"))
@@ -64,15 +64,16 @@ def _called(value: Any) -> str:
 
 
 ITERATIONS = 50
-"""The most iterations that an expansion may be given."""
+"""Maximum number of iterations that an expansion may be given."""
 _PhaseName = Literal["plan", "expand", "execute"]
 
 
 @define
 class Work:
-    """What is ranked and by what: the items, what stands beside them, and how calls are made.
+    """The items to rank, the other properties of the input, and how calls are made.
 
-    ``means``: what the model can be held to: a grammar for its plan, tools of its own for the expansion; else it calls them in text.
+    ``means``: the output constraints the model supports: a grammar for its plan, its own tools for the expansion; otherwise it
+    writes calls as text.
     """
 
     items: Sequence[Any] = field(repr=False)
@@ -93,16 +94,16 @@ def prepare(
     time_limit: float | None = None,
     means: Means = NONE,
 ) -> Work:
-    """Return what is to be ranked, checked. ``time_limit``: seconds for each request. Raises ``RequestError``."""
+    """Return the checked input of a ranking. ``time_limit``: seconds for each request. Raises ``RequestError``."""
     listed, beside = read_items(items)
     try:
         json.dumps([listed, beside], allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise RequestError("items", f"they are no JSON: {error}"[:300]) from None
+        raise RequestError("items", f"they are not JSON: {error}"[:300]) from None
     if type(max_iterations) is not int or not 1 <= max_iterations <= ITERATIONS:
-        raise RequestError("max_iterations", f"{max_iterations!r:.60} is no whole number from 1 to {ITERATIONS}")
+        raise RequestError("max_iterations", f"{max_iterations!r:.60} is not a whole number from 1 to {ITERATIONS}")
     if type(max_concurrency) is not int or max_concurrency < 1:
-        raise RequestError("max_concurrency", f"{max_concurrency!r:.60} is no whole number above 0")
+        raise RequestError("max_concurrency", f"{max_concurrency!r:.60} is not a whole number above 0")
     return Work(listed, beside, max_iterations, max_concurrency, options or {}, checked_seconds(time_limit), means)
 
 
@@ -118,9 +119,9 @@ async def rank(
 ) -> Ranked:
     """Rank the items for ``request`` with the models of ``caller``.
 
-    ``number`` is the request's, from 0 (``R00``). ``events``: the caller's own if None. Setting ``cancel``, or the work's time limit,
-    stops the calls under way. ``short``: why plan and expansion may ask for nothing that is not kept.
-    Where the caller has a record every finished call is kept in it and found again. Raises ``RequestError``.
+    ``number`` is the request's, from 0 (``R00``). ``events``: the caller's own if None. Setting ``cancel``, or the work's time
+    limit, stops the calls under way. ``short``: why plan and expansion may only use recorded answers. If the caller has a record,
+    every finished call is stored in it and reused. Raises ``RequestError``.
     """
     checked = _request(request)
     data = {**work.beside, "request": checked, "items": work.items}
@@ -138,16 +139,16 @@ async def rank_many(
     on_ranked: Callable[[Ranked], None] = lambda ranked: None,
     max_calls: int | None = None,
 ) -> list[Ranked]:
-    """Rank for every request, some side by side, and return the results in the order of the requests.
+    """Rank for every request, several in parallel, and return the results in the order of the requests.
 
-    ``caller`` gives the caller of a request by its number, with the events of that request; they may share models, gate and record.
-    ``on_ranked`` hears of each as it ends. ``max_calls`` is the budget of them all, which the models keep; here it only says how many
-    begin. A request that has not begun when ``cancel`` is set is cancelled.
-    Raises ``RequestError`` before any call.
+    ``caller`` gives the caller of a request by its number, with the events of that request; callers may share models, gate and
+    record. ``on_ranked`` is called with each result as it ends. ``max_calls`` is the budget of all requests, which the models
+    enforce; here it only limits how many begin. A request that has not begun when ``cancel`` is set is cancelled. Raises
+    ``RequestError`` before any call.
     """
     check_requests(requests)
     room = Room(max_calls if len(requests) > 1 else None, work.max_concurrency)
-    turn = asyncio.Lock()  # which is given in the order of asking
+    turn = asyncio.Lock()  # granted in the order of requests
 
     async def one(number: int, request: str) -> Ranked:
         async with turn:
@@ -170,7 +171,7 @@ async def rank_many(
 
 
 def check_requests(requests: Sequence[Any]) -> None:
-    """Raise ``RequestError`` for one that can't be asked."""
+    """Raise ``RequestError`` for an invalid request."""
     for request in requests:
         _request(request)
 
@@ -204,7 +205,7 @@ class _Ranking:
     _phase_began: float = 0.0
 
     async def run(self, cancel: asyncio.Event | None) -> Ranked:
-        """Run to the end, or until it is stopped; nothing is under way then."""
+        """Run to the end, or until stopped; no call is under way afterwards."""
         ending = Ending(cancel, self.work.time_limit)
         task = asyncio.ensure_future(self._phases())
         try:
@@ -214,7 +215,7 @@ class _Ranking:
                     "cancelled" if ending.by == "cancelled" else f"the time limit of {ending.time_limit} s is reached"
                 )
                 self.stop.set()
-                if self._phase != "execute":  # a script ends by itself, with the results so far
+                if self._phase != "execute":  # a script stops by itself, with the results so far
                     task.cancel()
             reason = await task
         except asyncio.CancelledError:
@@ -228,7 +229,7 @@ class _Ranking:
         return self._ranked(self.stopped or reason)
 
     async def _phases(self) -> str:
-        """Go through the phases and return why there is no ranking; "" where there is one."""
+        """Run the phases and return why the ranking is missing; "" if there is one."""
         job = self.job
         try:
             self._begin("plan", job.request)
@@ -273,7 +274,7 @@ class _Ranking:
         self.job.finished(self._phase, status, took, detail, count)
 
     def _ranked(self, reason: str) -> Ranked:
-        """Sum up."""
+        """Return the result."""
         job, planned, expanded, executed = self.job, self.planned, self.expanded, self.executed
         order = executed.order if executed is not None else None
         indices = order.indices if order is not None and not reason else ()

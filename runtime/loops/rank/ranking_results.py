@@ -1,7 +1,7 @@
-"""What a ranking comes to: the items, best first, and how each phase got there. See ``docs/design/loops.md#ranking``.
+"""The result of a ranking: the items, best first, and a report of each phase. See ``docs/design/loops.md#ranking``.
 
-Rankings count from 1, as the seed prints them; indices in scripts and in ``REMAINING`` count from 0. Costs are US dollars, None where
-no call's cost is known.
+Rankings count from 1, as the seed prints them; indices in scripts and in ``REMAINING`` count from 0. Costs are US dollars, None
+if no call's cost is known.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ Status = Literal["complete", "partial", "failed", "cancelled"]
 
 @frozen
 class Repair:
-    """A plan that went back: what was written, and what was said of it (diagnostics as JSON objects that point into it)."""
+    """A plan that was returned to the model: its text, and its diagnostics as JSON objects that point into the text."""
 
     attempt: int
     written: str
@@ -59,7 +59,7 @@ class Repair:
 
 @frozen
 class ToolUse:
-    """A tool's call, or what was taken for one: ``call`` as it is written, ``result`` what the model was told."""
+    """A tool call, or text mistaken for one: ``call`` as written, ``result`` the message to the model."""
 
     iteration: int
     call: str
@@ -73,8 +73,11 @@ class ToolUse:
 
 @frozen
 class Phase:
-    """One of the three phases: ``status`` is done, pass-through, unfinished (an expansion without ``done()``), failed or cancelled;
-    ``reason`` says why it is not done."""
+    """The result of one of the three phases.
+
+    ``status`` is done, pass-through, unfinished (an expansion without ``done()``), failed or cancelled; ``reason`` says why it is not
+    done.
+    """
 
     name: Literal["plan", "expand", "execute"]
     status: str
@@ -94,12 +97,11 @@ class Phase:
 class Ranked:
     """The ranking of a request.
 
-    ``ranking``: positions of items from 1, the best first; empty where ``status`` is failed or cancelled, and ``reason`` says why then.
-    ``status`` is partial where a step of the script failed, or where the script was not completed: ``reason`` says so.
-    ``conditions`` and ``remaining`` (indices from 0) are what the plan said; ``skeleton`` is the planned script, ``script`` the one
-    that ran.
-    ``names`` are what the ranked items are called, where they have names. ``none_fits``: the result is that no item fits; ``ranking`` is
-    empty then.
+    ``ranking``: positions of items from 1, the best first; empty if ``status`` is failed or cancelled, with the cause in
+    ``reason``. ``status`` is partial if a step of the script failed or the script was not completed: ``reason`` says which.
+    ``conditions`` and ``remaining`` (indices from 0) come from the plan; ``skeleton`` is the planned script, ``script`` the one
+    that ran. ``names`` are the names of the ranked items, if they have names. ``none_fits``: the result is that no item fits;
+    ``ranking`` is then empty.
     """
 
     request: str
@@ -124,12 +126,12 @@ class Ranked:
 
     @property
     def best(self) -> int | None:
-        """The best item's position from 1; None where there is no ranking."""
+        """The best item's position from 1; None if there is no ranking."""
         return self.ranking[0] if self.ranking else None
 
     @property
     def calls(self) -> int:
-        """Requests to models, those that failed too."""
+        """Number of requests to models, including failed ones."""
         return self.spent.calls
 
     @property
@@ -139,12 +141,12 @@ class Ranked:
 
     @property
     def cost(self) -> float | None:
-        """US dollars; None where no call's cost is known."""
+        """US dollars; None if no call's cost is known."""
         return self.spent.cost
 
     @property
     def spent(self) -> Spent:
-        """What all phases cost together."""
+        """The total cost of all phases."""
         total = Spent(0, NO_USAGE, None)
         for phase in self.phases:
             total.add(phase.spent.calls, phase.spent.usage, phase.spent.cost)
@@ -168,11 +170,11 @@ def _figures(calls: int, usage: Usage, cost: float | None) -> dict[str, Any]:
     return {"calls": calls, **tokens, "cost": cost}
 
 
-# Durable rankings: every finished call is written as it comes, so that a run that was killed pays for none twice.
-# A run's folder is as ``runtime.runs.directories`` makes it, its records are those of a script's run (``runtime.lwt.run_store``);
-# names of steps begin with the request's label: ``R00.plan``, ``R00.expand``, ``R00.final``. Its head has ``kind`` "rank";
-# ``items.json`` and ``requests.json`` stand beside it, so that the run can be resumed by its id alone.
-# See ``docs/design/state.md#durable-runs``.
+# Durable rankings: every finished call is written as it ends, so that a killed run never pays twice for a call. The folder is the
+# one that ``runtime.runs.directories`` makes, its records are those of a script's run (``runtime.lwt.run_store``); step names
+# begin with the request's label: ``R00.plan``, ``R00.expand``, ``R00.final``. Its head has ``kind`` "rank"; ``items.json`` and
+# ``requests.json`` are stored in the folder, so that the run can be resumed by its id alone. See
+# ``docs/design/state.md#durable-runs``.
 
 _ITEMS, _REQUESTS = "items.json", "requests.json"
 
@@ -192,7 +194,7 @@ def start(
 
 @define
 class StoredRanking:
-    """A kept run as it was read. ``damage`` names records that can't be read: what they held is asked again."""
+    """A stored run as it was read. ``damage`` names unreadable records: their calls are repeated."""
 
     run_id: str
     path: Path
@@ -204,7 +206,7 @@ class StoredRanking:
 
     @property
     def items(self) -> Any:
-        """What was ranked."""
+        """The ranked items."""
         return self._read(_ITEMS)
 
     @property
@@ -225,11 +227,11 @@ class StoredRanking:
             raise RunError(f"{name} of run {self.run_id} can't be read: {error}") from error
 
     def resume(self, items: Any = None, requests: Sequence[str] | None = None, *, force: bool = False) -> Recorder:
-        """Open the run for more and return its recorder, which recalls the answers there are. Raises ``RunError``.
+        """Open the run to continue it and return its recorder, which recalls the recorded answers. Raises ``RunError``.
 
-        Refused where the items or the requests (each only if given) are not as they were, or a record is damaged, unless ``force``
-        is set: then is asked again what that changes. What is not given is taken from the run's folder, whose files are held against
-        its head in the same way.
+        Refused if the items or the requests (each only if given) have changed, or a record is damaged, unless ``force`` is set:
+        the affected calls are then repeated. Values not given are read from the run's folder, whose files are checked against its
+        head in the same way.
         """
         changed = []
         for given, name, kept in ((items, _ITEMS, "input_hash"), (requests, _REQUESTS, "script_hash")):
@@ -247,12 +249,12 @@ class StoredRanking:
 
 
 def load(run: str | Path, base: Path | None = None) -> StoredRanking:
-    """Read the ranking with this id, or in this folder. Raises ``RunError`` where there is none or it is damaged."""
+    """Read the ranking with this id, or in this folder. Raises ``RunError`` if it does not exist or is damaged."""
     return read_run(run, base, RANK, lambda path, head: StoredRanking(head["run"], path, head), take_record)
 
 
 def ranked_done(recorder: Recorder, ranked: Ranked) -> None:
-    """Keep what a request came to, for whoever looks at the run; its calls are kept already."""
+    """Store the result of a request for readers of the run; its calls are already stored."""
     good = ranked.status in ("complete", "partial")
     output = "no item fits" if ranked.none_fits else ", ".join(map(str, ranked.ranking))
     recorder.step_done(
@@ -262,7 +264,7 @@ def ranked_done(recorder: Recorder, ranked: Ranked) -> None:
 
 
 def totals_done(recorder: Recorder, ranked: Sequence[Ranked], seconds: float) -> None:
-    """Keep the end of the run and let go of it."""
+    """Record the end of the run and release it."""
     usage, cost = Usage(), None
     for each in ranked:
         usage, cost = usage + each.usage, add_costs(cost, each.cost)
@@ -278,22 +280,22 @@ def totals_done(recorder: Recorder, ranked: Sequence[Ranked], seconds: float) ->
 
 
 def _written(value: Any) -> bytes:
-    """Return ``value`` as it is kept and told apart: keys in their order, which prompts show."""
+    """Return ``value`` as stored and compared: object keys keep their order, because prompts show it."""
     return json.dumps(value, allow_nan=False).encode()
 
 
-# What the phases of one request share: who is asked, who listens, what is known of the items, what was spent.
+# State shared by the phases of one request: models, listeners, items, and cost.
 
 NONE = Means()
-"""Of a client of one's own: it is asked in text for everything."""
+"""The means of a custom client: every constraint is expressed in the prompt text."""
 
 
 @define
 class Job:
-    """A request under way. ``number`` counts requests from 0; ``label`` ("R00") begins the names of its calls in events and records.
+    """A request under way. ``number`` counts requests from 0; ``label`` ("R00") prefixes its calls in events and records.
 
-    ``data`` is what scripts have as their input, ``options`` go with each call of plan and expansion.
-    ``means``: what the model can be held to. ``warnings``, ``repairs`` and ``tools`` are what happened so far, however the request ends.
+    ``data`` is the input of scripts, ``options`` apply to each call of plan and expansion. ``means``: the constraints the model
+    supports. ``warnings``, ``repairs`` and ``tools`` are collected so far, however the request ends.
     """
 
     number: int
@@ -320,7 +322,7 @@ class Job:
         return tuple(self.caller.models)
 
     async def ask(self, phase: str, place: int, prompt: str, spent: Spent, **options: Any) -> str:
-        """Return a model's text, kept and found again where the run is kept. Raises ``StepFailed``."""
+        """Return a model's text; a recorded run stores and reuses it. Raises ``StepFailed``."""
         asker, unasked = (
             Asker(self.caller, f"{self.label}.{phase}", self.events, losses=self.losses),
             self.losses.budget,
@@ -333,37 +335,37 @@ class Job:
             raise
 
     def started(self, phase: str, detail: str = "", count: int = 0) -> None:
-        """Tell that a phase begins."""
+        """Emit the start of a phase."""
         if self.events:
             self.events.emit(PhaseStarted("rank", phase, self.number, detail, count))
 
     def finished(self, phase: str, status: str, seconds: float, detail: str = "", count: int = 0) -> None:
-        """Tell that a phase is over."""
+        """Emit the end of a phase."""
         if self.events:
             self.events.emit(PhaseFinished("rank", phase, status, seconds, self.number, detail, count))
 
     def warn(self, message: str) -> None:
-        """Keep a warning and tell it."""
+        """Store a warning and emit it."""
         self.warnings.append(message)
         if self.events:
             self.events.emit(Warned(self.label, message))
 
 
-# The calls that rankings may make together: how many where nobody says, and which requests begin on what is left of them.
-# A plan that nothing can follow is money for nothing. So requests begin in their order, fewer of them side by side the fewer calls
-# there are, and none begins to ask once what is left is less than a plan and the step behind it take.
+# The budget of calls that rankings share: the default size, and which requests begin on the remaining calls. A plan without
+# enough calls to run its script wastes money. So requests begin in order, with less parallelism the fewer calls there are, and no
+# request calls a model once fewer calls are left than a plan and the step after it take.
 
 CALLS = 100
-"""Calls for each request, where the caller says nothing."""
+"""Default number of calls for each request."""
 _LEAST = 2
-"""Calls of the shortest ranking: a plan, and its one step."""
+"""Calls of the shortest ranking: a plan and one step."""
 _USUAL = 4
-"""Calls for which room is left for each request beside others."""
+"""Calls reserved for each of several parallel requests."""
 _HOW = "max_calls, or --max-calls, raises it"
 
 
 def raised(reason: str) -> str:
-    """Return a reason that names a budget with what raises it."""
+    """Return a reason that names a budget, with the option that raises it."""
     if "budget of" not in reason or _HOW in reason:
         return reason
     return f"{reason} ({_HOW})"
@@ -371,7 +373,7 @@ def raised(reason: str) -> str:
 
 @define
 class Room:
-    """Who may begin. ``most``: calls of all requests together, None for no limit; ``places``: requests side by side at most."""
+    """Decides which requests may begin. ``most``: calls of all requests (None: no limit); ``places``: maximum in parallel."""
 
     most: int | None
     places: int
@@ -385,11 +387,11 @@ class Room:
 
     @property
     def _short(self) -> bool:
-        """Whether what is left, once those under way have had the least they need, is too little for one more."""
+        """Whether too few calls are left for one more request, after the minimum for those under way."""
         return self.most is not None and self.most - self._sent - self._under_way * _LEAST < _LEAST
 
     async def begin(self) -> Failed | None:
-        """Wait for one's turn; return why nothing may be asked, where what is left is too little. Answers that are kept still count."""
+        """Wait for a turn; return why no call is allowed if too few are left. Recorded answers may still be used."""
         while self._under_way and (self._under_way >= self._wide or self._short):
             self._changed.clear()
             await self._changed.wait()
@@ -402,7 +404,7 @@ class Room:
         return Failed("budget", few, _HOW)
 
     def ended(self, sent: int) -> None:
-        """Take in the end of a request, which sent so many."""
+        """Account for the end of a request that sent ``sent`` calls."""
         self._under_way -= 1
         self._sent += sent
         self._changed.set()

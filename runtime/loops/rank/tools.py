@@ -1,8 +1,9 @@
-"""The tools of a ranking's second phase, called in text: which calls stand in what a model wrote.
+"""The tools of a ranking's second phase: finds the calls in a model's text.
 
-A call stands alone: on a line of its own, or over several lines where its text does. Before it may stand a bullet, a number, "Action:",
-``x =`` or ``tools.``, around it what marks text, behind it a remark; calls as JSON count too. So prose that mentions ``done()`` is prose.
-What begins like a call and can't be read is a fault, and nothing behind it counts: an edit is never passed over on the way to ``done()``.
+A call is on a line of its own, or on several lines if its text has line breaks. It may be preceded by a bullet, a number,
+"Action:", ``x =`` or ``tools.``, surrounded by text markup, and followed by a remark; calls as JSON count too. So prose that
+mentions ``done()`` is prose. Text that begins like a call but can't be read is a fault, and nothing after it counts: an edit is
+never skipped on the way to ``done()``.
 """
 
 import json
@@ -21,16 +22,16 @@ from .draft_script import fault
 __all__ = ["PARAMETERS", "Call", "read_calls"]
 
 
-# Calls of tools that a model writes as JSON in its text, one after the other or in a list.
+# Tool calls that a model writes as JSON in its text, one after the other or in a list.
 
 _DECODER = json.JSONDecoder()
 _MEANT = re.compile(r'"(?:tool|name|function)"\s*+:\s*+"(?:done|lwt_|read")')
 _LOOKED_AT = 300
-"""Characters in which an object that is meant as a call says so."""
+"""Maximum characters within which an object is recognised as a call."""
 
 
 def json_calls(text: str, at: int) -> tuple[list[Any] | None, int]:
-    """Return the values that stand at ``at`` and where to go on; None for what is meant as a call and is no JSON."""
+    """Return the values at ``at`` and the position to continue from; None for an intended call that is not valid JSON."""
     try:
         value, end = _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
@@ -39,14 +40,14 @@ def json_calls(text: str, at: int) -> tuple[list[Any] | None, int]:
     return (value if isinstance(value, list) else [value]), end
 
 
-# The arguments of a tool's call as text: numbers, paths, and steps, whose own quotes need no escapes.
-# A step ends where what was written so far is a step: the first quote from which on the call is closed and before which the text is
-# one step without a fault. Where no such place is, it is read up to the end of a line before the next call, and the linter tells
-# what is wrong with it. What can be read in neither way is no argument.
+# The arguments of a tool call as text: numbers, paths, and steps, whose own quotes need no escapes. A step ends at the first
+# quote after which the call is closed and before which the text is one step without faults. Without such a quote, the text up to
+# the end of a line before the next call is read, and the linter reports its faults. Text that can be read in neither way is not
+# an argument.
 
 _REMARK = r"(?:(?:#|//|/\*|--|[\u2013\u2014\u2192]|->|:|- )[^\n]*|,?[ \t]*(?:and[ \t]+)?then[ \t]*:?[ \t]*)?"
 AFTER = re.compile(rf"[ \t]*+[;.,]?\**+`{{0,3}}+\**+[ \t]*+\|?+(?:</tool_call>)?[ \t]*+{_REMARK}[ \t]*+(?=\r?\n|\Z)")
-"""What may stand behind a call on its line: ends of dress, and a remark that is marked as one."""
+"""Text that may follow a call on its line: closing markup, and a marked remark."""
 CLOSE = re.compile(r"\s*+,?\s*+\)")
 _NUMBER = re.compile(r"\s*(?:\"(-?\d{1,9})\"|'(-?\d{1,9})'|(-?\d{1,9}))\s*(?=[,)])")
 _STRINGS = (
@@ -62,39 +63,39 @@ _LOOSE_END = re.compile(r"(?P<quote>[\"'\u201d]{0,3})(?<![ \t])[ \t]*+\)(?=[^)]|
 _STEP = re.compile(r"\s*\([\w.\-]{1,80}\)\s*=\s*[A-Z]\w*\s*\(")
 _LINE_END = re.compile(r"[ \t]*+(?=\r?\n|\Z)")
 _TRIES = 48
-"""Ends of one step that are looked at."""
+"""Maximum number of possible ends of one step that are tried."""
 _PARSED = 60_000
-"""Characters of one answer that are parsed to find out where steps end."""
+"""Maximum characters of one answer that are parsed to find the ends of steps."""
 
 
 @define
 class Reader:
-    """Reads the arguments of one answer's calls. ``next_call`` gives the place of the next line that begins a call."""
+    """Reads the arguments of one answer's calls. ``next_call`` returns the position of the next line that begins a call."""
 
     text: str
     next_call: Callable[[int], int]
     _left: int = _PARSED
 
     def number(self, at: int) -> tuple[int, int] | None:
-        """Return the whole number that begins at ``at``, and where it ends."""
+        """Return the integer that begins at ``at``, and its end."""
         written = _NUMBER.match(self.text, at)
         return None if written is None else (int(written[1] or written[2] or written[3]), written.end())
 
     def path(self, at: int) -> tuple[str, int] | None:
-        """Return the path that begins at ``at``, and where it ends: before the parenthesis."""
+        """Return the path that begins at ``at``, and its end: before the parenthesis."""
         if (written := self._quoted(at)) is not None:
             return written
         end = self.text.find("\n", at)
         return self._loose(at, len(self.text) if end < 0 else end)
 
     def step(self, at: int) -> tuple[str, int] | None:
-        """Return the step that begins at ``at``, and where it ends: before the parenthesis, or at a line's end where that is missing."""
+        """Return the step that begins at ``at``, and its end: before the parenthesis, or at a line's end if that is missing."""
         if (written := self._quoted(at)) is not None:
             return written
         return self._parsed(at) or self._loose(at, self.next_call(at))
 
     def _quoted(self, at: int) -> tuple[str, int] | None:
-        """Read a text whose quotes are as a program has them."""
+        """Read a text quoted as in a programming language."""
         for pattern in _STRINGS:
             found = pattern.match(self.text, at)
             closed = CLOSE.match(self.text, found.end()) if found is not None else None
@@ -103,7 +104,7 @@ class Reader:
         return None
 
     def _parsed(self, at: int) -> tuple[str, int] | None:
-        """Read a step up to the first place where it is whole: where the call is closed; else at a line's end."""
+        """Read a step up to the first position where it is complete: where the call is closed; else at a line's end."""
         quote, start = self._opened(at)
         if not _STEP.match(self.text, start):
             return None
@@ -117,7 +118,7 @@ class Reader:
         return None
 
     def _ends(self, start: int, quote: str, *, missing: bool) -> Iterator[tuple[int, int]]:
-        """Yield where a step may end, and where its quotes do."""
+        """Yield the possible ends of a step, and of its quotes."""
         at = start
         for _ in range(_TRIES):
             at = self.text.find(f"){quote}", at)
@@ -134,7 +135,7 @@ class Reader:
                 yield at, behind
 
     def _is_step(self, body: str) -> bool:
-        """Say whether a text is one step, and nothing about it is wrong."""
+        """Return whether a text is one step without faults."""
         self._left -= len(body)
         if self._left < 0:
             return False
@@ -142,13 +143,13 @@ class Reader:
         return len(read.steps) == 1 and not read.diagnostics
 
     def _opened(self, at: int) -> tuple[str, int]:
-        """Return the quote that closes what opens at ``at``, and where the text begins."""
+        """Return the quote that closes the one at ``at``, and the start of the text."""
         opened = _OPENED.match(self.text, at)
         quote = (opened[1] or "") if opened else ""
         return _CURLY.get(quote, quote), opened.end() if opened else at
 
     def _loose(self, at: int, following: int) -> tuple[str, int] | None:
-        """Read a text with quotes in it that are not escaped, or without quotes: up to the end of a line before ``following``."""
+        """Read a text with unescaped quotes, or without quotes: up to the end of a line before ``following``."""
         text = self.text
         quote, start = self._opened(at)
         if not quote and text[start : start + 1] not in ("(", "i"):  # a step, or a path: items[5]
@@ -173,19 +174,19 @@ PARAMETERS: dict[str, tuple[tuple[str, type], ...]] = {
     "lwt_delete": (("idx", int),),
     "read": (("path", str),),
 }
-"""The tools and what they take."""
+"""The tools and their arguments."""
 _SAME = {"index": "idx", "i": "idx", "text": "step", "lwt": "step"}
 _MOST = 20
-"""Calls of one answer."""
+"""Maximum number of calls in one answer."""
 _HEADS = 100
-"""Places where a call might begin; each may cost a look at the rest of the answer."""
+"""Maximum number of positions where a call might begin; each may require a scan of the rest of the answer."""
 LONGEST = 60_000
-"""Characters of an answer that are looked at."""
+"""Maximum characters of an answer that are read."""
 
 
 @frozen
 class Call:
-    """A call of a tool: its name and its arguments by name."""
+    """A tool call: its name, and its arguments by name."""
 
     tool: str
     arguments: dict[str, Any] = field(factory=dict)
@@ -197,13 +198,13 @@ class Call:
 
 @frozen
 class Calls:
-    """The calls of an answer in order, and what stands like a call and is none: what follows it is not carried out."""
+    """The calls of an answer in order, and the text that only resembles a call: nothing after it is run."""
 
     calls: tuple[Call, ...]
     fault: Diagnostic | None = None
 
 
-# Possessive throughout: a line of a hundred thousand blanks is looked at once.
+# Possessive throughout, so that a line of a hundred thousand blanks is scanned once.
 _BEFORE = (
     r"[ \t]*+(?:(?:[-*>•→|]|\d{1,3}[.)])[ \t]++)*+"
     r"(?:\**+(?:Next )?(?:Action|Tool|Call|Step)(?: \d++)?\**+[ \t]*+:\**+[ \t]*+)?`{0,3}+\**+`{0,3}+[ \t]*+"
@@ -223,20 +224,20 @@ _CLOSED = re.compile(r"\)[ \t]*+[;.]?`{0,3}+[ \t\r]*+\Z")
 
 
 def read_calls(text: str) -> Calls:
-    """Return the calls that stand alone in ``text``. Never raises.
+    """Return the calls in ``text`` that are on their own lines. Never raises.
 
-    What a model imagines to be told (from a line "Observation:" on, outside of a step's text) is not looked at.
+    Tool results that a model invents (from a line "Observation:" on, outside of a step's text) are ignored.
     """
     if len(text) > LONGEST:
         return Calls((), fault("RANK007", f"the answer has {len(text):,} characters", f"at most {LONGEST:,}"))
     found = _Scan(text).read()
-    if not found.calls and found.fault is None:  # JSON in another dress, on its own
+    if not found.calls and found.fault is None:  # JSON in another notation, alone in the text
         return _alone(text)
     return found
 
 
 def _alone(text: str) -> Calls:
-    """Return the call that a text is as a whole: ``{"tool": ..., "arguments": {...}}`` as the answers' ladder reads it."""
+    """Return the call if the whole text is one: ``{"tool": ..., "arguments": {...}}``, read leniently like other answers."""
     value = literals.read(text) if text.lstrip().startswith(("{", "`")) and "arguments" in text else None
     made = _of_json([value.value]) if isinstance(value, literals.Reading) else []
     return Calls(()) if not made else Calls((), made[0]) if isinstance(made[0], Diagnostic) else Calls((made[0],))
@@ -244,13 +245,13 @@ def _alone(text: str) -> Calls:
 
 @define
 class _Scan:
-    """One answer, read from its beginning to its end."""
+    """One answer, scanned from its beginning to its end."""
 
     text: str
     calls: list[Call] = field(factory=list)
 
     def read(self) -> Calls:
-        """Return what stands in it."""
+        """Return the calls of the answer."""
         text, at = self.text, 0
         reader = Reader(text, self._next)
         imagined = _IMAGINED.search(text)
@@ -281,12 +282,12 @@ class _Scan:
         return Calls(tuple(self.calls), wrong)
 
     def _next(self, at: int) -> int:
-        """Return where the next line begins that looks like a call."""
+        """Return the position of the next line that looks like a call."""
         heads = (head.start() for head in _HEAD.finditer(self.text, at) if head["name"] in PARAMETERS)
         return next(heads, len(self.text))
 
     def _made(self, reader: Reader, head: "re.Match[str]") -> tuple[list[Call | Diagnostic], int] | Diagnostic:
-        """Return the calls that begin at ``head`` (none where it is prose) and where to go on; or what is wrong."""
+        """Return the calls that begin at ``head`` (none if it is prose) and the position to continue from; or the fault."""
         if head["json"]:
             values, end = json_calls(self.text, head.start("json"))
             if values is None:
@@ -307,7 +308,7 @@ class _Scan:
 
 
 def _of_json(values: list[Any]) -> list[Call | Diagnostic]:
-    """Return the calls that a model made as JSON: ``{"tool": ..., "arguments": {...}}``. Other objects are none."""
+    """Return the calls that a model wrote as JSON: ``{"tool": ..., "arguments": {...}}``. Other objects are ignored."""
     made: list[Call | Diagnostic] = []
     for value in values:
         if not isinstance(value, dict):
@@ -319,7 +320,7 @@ def _of_json(values: list[Any]) -> list[Call | Diagnostic]:
         if name not in PARAMETERS:
             made.append(_unknown(name))
             continue
-        if isinstance(given, str):  # as services write them
+        if isinstance(given, str):  # the form that model services use
             read = literals.read(given or "{}")
             given = read.value if isinstance(read, literals.Reading) else None
         arguments = {_SAME.get(key, key): each for key, each in given.items()} if isinstance(given, dict) else {}
@@ -333,7 +334,7 @@ def _of_json(values: list[Any]) -> list[Call | Diagnostic]:
 
 
 def _arguments(reader: Reader, at: int, name: str) -> tuple[dict[str, Any], int] | Diagnostic | int:
-    """Return the arguments that begin at ``at`` and where the call ends; what is wrong with them; or where the prose goes on."""
+    """Return the arguments that begin at ``at`` and the end of the call; or their fault; or the position after the prose."""
     text, parameters, found = reader.text, PARAMETERS[name], dict[str, Any]()
     for number, (parameter, kind) in enumerate(parameters):
         if named := _NAMED.match(text, at):
@@ -350,7 +351,7 @@ def _arguments(reader: Reader, at: int, name: str) -> tuple[dict[str, Any], int]
             at += 1
     closed = CLOSE.match(text, at)
     if closed is None:
-        if name in ("lwt_insert", "lwt_set"):  # the parenthesis is missing behind a step that is whole
+        if name in ("lwt_insert", "lwt_set"):  # the parenthesis is missing after a complete step
             return found, at
         return at if not parameters and not _stands_alone(text, at) else _wanted(name)
     after = AFTER.match(text, closed.end())
@@ -360,7 +361,7 @@ def _arguments(reader: Reader, at: int, name: str) -> tuple[dict[str, Any], int]
 
 
 def _stands_alone(text: str, at: int) -> bool:
-    """Say whether what opens at ``at`` closes at the end of its line: then it was meant as a call."""
+    """Return whether the parenthesis at ``at`` closes at the end of its line, which marks an intended call."""
     end = text.find("\n", at)
     return _CLOSED.search(text[at : end if end >= 0 else len(text)]) is not None
 

@@ -1,6 +1,6 @@
-"""Search over plans: states are nodes, ``next_actions`` are branches, plans are executed on forks. See ``docs/design/loops.md#search``.
+"""Search over plans: states are nodes, ``next_actions`` are branches, plans run on forks. See ``docs/design/loops.md#search``.
 
-``search`` is the way in; greedy, beam and MCTS are its strategies. docs/reference/search.md tells of it.
+``search`` is the entry point; greedy, beam and MCTS are its strategies. docs/reference/search.md describes it.
 """
 
 from .growth import Opener, Opening

@@ -1,6 +1,6 @@
-"""A search's tree while it grows: proposals, executed branches, merged states, values. Strategies say which, this does it.
+"""The growing tree of a search: proposals, executed branches, merged states, values. Strategies choose, this module executes.
 
-What is done at once is taken in in the order in which it was asked for, so that a tree never depends on who was faster.
+Results of parallel work are processed in the order of the requests, so that a tree never depends on timing.
 """
 
 import asyncio
@@ -23,23 +23,22 @@ from .policies import Proposer, Value, kept_going, told
 __all__ = ["Growing", "Opener", "Opening", "Steps", "opening"]
 
 
-# Executing plans on forks: at most so many at once, none twice in the same state, none beyond the budget.
-# Steps are given out in the order in which they are asked for, before any of them begins: which plans are executed does not depend
-# on how fast they are.
+# Execution of plans on forks: with bounded parallelism, no plan twice in the same state, and never beyond the budget. Steps of
+# the budget are assigned in request order, before any plan begins, so the choice of plans does not depend on their speed.
 
 _LONGEST = 500
 
 
 class Opening(Protocol):
-    """Gives executors; graph, models and caches are those of all."""
+    """Opens executors; all of them share graph, models and caches."""
 
     def open(self, state: StateStore, node: Node, action: Action) -> GASLExecutor:
-        """Return an executor over ``state``, a fork of ``node``'s, in which ``action`` is about to be executed."""
+        """Return an executor over ``state``, a fork of ``node``'s state, that will execute ``action``."""
         ...
 
 
 Opener: TypeAlias = Callable[[StateStore], GASLExecutor] | Opening
-"""An ``Opening``, or a function that gives an executor over a state, wherever in the tree it is."""
+"""An ``Opening``, or a function that returns an executor over a state, wherever it is in the tree."""
 
 
 @frozen
@@ -51,7 +50,7 @@ class _AsOpening:
 
 
 def opening(opener: Opener) -> Opening:
-    """Return ``opener``, or a function as one."""
+    """Return ``opener`` as an ``Opening``; a function is wrapped."""
     if hasattr(opener, "open"):
         return opener
     if callable(opener):
@@ -61,9 +60,9 @@ def opening(opener: Opener) -> Opening:
 
 @frozen
 class Outcome:
-    """What a plan came to: its status ("refused" where it was not run), and the state that it led to (None where it failed).
+    """The result of a plan: its status ("refused" if it was not run), and the resulting state (None if it failed).
 
-    ``key`` tells states apart; ``origin`` tells apart by their way those that a model's answer stands in, see ``Node``.
+    ``key`` identifies the state; ``origin`` tells states with model answers apart by their path, see ``Node``.
     """
 
     status: str
@@ -76,7 +75,7 @@ class Outcome:
 
 @define
 class Steps:
-    """Executes the plans of a search. ``outcomes``: what a plan came to is told apart even where it changed nothing, or failed."""
+    """Executes the plans of a search. ``outcomes``: results are distinct states even if a plan failed or changed nothing."""
 
     opener: Opening
     meter: Meter
@@ -84,24 +83,24 @@ class Steps:
     outcomes: bool = False
     _number: int = 0
     _known: dict[tuple[str, str], Outcome] = field(factory=dict)
-    """By the state's hash and what the action does: in the same state the same plan is executed once."""
+    """By the state's hash and the action's effect: the same plan is executed only once in the same state."""
 
     async def take(self, asked: Sequence[tuple[Node, Action]]) -> list[Outcome | None]:
-        """Return what each action comes to in its node's state, in order; None for those that there were no steps left for."""
+        """Return the result of each action in its node's state, in order; None for actions beyond the step budget."""
         wanted = {(node.key, action.does): (node, action) for node, action in reversed(asked)}
         missing = {at: wanted[at] for node, action in asked if (at := (node.key, action.does)) not in self._known}
         while missing:
             begun = {at: each for at, each in missing.items() if self._reserved(each[1])}
             made = await asyncio.gather(*(self._outcome(*each) for each in begun.values()))
             self._known.update(zip(begun, made, strict=True))
-            # A plan that was refused was not executed: its step is another one's.
+            # A refused plan was not executed: its step is returned to the budget.
             refused = sum(outcome.status == "refused" for outcome in made)
             self.meter.steps -= refused
             missing = {at: each for at, each in missing.items() if at not in begun} if refused else {}
         return [self._known.get((node.key, action.does)) for node, action in asked]
 
     def _reserved(self, action: Action) -> bool:
-        """Take a step for an action; False where none is left. To say an answer takes none."""
+        """Reserve a step for an action; False if none is left. Giving an answer takes no step."""
         if action.answer is None:
             if self.meter.steps_left == 0:
                 return False
@@ -110,7 +109,7 @@ class Steps:
 
     async def _outcome(self, node: Node, action: Action) -> Outcome:
         store = node.fork()
-        if action.answer is not None:  # to say an answer changes nothing; it is told apart by what is said
+        if action.answer is not None:  # an answer does not change the state; it is identified by its text
             return Outcome("success", store, f"{node.key} {action.answer}", node.origin)
         self._number += 1
         plan, known = action.as_plan(f"search-{self._number}"), _answers(store)
@@ -120,7 +119,7 @@ class Steps:
                     ran = await self.opener.open(store, node, action).arun_plan(plan)
             except PlanError as error:
                 return Outcome("refused", message=cut(str(error), _LONGEST))
-            except Exception as error:  # a graph or a client of somebody's may raise anything: it closes its branch
+            except Exception as error:  # a custom graph or client may raise anything: that closes its branch
                 self.meter.failed(error)
                 return Outcome("error", message=cut(f"{type(error).__name__}: {error}", _LONGEST))
         records = tuple(map(_light, ran))
@@ -137,12 +136,12 @@ class Steps:
 
 
 def key_of(store: StateStore, origin: str = "") -> str:
-    """Return what tells a state apart from others."""
+    """Return the key that identifies a state."""
     return f"{store.hash} {origin}"
 
 
 def _answers(store: StateStore) -> int:
-    """Return how many answers of models a state has."""
+    """Return the number of model answers in a state."""
     return len(store.replay_info().get("answers", ()))
 
 
@@ -151,17 +150,17 @@ def _digest(text: str) -> str:
 
 
 def _is_lost(records: Sequence[ExecutionRecord]) -> bool:
-    """Say whether a model failed a plan in a way that the next call would share: what it came to says nothing of the plan."""
+    """Return whether a model failed in a way that the next call would share: then the result says nothing about the plan."""
     return any((record.error or {}).get("kind") in HOPELESS or _is_lost(record.nested) for record in records)
 
 
 def _light(record: ExecutionRecord) -> ExecutionRecord:
-    """Return a record without the values that were found: a tree of a thousand states must not hold them all."""
+    """Return a record without the values found: a tree of a thousand states must not hold them all."""
     return evolve(record, value=None, nested=tuple(map(_light, record.nested)))
 
 
 def _why(records: Sequence[ExecutionRecord]) -> str:
-    """Return what was not as wanted, of the last record that says so."""
+    """Return the message of the last record that reports a failure."""
     for record in reversed(records):
         if record.error is not None and (message := record.error.get("message")):
             return cut(str(message), _LONGEST)
@@ -173,9 +172,9 @@ _WARNINGS = 50
 
 @define
 class Growing:
-    """``nodes`` by number, the root first. ``enough`` is the value that ends the search (None: none does).
+    """``nodes`` are in order of number, the root first. ``enough`` is the value that ends the search (None: no value does).
 
-    ``answers``: only a state in which an answer was said can be good enough, and is the best where there is one.
+    ``answers``: only a state with an answer can end the search, and any state with an answer ranks above all others.
     """
 
     steps: Steps
@@ -194,7 +193,7 @@ class Growing:
 
     @property
     def root(self) -> Node:
-        """Where the search begins."""
+        """The state where the search begins."""
         return self.nodes[0]
 
     @property
@@ -203,26 +202,26 @@ class Growing:
         return best_of(self.nodes, self.answers)
 
     def over(self) -> bool:
-        """Say whether nothing more may begin."""
+        """Return whether no further work may begin."""
         return self.steps.meter.over()
 
     def may_go_on(self, node: Node) -> bool:
-        """Say whether a state may have branches."""
+        """Return whether a state may have branches."""
         return node.answer is None and node.depth < self.max_depth and not self.is_enough(node)
 
     def is_enough(self, node: Node) -> bool:
-        """Say whether a state is as good as is wanted."""
+        """Return whether a state is good enough to end the search."""
         if self.enough is None or (self.answers and node.answer is None):
             return False
         return node.worth >= self.enough
 
     async def begin(self, state: StateStore) -> None:
-        """Make the root, which begins as ``state`` is."""
+        """Create the root from ``state``."""
         await self._value([self._add(Node(-1, 0, key_of(state), state.fork()))])
         self._stop_if_enough(self.nodes)
 
     async def propose(self, nodes: Sequence[Node]) -> None:
-        """Give each node its branches, the surest first; one for which nothing can be proposed has none."""
+        """Give each node its branches, the most confident first; a node without proposals gets none."""
         fresh = [node for node in dict.fromkeys(nodes) if not node.proposed]
         for node in fresh:
             node.proposed = True
@@ -244,11 +243,11 @@ class Growing:
                 return ()
         if all(isinstance(action, Action) for action in actions):
             return actions
-        self._warn(f"what was proposed in state {node.number} is no Action")
+        self._warn(f"what was proposed in state {node.number} is not an Action")
         return ()
 
     async def open(self, branches: Sequence[tuple[Node, Branch]]) -> None:
-        """Execute branches; new states are valued, known ones merged. What there are no steps left for stays open."""
+        """Execute branches; value new states and merge known ones. Branches beyond the step budget stay open."""
         if self.events:
             for node, branch in branches:
                 action = branch.action
@@ -271,9 +270,9 @@ class Growing:
         self._stop_if_enough(fresh)
 
     async def look(self, node: Node, action: Action) -> Node | None:
-        """Return the state that an action leads to, valued: one of the tree, or a new one that is not in it.
+        """Return the valued state that an action leads to: one of the tree, or a new one that is not added to it.
 
-        None where it fails, or there are no steps left for it.
+        None if the action fails or no steps are left for it.
         """
         outcome = (await self.steps.take([(node, action)]))[0]
         if outcome is None or outcome.store is None:
@@ -286,7 +285,7 @@ class Growing:
         return made
 
     def keep(self, node: Node) -> None:
-        """Put a state that ``look`` gave into the tree, and what lies on the way to it."""
+        """Add a state that ``look`` returned to the tree, with the states on the way to it."""
         for each in way_to(node):
             if each.number >= 0 or each.parent is None or each.action is None:
                 continue
@@ -303,7 +302,7 @@ class Growing:
             self.steps.meter.stop("found")
 
     def _settle(self, node: Node, branch: Branch, outcome: Outcome | None) -> Node | None:
-        """Take in what a branch came to; return its state where it is new."""
+        """Record the result of a branch; return its state if it is new."""
         if outcome is None:
             return None
         branch.outcome, branch.message = outcome.status, outcome.message
@@ -331,7 +330,7 @@ class Growing:
             async with self.gate:
                 try:
                     return await told(self.judge, node)
-                except Exception as error:  # as with a proposer
+                except Exception as error:  # as for a proposer
                     self.steps.meter.failed(error)
                     unvalued[node.number] = _reason(error)
                     return None
@@ -340,14 +339,14 @@ class Growing:
             node.value = value
         if (
             unvalued and not self._unvalued
-        ):  # once: what one state could not be told for, others can't be either, as a rule
+        ):  # warn once: a failure for one state usually affects the other states as well
             number, why = min(unvalued.items())
             where = f"state {number}" if number >= 0 else "a state"
             self._warn(cut(f"the value of {where} can't be told: {why}; such a state counts as 0", 500))
         self._unvalued += len(unvalued)
 
     def failed(self, what: str, error: Exception) -> None:
-        """Take note of what somebody else's part raised; stop where it is a model that will answer nothing more."""
+        """Record an error of a custom part; stop if it is a model that will not answer any further call."""
         self.steps.meter.failed(error)
         self._warn(cut(f"{what}: {_reason(error)}", 500))
 
@@ -357,12 +356,12 @@ class Growing:
 
 
 def _reason(error: Exception) -> str:
-    """Say why a model could not be asked, in its own words; of what a user's part raised the class is told too."""
+    """Return the message of a model's error; for an error of a custom part, also its class."""
     if isinstance(error, StepFailed):
         return error.failed.message
     return error.message if isinstance(error, LLMError) else f"{type(error).__name__}: {error}"
 
 
 def _node(parent: Node, action: Action, store: StateStore, outcome: Outcome) -> Node:
-    """Return a state that is not in the tree yet: its number is -1."""
+    """Return a state that is not yet in the tree: its number is -1."""
     return Node(-1, parent.depth + 1, outcome.key, store, parent, action, outcome.records, origin=outcome.origin)

@@ -1,6 +1,6 @@
 """The states of a search under way, and the branches between them.
 
-A node's state never changes: whoever wants to go on from it takes a fork. Statistics are the strategy's.
+A node's state never changes: to continue from it, take a fork. Statistics belong to the strategy.
 """
 
 import asyncio
@@ -36,15 +36,15 @@ __all__ = [
     "way_to",
 ]
 
-# What may be done next in a state: a plan with how sure its author is and why. See ``docs/design/loops.md#search``.
+# The possible next actions in a state: plans with their confidence and rationale. See ``docs/design/loops.md#search``.
 
 _BRIEF = 200
 _MOST = 100
-"""Actions that one proposal may have."""
+"""Maximum number of actions in one proposal."""
 
 
 class ActionError(KnotworkError, ValueError):
-    """Text that is no list of next actions; the message says where and what was expected."""
+    """Text that is not a list of next actions; the message says where and what was expected."""
 
 
 def _sure(action: "Action", attribute: Any, value: float) -> None:
@@ -56,9 +56,9 @@ def _sure(action: "Action", attribute: Any, value: float) -> None:
 class Action:
     """One of a state's ``next_actions``.
 
-    ``plan``: the plan object, its JSON text, a program's text, or a list of commands, as the seed's ``next_actions`` have
-    it. ``confidence`` is 0 to 1. ``answer``, where there is one, says that the search may end here: the state that it is said in
-    holds what it says, and no plan is run for it.
+    ``plan``: the plan object, its JSON text, a program's text, or a list of commands, as in the seed's ``next_actions``.
+    ``confidence`` is 0 to 1. ``answer``, if given, says that the search may end here: it rests on the present state, and no
+    plan is run for it.
     """
 
     plan: Any = None
@@ -68,7 +68,7 @@ class Action:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """The commands as texts, whatever form the plan has; a JSON text and a program are one."""
+        """The commands as texts, whatever form the plan has; a JSON text or a program counts as one."""
         plan = self.plan.get("commands", ()) if isinstance(self.plan, Mapping) else self.plan
         if plan is None:
             return ()
@@ -77,7 +77,7 @@ class Action:
 
     @property
     def brief(self) -> str:
-        """What it does, in a line that is bounded: its commands, or the answer that it says."""
+        """A bounded one-line summary: the commands, or the answer."""
         if self.answer is not None:
             return f"answer: {clipped(' '.join(self.answer.split()), _BRIEF)}"
         each = max(40, _BRIEF // (len(self.commands) or 1))
@@ -85,12 +85,12 @@ class Action:
 
     @property
     def does(self) -> str:
-        """What tells two actions apart: commands, config and answer, but neither ids nor reasons, however the plan is written."""
+        """The identity of an action: commands, config and answer, without ids or reasons, however the plan is written."""
         config = self.plan.get("config") if isinstance(self.plan, Mapping) else None
         return json.dumps([self.commands, config or {}, self.answer], sort_keys=True, default=str)
 
     def as_plan(self, plan_id: str) -> Any:
-        """Return what the executor runs; a list of commands becomes a plan with this id and the rationale as its why."""
+        """Return the plan for the executor; a list of commands becomes a plan with this id and the rationale as its why."""
         if isinstance(self.plan, Mapping):
             return {"plan_id": plan_id, "why": self.rationale or "no reason was given", **self.plan}
         if isinstance(self.plan, Sequence) and not isinstance(self.plan, str):
@@ -98,22 +98,22 @@ class Action:
         return self.plan
 
     def as_json(self) -> dict[str, Any]:
-        """Return its JSON form: ``{"plan", "confidence", "rationale"}``, and ``answer`` where there is one."""
+        """Return its JSON form: ``{"plan", "confidence", "rationale"}``, and ``answer`` if there is one."""
         form = {"plan": self.plan, "confidence": self.confidence, "rationale": self.rationale}
         return form if self.answer is None else {**form, "answer": self.answer}
 
 
 def read_actions(document: Any) -> tuple[Action, ...]:
-    """Return the actions of ``{"next_actions": [...]}`` or of the list alone, which may be JSON text. Raises ``ActionError``.
+    """Return the actions of ``{"next_actions": [...]}`` or of the list alone, also as JSON text. Raises ``ActionError``.
 
-    Only the form is looked at here; a plan is checked where it is run, and a faulty one closes its own branch only.
+    Only the form is checked here; a plan is checked when it is run, and a faulty plan closes only its own branch.
     """
     if isinstance(document, str):
         try:
             document = json.loads(document)
         except (ValueError, RecursionError) as error:
             why = json_words(error) if isinstance(error, json.JSONDecodeError) else str(error)
-            raise ActionError(f"this is no JSON: {why}"[:300]) from None
+            raise ActionError(f"this is not JSON: {why}"[:300]) from None
     listed = document.get("next_actions") if isinstance(document, Mapping) else document
     if not isinstance(listed, list):
         raise ActionError('next actions are {"next_actions": [{"plan", "confidence", "rationale"}, ...]}')
@@ -125,15 +125,15 @@ def read_actions(document: Any) -> tuple[Action, ...]:
 def _action(at: int, each: Any) -> Action:
     where = f"next_actions[{at}]"
     if not isinstance(each, Mapping):
-        raise ActionError(f"{where} is no object")
+        raise ActionError(f"{where} is not an object")
     unknown = _others(each, ("plan", "confidence", "rationale", "answer"))
     if unknown:
         raise ActionError(f"{where}: there is no key {unknown}; the keys are plan, confidence, rationale, answer")
     plan, answer, sure = each.get("plan"), each.get("answer"), each.get("confidence")
     if answer is not None and not isinstance(answer, str):
-        raise ActionError(f"{where}.answer is no text")
+        raise ActionError(f"{where}.answer is not a text")
     if answer is None and (not isinstance(plan, str | list | Mapping) or not plan):
-        raise ActionError(f"{where}.plan is no plan: a list of commands or a plan object")
+        raise ActionError(f"{where}.plan is not a plan: a list of commands or a plan object")
     if isinstance(sure, bool) or not isinstance(sure, int | float) or not 0 <= sure <= 1:
         raise ActionError(f"{where}.confidence is a number from 0 to 1")
     return Action(plan, sure, str(each.get("rationale") or ""), answer)
@@ -144,15 +144,15 @@ def _others(given: Iterable[str], known: Iterable[str]) -> str:
 
 
 BranchStatus = Literal["open", "done", "merged", "failed", "dropped"]
-"""``open``: not tried; ``done``: led to a state that was new; ``merged``: to one that was there; ``failed``: its plan was refused
-or failed; ``dropped``: there was no time or money left to try it."""
+"""``open``: not tried; ``done``: led to a new state; ``merged``: led to a known state; ``failed``: its plan was refused or
+failed; ``dropped``: no time or budget was left to try it."""
 
 
 @define(eq=False)
 class Branch:
-    """One action in one state. ``outcome`` is the plan's status, ``message`` what was not as wanted.
+    """One action in one state. ``outcome`` is the plan's status, ``message`` the reason for a failure.
 
-    ``visits`` and ``total`` are MCTS's; ``simulated`` says that a rollout found it.
+    ``visits`` and ``total`` belong to MCTS; ``simulated`` means that a rollout found it.
     """
 
     action: Action
@@ -167,15 +167,15 @@ class Branch:
 
 @define(eq=False)
 class Node:
-    """A state, and how the search first came to it: ``records`` are those of the plan that led here (none for the root).
+    """A state, and how the search first reached it: ``records`` are those of the plan that led here (none for the root).
 
-    ``number`` counts from 0, the root; -1 where a rollout looks at a state that is not in the tree.
+    ``number`` counts from 0, the root; -1 if a rollout visits a state that is not in the tree.
 
-    ``value`` is 0 to 1, None while it is not known or where it could not be told. ``proposed`` says that its branches are
-    there. ``path`` are the actions from the root.
+    ``value`` is 0 to 1, None if it is not known yet or could not be determined. ``proposed`` means that its branches have been
+    proposed. ``path`` is the list of actions from the root.
 
-    ``key`` tells states apart: it is the state's hash, and ``origin``. A model's answer has its time in the state, so that whether
-    two of them are the same would be chance: ``origin`` is the way to the last plan on it that asked a model, "" where none did.
+    ``key`` identifies the state: its hash and ``origin``. A model's answer stores its time in the state, so the hashes of two
+    equal states may differ: ``origin`` is the path to the last plan on it that called a model, "" if no plan did.
     """
 
     number: int
@@ -198,12 +198,12 @@ class Node:
 
     @property
     def answer(self) -> str | None:
-        """The answer that was said here; nothing follows then."""
+        """The answer given here; a state with an answer has no branches."""
         return None if self.action is None else self.action.answer
 
     @property
     def worth(self) -> float:
-        """The value, 0 where it could not be told."""
+        """The value, or 0 if it could not be determined."""
         return 0.0 if self.value is None else self.value
 
     @property
@@ -213,17 +213,17 @@ class Node:
 
     @property
     def entries(self) -> list[Mapping[str, Any]]:
-        """What the plan that led here put into the history, with outputs in brief."""
+        """The history entries of the plan that led here, with abbreviated outputs."""
         known = 0 if self.parent is None else len(self.parent._store.history)
         return [] if self.parent is None else list(self._store.history[known:])
 
     def fork(self) -> StateStore:
-        """Return a state in memory that begins as this one; this one never changes."""
+        """Return an in-memory copy of the state to continue from; this state never changes."""
         return self._store.fork()
 
 
 def way_to(node: Node) -> list[Node]:
-    """Return the nodes from the root to ``node``, as the search first went."""
+    """Return the nodes from the root to ``node``, along the path first taken."""
     way, each = list[Node](), node
     while True:
         way.append(each)
@@ -233,9 +233,9 @@ def way_to(node: Node) -> list[Node]:
 
 
 def best_of(nodes: Sequence[Node], answers: bool = False) -> Node:
-    """Return the node of the highest value; of several one that has an answer, then the nearest to the root, then the first.
+    """Return the node of the highest value; on a tie one with an answer, then the nearest to the root, then the first.
 
-    ``answers``: only nodes that have an answer count, where there is one.
+    ``answers``: only nodes with an answer count, if there are any.
     """
     return min(
         nodes,
@@ -243,15 +243,15 @@ def best_of(nodes: Sequence[Node], answers: bool = False) -> Node:
     )
 
 
-# What a search may spend, as one object, and what it has spent: plans, calls, tokens, money, time.
+# The budget of a search, as one object, and its consumption: plans, calls, tokens, money, time.
 
 Stopped = Literal["", "found", "exhausted", "steps", "calls", "tokens", "cost", "time", "cancelled", "budget", "model"]
-"""Why a search ended: a state that is good enough; nothing left to try; a limit of its own; a cancellation; the run's own
-budget, or a model that won't answer any call ("budget", "model")."""
+"""Why a search ended: a state that is good enough; nothing left to try; one of its limits; a cancellation; the run's own budget,
+or a model that won't answer any call ("budget", "model")."""
 
 
 MOST_CALLS = 500
-"""Calls of one search, or question, where nobody says how many."""
+"""Default number of calls of one search or question."""
 
 
 def _positive(budget: "Budget", attribute: Any, value: Any) -> None:
@@ -274,9 +274,9 @@ def _event(budget: "Budget", attribute: Any, value: Any) -> None:
 class Budget:
     """The limits of one search (None: no limit).
 
-    ``max_steps`` counts plans that are executed, those of rollouts too; it is never exceeded. ``max_calls``, ``max_tokens`` and
-    ``max_cost`` (US dollars) are looked at before each round: the calls of a round that has begun are made, as far as the models'
-    own limits let them. ``time_limit`` (seconds) and ``cancel`` end what is under way.
+    ``max_steps`` counts executed plans, including those of rollouts; it is never exceeded. ``max_calls``, ``max_tokens`` and
+    ``max_cost`` (US dollars) are checked before each round: a round that has begun makes its calls, as far as the models' own
+    limits let it. ``time_limit`` (seconds) and ``cancel`` stop work under way.
     """
 
     max_steps: int | None = field(default=50, validator=_whole)
@@ -289,14 +289,14 @@ class Budget:
 
 @define
 class Meter:
-    """What a search has spent, against its budget. ``spent`` may be shared with a proposer or a value that asks models itself."""
+    """The consumption of a search. ``spent`` may be shared with a proposer or value that calls models itself."""
 
     budget: Budget
     spent: Spent = field(factory=Spent)
     steps: int = 0
     began: float = field(factory=perf_counter)
     reason: Stopped = ""
-    """The first reason to stop; once it is there nothing more begins."""
+    """The first reason to stop; once set, no further work begins."""
 
     @property
     def seconds(self) -> float:
@@ -305,31 +305,31 @@ class Meter:
 
     @property
     def steps_left(self) -> int | None:
-        """Plans that may still be executed; None where there is no limit."""
+        """Number of plans that may still be executed; None if there is no limit."""
         most = self.budget.max_steps
         return None if most is None else max(0, most - self.steps)
 
     def over(self) -> bool:
-        """Say whether nothing more may begin; ``reason`` says why."""
+        """Return whether no further work may begin; ``reason`` says why."""
         if not self.reason:
             self.reason = self._limit()
         return bool(self.reason)
 
     def stop(self, reason: Stopped) -> None:
-        """Let nothing more begin."""
+        """Prevent further work from beginning."""
         self.reason = self.reason or reason
 
     def failed(self, error: BaseException) -> None:
-        """Stop where a model failed in a way that the next call would share."""
+        """Stop if a model failed in a way that the next call would share."""
         if isinstance(error, LLMError):
             self._hopeless(error.kind)
         elif isinstance(error, StepFailed):
             self._hopeless(error.failed.kind)
 
     def count(self, records: Iterable[ExecutionRecord]) -> None:
-        """Add what a plan's commands have spent; stop where a model failed them for good."""
+        """Add the cost of a plan's commands; stop if a model failed permanently."""
         for record in records:
-            if record.nested:  # a block or a branch spends what its commands do
+            if record.nested:  # the cost of a block or branch is that of its commands
                 self.count(record.nested)
                 continue
             metrics: Mapping[str, Any] = record.metrics

@@ -1,4 +1,4 @@
-"""What a search asks of others: what to do next, how good a state is, and how to go on cheaply from one."""
+"""The replaceable parts of a search: what to do next, how good a state is, and how to continue cheaply from a state."""
 
 import asyncio
 import inspect
@@ -27,7 +27,7 @@ __all__ = ["JUDGED", "Filled", "Judged", "Proposer", "Rollout", "Untaken", "Valu
 
 @contextmanager
 def kept_going() -> Iterator[None]:
-    """Make of a ``CancelledError`` that somebody's part raises by itself, while nobody cancelled, an error as any other."""
+    """Turn a ``CancelledError`` that a custom part raises itself, without a cancellation, into an ordinary error."""
     try:
         yield
     except asyncio.CancelledError as error:
@@ -38,28 +38,28 @@ def kept_going() -> Iterator[None]:
 
 
 class Proposer(Protocol):
-    """Says what may be done in a state; a model, usually. It may raise: that state is then left as it is."""
+    """Proposes actions in a state; usually a model. It may raise: that state is then left as it is."""
 
     async def propose(self, node: Node) -> Sequence[Action]:
-        """Return the state's next actions, in any order; none where there is nothing left to do."""
+        """Return the state's next actions, in any order; none if nothing is left to do."""
         ...
 
 
 class Value(Protocol):
-    """Says how good a state is. It may raise: that state then counts as 0, and a warning says so."""
+    """Rates a state. It may raise: that state then counts as 0, with a warning."""
 
     async def value(self, node: Node) -> float:
-        """Return 0 (nothing of what is wanted) to 1 (all of it)."""
+        """Return a value from 0 (nothing achieved) to 1 (everything achieved)."""
         ...
 
 
 class Rollout(Protocol):
-    """Says cheaply how to go on from a state, to see what it may come to."""
+    """Chooses cheaply how to continue from a state, to estimate its potential."""
 
     async def choose(self, node: Node, known: Sequence[Action], random: Random) -> Action | None:
-        """Return what to do in ``node``, or None to stop there.
+        """Return the action to take in ``node``, or None to stop there.
 
-        ``known`` are actions that were proposed on the way and not taken on it. Chance is to come from ``random`` alone.
+        ``known`` are actions that were proposed on the way but not taken. Use only ``random`` as the source of randomness.
         """
         ...
 
@@ -71,7 +71,7 @@ class AsValue:
     function: Callable[[Node], float | Awaitable[float]]
 
     async def value(self, node: Node) -> float:
-        """Return what the function says."""
+        """Return the function's value."""
         said = self.function(node)
         return await said if inspect.isawaitable(said) else said
 
@@ -80,7 +80,7 @@ Valued: TypeAlias = Value | Callable[[Node], "float | Awaitable[float]"]
 
 
 def valued(value: Valued) -> Value:
-    """Return ``value``, or a function as one."""
+    """Return ``value`` as a ``Value``; a function is wrapped."""
     if hasattr(value, "value"):
         return value
     if callable(value):
@@ -89,7 +89,7 @@ def valued(value: Valued) -> Value:
 
 
 async def told(value: Value, node: Node) -> float:
-    """Return what ``value`` says of ``node``. Raises ``ValueError`` for what is no number from 0 to 1."""
+    """Return the value of ``node``. Raises ``ValueError`` unless it is a number from 0 to 1."""
     with kept_going():
         said = await value.value(node)
     if isinstance(said, bool) or not isinstance(said, int | float) or not isfinite(said) or not 0 <= said <= 1:
@@ -99,12 +99,12 @@ async def told(value: Value, node: Node) -> float:
 
 @frozen
 class Filled:
-    """The share of ``keys`` (all that the state declares at its root, if None) that hold something. It asks no model."""
+    """The share of ``keys`` (all keys that the state declares at its root, if None) that are not empty. It calls no model."""
 
     keys: tuple[str, ...] | None = None
 
     async def value(self, node: Node) -> float:
-        """Return the share; 0 where nothing is asked for."""
+        """Return the share; 0 if there are no keys."""
         sizes = {each.key: each.size for each in node.snapshot.declared()}
         wanted = self.keys if self.keys is not None else tuple(sizes)
         return sum(sizes.get(key, 0) > 0 for key in wanted) / len(wanted) if wanted else 0.0
@@ -112,16 +112,16 @@ class Filled:
 
 @frozen
 class Untaken:
-    """The rollout by rule: one of the actions that were proposed on the way and not taken, the surer the more often."""
+    """A rule-based rollout: picks an action that was proposed on the way but not taken, at random, weighted by confidence."""
 
     async def choose(self, node: Node, known: Sequence[Action], random: Random) -> Action | None:
-        """Return one of ``known``; None where there is none."""
+        """Return one of ``known``; None if it is empty."""
         if not known:
             return None
         return random.choices(list(known), [action.confidence + 0.01 for action in known])[0]
 
 
-# A model as a search's value: it sees the question, the state in brief and the answer, if there is one, and gives 0.0 to 1.0.
+# A model as a search's value: it receives the question, a summary of the state and the answer, if any, and returns 0.0 to 1.0.
 
 JUDGED: dict[str, Any] = {
     "type": "object",
@@ -132,21 +132,21 @@ JUDGED: dict[str, Any] = {
     "required": ["reason", "score"],
     "additionalProperties": False,
 }
-"""What a model answers."""
+"""The model's answer."""
 
 _KEYS = 40
 _SAMPLES = 5
 _STATE = 8_000
-"""Characters of a state that are shown."""
+"""Maximum characters of the state shown."""
 
 
 @define
 class Judged:
-    """Asks ``caller``'s model (or the one that it knows as ``model``) how far a state has come in answering ``query``.
+    """Asks ``caller``'s model (or the model named ``model``) how much of ``query`` a state has answered.
 
-    ``spent`` is to be the search's own, so that its budget holds for these calls too. Where the caller has a record each
-    judgement is kept in it, under the way to the state, and found again: a model's answer in a state has its time there, and so
-    its hash is another one when the same plans are run once more.
+    ``spent`` should be the search's own, so that its budget covers these calls. If the caller has a record, each judgement is
+    stored in it under the path to the state, and reused: the state has the time of each model answer, so its hash differs when
+    the same plans are run again.
     """
 
     caller: Caller
@@ -166,7 +166,7 @@ class Judged:
         return float(read_json(text)["score"]) + 0.0
 
     def prompt(self, node: Node) -> str:
-        """Return what is asked; its size does not grow with the state's."""
+        """Return the prompt; its size does not grow with the state."""
         values = {
             "query": fenced(self.query),
             "state": fenced(_brief(node)),
@@ -176,7 +176,7 @@ class Judged:
 
 
 def _tidied(text: str) -> str:
-    """Return the one judgement in ``text``. Raises ``ValueError`` with a clause for the judge."""
+    """Return the one judgement in ``text``. Raises ``ValueError`` with a clause that explains the fault to the model."""
     found = read_object(text, ("score",))
     if isinstance(found, Unreadable):
         raise ValueError(found.reason)
@@ -204,6 +204,6 @@ def _brief(node: Node) -> str:
 
 
 def _place(node: Node) -> int:
-    """Return the call's number: a way's own, in every run."""
+    """Return the number of the call, derived from its path: the same in every run."""
     named = "\n".join(action.does for action in node.path).encode("utf-8", "backslashreplace")
     return int.from_bytes(blake3(named).digest(length=6), "big")

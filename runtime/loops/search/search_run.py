@@ -1,4 +1,4 @@
-"""A search from its first state to its result: what it needs is put together, a strategy runs, and nothing runs after it."""
+"""A search from its first state to its result: sets up the parts, runs a strategy, and leaves no task behind."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping
@@ -27,16 +27,16 @@ Strategy: TypeAlias = Literal["greedy", "beam", "mcts"]
 
 @frozen
 class Settings:
-    """How to search.
+    """The settings of a search.
 
-    ``width``: states that beam keeps. ``branching``: branches of a state, the surest first. ``max_depth``: plans one after the
-    other. ``enough``: the value that ends the search (None: none does). ``seed``, ``exploration``, ``batch`` and
-    ``rollout_depth`` are MCTS's, see ``mcts``. The same settings, budget and proposals give the same tree; only
-    ``at_once``, how much is under way at once, changes nothing in it.
+    ``width``: states that beam keeps. ``branching``: maximum branches of a state, the most confident first. ``max_depth``:
+    maximum number of consecutive plans. ``enough``: the value that ends the search (None: no value does). ``seed``,
+    ``exploration``, ``batch`` and ``rollout_depth`` belong to MCTS, see ``mcts``. The same settings, budget and proposals give
+    the same tree; only ``at_once``, the parallelism, does not affect it.
 
-    ``answers``: the search is for an answer: only a state in which one was said can be good enough, and the best of these is
-    the best of all. ``outcomes``: the proposer sees what came of plans: one that changed nothing, or failed, leads to a state of
-    its own, from which it may go on; without, such a branch is closed.
+    ``answers``: the search is for an answer: only a state with an answer can be good enough, and the best of these is the best
+    state. ``outcomes``: the proposer sees the results of plans: a plan that failed or changed nothing leads to its own state,
+    from which the search may continue; otherwise such a branch is closed.
     """
 
     strategy: Strategy = field(default="greedy")
@@ -54,7 +54,7 @@ class Settings:
 
     def __attrs_post_init__(self) -> None:
         if self.strategy not in get_args(Strategy):
-            raise ValueError(f"{self.strategy!r:.60} is no strategy: {', '.join(get_args(Strategy))}")
+            raise ValueError(f"{self.strategy!r:.60} is not a strategy: {', '.join(get_args(Strategy))}")
         for name in ("width", "branching", "max_depth", "batch", "at_once"):
             if not (_is_whole(given := getattr(self, name)) and given >= 1):
                 raise ValueError(f"{name} is at least 1, a whole number, not {shown(given)}")
@@ -82,9 +82,9 @@ def _is_number(value: Any) -> bool:
 
 @frozen
 class Searched:
-    """What a search came to. ``best`` and ``nodes`` still have their states: ``best.snapshot``, ``adopt(state, best)``.
+    """The result of a search. ``best`` and ``nodes`` still have their states: ``best.snapshot``, ``adopt(state, best)``.
 
-    ``status`` is "found" where a state is good enough, "best" where the best one is better than the first, else "failed".
+    ``status`` is "found" if a state is good enough, "best" if the best state is better than the first, else "failed".
     """
 
     status: Literal["found", "best", "failed"]
@@ -106,7 +106,7 @@ class Searched:
 
     @property
     def answer(self) -> str | None:
-        """What was answered in the best state, if anything was."""
+        """The answer given in the best state, if any."""
         return self.best.answer
 
     @property
@@ -115,7 +115,7 @@ class Searched:
         return tree_of(self.nodes, self.best)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the result, the tree in it, as a JSON object."""
+        """Return the result, including the tree, as a JSON object."""
         settings = self.settings
         return {
             "status": self.status,
@@ -148,13 +148,12 @@ async def search(
     spent: Spent | None = None,
     events: Events | None = None,
 ) -> Searched:
-    """Search for the best state that plans lead to from ``state``, which is only read; see ``adopt`` for taking it over.
+    """Search for the best state that plans lead to from ``state``, which is only read; ``adopt`` applies the result to it.
 
-    ``opener`` gives an executor over a fork (an ``Opening`` is told the node and the action): its graph, its models and their
-    caches are shared by all branches. ``value`` says
-    how good a state is, 0 to 1: a ``Value``, or a function of a node. ``spent``: where a proposer, a value or a rollout that
-    asks models counts what it spends, so that the budget holds for all of it. What others' parts raise closes a branch, and
-    nothing is under way when this returns or raises. Raises ``ValueError`` for settings that are none, before anything is asked.
+    ``opener`` returns an executor over a fork (an ``Opening`` also receives the node and the action): all branches share its
+    graph, models and caches. ``value`` rates a state, 0 to 1: a ``Value``, or a function of a node. ``spent``: where a proposer,
+    value or rollout that calls models counts its cost, so that the budget covers it. An error of a custom part closes a branch,
+    and no task is under way when this function returns or raises. Raises ``ValueError`` for invalid settings, before any call.
     """
     chosen = _settings(settings)
     if budget is not None and not isinstance(budget, Budget):
@@ -162,7 +161,7 @@ async def search(
     if rollout is not None and not hasattr(rollout, "choose"):
         raise ValueError(f"a rollout has `async choose(node, known, random)`, which {shown(rollout)} has not")
     meter = Meter(budget or Budget(), spent if spent is not None else Spent())
-    # Two gates: a proposer may itself wait for a plan that it runs.
+    # Two gates, because a proposer may itself wait for a plan that it runs.
     steps = Steps(opening(opener), meter, asyncio.Semaphore(chosen.at_once), chosen.outcomes)
     asking = asyncio.Semaphore(chosen.at_once)
     growing = Growing(
@@ -210,10 +209,10 @@ async def _strategy(growing: Growing, state: StateStore, settings: Settings, rol
 
 
 async def _bounded(meter: Meter, work: Coroutine[Any, Any, None]) -> None:
-    """Run a strategy until it ends, time is up or somebody cancels; what is under way then is ended and waited for."""
+    """Run a strategy until it ends, time is up or it is cancelled; then stop its tasks and wait for them."""
     budget = meter.budget
     ending = Ending(budget.cancel, budget.time_limit)
-    task = asyncio.ensure_future(work)  # begun in any case: there is always a root
+    task = asyncio.ensure_future(work)  # started in any case: there is always a root
     try:
         await ending.wait_for(task)
         if ending.by:
@@ -225,14 +224,13 @@ async def _bounded(meter: Meter, work: Coroutine[Any, Any, None]) -> None:
         await asyncio.gather(task, return_exceptions=True)
 
 
-# Taking a state that a search found into the state that it began with, as one commit.
-# Nothing is executed again and no model is asked again. The commit has the change of the variables with their provenance, the
-# history's entries of every command on the way, their texts for ``replay`` and the models' answers: a state that was searched can
-# be replayed and reported like one that was run.
+# Adopts a state that a search found into its initial state, as one commit. Nothing is executed and no model is called again. The
+# commit has the changed variables with their provenance, the history entries of every command on the path, the command texts for
+# ``replay`` and the models' answers: an adopted state can be replayed and reported like one that was run.
 
 
 class AdoptError(KnotworkError):
-    """The state is no longer the one that the search began with; nothing was changed."""
+    """The state has changed since the search began; nothing was changed."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -241,11 +239,11 @@ class AdoptError(KnotworkError):
 
 
 def adopt(state: StateStore, node: Node) -> str:
-    """Make ``state``, in which the search of ``node`` began, as it is there; return its hash.
+    """Apply the state of ``node`` to ``state``, in which its search began; return the hash.
 
-    All of it is one record of the journal: after a crash it is there whole or not at all. What is adopted already, or the root,
-    changes nothing. Raises ``AdoptError`` where ``state`` has changed since the search began, ``StoreError`` where it can't
-    be kept.
+    All of it is one record of the journal: after a crash it is there completely or not at all. A node that is already adopted, or
+    the root, changes nothing. Raises ``AdoptError`` if ``state`` has changed since the search began, ``StoreError`` if it can't
+    be written.
     """
     began, found = way_to(node)[0].fork(), node.fork()
     seen, known = len(state.history), len(began.history)
@@ -264,8 +262,8 @@ def adopt(state: StateStore, node: Node) -> str:
             state.ran(command)
         for answer in after.get("answers", [])[len(before.get("answers", [])) :]:
             state.answered(answer)
-        state.configure(config=after["config"])  # which graph the findings are of by now
-        state.rollback(found.snapshot())  # commits, and what was noted with it
+        state.configure(config=after["config"])  # the graph that the findings now come from
+        state.rollback(found.snapshot())  # copies the commits with their notes
     except BaseException:
         state.back(mark)
         state.configure(config=before["config"])

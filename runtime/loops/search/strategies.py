@@ -1,12 +1,12 @@
 """Monte-Carlo tree search over plans: UCT whose prior is the confidence of ``next_actions``.
 
-Selection is PUCT (Rosin 2011; Silver et al. 2017): mean return of a branch + ``exploration`` · prior · sqrt(visits) / (1 + its visits). The
-prior is the confidence's share among its siblings, a part of it spread evenly, so that what a model is sure of is not all that
-is ever tried. What was not tried is taken for as good as the state that it begins in. A return is the best value seen on
-the way through a new state and its rollout: what counts is the best state found, not the last one.
+Selection is PUCT (Rosin 2011; Silver et al. 2017): mean return of a branch + ``exploration`` · prior · sqrt(visits) / (1 + its
+visits). The prior is the confidence's share among its siblings, with a part spread evenly, so that less confident actions are
+tried too. An untried branch has the value of its parent state. A return is the best value seen on the way through a new state and
+its rollout: the best state found counts, not the last one.
 
-In a round ``batch`` branches are selected before any is executed; each counts as a visit without a return until it is, which
-leads the next one elsewhere. Rounds belong to the algorithm: how many plans run at once changes nothing in the tree.
+In a round ``batch`` branches are selected before any is executed; until its execution, each counts as a visit without a return,
+which directs the next selection elsewhere. Rounds belong to the algorithm: the parallelism of plans does not affect the tree.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ from .policies import Rollout, kept_going
 __all__ = ["MCTS", "beam", "greedy"]
 
 _EVENLY = 0.25
-"""The part of the prior that does not ask for the confidence."""
+"""The share of the prior that is independent of the confidence."""
 
 Way = list[tuple[Node, Branch]]
 
 
 @define
 class MCTS:
-    """One such search. ``rollout_depth`` are the plans that a rollout may execute (0: none; a state's own value is its return)."""
+    """An MCTS run. ``rollout_depth``: maximum plans per rollout (0: no rollout; a state's own value is its return)."""
 
     growing: Growing
     seed: int
@@ -40,10 +40,10 @@ class MCTS:
     rollout_depth: int
     _simulations: int = 0
     _pending: dict[int, int] = field(factory=dict)
-    """By the id of a branch: how often it is selected and not yet returned from."""
+    """By the id of a branch: how often it is selected without a return so far."""
 
     async def run(self) -> None:
-        """Search until nothing more may begin, or everything is tried."""
+        """Search until no further work may begin, or everything is tried."""
         await self.growing.propose([self.growing.root])
         while not self.growing.over():
             ways = await self._select()
@@ -56,7 +56,7 @@ class MCTS:
     # Selection
 
     async def _select(self) -> list[Way]:
-        """Return the ways to the branches that are executed next: ``batch`` of them, as far as there are."""
+        """Return the paths to the branches to execute next: up to ``batch`` of them."""
         ways: list[Way] = []
         taken: set[int] = set()
         while len(ways) < self.batch and not self.growing.over():
@@ -65,7 +65,7 @@ class MCTS:
             if way is None:
                 break
             last = way[-1][1]
-            if last.child is not None and not last.child.proposed:  # a state without branches yet: they come first
+            if last.child is not None and not last.child.proposed:  # a state without branches: they are proposed first
                 await self.growing.propose([last.child])
                 continue
             for _, branch in way:
@@ -76,7 +76,7 @@ class MCTS:
         return ways
 
     def _alive(self, taken: set[int]) -> set[int]:
-        """Return the numbers of the states from which something untried can be reached: merged states make cycles."""
+        """Return the numbers of the states from which an untried branch can be reached: merged states make cycles."""
         above: dict[int, list[int]] = {}
         alive, found = list[int](), set[int]()
         for node in self.growing.nodes:
@@ -102,14 +102,14 @@ class MCTS:
         return branch.status == "open" and id(branch) not in taken
 
     def _descend(self, node: Node, alive: set[int], taken: set[int], met: set[int]) -> Way | None:
-        """Return the way from ``node`` to an untried branch, or to a state without branches; None where all are met already."""
+        """Return the path from ``node`` to an untried branch or a state without branches; None if all have been met."""
         way, met = Way(), met | {node.number}
         while True:
             branch = self._chosen(node, alive, taken, met)
             if branch is None:
                 if not way:
                     return None
-                node, _ = way.pop()  # a dead end behind merged states: it is met now, and not entered again
+                node, _ = way.pop()  # a dead end behind merged states: it counts as met and is not entered again
                 continue
             way.append((node, branch))
             child = branch.child
@@ -119,7 +119,7 @@ class MCTS:
             met.add(node.number)
 
     def _chosen(self, node: Node, alive: set[int], taken: set[int], met: set[int]) -> Branch | None:
-        """Return the branch of the highest bound, of those that something untried lies behind; the surer one of two."""
+        """Return the branch of the highest bound among those that lead to an untried one; on a tie the more confident."""
         usable = [
             branch
             for branch in node.branches
@@ -137,14 +137,14 @@ class MCTS:
             prior = (1 - _EVENLY) * branch.action.confidence / sure + _EVENLY / len(node.branches)
             return mean + self.exploration * prior * sqrt(visits + 1) / (1 + tried)
 
-        return max(usable, key=bound)  # of equals the first, and the surest stand first
+        return max(usable, key=bound)  # on a tie the first, and branches are sorted by confidence
 
     # Return
 
     async def _return(self, way: Way) -> None:
-        """Go on from a new state by the rollout policy, and tell all branches on the way what came of it."""
+        """Continue from a new state by the rollout policy, and update all branches on the path."""
         leaf = way[-1][1]
-        if leaf.status == "open":  # there were no steps left for it
+        if leaf.status == "open":  # no steps were left for it
             return
         self._simulations += 1
         value = 0.0
@@ -161,7 +161,7 @@ class MCTS:
             leaf.child.visits += 1
 
     async def _simulate(self, node: Node, random: Random) -> float:
-        """Return the best value that a rollout comes to. One that comes to the best of all is kept in the tree."""
+        """Return the best value that a rollout reaches. If it exceeds the best so far, its state is added to the tree."""
         growing, best = self.growing, 0.0
         known = _untaken(node)
         for _ in range(self.rollout_depth):
@@ -186,13 +186,13 @@ class MCTS:
             if chosen is not None and not isinstance(chosen, Action):
                 raise TypeError(f"an Action or None is wanted, not {shown(chosen)}")
             return chosen
-        except Exception as error:  # somebody's policy that fails ends its rollout
+        except Exception as error:  # a failing custom policy ends its rollout
             self.growing.failed(f"a rollout from state {node.number} ended", error)
             return None
 
 
 def _untaken(node: Node) -> list[Action]:
-    """Return what was proposed on the way to a state and not taken on it, each once."""
+    """Return the distinct actions that were proposed on the way to a state but not taken."""
     taken = {action.does for action in node.path}
     found: dict[str, Action] = {}
     for each in way_to(node):
@@ -202,11 +202,11 @@ def _untaken(node: Node) -> list[Action]:
     return list(found.values())
 
 
-# The two plain strategies: greedy takes the surest action, beam keeps the best states of each depth.
+# The two simple strategies: greedy takes the most confident action, beam keeps the best states of each depth.
 
 
 async def greedy(growing: Growing) -> None:
-    """Take the action of the highest confidence, state after state; where it fails, the next one. It never goes back.
+    """Take the action of the highest confidence in each state; if it fails, the next one. Never go back.
 
     Without a search the action with the highest confidence is taken.
     """
@@ -220,7 +220,7 @@ async def greedy(growing: Growing) -> None:
 
 
 async def _first(growing: Growing, node: Node) -> Node | None:
-    """Return the state that the surest branch leads to, of those that lead anywhere new."""
+    """Return the state reached by the most confident branch that leads to a new state."""
     for branch in node.branches:
         if growing.over():
             return None
@@ -231,16 +231,16 @@ async def _first(growing: Growing, node: Node) -> Node | None:
 
 
 async def beam(growing: Growing, width: int) -> None:
-    """Execute all branches of at most ``width`` states, keep the ``width`` best states that come of it, and so on.
+    """Execute all branches of at most ``width`` states, keep the ``width`` best new states, and repeat.
 
-    Where nothing comes of any of them it goes back to the best states that it left: what is left of
-    the budget would be lost otherwise (beam-stack search, Zhou and Hansen 2005, without its bookkeeping).
+    If no branch leads to a new state, go back to the best states left behind: otherwise the rest of the budget would be lost
+    (beam-stack search, Zhou and Hansen 2005, without its bookkeeping).
     """
     front, left = [growing.root], list[Node]()
     while front and not growing.over():
         await growing.propose(front)
         known = len(growing.nodes)
-        # The surest branches of all come first, so that a budget that ends in the middle was spent on them.
+        # The most confident branches come first, so that a budget that ends part-way was spent on them.
         asked = [(node, branch) for node in front for branch in node.branches]
         asked.sort(key=lambda pair: -pair[1].action.confidence)
         await growing.open(asked)
@@ -253,5 +253,5 @@ async def beam(growing: Growing, width: int) -> None:
 
 
 def _rank(node: Node) -> tuple[float, float, int]:
-    """Return what states are kept by: value, then how sure their actions were together, then who came first."""
+    """Return the sort key of states: value, then the combined confidence of their actions, then the order of arrival."""
     return -node.worth, -prod(action.confidence for action in node.path), node.number

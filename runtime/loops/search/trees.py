@@ -1,6 +1,6 @@
-"""A search's tree as data: to print, to save as JSON and read again, to draw.
+"""A search's tree as data: to print, to save as JSON and reload, to draw.
 
-It has what a person or a program wants to know of it, and of each state its hash and how much it holds, not the state.
+Each state is represented by its hash and the sizes of its keys; the state itself is not included.
 """
 
 import json
@@ -24,12 +24,12 @@ _LINE = 100
 
 
 class TreeError(KnotworkError, ValueError):
-    """Text that is no saved tree."""
+    """Text that is not a saved tree."""
 
 
 @frozen
 class TreeBranch:
-    """One action: what it does, how sure its author was, what came of it. ``child`` is the state's number. See ``nodes.Branch``."""
+    """One action: its commands, its confidence, its result. ``child`` is the state's number. See ``nodes.Branch``."""
 
     commands: tuple[str, ...]
     confidence: float
@@ -61,13 +61,13 @@ class TreeNode:
 
 @frozen
 class Tree:
-    """``nodes`` by number, the root first; ``best`` is the number of the best one."""
+    """The tree: ``nodes`` by number, the root first; ``best`` is the number of the best node."""
 
     nodes: tuple[TreeNode, ...] = field()
     best: int = 0
 
     def way(self, number: int) -> tuple[int, ...]:
-        """Return the numbers from the root to a state, as the search first went."""
+        """Return the numbers from the root to a state, along the path first taken."""
         way = [number]
         while (parent := self.nodes[way[-1]].parent) is not None:
             way.append(parent)
@@ -76,11 +76,11 @@ class Tree:
     # As text
 
     def text(self) -> str:
-        """Return the tree for a person, a line a branch; ``*`` marks the way to the best state."""
+        """Return the tree as readable text, one line per branch; ``*`` marks the path to the best state."""
         way = set(self.way(self.best))
         root = self.nodes[0]
         lines = [f"* {_node_text(root)}"]
-        # A list, not a recursion: a path may be as long as the budget lets it.
+        # An explicit stack instead of recursion: a path may be as long as the budget allows.
         waiting = [(root, branch, 1) for branch in reversed(root.branches)]
         while waiting:
             node, branch, depth = waiting.pop()
@@ -104,31 +104,31 @@ class Tree:
 
     @classmethod
     def from_json(cls, document: Any) -> "Tree":
-        """Return the tree that ``as_json`` gave, or its text. Raises ``TreeError``."""
+        """Return the tree from the result of ``as_json``, also as text. Raises ``TreeError``."""
         if isinstance(document, str):
             try:
                 document = json.loads(document)
             except (ValueError, RecursionError) as error:
                 why = json_words(error) if isinstance(error, json.JSONDecodeError) else str(error)
-                raise TreeError(f"this is no JSON: {why}"[:300]) from None
+                raise TreeError(f"this is not JSON: {why}"[:300]) from None
         if not isinstance(document, Mapping) or document.get("format") != FORMAT:
-            raise TreeError(f"this is no saved search: its format is not {FORMAT}")
+            raise TreeError(f"this is not a saved search: its format is not {FORMAT}")
         try:
             nodes = tuple(_node(each) for each in document["nodes"])
             tree = cls(nodes, document["best"])
         except (TypeError, KeyError, AttributeError) as error:
-            raise TreeError(f"this is no whole saved search: {error}"[:300]) from None
+            raise TreeError(f"this is not a whole saved search: {error}"[:300]) from None
         _check(tree)
         return tree
 
     # As a picture
 
     def mermaid(self) -> str:
-        """Return a Mermaid flowchart: the best state round, what does not lead to it dashed."""
+        """Return a Mermaid flowchart: the best state is round, branches that do not lead to it are dashed."""
         return mermaid(*self._graph())
 
     def dot(self) -> str:
-        """Return a Graphviz digraph of the same."""
+        """Return the same chart as a Graphviz digraph."""
         return dot(*self._graph(), title="search")
 
     def _graph(self) -> tuple[dict[str, tuple[str, ...]], dict[str, str], set[str], set[str]]:
@@ -198,20 +198,20 @@ def _branch(each: Mapping[str, Any]) -> TreeBranch:
 
 
 def _typed(each: Any) -> Mapping[str, Any]:
-    """Return an object whose values are of their types. Raises ``TypeError``: who prints or draws a tree relies on them."""
+    """Return an object whose values have the right types. Raises ``TypeError``: printing and drawing rely on the types."""
     if not isinstance(each, Mapping):
-        raise TypeError("a state, or a branch, is no object")
+        raise TypeError("a state, or a branch, is not an object")
     for name, value in each.items():
         wanted = _TYPES.get(name, (object,))
         if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
             raise TypeError(f"{name} is no {wanted[0].__name__}")
         if isinstance(value, float) and not isfinite(value):
-            raise TypeError(f"{name} is no finite number")
+            raise TypeError(f"{name} is not a finite number")
     return each
 
 
 def _check(tree: Tree) -> None:
-    """Refuse a tree whose numbers lead nowhere, or in a circle. Raises ``TreeError``."""
+    """Refuse a tree with numbers of unknown nodes or with cycles. Raises ``TreeError``."""
     count = len(tree.nodes)
     if not count or tree.nodes[0].parent is not None:
         raise TreeError("a saved search begins with its root")

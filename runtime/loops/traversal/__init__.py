@@ -1,8 +1,9 @@
-"""Hypothesis-driven traversal: a model supposes, plans, sees what came of its plan, and goes on until it can answer.
+"""Hypothesis-driven traversal: a model hypothesises, plans, evaluates the results, and repeats until it can answer.
 
 See ``docs/design/loops.md#traversal``.
 
-Rooms by subject: ``reading`` (what a model answered), ``checking`` (its plans, before they run), ``seeing`` and ``wording`` (what it is
-shown, bounded), ``asking`` and ``planning`` (the call, and its repairs), ``executing`` (a plan, also one that a kill cut short),
-``keeping`` (so that nothing is paid for or done twice), ``findings`` (the evidence), ``running`` (the loop).
+Modules: ``plan_answer`` reads a model's answer, ``plan_run`` checks and runs its plans, ``plan_search`` searches over plans,
+``prompt`` and ``planner`` prompt the model and request repairs, ``findings`` collects the evidence, ``question_store`` stores a
+question so that no call is paid for twice, ``loop`` runs the turns, ``setup`` assembles a loop, ``traversal_results`` has the
+results and limits.
 """

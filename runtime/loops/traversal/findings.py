@@ -1,6 +1,6 @@
-"""What the answer rests on: the findings of the state with the evidence beside them, those that the answer cites first.
+"""The evidence for an answer: the findings of the state with their evidence, those that the answer cites first.
 
-``grounds`` checks the citations of an answer: a citation names a key, a field or an item of the state, or a result of a command.
+``grounds`` checks an answer's citations: a citation names a key, a field or an item of the state, or a command's result.
 """
 
 import re
@@ -23,18 +23,18 @@ _NAMES = ("id", "name", "label", "title")
 _GOOD = ("success", "partial", "empty")
 _SHOWN_KEYS = 20
 _ABOUT = ("kind", "model", "temperature", "prompt_hash", "at")
-"""Fields of evidence that say how it was found."""
+"""Fields of evidence that describe how it was found."""
 _MARKS = " \t\n\"'`*_.,;:"
 _PREFIX = re.compile(r"(?:the\s+)?(?:state|variables?|keys?)\s*(?:[.:]|\s)\s*(?=\S)", re.IGNORECASE)
 _HEAD = re.compile(r"\$?\{?([^\s:=(\[{},;]+)\}?\s*(?:[:=(\[]|$)")
-"""The name that a citation begins with: ``hubs``, ``${hubs}``, ``hubs[0]``, ``hubs: Valjean``."""
+"""The name that begins a citation: ``hubs``, ``${hubs}``, ``hubs[0]``, ``hubs: Valjean``."""
 
 
 @frozen
 class Grounds:
-    """What an answer rests on. ``cited``: the citations that name something; ``unknown``: those that name nothing.
+    """The support for an answer. ``cited``: citations that name something; ``unknown``: citations that name nothing.
 
-    ``fault`` is a clause that says why the answer rests on nothing; "" where it rests on something. ``advice`` is for the model.
+    ``fault`` is a clause that says why the answer is unsupported; "" if it is supported. ``advice`` is for the model.
     """
 
     cited: tuple[str, ...] = ()
@@ -44,10 +44,10 @@ class Grounds:
 
 
 def grounds(completed: Completed, state: StateStore, steps: Sequence[Step]) -> Grounds:
-    """Check what an answer cites against the state and the results of the steps' commands.
+    """Check an answer's citations against the state and the results of the steps' commands.
 
-    A key that holds nothing counts where a command filled it with nothing, or found nothing: so "nobody" can be an answer. An answer
-    that cites nothing rests on what the commands of this question found.
+    An empty key counts if a command set it to an empty result, or found nothing: so "nobody" can be an answer. An answer without
+    citations rests on what the commands of this question found.
     """
     snapshot = state.snapshot()
     declared = snapshot.declared()
@@ -105,7 +105,7 @@ def _quoted(cited: Sequence[str]) -> str:
 
 
 def _results(steps: Sequence[Step]) -> Iterator[Mapping[str, Any]]:
-    """Yield the entries of commands that gave a result, also an empty one."""
+    """Yield the entries of commands that gave a result, including an empty one."""
     for step in steps:
         for entry in step.entries:
             if entry.get("variable") and entry.get("status") in _GOOD:
@@ -118,7 +118,7 @@ def _is_empty(entry: Mapping[str, Any]) -> bool:
 
 
 def _key_of(cited: str, state: Snapshot, declared: Sequence[Declaration], results: Sequence[Mapping[str, Any]]) -> str:
-    """Return the key, the path of a field below it, or the variable that a citation begins with; "" where it names none."""
+    """Return the key, the path of a field in it, or the variable that begins a citation; "" if it names none."""
     for path in _paths(cited):
         if any(each.key == path for each in declared) or any(entry["variable"] == path for entry in results):
             return path
@@ -128,7 +128,7 @@ def _key_of(cited: str, state: Snapshot, declared: Sequence[Declaration], result
 
 
 def _paths(cited: str) -> Iterator[str]:
-    """Yield the keys that a citation may name: itself, and the name that it begins with, with ``state.`` before it or not."""
+    """Yield the keys that a citation may name: the citation itself and its leading name, with or without ``state.``."""
     bare = cited.strip(_MARKS)
     for text in dict.fromkeys((bare, _PREFIX.sub("", bare, count=1))):
         yield text
@@ -149,7 +149,7 @@ def _has_field(path: str, state: Snapshot, declared: Sequence[Declaration]) -> b
 
 
 def _names(state: Snapshot, declared: Sequence[Declaration], results: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Return the texts and numbers of the state, of the evidence beside it and of what commands gave: ids, names, sources."""
+    """Return the texts and numbers of the state, of its evidence and of the commands' results: ids, names, sources."""
     made: set[str] = set()
     for each in declared:
         value = state.get(each.key)
@@ -175,7 +175,7 @@ def _scalars(value: Any, into: set[str], but: Sequence[str] = ()) -> None:
 
 
 def _looked_in_vain(state: StateStore, results: Sequence[Mapping[str, Any]]) -> bool:
-    """Say whether a command found nothing: what a key holds that nothing was put into then."""
+    """Return whether a command found nothing, in which case an empty key is a finding."""
     found = (*results, *(entry for entry in state.history if entry.get("variable") and entry.get("status") in _GOOD))
     return any(map(_is_empty, found))
 
@@ -188,7 +188,7 @@ def _is_hollow(
     results: Sequence[Mapping[str, Any]],
     nothing: bool,
 ) -> bool:
-    """Say whether a citation is a declared key that no command has put anything into, and for which none found nothing."""
+    """Return whether a citation is a declared key that no command has filled, and for which no command found nothing."""
     key = _key_of(cited, snapshot, declared, results)
     if nothing or not any(each.key == key for each in declared) or _holds(snapshot.get(key)):
         return False
@@ -203,7 +203,7 @@ def _holds(value: Any) -> bool:
 
 
 def results_of(steps: Sequence[Step]) -> tuple[Finding, ...]:
-    """Return the last results of commands, for an answer whose evidence the state does not keep."""
+    """Return the last results of commands, for an answer whose evidence the state does not store."""
     found = list(_results(steps))[-_EACH:]
     return tuple(
         Finding(str(each["variable"]), excerpt(each.get("output"), _TEXT), (_command(each),)) for each in found
@@ -215,7 +215,7 @@ def _command(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def findings(state: Snapshot, cited: Sequence[str] = ()) -> tuple[Finding, ...]:
-    """Return findings of the keys that hold any, at most five of each; cited keys and ids first. Large lists are sampled."""
+    """Return findings of the non-empty keys, at most five of each; cited keys and ids first. Large lists are sampled."""
     named = {*cited, *(text for each in cited for text in _paths(each))}
     declared = [each for each in state.declared() if each.size or each.key in named]
     declared.sort(key=lambda each: (each.key not in named, each.key.partition(".")[0] not in named))
@@ -223,7 +223,7 @@ def findings(state: Snapshot, cited: Sequence[str] = ()) -> tuple[Finding, ...]:
 
 
 def incomplete(state: Snapshot, cited: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return why what an answer rests on is not the whole: of the keys that it cites, or of all where it cites no key."""
+    """Return why the evidence for an answer is incomplete: for the keys it cites, or for all keys if it cites none."""
     marked = [each for each in state.declared() if each.incomplete]
     keys = {each.key for each in state.declared()}
     named = {name for name in cited if name in keys}

@@ -1,6 +1,6 @@
-"""The loop: suppose and plan, execute, evaluate, until there is an answer or a bound is reached. See ``docs/design/loops.md#traversal``.
+"""The loop: hypothesise, plan, execute and evaluate until the question is answered or a limit is reached.
 
-Nothing that a model says raises here: what becomes of it is in the result.
+Nothing that a model writes raises here: the effect is reported in the result. See ``docs/design/loops.md#traversal``.
 """
 
 import asyncio
@@ -29,13 +29,13 @@ from .traversal_results import Asked, Bounds, Searching, Step, Stopped, Supposed
 __all__ = ["Choose", "Loop", "highest"]
 
 
-# Which of several next actions is taken: the seam for search.
-# Without a search the action with the highest confidence is taken. See ``docs/design/loops.md#search``.
+# The choice among several next actions: the extension point for search. Without a search the action with the highest confidence
+# is taken. See ``docs/design/loops.md#search``.
 
 
 @frozen
 class Position:
-    """Where a choice is made: the executor (fork its state to try something), the planner (ask it on a fork), the steps so far.
+    """The context of a choice: the executor (fork its state to try an action), the planner (call it on a fork), the steps so far.
 
     ``number`` is the step that the choice is for.
     """
@@ -47,26 +47,26 @@ class Position:
 
 
 Choose = Callable[[Sequence[Action], Position], "int | Awaitable[int]"]
-"""Gets the actions that may run, the most confident first, and returns the index of the one that is taken; may be async."""
+"""Receives the runnable actions, the most confident first, and returns the index of the chosen one; may be async."""
 
 
 def highest(actions: Sequence[Action], position: Position) -> int:
-    """Return the index of the most confident action, the first of equal ones."""
+    """Return the index of the most confident action, the first on a tie."""
     return max(range(len(actions)), key=lambda at: (actions[at].confidence, -at))
 
 
 T = TypeVar("T")
 
 _REFUSED = 3
-"""Steps in a row without a plan that can run, after which the model is given up."""
+"""Number of consecutive steps without a runnable plan after which the loop fails."""
 
 
 @define
 class Loop:
-    """One question under way. ``clients`` are the models that plans may ask, as they were given to the executor.
+    """One question under way. ``clients`` are the models that plans may call, as they were given to the executor.
 
-    ``record`` is where it is kept, None for nowhere; ``cancel`` and ``bounds.time_limit`` end what is under way. ``searching``: try
-    several plans side by side, and take over what was found at the end; None: one plan after the other.
+    ``record`` stores the question (None: it is not stored); ``cancel`` and ``bounds.time_limit`` stop work under way.
+    ``searching``: try several plans in parallel and adopt the result at the end; None: one plan after the other.
     """
 
     question: str
@@ -89,7 +89,7 @@ class Loop:
     _earlier: int = field(default=0, init=False)
 
     async def run(self) -> Asked:
-        """Run to the end. Raises ``StoreError`` where the state can't be kept."""
+        """Run to the end. Raises ``StoreError`` if the state can't be written."""
         self._emit(lambda: PhaseStarted("ask", "traversal", detail=self.question))
         given = self.executor.context.copy()
         kept = 0 if self.record is None else len(self.record.kept.steps)
@@ -123,7 +123,7 @@ class Loop:
     # Turns
 
     async def _turns(self, planner: Planner, given: ContextStore, begun: Mapping[str, Any] | None) -> Proposal | None:
-        """Take turns until one ends the loop; return the proposal that has the answer, None where there is none."""
+        """Take turns until one ends the loop; return the proposal that has the answer, or None."""
         before = self._found_before()
         if before is not None:
             return self._taken(before)
@@ -146,7 +146,7 @@ class Loop:
                 return None
             self._decided(number, proposal)
             if proposal.completed is not None:
-                if proposal.grounds.fault and self.record is not None:  # the next attempt asks once more
+                if proposal.grounds.fault and self.record is not None:  # the next attempt repeats the call
                     self.record.in_vain([self.asker.kept_at(number, turn) for turn in range(proposal.repairs + 1)])
                 return proposal
             if proposal.stalled:
@@ -169,12 +169,12 @@ class Loop:
     # A search
 
     async def _explored(self, planner: Planner, searching: Searching) -> Proposal | None:
-        """Search for the answer; return the proposal that has it, None where there is none: the state is as it was then."""
+        """Search for the answer; return the proposal that has it, or None, in which case the state is unchanged."""
         if self._is_over():
             return None
         executor, earlier = self.executor, len(self.steps)
         began = f"{executor.adapter.schema.hash} {executor.state.hash} {earlier}"
-        wanted = 1 if self.asker.grammar else searching.settings.branching  # the small grammar has one plan
+        wanted = 1 if self.asker.grammar else searching.settings.branching  # the small grammar allows one plan
         branching = Branching(planner, executor, self.clients, tuple(self.steps), began, wanted, self.record)
         left = self.bounds.max_steps - earlier
         found = await Explorer(self.question, branching, self.asker, searching, left, self._stop).run(self.record)
@@ -193,13 +193,13 @@ class Loop:
         return self._taken(found)
 
     def _found_before(self) -> Found | None:
-        """Return what an earlier attempt found and the state has, which was killed before it could say so."""
+        """Return the result of an earlier attempt that was adopted into the state, but killed before it was reported."""
         told = None if self.record is None else self.record.kept.found
         if self.record is None or told is None:
             return None
         try:
             return found_before(told, self.record) if is_adopted(told, self.executor.state) else None
-        except (KeyError, TypeError, AttributeError):  # written by another version: the search is made once more
+        except (KeyError, TypeError, AttributeError):  # written by another version: the search is repeated
             return None
 
     def _taken(self, found: Found) -> Proposal | None:
@@ -213,7 +213,7 @@ class Loop:
     # One plan after the other
 
     async def _act(self, number: int, proposal: Proposal, planner: Planner, began: float) -> bool:
-        """Run the chosen action; say whether the loop goes on."""
+        """Run the chosen action; return whether the loop continues."""
         chosen: Any = self.choose(proposal.actions, Position(self.executor, planner, tuple(self.steps), number))
         if isawaitable(chosen):
             told = await self._in_time(_awaited(chosen))
@@ -252,7 +252,7 @@ class Loop:
         )
 
     async def _go_on(self, begun: Mapping[str, Any], given: ContextStore) -> bool:
-        """Take up the plan that was cut short; say whether the loop goes on."""
+        """Continue the interrupted plan; return whether the loop continues."""
         told, began = begun["action"], perf_counter()
         action = Action(told["plan"], told["confidence"], told["rationale"], tuple(told.get("mended", ())))
         self._ids.add(action.plan_id)
@@ -282,14 +282,14 @@ class Loop:
         began: float,
         run: Callable[[], Coroutine[Any, Any, list[ExecutionRecord]]],
     ) -> bool:
-        """Run a plan and keep what came of it; one that was cancelled is taken up again by the next attempt."""
+        """Run a plan and store its result; the next attempt continues a cancelled plan."""
         step = Step(
             begun["number"], Supposed(**begun["supposed"]), "refused", action.plan, (), action.confidence, action.rationale,
             action.mended, tuple(begun["alternatives"]), begun["repairs"],
         )  # fmt: skip
         try:
             records = await run()
-        except PlanError as error:  # the state, or the graph, is not what the plan was checked against
+        except PlanError as error:  # the state or the graph differs from the one the plan was checked against
             self._take(
                 evolve(step, faults=told_faults(error.diagnostics, error.source), seconds=perf_counter() - began)
             )
@@ -303,7 +303,7 @@ class Loop:
             return False
         lost = next((kind for record in records if (kind := _kind(record)) in HOPELESS), "")
         if lost and _kind(records[-1]) == lost:
-            self.steps.append(step)  # not kept as done: with a larger budget, or another key, the plan goes on
+            self.steps.append(step)  # not stored as done: with a larger budget or another key, the plan continues
             self._end("budget" if lost == "budget" else "model", _message(records[-1]))
             return False
         self._take(step)
@@ -316,13 +316,13 @@ class Loop:
             if self.record.damage and self.record.damage not in self.warnings:
                 self.warn(self.record.damage)
 
-    # What ends it
+    # Conditions that end the loop
 
     def _is_over(self) -> bool:
         if self._stop.is_set():
             return True
         refused = 0
-        for step in reversed(self.steps[self._earlier :]):  # those of an attempt before may have been another model's
+        for step in reversed(self.steps[self._earlier :]):  # steps of an earlier attempt may come from another model
             if step.status != "refused":
                 break
             refused += 1
@@ -339,7 +339,7 @@ class Loop:
         self._stop.set()
 
     async def _watch(self) -> None:
-        """Stop the loop when the time is up, or when it is cancelled."""
+        """Stop the loop when the time is up or it is cancelled."""
         ending = Ending(self.cancel, self.bounds.time_limit)
         await ending.wait_for(asyncio.get_running_loop().create_future())
         if ending.by == "cancelled":
@@ -348,12 +348,12 @@ class Loop:
             self._end("time", f"the time limit of {self.bounds.time_limit:g} seconds passed")
 
     async def _in_time(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """Return what ``work`` gives; None where the loop is stopped before."""
+        """Return the result of ``work``; None if the loop is stopped first."""
         if self.cancel is not None and self.cancel.is_set():
             self._end("cancelled", "it was cancelled")
         return await Ending(self._stop, None).within(work)
 
-    # What it tells
+    # Results and events
 
     def _asked(self, proposal: Proposal | None, earlier: int) -> Asked:
         spent, found, snapshot = self.asker.spent, self._found, self.executor.state.snapshot()
@@ -398,7 +398,7 @@ class Loop:
         self._emit(lambda: event)
 
     def warn(self, message: str) -> None:
-        """Tell a person what stops nothing, and keep it for the result."""
+        """Emit a warning and store it for the result."""
         self.warnings.append(message)
         self._emit(lambda: Warned("", message))
 
@@ -408,7 +408,7 @@ async def _awaited(chosen: Any) -> Any:
 
 
 def _kind(record: ExecutionRecord) -> str:
-    """Return the kind of the model's failure in a record, or in what it ran."""
+    """Return the kind of the model's failure in a record, or in the records it contains."""
     own = str((record.error or {}).get("kind", ""))
     return own or next((kind for inner in record.nested if (kind := _kind(inner))), "")
 
@@ -419,7 +419,7 @@ def _message(record: ExecutionRecord) -> str:
 
 
 def _culprits(record: ExecutionRecord) -> Sequence[ExecutionRecord]:
-    """Return the records in one that ran others which were not as wanted: what a model has to know of them."""
+    """Return the failed records inside a record that ran others: the model needs them."""
     found: list[ExecutionRecord] = []
     for inner in record.nested[:50]:
         found += [inner] if inner.error is not None else []
@@ -428,7 +428,7 @@ def _culprits(record: ExecutionRecord) -> Sequence[ExecutionRecord]:
 
 
 def _told(made: Asked) -> dict[str, Any]:
-    """Return what is kept of the end: with it, and the steps, it can be told again without a call."""
+    """Return the stored form of the end: with it and the steps, the result can be returned again without a call."""
     return {
         "status": made.status, "answer": made.answer, "cited": list(made.cited), "uncited": list(made.uncited),
         "stopped": made.stopped, "reason": made.reason,

@@ -1,6 +1,6 @@
-"""Reads what a model answered, leniently: a plan, ranked next actions, or ``COMPLETE:``; fences and prose around it do not matter.
+"""Reads a model's answer leniently: a plan, ranked next actions, or ``COMPLETE:``; fences and prose around it are ignored.
 
-Nothing here runs or checks a plan. What can't be read is said in a clause that goes back to the model.
+Nothing here runs or checks a plan. An unreadable part is described in a clause that is returned to the model.
 """
 
 import json
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-# Takes off what stands around an answer: what the model thought before it, ``COMPLETE:``, quotes and marks around all of it.
+# Strips an answer: the thoughts before it, ``COMPLETE:``, and quotes and markup around the whole of it.
 
 _COMPLETE = re.compile(r"(?P<marks>[\s*_#>\"'`]*)COMPLETE:")
 _PAIRS = ("```", "**", "__", '"', "'", "`", "*", "_")
@@ -40,15 +40,15 @@ _THOUGHT = re.compile(
     r"<(/?)(think|thinking|thought|thoughts|reasoning|analysis|scratchpad|reflection)>", re.IGNORECASE
 )
 _ANSWER = re.compile(r'\{|\[\s*["{]|COMPLETE:')
-"""Where an answer may begin."""
+"""Patterns with which an answer may begin."""
 _ROUNDS = 16
-"""Thoughts before an answer that are left out."""
+"""Tags of thoughts before an answer; the thoughts are removed."""
 
 
 def without_thoughts(text: str) -> str:
-    """Return ``text`` without what stands in ``<think>...</think>`` and the like before the answer begins.
+    """Return ``text`` without ``<think>...</think>`` and similar thoughts before the answer.
 
-    Thoughts that never end are the rest of the text; where the tag that begins them is missing, they are its beginning.
+    Unclosed thoughts extend to the end of the text; if only the opening tag is missing, thoughts begin with the text.
     """
     for _ in range(_ROUNDS):
         begins, tag = _ANSWER.search(text), _THOUGHT.search(text)
@@ -64,12 +64,12 @@ def without_thoughts(text: str) -> str:
 
 
 def _ends_thoughts(text: str, tag: "re.Match[str]") -> bool:
-    """Say whether all before a closing tag, which nothing opens, are thoughts: no answer begins the text, and one follows."""
+    """Return whether all text before an unmatched closing tag is thoughts: no answer begins the text, and one follows the tag."""
     return bool(tag[1]) and _ANSWER.match(text) is None and _ANSWER.search(text, tag.end()) is not None
 
 
 def behind_complete(text: str) -> str | None:
-    """Return what stands behind the ``COMPLETE:`` that ``text`` begins with, without marks around it; None where it does not."""
+    """Return the text after a leading ``COMPLETE:``, without markup around it; None if ``text`` does not begin so."""
     found = _COMPLETE.match(text)
     if found is None:
         return None
@@ -90,7 +90,7 @@ def behind_complete(text: str) -> str | None:
 
 
 def _unmarked(text: str) -> str:
-    """Return ``text`` without the pairs of marks that stand around the whole of it: ``"Ada" and "Ben"`` has none."""
+    """Return ``text`` without pairs of quotes or marks around the whole of it: ``"Ada" and "Ben"`` has none."""
     text = text.strip()
     for mark in _PAIRS:
         inner = text[len(mark) : -len(mark)]
@@ -101,18 +101,18 @@ def _unmarked(text: str) -> str:
 
 DECISIONS = ("continue", "refine", "pivot", "terminate")
 MOST_ACTIONS = 8
-"""Plans of one answer that are looked at, the most confident ones."""
+"""Maximum number of plans of one answer that are read, the most confident ones."""
 _MOST_COMMANDS = 200
 _LONGEST = 200_000
-"""Characters of an answer that are looked at."""
+"""Maximum characters of an answer that are read."""
 _TRIES = 3
-"""Braces in prose from which an object is tried."""
+"""Maximum number of braces in prose from which an object is tried."""
 _SENTENCE = 1_000
 _CITED = 100
 NO_REASON = "no reason was given"
 
 _ENDS = ("complete", "COMPLETE", "final_answer", "answer")
-"""Names under which an object has the answer."""
+"""Keys of an object that may hold the answer."""
 _ENDING = (*DECISIONS[3:], "terminated", "complete", "completed", "stop", "end", "finish", "finished", "done")
 _BEGINNING = ("", "start", "begin", "plan")
 """Decisions that say nothing about the last step."""
@@ -121,13 +121,13 @@ _EITHER = (
     'or a plan with the decision "continue", "refine" or "pivot" alone to go on'
 )
 _LATE = re.compile(r"^[ \t*_#>`]*COMPLETE:(.*\S.*)$", re.MULTILINE)
-"""``COMPLETE:`` in a line of its own."""
+"""``COMPLETE:`` on its own line."""
 _PLACEHOLDER = re.compile(r"<[^<>]{0,60}>|\.{3}|…|the answer[.:]?", re.IGNORECASE)
 
 
 @frozen
 class Completed:
-    """The answer to the question, and what the model says that it rests on."""
+    """The answer to the question, and the evidence that the model cites."""
 
     answer: str
     cited: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ class Completed:
 
 @frozen
 class Draft:
-    """A plan that was proposed: ``plan`` has the plan object's keys, as far as they were there."""
+    """A proposed plan: ``plan`` has the plan object's keys, as far as they are present."""
 
     plan: Mapping[str, Any]
     confidence: float = 1.0
@@ -145,9 +145,9 @@ class Draft:
 
 @frozen
 class Proposed:
-    """What the model wants to do next, the most confident first. ``decision`` is "" where it said none.
+    """The plans that the model proposes next, the most confident first. ``decision`` is "" if it gave none.
 
-    ``left_out`` says of plans that are not among ``drafts`` why, in clauses; ``remark`` of a decision that is unknown.
+    ``left_out`` has a clause for each plan missing from ``drafts``, with the reason; ``remark`` reports an unknown decision.
     """
 
     drafts: tuple[Draft, ...]
@@ -160,14 +160,14 @@ class Proposed:
 
 @frozen
 class Unreadable:
-    """The answer is none of the three; ``reason`` is a clause."""
+    """The answer has none of the three forms; ``reason`` is a clause."""
 
     reason: str
 
 
 @frozen
 class Contradictory:
-    """The answer ends the question and goes on in one; ``reason`` says so, and what to write instead."""
+    """The answer both ends the question and continues it; ``reason`` says so, and what to write instead."""
 
     reason: str
 
@@ -176,7 +176,7 @@ Said = Completed | Proposed | Unreadable | Contradictory
 
 
 def read_answer(text: str) -> Said:
-    """Read an answer. ``COMPLETE:`` counts where the answer begins with it: in the middle of prose it is prose."""
+    """Read an answer. ``COMPLETE:`` only counts at the beginning of the answer: in the middle of prose it is prose."""
     if len(text) > _LONGEST:
         return Unreadable(f"it has {len(text):,} characters; {_LONGEST:,} is the most")
     text = str(storable(text))
@@ -199,7 +199,7 @@ def read_answer(text: str) -> Said:
 
 
 def _behind(told: str) -> Said:
-    """Return what stands behind ``COMPLETE:``: the answer, or the object that has it."""
+    """Return the content after ``COMPLETE:``: the answer, or the object that has it."""
     for value in _values(told) if "{" in told else ():
         said = _said(value)
         if isinstance(said, Proposed | Contradictory):
@@ -210,9 +210,9 @@ def _behind(told: str) -> Said:
 
 
 def tidied(text: str) -> str:
-    """Return what ``text`` says as JSON that fits ``answer_schema``, where it can be read; else the text as it is.
+    """Return ``text`` as JSON that fits ``answer_schema`` if it can be read; else the unchanged text.
 
-    Raises ``ValueError`` with a clause for the model where the text ends the question and goes on in one.
+    Raises ``ValueError`` with a clause for the model if the text both ends the question and continues it.
     """
     said = read_answer(text)
     if isinstance(said, Contradictory):
@@ -235,7 +235,7 @@ def tidied(text: str) -> str:
 
 
 def _values(text: str) -> Iterator[Any]:
-    """Yield the values that may be meant: the whole text's (or that of its fence), then objects in prose."""
+    """Yield candidate values: that of the whole text (or of its fence), then objects in prose."""
     found = read(text)
     if isinstance(found, Reading):
         yield found.value
@@ -250,12 +250,12 @@ def _values(text: str) -> Iterator[Any]:
         if isinstance(found, Reading) and isinstance(found.value, dict):
             yield found.value
         elif end == len(text) and text[begin + 1 :].lstrip()[:1] == '"':
-            return  # an object that is faulty, or cut off: what stands in it is not what was meant
+            return  # a faulty or cut object: its inner objects are not the answer
         begin = end - 1 if end < len(text) else begin
 
 
 def _closing(text: str, begin: int) -> int:
-    """Return where the object that begins at ``begin`` ends; the text's end where it does not."""
+    """Return the end of the object that begins at ``begin``; the text's end if it is not closed."""
     depth, quoted, at = 0, False, begin
     while at < len(text):
         character = text[at]
@@ -286,7 +286,7 @@ def _said(value: Any) -> Said:
         else:
             value = {"commands": value}
     if not isinstance(value, Mapping):
-        return Unreadable("it is no object with a plan")
+        return Unreadable("it is not an object with a plan")
     value = {str(name): inner for name, inner in value.items()}
     if set(value) == {"answer"} and isinstance(value["answer"], Mapping | list):
         return _said(value["answer"])
@@ -328,7 +328,7 @@ def _said(value: Any) -> Said:
 
 
 def _lost(at: int, actions: Any, draft: "Unreadable | None") -> str:
-    """Say why one of several next actions is no plan."""
+    """Return why one of several next actions is not a plan."""
     if isinstance(draft, Unreadable):
         return draft.reason
     if isinstance(actions[at], Mapping) and any(actions[at].get(name) for name in _ENDS):
@@ -337,7 +337,7 @@ def _lost(at: int, actions: Any, draft: "Unreadable | None") -> str:
 
 
 def _answer(value: Any) -> str:
-    """Return the answer that a value is: a text, a number, or a list of these; "" where it is nothing of that."""
+    """Return the answer in a value: a text, a number, or a list of these; "" for any other value."""
     if isinstance(value, str):
         told = behind_complete(value)
         return value.strip() if told is None else told
@@ -362,7 +362,7 @@ def _completed(answer: str, cited: tuple[str, ...] = (), why: str = "") -> Compl
 
 
 def _draft(value: Any) -> Draft | Unreadable | None:
-    """Return the plan that an object holds, under ``plan`` or as its own keys; None where there are no commands."""
+    """Return the plan in an object, under ``plan`` or as its own keys; None if it has no commands."""
     if not isinstance(value, Mapping):
         value = {"plan": value}
     rationale, plan = _text(value.get("rationale")), value.get("plan", value)
@@ -393,7 +393,7 @@ def _draft(value: Any) -> Draft | Unreadable | None:
 
 
 def _command(value: Any) -> Any:
-    """Return a command as a plan has it; what is no command stays for the check to tell."""
+    """Return a command as a plan has it; an invalid command is left for the check to report."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, Mapping) and isinstance(value.get("command"), str):
@@ -415,11 +415,11 @@ def _text(value: Any) -> str:
 
 
 def answer_schema() -> dict[str, Any]:
-    """Return the JSON Schema of an answer: a plan object, or next actions, or the end. Made from ``PLAN_SCHEMA``."""
-    from ....lang.documents.plan import PLAN_SCHEMA  # brings pydantic
+    """Return the JSON Schema of an answer: a plan object, next actions, or the end. Derived from ``PLAN_SCHEMA``."""
+    from ....lang.documents.plan import PLAN_SCHEMA  # imports pydantic
 
     plan = PLAN_SCHEMA["properties"]
-    commands = {**plan["commands"], "maxItems": 30}  # what a grammar is made from must not count to 10,000
+    commands = {**plan["commands"], "maxItems": 30}  # a schema that becomes a grammar must not count to 10,000
     thoughts = {
         "decision": {"type": "string", "enum": list(DECISIONS[:3])},
         "why": plan["why"],

@@ -1,8 +1,8 @@
-"""Runs a step's plan, also one that a kill cut short: what was committed is not done again, the rest is.
+"""Runs a step's plan, also one interrupted by a kill: committed commands are not repeated, the rest is run.
 
-The unit is a command of the outermost level, as in the state's journal: its change, its entry in the history and its text in ``replay``
-are one record. To go on behind the last one, its variables are needed: the commands before are run once more on a fork of the state
-as it was when the plan began, with the models' answers that were kept. The history, and so a replay, has every command once.
+The unit is a command of the outermost level, as in the state's journal: its change, its history entry and its text in ``replay``
+are one record. To continue after the last one, the plan's variables are needed: the earlier commands run once more on a fork of
+the state at the plan's start, with the recorded model answers. The history, and so a replay, has every command once.
 """
 
 import asyncio
@@ -52,40 +52,40 @@ __all__ = [
 ]
 
 
-# A proposed plan before it runs: checked against grammar, graph, state and ceiling; what a fix is known for is fixed on the spot.
+# A proposed plan before it runs: checked against grammar, graph, state and limits; faults with a known fix are fixed at once.
 
-# Which edits of a plan are made without asking: those that keep every command, and every word that says something.
-# An edit that makes a remark of a line, or only takes words away, leads to a plan that runs and does less than was meant. An edit
-# that puts one name in the place of another leads to a plan that answers another question. Such a fault goes back to the model
-# instead.
+# The edits of a plan that are made without a call: those that keep every command and every meaningful word. An edit that turns a
+# line into a comment, or only removes words, gives a plan that runs but does less than intended. An edit that replaces one name
+# by another gives a plan that answers another question. Such a fault is returned to the model instead.
 
 _WORD = re.compile(r"\w+")
 _ESCAPE = re.compile(r'\\[nrtbf"\\/]')
 _COMMAND = re.compile(rf"\b(?:{'|'.join(COMMANDS)})\b")
 _FILLERS = frozenset({"a", "all", "an", "every", "key", "of", "state", "the", "then", "variable"})
-"""Words that the language does not have, and that mean nothing more in it. DISTINCT and UNIQUE mean something."""
+"""Filler words that are not part of the language and carry no meaning. DISTINCT and UNIQUE carry meaning."""
 _SPARE = {
     "GASL005": frozenset({"try", "block"}),  # END TRY
     "GASL014": frozenset({"from", "order", "ordered", "sort", "sorted"}),  # SELECT * FROM x; RANK x ORDER BY f
 }
-"""By code: words of other languages that stand beside the one that is kept."""
+"""By code: removable words of other languages next to a word that stays."""
 _LAYOUT = frozenset({"GASL029", "GASL030", "GASL060"})
-"""A fence, a bullet, a field that is listed twice: what is removed is no part of a command, or stands there still."""
+"""A fence, a bullet, a field listed twice: the removed text is not part of a command, or remains elsewhere."""
 
 
 _OF_THE_GRAPH = frozenset({"GASL070", "GASL071", "GASL073"})
-"""Whose edits put a name or value of the graph in the place of another: ``county`` may be in the graph, and ``country`` be meant.
+"""Codes whose edits replace a name or value by one of the graph: ``county`` may be in the graph, and ``country`` be meant.
 
-A slip of the hand is mended all the same where the field that was meant has the very value that is asked for, or is the language's own."""
+A typing slip is still fixed if the intended field has the requested value, or the name belongs to the language.
+"""
 _OF_THE_PLAN = frozenset({"GASL050", "GASL055", "GASL061", "GASL062", "GASL064", "PLAN002"})
-"""Whose edits put a name of the plan itself, of the state, or of the settings in the place of another."""
+"""Codes whose edits replace a name by one of the plan itself, of the state, or of the settings."""
 _NEVER = frozenset({"GASL056"})
-"""Whose edits decide between two readings."""
+"""Codes whose edits choose between two interpretations."""
 _NAME = re.compile(r"""["'`]*[^\W\d][\w.\- ]*["'`]*""")
 
 
 def keeping(found: Sequence[Diagnostic], text: str) -> list[Diagnostic]:
-    """Return the errors of ``text`` whose edits may be made together: each keeps all that was said, none touches another's."""
+    """Return the errors of ``text`` whose edits may be made together: each preserves the meaning, and none overlaps another's."""
     made: list[Diagnostic] = []
     taken: list[Edit] = []
     for each in found:
@@ -98,7 +98,7 @@ def keeping(found: Sequence[Diagnostic], text: str) -> list[Diagnostic]:
 
 
 def keeps_all(diagnostic: Diagnostic, text: str) -> bool:
-    """Say whether a diagnostic of ``text`` has edits, and these leave every command, and every word with a meaning, in it."""
+    """Return whether a diagnostic of ``text`` has edits that keep every command and every meaningful word."""
     before, after = Counter[str](), Counter[str]()
     for edit in diagnostic.edits:
         old = text[edit.span.start : edit.span.end]
@@ -114,7 +114,7 @@ def keeps_all(diagnostic: Diagnostic, text: str) -> bool:
 
 
 def names_the_same(diagnostic: Diagnostic, text: str) -> bool:
-    """Say whether a name that the edits put for another is that name, spelt as it has to be."""
+    """Return whether each name that the edits insert is the replaced name in correct spelling."""
     if diagnostic.code in _NEVER:
         return False
     if diagnostic.code not in _OF_THE_GRAPH | _OF_THE_PLAN:
@@ -122,7 +122,7 @@ def names_the_same(diagnostic: Diagnostic, text: str) -> bool:
     for edit in diagnostic.edits:
         old, new = text[edit.span.start : edit.span.end], edit.text
         if not (_NAME.fullmatch(old) and _NAME.fullmatch(new)):
-            continue  # something is put in, as a DECLARE, or a number is written as one
+            continue  # the edit inserts text, such as a DECLARE, or rewrites a number
         one, other = old.strip("\"'`"), new.strip("\"'`")
         same_end = diagnostic.code == "GASL061" and one.rpartition(".")[2] == other.rpartition(".")[2]
         of_language = any(other in names for names in BUILT_IN.values())
@@ -142,7 +142,7 @@ def _words(text: str) -> list[str]:
 
 
 def _rest_of_plan(text: str, at: int) -> str:
-    """Return what stands between ``at`` and the end of the line."""
+    """Return the text between ``at`` and the end of the line."""
     end = text.find("\n", at)
     return text[at : end if end >= 0 else len(text)]
 
@@ -153,24 +153,24 @@ def _touch(one: Edit, other: Edit) -> bool:
 
 
 _ROUNDS = 4
-"""How often edits are made: one may uncover the next fault."""
+"""Maximum number of rounds of edits: one edit may reveal the next fault."""
 _FAULTS, _FAULTS_LENGTH = 8, 3_000
 
 
 @frozen
 class Action:
-    """A plan that may run: the plan object, how sure the model is of it and why. ``mended`` are faults that were put right."""
+    """A plan that may run: the plan object, the model's confidence and rationale. ``mended`` are the faults that were fixed."""
 
     plan: Mapping[str, Any]
     confidence: float = 1.0
     rationale: str = ""
     mended: tuple[str, ...] = ()
     ready: Ready | None = field(default=None, eq=False, repr=False)
-    """The plan as it was checked; None where it comes from a kept run."""
+    """The plan as it was checked; None if it comes from a stored run."""
 
     @property
     def plan_id(self) -> str:
-        """The plan's id, which no other plan of the loop has."""
+        """The plan's id, unique in the loop."""
         return str(self.plan["plan_id"])
 
     @property
@@ -179,14 +179,14 @@ class Action:
         return tuple(each["command"] if isinstance(each, Mapping) else str(each) for each in self.plan["commands"])
 
     def as_json(self) -> dict[str, Any]:
-        """Return a next action as JSON, and what was mended."""
+        """Return the next action as JSON, with the fixes."""
         told = {"plan": dict(self.plan), "confidence": self.confidence, "rationale": self.rationale}
         return {**told, "mended": list(self.mended)} if self.mended else told
 
 
 @frozen
 class Refusal:
-    """A plan that can't run, and why: ``diagnostics`` as JSON, pointing into ``written``, the plan's own."""
+    """A plan that can't run, with the reason: ``diagnostics`` as JSON, pointing into ``written``, the plan's own text."""
 
     written: str
     diagnostics: tuple[dict[str, Any], ...] = field(repr=False)
@@ -194,9 +194,9 @@ class Refusal:
 
 
 def check_draft(draft: Draft, why: str, session: Session, given: ContextStore, plan_id: str) -> Action | Refusal:
-    """Check a plan that would begin now in ``session`` with the variables ``given``. Nothing runs.
+    """Check a plan that would start now in ``session`` with the variables ``given``. Nothing runs.
 
-    ``plan_id`` is for a plan without one; ``why`` for one without a reason.
+    ``plan_id`` is for a plan without an id; ``why`` for a plan without a reason.
     """
     document = {
         "plan_id": draft.plan.get("plan_id") or plan_id,
@@ -207,7 +207,7 @@ def check_draft(draft: Draft, why: str, session: Session, given: ContextStore, p
     fresh = evolve(session, context=given.copy())
     mended: list[str] = []
     error = _faults(text, fresh)
-    first = error  # what is told is about the plan as the model wrote it
+    first = error  # the report is about the plan as the model wrote it
     for _ in range(_ROUNDS):
         if isinstance(error, Ready):
             break
@@ -240,7 +240,7 @@ def _faults(text: str, session: Session) -> Ready | PlanError:
 
 
 def _told_all(first: PlanError, left: PlanError) -> str:
-    """Picture the faults of the plan as it was written, and say what else there is when those with a fix are put right."""
+    """Render the faults of the plan as written, and those that remain after the known fixes."""
     told = told_faults(first.diagnostics, first.source)
     known = {each.message for each in first.diagnostics}
     later = [each.message for each in left.diagnostics if each.severity == "error" and each.message not in known]
@@ -252,7 +252,7 @@ def _told_all(first: PlanError, left: PlanError) -> str:
 
 
 def told_faults(diagnostics: Sequence[Diagnostic], source: Source) -> str:
-    """Picture the errors for the model, the first ones, each with its hints."""
+    """Render the first errors for the model, each with its hints."""
     errors = [each for each in diagnostics if each.severity == "error"]
     pictures = [cut(picture(each, source), 700) for each in errors[:_FAULTS]]
     if len(errors) > _FAULTS:
@@ -261,7 +261,7 @@ def told_faults(diagnostics: Sequence[Diagnostic], source: Source) -> str:
 
 
 def renamed(action: Action, used: "frozenset[str] | set[str]", number: int) -> Action:
-    """Return the action under an id that no other plan of the loop has, unless its own commands name it (``CANCEL PLAN``)."""
+    """Return the action with an id that is unique in the loop, unless its own commands name the id (``CANCEL PLAN``)."""
     if action.plan_id not in used:
         return action
     from ....lang.parse.gasl import parse_gasl
@@ -279,13 +279,13 @@ def renamed(action: Action, used: "frozenset[str] | set[str]", number: int) -> A
 
 
 class _Reached(Exception):
-    """The commands that were committed have all been run once more, and the plan goes on behind them."""
+    """Raised when the committed commands have all been repeated, and the plan continues after them."""
 
 
 def committed(state: StateStore, plan_id: str, since: int) -> int:
-    """Return how many commands of a plan the state has, whose entries stand from ``since`` on.
+    """Return how many commands of a plan the state has, counting history entries from ``since`` on.
 
-    One that was cancelled, or whose model could not be asked, is not done where it ended the plan, or was run again.
+    A command that was cancelled, or whose model could not be called, does not count if it ended the plan or was run again.
     """
     own = [each for each in state.history[since:] if each.get("plan_id") == plan_id and "part" not in each]
     done = 0
@@ -308,10 +308,11 @@ async def continue_plan(
     given: ContextStore,
     cancel: asyncio.Event | None,
 ) -> list[ExecutionRecord]:
-    """Run what is left of a plan, and return the records of all of it.
+    """Run the rest of a plan, and return the records of the whole plan.
 
-    ``clients`` are the models by the plans' names ("" is their own). ``since`` and ``before`` are the history's length and the
-    state's hash when the plan began. The executor must not have run anything yet. Raises ``PlanError`` and ``StoreError``.
+    ``clients`` are the models by the plans' names ("" is the default model). ``since`` and ``before`` are the history's length
+    and the state's hash at the plan's start. The executor must not have run anything yet. Raises ``PlanError`` and
+    ``StoreError``.
     """
     state, plan_id = executor.state, str(plan["plan_id"])
     done = committed(state, plan_id, since)
@@ -324,7 +325,7 @@ async def continue_plan(
     except (
         StateError,
         StoreError,
-    ):  # compacted away: what the plan read of the state may differ, what it found does not
+    ):  # compacted: the state may have changed for the plan's reads, but its findings remain
         if executor.events:
             executor.events.emit(
                 Warned("", "the state of before the plan is no longer kept: its variables are bound in that of now")
@@ -369,7 +370,7 @@ async def _rest(
     done: int,
     cancel: asyncio.Event | None,
 ) -> list[ExecutionRecord]:
-    """Run the commands behind the first ``done`` in the state itself, as one plan with them."""
+    """Run the commands after the first ``done`` in the state itself, as one plan with them."""
     state, turns = executor.state, Turns()
     number = _last_step(state)
 
@@ -421,17 +422,17 @@ def _last_step(state: StateStore) -> int:
     return last if isinstance(last, int) else len(state.history)
 
 
-# A plan that was run before, and nothing has changed since: it goes back to the model once, for it would come to the same.
-# A plan that is run again all the same, and comes to the same, is a repetition; the next one in a row ends the loop.
+# A plan that ran before in the same state is returned to the model once, because its result would be the same. If it is run again
+# anyway with the same result, it is a repetition; the next one in a row ends the loop.
 
 _SHOWN = 800
 _LONGEST = 20_000
 
 
 def repeated(action: Action, state: str, steps: Sequence[Step]) -> str:
-    """Say of a plan that would be run in the state with the hash ``state`` that it was run already; "" where it was not.
+    """Return a message if a plan already ran in the state with the hash ``state``; "" if it did not.
 
-    The latest step with these commands counts, where it left the state as it is now.
+    The latest step with these commands counts, if it left the state as it is now.
     """
     for step in reversed(steps):
         if step.state == state and _same(step, action):
@@ -443,7 +444,7 @@ def repeated(action: Action, state: str, steps: Sequence[Step]) -> str:
 
 
 def repetitions(steps: Sequence[Step]) -> int:
-    """Return how many of the last steps in a row ran a plan that was run before, and came to the same."""
+    """Return how many of the last consecutive steps repeated an earlier plan with the same result."""
     count = 0
     for at in range(len(steps) - 1, -1, -1):
         step = steps[at]
@@ -463,14 +464,14 @@ def _same(step: Step, other: Step | Action) -> bool:
 
 @cache
 def _written(commands: tuple[str, ...]) -> str:
-    """Return commands as the printer writes them: case and blanks do not matter."""
+    """Return commands as the printer writes them, so that case and blanks do not matter."""
     text = "\n".join(commands)
     program = parse_gasl(Source(text, "<plan>")) if len(text) <= _LONGEST else None
     return text if program is None or has_errors(program.diagnostics) else format_gasl(program)
 
 
 def _came_to(step: Step) -> list[Any]:
-    """Return what the commands gave; how it changed the state is left out: a counter that counts the same again is no progress."""
+    """Return the commands' results without the state change: a counter that counts the same again is not progress."""
     return [_result(entry) for entry in step.entries]
 
 

@@ -1,7 +1,7 @@
-"""A question answered by a search over plans, and the state that it found made the question's own: one commit, after a kill too.
+"""Answers a question by a search over plans, and adopts the state it found as one commit, even after a kill.
 
-The state changes only where an answer was found. A search that a bound ended is grown again by the next attempt, from the answers of
-models that are kept, and goes on behind its last plan: that needs the state to be the one that it began with.
+The state changes only if an answer was found. A search that was stopped by a limit is rebuilt by the next attempt from the
+recorded model answers, and continues after its last plan: the state must be the one that it began with.
 """
 
 import asyncio
@@ -41,16 +41,16 @@ from .traversal_results import Explored, Searching, Step, Stopped, Supposed
 __all__ = ["Branching", "Explorer", "Found", "found_before", "is_adopted", "keep", "sentence"]
 
 
-# What a search over plans asks: the planner proposes in each state of the tree, plans run on forks, the judge says how far it is.
-# All answers of models are kept under the way to where they were asked for: the plans that lead there, by what they do. The state's
-# hash would not do: an answer's time stands in the state. So a search that is run once more, after a kill or with a larger budget,
-# finds everything that was paid for, and grows the same tree.
+# The calls of a search over plans: the planner proposes in each state of the tree, plans run on forks, the judge rates the
+# progress. All model answers are stored under the path to the state of the call: the plans that lead there, by their effect. The
+# state's hash would not work, because the state has the time of each answer. So a search that is run again, after a kill or with
+# a larger budget, finds every paid answer and grows the same tree.
 
 _TOLD = (BudgetReached, CallFinished, CallRetried, CallStarted, RepairAsked, Warned)
 
 
 def beside(events: Events) -> Events:
-    """Return a stream for plans that run side by side: ``events`` hears of calls and warnings, not of each command."""
+    """Return a stream for plans that run in parallel: ``events`` receives calls and warnings, but not each command."""
 
     def told(event: Event) -> None:
         if isinstance(event, _TOLD):
@@ -64,10 +64,10 @@ def beside(events: Events) -> Events:
 
 @define
 class Branching:
-    """``search``'s proposer and opener for one question.
+    """The proposer and opener of ``search`` for one question.
 
-    ``base`` is the loop's executor, whose state is the search's first; ``earlier`` are the steps that were done in it. ``began`` names
-    what the ways begin with: graph and state. ``wanted``: how many plans the planner is asked for at once.
+    ``base`` is the loop's executor, whose state is the root of the search; ``earlier`` are the steps already done in it.
+    ``began`` is the prefix of all paths: graph and state. ``wanted``: number of plans requested from the planner at once.
     """
 
     planner: Planner
@@ -80,11 +80,11 @@ class Branching:
     lost: Failed | None = field(default=None, init=False)
     """The last failure of a call for a proposal."""
     refused: list[str] = field(factory=list, init=False)
-    """Of the states without a plan that can run, what was wrong."""
+    """The faults of states without a runnable plan."""
     ungrounded: list[Proposal] = field(factory=list, init=False)
-    """The answers that rest on nothing: they end no branch, and are told where there is no other."""
+    """Unsupported answers: they do not end a branch, and are reported only if there is no other answer."""
     proposals: dict[int, Proposal] = field(factory=dict, init=False)
-    """By the number of the state that they are for."""
+    """By the number of their state."""
     _actions: dict[str, tuple[Action, Supposed]] = field(factory=dict, init=False)
     _events: Events = field(init=False)
 
@@ -92,9 +92,9 @@ class Branching:
         self._events = beside(self.base.events)
 
     async def propose(self, node: Node) -> Sequence[Branch]:
-        """Return what the planner would do next in a state, or its answer. Raises ``StepFailed``."""
+        """Return the planner's next actions in a state, or its answer. Raises ``StepFailed``."""
         steps = self.steps(node)
-        executor = self._executor(node.fork(), self.clients)  # it runs nothing: plans are checked with it
+        executor = self._executor(node.fork(), self.clients)  # it runs nothing; plans are checked with it
         number, at = len(steps) + 1, Place(self._way(node), node.number)
         try:
             proposal = await self.planner.propose(executor, number, steps, at=at, branches=self.wanted)
@@ -124,7 +124,7 @@ class Branching:
         return made
 
     def open(self, state: StateStore, node: Node, action: Branch) -> GASLExecutor:
-        """Return the executor of a plan: what its models answer is kept under the plan's way."""
+        """Return the executor of a plan: its model answers are stored under the plan's path."""
         way = self._way(node, action.does)
         taken, supposed = self._taken(action)
         events = self.base.events
@@ -136,7 +136,7 @@ class Branching:
         return self._executor(state, {name: client.at(way) for name, client in self.clients.items()})
 
     def steps(self, node: Node) -> list[Step]:
-        """Return the steps of the loop and those on the way to a state, as the planner and a person are told of them."""
+        """Return the steps of the loop and those on the path to a state, in the form shown to the planner and the user."""
         steps = list(self.earlier)
         for each in way_to(node):
             if each.parent is None or each.action is None or each.action.answer is not None:
@@ -156,7 +156,7 @@ class Branching:
         return steps
 
     def _taken(self, action: Branch) -> tuple[Action, Supposed]:
-        """Return what is known of a branch's plan; of one that is not the planner's, but a rollout's own, what it says itself."""
+        """Return the record of a branch's plan; for a rollout's own plan, its description."""
         found = self._actions.get(action.does)
         if found is None:
             made = action.as_plan("rollout")
@@ -188,7 +188,7 @@ class Branching:
 
 
 def _in_vain(node: Node) -> set[str]:
-    """Return what was tried on the way to a state since it last changed: once more it would come to the same."""
+    """Return the actions tried on the path to a state since it last changed: repeating them would give the same result."""
     tried = set[str]()
     while node.parent is not None and node.action is not None and node.parent.snapshot.hash == node.snapshot.hash:
         tried.add(node.action.does)
@@ -198,12 +198,12 @@ def _in_vain(node: Node) -> set[str]:
 
 @frozen
 class Held:
-    """A judge that is asked only where there is something new to judge: an answer, or findings that were not there before."""
+    """A judge that is only called for something new: an answer, or new findings."""
 
     judge: Value
 
     async def value(self, node: Node) -> float:
-        """Return what the judge says; 0 where nothing is found, the value of before where nothing changed."""
+        """Return the judge's value; 0 without findings, the previous value if nothing changed."""
         if node.answer is None:
             if not any(each.size for each in node.snapshot.declared()):
                 return 0.0
@@ -215,10 +215,11 @@ class Held:
 
 @frozen
 class Found:
-    """What a search came to: ``proposal`` is the one with the answer, None where there is none: ``stopped`` and ``reason`` say why,
-    or ``ungrounded`` is the one whose answer rests on nothing.
+    """The result of a search.
 
-    ``steps`` are those on the way to the best state, with the loop's before them; ``best`` is None where it is the state's already.
+    ``proposal`` has the answer; if it is None, ``stopped`` and ``reason`` say why, or ``ungrounded`` is the proposal whose answer
+    is unsupported. ``steps`` are those on the path to the best state, after the loop's own; ``best`` is None if the state is
+    already the best.
     """
 
     steps: tuple[Step, ...]
@@ -233,7 +234,7 @@ class Found:
 
 @define
 class Explorer:
-    """One search. ``left``: how many plans it may execute; ``stop`` ends what is under way."""
+    """One search. ``left``: maximum number of plans it may execute; ``stop`` ends work under way."""
 
     question: str
     branching: Branching
@@ -243,7 +244,7 @@ class Explorer:
     stop: asyncio.Event
 
     async def run(self, record: AskRecorder | None) -> Found:
-        """Search, keep the tree, and return what was found; the state is as it was."""
+        """Search, store the tree, and return the result; the state is unchanged."""
         base, wanted = self.branching.base, self.searching
         judge = wanted.value
         if judge is None:
@@ -280,7 +281,7 @@ class Explorer:
         return Found(steps, explored, proposal, best, warnings=tuple(warnings))
 
     def _answered(self, best: Node) -> Proposal | None:
-        """Return the proposal whose answer the best state has; one that a rollout said itself is as good as the planner's."""
+        """Return the proposal with the best state's answer; an answer from a rollout is as good as the planner's."""
         if best.answer is None or best.parent is None:
             return None
         made = self.branching.proposals.get(best.parent.number)
@@ -290,13 +291,13 @@ class Explorer:
         return Proposal(Supposed("terminate", why), Completed(best.answer, why=why))
 
     def _unjudged(self, searched: Searched) -> bool:
-        """Say whether the budget, or the time, ended before the value of an answer was told: the next attempt asks for it."""
+        """Return whether the budget or time ended before an answer was rated: the next attempt repeats the rating."""
         if searched.stopped not in ("budget", "cancelled") or searched.status == "found":
             return False
         return any(each.answer is not None and each.value is None for each in searched.nodes)
 
     def _why(self, searched: Searched) -> tuple[Stopped, str]:
-        """Say why a search came to no answer. A cancellation is told by who cancelled."""
+        """Return why a search found no answer. A cancellation is explained by its caller."""
         lost, plans = self.branching.lost, f"{searched.steps} plan{'' if searched.steps == 1 else 's'}"
         match searched.stopped:
             case "steps":
@@ -325,13 +326,13 @@ class Explorer:
 
 
 def sentence(told: Any) -> str:
-    """Say why a model could not be asked, or a branch failed, with what to do about it."""
+    """Return one sentence on why a model call or a branch failed, with a hint."""
     hint = getattr(told, "hint", "")
     return f"{told.message} ({hint})" if hint else str(told.message)
 
 
 def keep(found: Found, earlier: int, state: StateStore, record: AskRecorder | None) -> None:
-    """Make the state the one that was found; the first ``earlier`` steps are not the search's. Raises ``StoreError``."""
+    """Adopt the state that was found; the first ``earlier`` steps are not the search's. Raises ``StoreError``."""
     proposal, best = found.proposal, found.best
     if proposal is None or best is None or proposal.completed is None:
         return
@@ -357,17 +358,17 @@ def _named(entry: Mapping[str, Any]) -> list[Any]:
 
 
 def is_adopted(told: Mapping[str, Any], state: StateStore) -> bool:
-    """Say whether a state has become what a search found, by the ``found`` record of it."""
+    """Return whether the result of a search has been adopted by a state, from its ``found`` record."""
     begin, commands = told["history"], told["commands"]
     since = state.history[begin : begin + len(commands)]
     return bool([_named(entry) for entry in since] == commands)
 
 
 def found_before(told: Mapping[str, Any], record: AskRecorder) -> Found:
-    """Return what an attempt found that ended before it could say so. Raises ``KeyError`` and ``TypeError`` for a damaged record."""
+    """Return the result of an unreported attempt. Raises ``KeyError`` and ``TypeError`` for a damaged record."""
     completed = Completed(str(told["answer"]), tuple(told["cited"]))
     steps = (*record.kept.steps, *(Step.of(each) for each in told["steps"]))
-    by_number = {step.number: step for step in steps}  # some of them may have been kept as done already
+    by_number = {step.number: step for step in steps}  # some may already be stored as done
     return Found(
         tuple(by_number[number] for number in sorted(by_number)),
         Explored(**told["search"], tree=record.kept.tree),

@@ -1,4 +1,4 @@
-"""One turn of the planner: a prompt, an answer, what is wrong with it, and the answer that was put right.
+"""One turn of the planner: a prompt, an answer, its faults, and the repaired answer.
 
 See ``docs/design/loops.md#traversal``.
 """
@@ -40,17 +40,15 @@ from .traversal_results import Bounds, Step, Supposed
 __all__ = ["SMALL_TOKENS", "Asker", "Paid", "Place", "Planner", "Proposal", "small_grammar"]
 
 
-# A small model's answer under a grammar: the JSON of a plan whose commands are GASL, or of the end, so short that it is always
-# whole.
-# The commands' rules are those of ``lang.constrain``, a few of them, and bounded: one blank stands between words, lists have one
-# element, texts in commands are quoted as JSON wants it. Fields are the graph's own. What can't be bound to a grammar (that a field
-# is compared with what it has, or that a plan answers the question) is left to the checks. Larger models are asked by schema: see
-# ``reading``.
+# The grammar of a small model's answer: the JSON of a plan whose commands are GASL, or of the end, short enough to be always
+# complete. The command rules are a few of ``lang.constrain``, bounded: words are separated by one blank, lists have one element,
+# texts in commands are quoted as JSON. Fields are the graph's own. Properties beyond a grammar (that a field is compared with a
+# value it has, or that a plan answers the question) are left to the checks. Larger models receive a schema: see ``plan_answer``.
 
 SMALL_TOKENS = 640
-"""Tokens that an answer under the grammar does not reach: it has at most some 600 characters, and most tokens have several."""
+"""Token limit of an answer under the grammar: it has at most some 600 characters, and most tokens have several."""
 _TEXT = 80
-"""Characters of a hypothesis, of a reason and of an answer."""
+"""Maximum characters of a hypothesis, of a reason and of an answer."""
 _MOST_FIELDS = 40
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,30}")
 _RULES = ("find", "where", "order", "limit", "count", "rank", "select_where")
@@ -75,7 +73,7 @@ _DEFINITION = re.compile(r"^(\w+):(.*(?:\n[ \t]+.*)*)\n", re.MULTILINE)
 
 
 def small_grammar(fields: Iterable[str]) -> str:
-    """Return the grammar of a small model's answer about a graph whose nodes have these fields, as ``Options.grammar`` takes it."""
+    """Return the grammar of a small model's answer for a graph with these node fields, in the syntax of ``Options.grammar``."""
     known = [name for name in fields if _FIELD.fullmatch(name)][:_MOST_FIELDS]
     named = "|".join(dict.fromkeys(("id", "degree", "in_degree", "out_degree", *known)))
     given = dict(_DEFINITION.findall(constrain("gasl", "llguidance")))
@@ -86,30 +84,30 @@ def small_grammar(fields: Iterable[str]) -> str:
 
 
 def _one(body: str) -> str:
-    """Return a rule's body without its repetitions: ``x (_COMMA _BLANK? x)*`` is ``x``."""
+    """Return a rule's body without its repetitions: ``x (_COMMA _BLANK? x)*`` becomes ``x``."""
     return re.sub(r" \(_COMMA _BLANK\? \w+\)\*", "", body)
 
 
-# Asking the planner, and every model of its plans: counted as it is sent, and kept, so that nothing is paid for twice.
-# A planner's answer is kept under its place (step, turn) alone: a step that is taken up again after a kill finds the answer that it
-# acted on, although the state that its prompt would show has changed since. A call of a plan's own commands is kept under its
-# request. In a search the place is the way to the state: the plans that lead there.
+# Calls to the planner and to every model of its plans: counted when sent, and stored, so that no call is paid for twice. A
+# planner's answer is stored under its place (step, turn) alone: a step that continues after a kill finds the answer that it acted
+# on, although its prompt would now show a changed state. A call of a plan's own commands is stored under its request. In a search
+# the place is the path to the state: the plans that lead there.
 
 PLANNER = "planner"
-"""What events and records call the planner's calls."""
+"""The name of the planner's calls in events and records."""
 _TURNS = 100
 _TOKENS = 2_000
-"""Tokens of an answer, where the caller says nothing else: a plan of some thirty commands."""
+"""Default maximum tokens of an answer: a plan of some thirty commands."""
 
 
 def place_of(step: int, turn: int) -> int:
-    """Return the number of a planner's call: a step has its first one and its repairs, fewer than a hundred (``MOST_REPAIRS``)."""
+    """Return the number of a planner's call: a step has one call and fewer than a hundred repairs (``MOST_REPAIRS``)."""
     return step * _TURNS + turn
 
 
 @frozen
 class Place:
-    """Where a search asks: ``way`` names the state by the plans that lead there, ``number`` is the state's in the tree."""
+    """The place of a call in a search: ``way`` is the path of plans to the state, ``number`` the state's number in the tree."""
 
     way: str
     number: int
@@ -117,11 +115,11 @@ class Place:
 
 @define
 class Asker:
-    """Asks the planner. ``model`` is a name of the caller's (None: its own); ``options`` are the port's, for its calls alone.
+    """Calls the planner. ``model`` is one of the caller's names (None: default); ``options`` are the port's, for its calls alone.
 
-    ``as_json``: the answer's schema is asked for; without, the answer is text that is read leniently in any case. ``grammar`` is asked
-    for in the schema's place: for a model that keeps to it, and would come to nothing under a schema. ``spec`` is the model's, as the
-    user wrote it: what another model answered is not recalled.
+    ``as_json``: send the answer's schema; otherwise the answer is text. Either way it is read leniently. ``grammar`` is sent
+    instead of the schema, for a model that supports grammars but fails under a schema. ``spec`` is the model's, as the user wrote
+    it: answers of another model are not reused.
     """
 
     caller: Caller
@@ -136,7 +134,7 @@ class Asker:
     _asking: Caller | None = field(default=None, init=False)
 
     async def ask(self, step: int, turn: int, prompt: str, at: Place | None = None) -> str:
-        """Return the answer's text; raise ``StepFailed``. ``at``: where a search asks, which has no steps."""
+        """Return the answer's text; raise ``StepFailed``. ``at``: the place in a search, which has no steps."""
         record = self.caller.record
         place = place_of(step if at is None else at.number, turn)
         _, kept_at, digest = self.kept_at(step, turn, at)
@@ -158,8 +156,8 @@ class Asker:
         return outcome.output
 
     def kept_at(self, step: int, turn: int, at: Place | None = None) -> tuple[str, int, str]:
-        """Return where an answer is kept: step, item and input's hash of its record."""
-        # A state's number depends on the search's settings, its way does not.
+        """Return the key of a stored answer: step, item and input hash of its record."""
+        # A state's number depends on the search settings, its path does not.
         kept, way = (place_of(step, turn), "") if at is None else (turn, at.way)
         named = f"{PLANNER} {kept} {way}{self.question}" + (f"\n{self.spec}" if self.spec else "")
         return PLANNER, kept, blake3(named.encode("utf-8", "backslashreplace")).hexdigest(length=16)
@@ -185,9 +183,9 @@ class Asker:
 
 
 class Paid(Own):
-    """A model that commands of plans ask: what it answered in the step under way is found again, and not asked again.
+    """A model that the commands of plans call: its answers in the present step are reused instead of repeating the call.
 
-    ``name`` is the plans' name for it ("" is their own). ``spent`` counts what is asked.
+    ``name`` is the plans' name for it ("" is the default model). ``spent`` counts its calls.
     """
 
     def __init__(self, inner: Any, name: str, record: Record | None, spent: Spent) -> None:
@@ -199,18 +197,18 @@ class Paid(Own):
         self._label = ""
 
     def begin(self, step: int) -> None:
-        """Count equal requests from 0 again: the step's plan runs, or runs once more to bind its variables."""
+        """Restart the count of equal requests: the step's plan runs, or runs once more to bind its variables."""
         self._label = f"step {step}"
         self._counts.clear()
 
     def at(self, way: str) -> "Paid":
-        """Return the same model for a plan of a search, of which others may be under way beside it; ``way`` names it."""
+        """Return the same model for a plan of a search, where others may run in parallel; ``way`` is the plan's path."""
         made = Paid(self._inner, self._name, self._record, self._spent)
         made._label = f"way {way}"
         return made
 
     async def generate(self, prompt: str, **options: Any) -> Completion:
-        """Return the kept answer, or the inner client's; raise what it raises."""
+        """Return the stored answer, or the inner client's; errors of the inner client are passed on."""
         request = request_of(self._name, prompt, options) if self._record is not None else None
         if self._record is None or request is None:
             return await self._ask(prompt, options)
@@ -236,30 +234,30 @@ class Paid(Own):
     async def _ask(self, prompt: str, options: dict[str, Any]) -> Completion:
         try:
             answer = await self._inner.generate(prompt, **options)
-        except asyncio.CancelledError:  # it was sent, and may be charged for
+        except asyncio.CancelledError:  # the request was sent, and may be charged
             self._spent.add(1, NO_USAGE, None)
             raise
         except LLMError as error:
-            self._spent.add(error.attempts, error.usage, None)
+            self._spent.add(error.attempts, error.usage, error.cost)
             raise
         self._spent.add(answer.attempts, answer.usage, answer.cost)
         return answer
 
     async def aclose(self) -> None:
-        """Do nothing: who opened the inner client closes it."""
+        """Do nothing: the owner of the inner client closes it."""
 
 
 def failed_for_good(failed: Failed) -> bool:
-    """Say whether asking once more, in other words, is of no use: the model's own answer was not what failed."""
+    """Return whether a repeated call with another wording is pointless: the failure was not in the model's answer."""
     return failed.kind not in ("bad_answer", "truncated", "empty", "refused")
 
 
 @frozen
 class Proposal:
-    """What the planner came to: the end, or plans that may run, the most confident first, or neither (``faults`` say why).
+    """The planner's result: the end, or runnable plans, the most confident first, or neither (``faults`` say why).
 
-    ``supposed``: what it made of the last step, and what it supposes now. ``left_out`` are the plans that can't run, in words;
-    ``remark`` is what else a person should know. ``grounds`` is what the answer rests on.
+    ``supposed``: its evaluation of the last step, and its present hypothesis. ``left_out`` describes the plans that can't run;
+    ``remark`` is further information for the user. ``grounds`` is the support for the answer.
     """
 
     supposed: Supposed
@@ -270,16 +268,16 @@ class Proposal:
     repairs: int = 0
     remark: str = ""
     stalled: str = ""
-    """Why the loop ends without an answer: the model proposes the same plan again and again."""
+    """Why the loop ends without an answer: the model repeatedly proposes the same plan."""
     grounds: Grounds = field(factory=Grounds)
 
 
 @define
 class Planner:
-    """Asks for what to do next, and for answers to be put right, at most ``bounds.max_repairs`` times a step.
+    """Requests the next actions, and repairs of faulty answers, at most ``bounds.max_repairs`` times per step.
 
-    ``given`` are the variables that every plan begins with, ``earlier`` is the number of steps in attempts before. Search asks it on
-    forks: it reads the executor that it is handed.
+    ``given`` are the initial variables of every plan, ``earlier`` is the number of steps in earlier attempts. A search calls it
+    on forks: it reads the executor passed to it.
     """
 
     asker: Asker
@@ -292,7 +290,7 @@ class Planner:
     def prompt(
         self, executor: GASLExecutor, steps: Sequence[Step], refused: Refused | None = None, branches: int = 1
     ) -> str:
-        """Return the prompt for the step behind ``steps``; ``branches``: how many plans are wanted side by side."""
+        """Return the prompt for the step after ``steps``; ``branches``: number of plans to try in parallel."""
         return build_prompt(
             self.question, executor.adapter.schema, executor.session.caps, executor.state, steps, refused,
             self.bounds.prompt_characters, branches,
@@ -307,12 +305,12 @@ class Planner:
         at: Place | None = None,
         branches: int = 1,
     ) -> Proposal:
-        """Return what to do in step ``number``, behind ``steps``. Raises ``StepFailed`` where the model can't be asked.
+        """Return the next actions for step ``number``, after ``steps``. Raises ``StepFailed`` if the model call fails.
 
-        ``at`` is where a search asks, ``branches`` how many plans it would try side by side.
+        ``at`` is the place in a search, ``branches`` the number of plans it would try in parallel.
         """
         refused: Refused | None = None
-        last: tuple[dict[str, Any], ...] = ()  # what is wrong with the last answer
+        last: tuple[dict[str, Any], ...] = ()  # faults of the last answer
         supposed, told_again, ungrounded = decided(None, steps), False, False
         turn, most = -1, self.bounds.max_repairs
         while turn < most:
@@ -332,7 +330,7 @@ class Planner:
             said = read_answer(text)
             if isinstance(said, Completed):
                 found = grounds(said, executor.state, steps)
-                if found.advice and not ungrounded and self.bounds.max_repairs:  # once in a step, beside the repairs
+                if found.advice and not ungrounded and self.bounds.max_repairs:  # once per step, besides the repairs
                     last, ungrounded, most = (), True, most + (turn == most)
                     why = f"{found.fault}; {found.advice}" if found.fault else found.advice
                     refused = Refused(text, why)
@@ -353,7 +351,7 @@ class Planner:
                 again = [repeated(each, executor.state.hash, steps) for each in actions]
                 if all(again) and self._stalls(steps):
                     return Proposal(supposed, repairs=turn, stalled=_STALLED.format(again[0].partition(":")[0]))
-                if all(again) and turn < most:  # once in a step: a model that keeps to its plan may have it
+                if all(again) and turn < most:  # once per step: a model may insist on its plan
                     last, told_again, refused = (), True, Refused(text, again[0])
                     continue
                 if not all(again):
@@ -370,7 +368,7 @@ class Planner:
         return Proposal(supposed, faults=refused.faults if refused is not None else "", repairs=turn)
 
     def _stalls(self, steps: Sequence[Step]) -> bool:
-        """Say whether a plan that was run before would be the third repetition in a row: told, run all the same, and proposed again."""
+        """Return whether an earlier plan would be the third repetition in a row: reported, run anyway, and proposed again."""
         return repetitions(steps[self.earlier :]) >= (1 if self.bounds.max_repairs else 2)
 
 
@@ -379,7 +377,7 @@ _BY_RULE = {"success": "continue", "partial": "refine"}
 
 
 def decided(said: Proposed | None, steps: Sequence[Step]) -> Supposed:
-    """Return the decision that leads to the next plan: the model's, or, where it said none, what the last outcome comes to."""
+    """Return the decision that leads to the next plan: the model's, or the one that the last outcome implies."""
     why, hypothesis = (said.why, said.hypothesis) if said is not None else ("", "")
     if not steps:
         return Supposed("start", why, hypothesis)

@@ -1,4 +1,4 @@
-"""Puts a step's prompt together, within one number of characters, whatever graph, state and models' answers are."""
+"""Builds a step's prompt within one character limit, whatever the size of graph, state and model answers."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,8 +18,8 @@ from .traversal_results import Step
 __all__ = ["Refused", "build_prompt", "fitted", "outcome_view", "trail_view"]
 
 
-# What a prompt shows of the graph, the state and the steps before: JSON in lines, each view with a most of characters of its own.
-# Making a view takes time by what is shown, not by what there is.
+# The views of the graph, the state and the earlier steps in a prompt: JSON lines, each view with its own character limit.
+# Building a view takes time in proportion to the text shown, not to the size of the data.
 
 _NAME = 80
 _VALUE = 60
@@ -27,9 +27,9 @@ _VALUES = 8
 _ATTRIBUTES = 60
 _KEYS = 40
 _HEAD = 240
-"""Characters of a key's line before its sample: name, type, size and description."""
+"""Maximum characters of a key's line before its sample: name, type, size and description."""
 _SAMPLE, _ITEMS = 4_000, 40
-"""Characters and items of a key that are shown at most."""
+"""Maximum characters and items shown of a key."""
 _OUTPUTS, _OUTPUT = 3, 2_000
 _MENDED = 5
 _COMMAND = 400
@@ -37,7 +37,7 @@ _MESSAGE = 400
 
 
 def fitted(lines: Iterable[str], most: int) -> str:
-    """Return the lines that fit into ``most`` characters; where some are left out, the last line says so."""
+    """Return the lines that fit into ``most`` characters; if some are left out, the last line says so."""
     kept: list[str] = []
     room, left_out = most - 30, False
     for line in lines:
@@ -96,7 +96,7 @@ def _quoted(value: Any) -> str:
 
 
 def state_view(state: StateStore, most: int) -> str:
-    """Show the declared keys with type, size and description, and a few items of each; the largest rooms get the samples."""
+    """Show the declared keys with type, size and description, and a few items of each; samples share the remaining space."""
     snapshot = state.snapshot()
     declared = snapshot.declared()
     if not declared:
@@ -117,7 +117,7 @@ def state_view(state: StateStore, most: int) -> str:
 
 
 def outcome_view(step: Step, most: int) -> str:
-    """Show what a step's commands came to: status, count, message, and the beginning of what the last ones gave."""
+    """Show the results of a step's commands: status, count, message, and the beginning of the last outputs."""
     given = sum(_gives(entry) for entry in step.entries)
     values = max(80, min(_OUTPUT, most * 3 // 4 // max(1, min(_OUTPUTS, given))))
     lines, shown = [], 0
@@ -138,7 +138,7 @@ def _gives(entry: Mapping[str, Any]) -> bool:
 
 
 def _last(lines: Sequence[str], most: int) -> list[str]:
-    """Return as many of the lines, which stand last first, as fit; one that is too long is left out, and others behind it are not."""
+    """Return the lines that fit, given the last first; a line that is too long is skipped, but shorter ones after it are kept."""
     kept: list[str] = []
     left_out = False
     for line in lines:
@@ -168,7 +168,7 @@ def _entry(entry: Mapping[str, Any]) -> str:
 
 
 def trail_view(steps: Sequence[Step], most: int) -> str:
-    """Show the steps before the last one, a line each, the latest where not all fit: what was supposed, and what came of it."""
+    """Show the steps before the last one, one line each, the latest if not all fit: the hypothesis and the result."""
     lines = []
     for step in reversed(steps):
         supposed = clipped(step.supposed.hypothesis or step.supposed.why, 200)
@@ -188,14 +188,14 @@ def _brief(entry: Mapping[str, Any]) -> str:
 
 
 _SHARES = {"refused": 0.25, "outcome": 0.3, "trail": 0.15, "state": 0.45, "schema": 1.0}
-"""Of the room that is left when their turn comes, in this order."""
+"""Shares of the space left when each view is built, in this order."""
 _FENCES = 60
-"""Characters of the fences and the words around a view."""
+"""Maximum characters of the fences and the words around a view."""
 
 
 @frozen
 class Refused:
-    """An answer that was not run, and what is wrong with it."""
+    """An answer that was not run, and its faults."""
 
     answer: str
     faults: str
@@ -211,16 +211,16 @@ def build_prompt(
     most: int,
     branches: int = 1,
 ) -> str:
-    """Return the prompt for the step behind ``steps``, of at most ``most`` characters. Data stands between fences.
+    """Return the prompt for the step after ``steps``, of at most ``most`` characters. Data is placed between fences.
 
-    ``branches``: how many plans are wanted, to be tried side by side.
+    ``branches``: number of plans wanted, to be tried in parallel.
     """
     room = most
     while True:
         prompt = _built(question, schema, caps, state, steps, refused, room, branches)
         if len(prompt) <= most:
             return prompt
-        room -= max(200, len(prompt) - most)  # a fence that grew with the backticks in what it holds
+        room -= max(200, len(prompt) - most)  # a fence grows with the backticks in its content
 
 
 def _built(

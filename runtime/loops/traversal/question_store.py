@@ -1,6 +1,6 @@
-"""Durable questions: each has a folder in the state's, so that a loop that was killed goes on, and pays nothing twice.
+"""Durable questions: each has a folder in the state's folder, so that a killed loop continues without paying twice.
 
-``STATE/asks/RUN/run.jsonl`` is as ``runtime.runs.journal`` makes it. Its records::
+``STATE/asks/RUN/run.jsonl`` has the format of ``runtime.runs.journal``. Its records::
 
     {"record": "run_started", "kind": "ask", "run", "time", "script", "input_hash", "versions", "model", "name", ...}
     {"record": "item_done", "step", "item", "input_hash", "output", "value", "usage", "cost", "calls", "seconds"}
@@ -10,13 +10,13 @@
     {"record": "found", "history", "state", "commands", "steps", "supposed", "answer", "cited", "search"}
     {"record": "run_finished", "status", "answer", "cited", "supposed", ...}
 
-``script`` is the question, ``input_hash`` the graph's. ``in_vain`` names planner's answers that came to nothing: the next attempt asks
-for them anew. ``step_begun`` is written before the plan's first command: ``history`` and
-``state`` are the history's length and the state's hash then, from which ``executing`` knows what of the plan was done. ``found`` is
-written before the state becomes the one that a search found; whether it became that is to be seen in the state's history.
+``script`` is the question, ``input_hash`` the graph's. ``in_vain`` names planner answers that were useless: the next attempt
+repeats those calls. ``step_begun`` is written before the plan's first command: ``history`` and ``state`` are the history's length
+and the state's hash at that time, from which ``plan_run`` determines which commands were done. ``found`` is written before the
+state adopts the result of a search; the state's history shows whether it did.
 
-A record that something in the state rests on is on the disk before the state changes; answers of models are not waited for: a power
-cut may cost some of them, and no more. ``STATE/asks/RUN/tree.json`` is the tree of the search that ran last.
+A record that the state depends on is on disk before the state changes. Writes of model answers are not waited for: a power cut
+may lose some of them, but nothing else. ``STATE/asks/RUN/tree.json`` is the tree of the latest search.
 """
 
 import json
@@ -47,8 +47,10 @@ _ELSEWHERE = "the state is to be in a folder that can be read and written, and h
 
 @define
 class Kept:
-    """A question as it was kept. ``finished`` is the end's record, None where it goes on; ``begun`` a step that was cut short,
-    ``found`` what a search found, where it is not known whether the state has it.
+    """A stored question.
+
+    ``finished`` is the record of its end, None if it is unfinished; ``begun`` is an interrupted step, ``found`` the result of a
+    search that the state may or may not have adopted.
     """
 
     run_id: str
@@ -64,26 +66,26 @@ class Kept:
 
     @property
     def question(self) -> str:
-        """What was asked."""
+        """The text of the question."""
         return str(self.head["script"])
 
     @property
     def is_over(self) -> bool:
-        """Say whether there is an answer: what ended otherwise goes on."""
+        """Return whether the question is answered: a question that ended otherwise can be continued."""
         return self.finished is not None and self.finished.get("status") == "complete"
 
     @property
     def tree(self) -> Tree | None:
-        """The tree of the search that ran last; None where there was none, or it can't be read."""
+        """The tree of the latest search; None if there was none, or it can't be read."""
         try:
             return Tree.from_json((self.path / TREE).read_text(encoding="utf-8"))
         except (OSError, UnicodeError, TreeError):
             return None
 
     def resume(self) -> "AskRecorder":
-        """Open it for more. Raises ``RunError`` where it is under way elsewhere, or can't be written.
+        """Open the question to continue it. Raises ``RunError`` if it is in use elsewhere or can't be written.
 
-        A damaged record is asked, or done, again: what of a plan is in the state is known by the state itself.
+        The call or step of a damaged record is repeated: the state itself shows which commands of a plan it has.
         """
 
         def recorder(journal: Journal, again: bool) -> AskRecorder:
@@ -125,18 +127,18 @@ def _take(kept: Kept, record: dict[str, Any]) -> bool:
 
 
 def asks(state: Path) -> list[Kept]:
-    """Return the questions that were asked of a state, the latest first. Those that can't be read are passed over."""
+    """Return the questions about a state, the latest first. Unreadable ones are skipped."""
     return [each for _, each in _read(state) if isinstance(each, Kept)]
 
 
 def _read(state: Path) -> Iterator[tuple[Path, "Kept | str"]]:
-    """Yield each question's folder, the latest first, with what is kept in it, or why it can't be read. Raises ``RunError``."""
+    """Yield each question's folder, the latest first, with its stored question or a message. Raises ``RunError``."""
     try:
-        # Two of one second have names in no order; the time of the folder tells them apart.
+        # Names within one second have no order; the folder's time decides.
         folders = sorted(
             (state / FOLDER).iterdir(), key=lambda each: (each.name[:15], each.stat().st_mtime_ns), reverse=True
         )
-    except (FileNotFoundError, NotADirectoryError):  # there are none
+    except (FileNotFoundError, NotADirectoryError):  # no questions yet
         return
     except OSError as error:
         raise RunError(f"{state / FOLDER} can't be read: {error.strerror or error}", _ELSEWHERE) from error
@@ -145,15 +147,15 @@ def _read(state: Path) -> Iterator[tuple[Path, "Kept | str"]]:
             yield folder, load(folder)
         except RunError as error:
             yield folder, error.message
-        except OSError as error:  # a folder that may not be looked into
+        except OSError as error:  # a folder without read permission
             yield folder, error.strerror or str(error)
 
 
 def last_asked(state: Path, question: str) -> Kept | None:
-    """Return the latest attempt at a question, None where it was never asked of this state.
+    """Return the latest attempt at a question; None if the state has none.
 
-    Raises ``RunError`` where a later folder can't be read that may be this question's: to ask again would be to pay again, and to run
-    again in the state what is done in it.
+    Raises ``RunError`` if a later folder that may belong to this question can't be read: a new attempt would pay again, and
+    repeat work in the state.
     """
     for folder, kept in _read(state):
         if isinstance(kept, Kept):
@@ -168,7 +170,7 @@ def last_asked(state: Path, question: str) -> Kept | None:
 
 
 def _may_be(folder: Path, question: str) -> bool:
-    """Say whether a folder that can't be read may be this question's: not one that never had a record, or that names another."""
+    """Return whether an unreadable folder may be this question's: not if it never had a record, or names another question."""
     if not _RUN.fullmatch(folder.name):
         return False
     try:
@@ -176,7 +178,7 @@ def _may_be(folder: Path, question: str) -> bool:
             head = file.readline(_LONGEST_HEAD)
         if (
             not head.endswith(b"\n") and len(head) < _LONGEST_HEAD
-        ):  # a kill before the first record, and nothing was paid
+        ):  # killed before the first record was written; nothing was paid
             return _has_more(folder)
         told = json.loads(head)
     except FileNotFoundError:
@@ -188,7 +190,7 @@ def _may_be(folder: Path, question: str) -> bool:
     script = told.get("script") if isinstance(told, Mapping) else None
     if not isinstance(script, str) or script == question:
         return True
-    # One byte that is wrong can't be in the question and in its hash too.
+    # One wrong byte can't be both in the question and in its hash.
     return bool(told.get("script_hash") != hash_of(script.encode("utf-8", "backslashreplace")))
 
 
@@ -205,9 +207,10 @@ def open_asks(
     again: bool = False,
     options: Mapping[str, Any] | None = None,
 ) -> "AskRecorder | Kept":
-    """Return the recorder of a question: of the one that was asked before, or of a new one; of one that has its answer the ``Kept``.
+    """Return the recorder of a question, continued or new; if it is already answered, return the ``Kept``.
 
-    ``graph`` is the graph's hash, ``model`` a spec as the user wrote it. ``again``: begin anew, whatever there is. Raises ``RunError``.
+    ``graph`` is the graph's hash, ``model`` a spec as the user wrote it. ``again``: start a new attempt in any case. Raises
+    ``RunError``.
     """
     before = None if again else last_asked(state, question)
     if before is not None:
@@ -239,15 +242,15 @@ class AskRecorder:
 
     @property
     def damage(self) -> str:
-        """Why it could not be kept to its end; empty when all is well."""
+        """Why the recording stopped early; empty if it did not."""
         return self._journal.damage
 
     def recall(self, step: str, item: int | None, input_hash: str) -> Recorded | None:
-        """Return the earlier answer, or None."""
+        """Return the recorded answer, or None."""
         return self.kept.answers.get((step, item, input_hash))
 
     def item_done(self, step: str, item: int | None, outcome: Outcome, seconds: float) -> None:
-        """Keep an answer of a model."""
+        """Store an answer of a model."""
         key = (step, item, outcome.input_hash)
         self.kept.answers[key] = Recorded(outcome.output, outcome.value)
         self.append(
@@ -259,21 +262,21 @@ class AskRecorder:
         )  # fmt: skip
 
     def in_vain(self, places: Sequence[tuple[str, int, str]]) -> None:
-        """Keep that answers (step, item, input's hash) came to nothing: this attempt is done with them, the next one asks anew."""
+        """Record useless answers (step, item, input hash): this attempt is finished with them, the next one repeats the calls."""
         self.append({"record": "in_vain", "answers": [list(place) for place in places]})
 
     def step_begun(self, told: Mapping[str, Any]) -> None:
-        """Keep what is about to be run, before anything of it is."""
+        """Record the plan that is about to run, before it begins."""
         self.append({"record": "step_begun", **told})
         self.sync()
 
     def found(self, told: Mapping[str, Any]) -> None:
-        """Keep what the state is about to become, before it does."""
+        """Record the result that the state is about to adopt."""
         self.append({"record": "found", **told})
         self.sync()
 
     def keep_tree(self, tree: Tree) -> str:
-        """Put a search's tree in the place of the one before; return why it can't be kept, "" where it is."""
+        """Replace the stored search tree; return why it can't be written, or ""."""
         path = self.kept.path / TREE
         made = path.with_suffix(".new")
         try:
@@ -287,17 +290,17 @@ class AskRecorder:
         return ""
 
     def turn_done(self, step: Step) -> None:
-        """Keep what came of a step."""
+        """Record the result of a step."""
         self.append({"record": "step_done", "step": step.as_json()})
 
     def ended(self, told: Mapping[str, Any]) -> None:
-        """Keep how it ended, and let go of it."""
+        """Record the end and release the question."""
         self.append({"record": "run_finished", **told})
         self.sync()
         self.close()
 
     def step_done(self, result: StepResult, outcome: Outcome | None) -> None:
-        """Do nothing: a script's steps are not here."""
+        """Do nothing: questions have no script steps."""
 
     def finished(self, run: Run) -> None:
         """Do nothing: see ``ended``."""
@@ -307,7 +310,7 @@ class AskRecorder:
         self._journal.append(record)
 
     def sync(self) -> None:
-        """Wait until the question, as far as it is kept, is on the disk, its folders too."""
+        """Wait until the stored question and its folders are on disk."""
         self._journal.sync()
         if not self._settled:
             self._settled = True
@@ -315,13 +318,13 @@ class AskRecorder:
                 _settle(folder)
 
     def close(self) -> None:
-        """Close the file and give up the lock."""
+        """Close the file and release the lock."""
         self._journal.close()
 
 
 def _settle(folder: Path) -> None:
-    """Wait until what a folder names is on the disk, where the system offers that."""
-    with suppress(OSError):  # a file system without it: it is no worse than before
+    """Wait until a folder's entries are on disk, if the system supports it."""
+    with suppress(OSError):  # a file system without support: no worse than before
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)

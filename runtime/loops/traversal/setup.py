@@ -1,4 +1,4 @@
-"""Puts a loop together: the executor whose models' answers are kept, the planner, and where the question is kept."""
+"""Assembles a loop: the executor with recorded model answers, the planner, and the question's recorder."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -33,11 +33,11 @@ from .traversal_results import (
 __all__ = ["Wanted", "answered_before", "room_for", "traverse"]
 
 
-# A question that has its answer already, told again from what was kept: no model is asked, and nothing is run.
+# A question that is already answered, returned from the store: no model is called, and nothing is run.
 
 
 def told_again(kept: Kept) -> Asked:
-    """Return the result that was kept; its figures are this attempt's, which are none."""
+    """Return the stored result; its cost figures are this attempt's, which are zero."""
     end: dict[str, Any] = kept.finished or {}
     supposed, search = end.get("supposed"), end.get("search")
     return Asked(
@@ -53,11 +53,11 @@ def told_again(kept: Kept) -> Asked:
 
 @frozen
 class Wanted:
-    """A question and how it is to be answered. ``model`` is the planner's name among the models (None: the run's own).
+    """A question and how to answer it. ``model`` is the planner's name among the models (None: the run's default).
 
-    ``folder`` is the state's, None for a state in memory, which is not gone on with. ``spec``: the model's, as the user wrote it.
-    ``searching``: how plans are searched; None: one after the other, and ``choose`` says which. ``graph``: the graph's name, as the
-    user wrote it, "" where it has none. ``force``: go on in a state whose findings are of another graph.
+    ``folder`` is the state's, None for a state in memory, which can't be resumed. ``spec``: the model's, as the user wrote it.
+    ``searching``: how plans are searched; None: one after the other, chosen by ``choose``. ``graph``: the graph's name, as the
+    user wrote it, "" if it has none. ``force``: use a state whose findings come from another graph.
     """
 
     question: str = field(converter=checked_question)
@@ -75,15 +75,15 @@ class Wanted:
 
 
 def room_for(spec: str) -> int:
-    """Return how many characters a prompt may have for the model with this spec."""
+    """Return the maximum characters of a prompt for the model with this spec."""
     return LOCAL_CHARACTERS if spec == "local" or spec.startswith("local:") else MOST_CHARACTERS
 
 
 def answered_before(wanted: Wanted, graph: Callable[[], str]) -> Asked | None:
-    """Return the answer that the question has already: no model is asked for it, and no graph read that has the same name.
+    """Return the stored answer of the question, without a call, and without reading a graph that has the same name.
 
-    ``graph`` gives the hash of the one that is asked about now. Raises ``RequestError`` where the answer is another graph's, ``RunError``
-    where it may be in a folder that can't be read.
+    ``graph`` returns the hash of the present graph. Raises ``RequestError`` if the answer belongs to another graph, ``RunError``
+    if it may be in an unreadable folder.
     """
     if wanted.folder is None or wanted.again:
         return None
@@ -109,14 +109,14 @@ async def traverse(
     *,
     cancel: asyncio.Event | None = None,
 ) -> Asked:
-    """Answer a question over what ``opened`` has: its graph, state, caps, chunks and events; it runs nothing itself.
+    """Answer a question with the parts of ``opened``: its graph, state, caps, chunks and events; it runs nothing itself.
 
-    ``llm`` and ``models`` are the clients, as they were given to ``opened``: they plan, and answer the commands of plans. A question
-    that was asked of the state before goes on where it stood. Raises ``RunError`` where it can't be kept, ``StoreError``,
-    ``RequestError`` where the state's findings are of another graph.
+    ``llm`` and ``models`` are the clients that were given to ``opened``: they plan, and answer the commands of plans. An earlier
+    attempt at the question in the same state is continued. Raises ``RunError`` if the question can't be stored, ``StoreError``,
+    ``RequestError`` if the state's findings come from another graph.
     """
     base, named = opened.session, dict(models or {})
-    await asyncio.to_thread(lambda: opened.adapter.schema)  # a large graph is summed up once, beside the event loop
+    await asyncio.to_thread(lambda: opened.adapter.schema)  # a large graph is summarised once, outside the event loop
     if not wanted.force and is_of_another(opened.state, opened.adapter):
         raise _other_graph(wanted, "")
     record = _recorder(wanted, opened)

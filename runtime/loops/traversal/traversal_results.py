@@ -1,4 +1,4 @@
-"""What a loop gives: its steps with what was supposed, done and decided, and how it ended."""
+"""The results of a loop: its steps with hypothesis, plan and decision, and how it ended."""
 
 from collections.abc import Mapping
 from os import PathLike
@@ -35,9 +35,9 @@ Stopped = Literal["", "steps", "budget", "time", "cancelled", "model", "refused"
 
 @frozen
 class Supposed:
-    """What a step begins with: what was made of the step before, and what is supposed now.
+    """The start of a step: the evaluation of the previous step, and the present hypothesis.
 
-    ``by`` is "model" where the model decided, "rule" where it said nothing and the outcome of the step before decided.
+    ``by`` is "model" if the model decided, "rule" if it gave no decision and the previous outcome decided.
     """
 
     decision: Decision
@@ -48,11 +48,10 @@ class Supposed:
 
 @frozen
 class Step:
-    """One turn of the loop. ``status`` is the plan's as a whole, or "refused" where no plan could be run: ``faults`` say why.
+    """One turn of the loop. ``status`` is the plan's as a whole, or "refused" if no plan could be run: ``faults`` say why.
 
-    ``plan`` is the plan object, ``entries`` the records of its commands as the history has them. ``alternatives`` are the next
-    actions that were not taken. ``repairs`` counts answers that went back to the model. ``state`` is the state's hash behind it, ""
-    where it is not known.
+    ``plan`` is the plan object, ``entries`` its commands' records in the history. ``alternatives`` are the next actions that were
+    not taken. ``repairs`` counts answers returned to the model. ``state`` is the state's hash after the step, "" if unknown.
     """
 
     number: int
@@ -85,14 +84,14 @@ class Step:
 
     @classmethod
     def of(cls, kept: Mapping[str, Any]) -> "Step":
-        """Return the step that ``as_json`` gave."""
+        """Return the step from the result of ``as_json``."""
         lists = {name: tuple(kept[name]) for name in ("entries", "mended", "alternatives")}
         return cls(**{**kept, **lists, "supposed": Supposed(**kept["supposed"])})
 
 
 @frozen
 class Finding:
-    """One thing that the state holds, and the evidence beside it (``adapters.state.Evidence``), in brief."""
+    """One item of the state with a summary of its evidence (``adapters.state.Evidence``)."""
 
     key: str
     item: Any
@@ -105,9 +104,9 @@ class Finding:
 
 @frozen
 class Explored:
-    """How a search went: ``value`` is that of the best state (None where it could not be told), ``plans`` were executed.
+    """The course of a search: ``value`` is that of the best state (None if it could not be determined), ``plans`` were executed.
 
-    ``stopped`` is the search's own reason, see ``search.budget.Stopped``. ``tree`` is None where it was not kept.
+    ``stopped`` is the search's own reason, see ``search.nodes.Stopped``. ``tree`` is None if it was not stored.
     """
 
     strategy: str
@@ -117,24 +116,24 @@ class Explored:
     tree: Tree | None = field(default=None, repr=False)
 
     def as_json(self, tree: bool = True) -> dict[str, Any]:
-        """Return it as a JSON object; ``tree``: with the whole tree."""
+        """Return the search as a JSON object; ``tree``: include the whole tree."""
         told = {"strategy": self.strategy, "stopped": self.stopped, "value": self.value, "plans": self.plans}
         return {**told, "tree": None if self.tree is None else self.tree.as_json()} if tree else told
 
 
 @frozen
 class Asked:
-    """How a question was answered, or why not.
+    """The answer to a question, or why there is none.
 
-    ``status``: complete; ungrounded (there is an answer, and it rests on nothing: ``reason`` says why); stopped (a bound ended it:
-    ``stopped`` says which; asking again goes on); failed (the model can't be asked, or no plan of it could be run); cancelled.
-    ``supposed`` is the last decision. ``usage``, ``calls`` and ``cost`` are of this attempt, the models' work in plans included;
-    ``earlier``: the steps before it were done in an attempt before.
+    ``status``: complete; ungrounded (there is an unsupported answer: ``reason`` says why); stopped (by a limit: ``stopped`` says
+    which; a new attempt continues); failed (the model can't be called, or none of its plans could be run); cancelled.
+    ``supposed`` is the last decision. ``usage``, ``calls`` and ``cost`` are of this attempt, including model calls in plans;
+    ``earlier``: number of steps done in earlier attempts.
 
-    ``cited`` are the citations of the answer that name something in the state or in a command's result, ``uncited`` those that name
+    ``cited`` are the answer's citations that name something in the state or in a command's result, ``uncited`` those that name
     nothing.
 
-    ``search`` is there where plans were searched: ``steps`` are then those on the way to the best state.
+    ``search`` is set if plans were searched: ``steps`` are then those on the path to the best state.
     """
 
     question: str
@@ -153,18 +152,18 @@ class Asked:
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
     incomplete: tuple[str, ...] = field(default=(), kw_only=True)
-    """Why what the answer rests on is not the whole: a cap cut a search short, say."""
+    """Why the evidence is incomplete, for example because a cap cut a search short."""
     run_id: str = ""
     state: str = ""
     """The state's hash."""
     search: Explored | None = None
     unkept: str = ""
-    """Why the question could not be kept to its end; "" where it is, or was not to be."""
+    """Why the recording of the question stopped early; "" if it did not, or none was wanted."""
     uncited: tuple[str, ...] = ()
 
     @property
     def tree(self) -> Tree | None:
-        """The tree of the search, where there was one."""
+        """The tree of the search, if there was one."""
         return None if self.search is None else self.search.tree
 
     def as_json(self) -> dict[str, Any]:
@@ -193,26 +192,26 @@ class Asked:
         }  # fmt: skip
 
 
-# What bounds a loop, and how one is refused before it begins.
+# The limits of a loop, and its refusal before it begins.
 
 Worth = Literal["judge", "filled"]
-"""What says how good a state is: a model, or the share of declared keys that hold something."""
+"""How a state is rated: by a model, or by the share of declared keys that are not empty."""
 
 MOST_CHARACTERS = 24_000
-"""Characters of a whole prompt, whatever graph and state are: some 6,000 tokens."""
+"""Maximum characters of a whole prompt, whatever the size of graph and state: some 6,000 tokens."""
 LOCAL_CHARACTERS = 9_000
-"""The same for the local model, which reads slowly, and has room for 8,192 tokens with its answer."""
+"""The same for the local model, which reads slowly, and has room for 8,192 tokens including its answer."""
 MOST_REPAIRS = 20
-"""Times that an answer goes back in one step: a step has so many places for what is kept of it."""
+"""Maximum number of repairs in one step; it reserves that many places for stored answers."""
 _LEAST = 6_000
 _LONGEST = 10_000
-"""Characters of a question."""
+"""Maximum characters of a question."""
 
 
 def _whole(least: int, most: int | None = None) -> Any:
     def check(bounds: "Bounds", attribute: Any, value: Any) -> None:
         if type(value) is not int or value < least:
-            raise RequestError(attribute.name, f"{shown(value)} is no whole number of at least {least:,}")
+            raise RequestError(attribute.name, f"{shown(value)} is not a whole number of at least {least:,}")
         if most is not None and value > most:
             raise RequestError(attribute.name, f"{shown(value)} is too many: at most {most:,}")
 
@@ -221,10 +220,10 @@ def _whole(least: int, most: int | None = None) -> Any:
 
 @frozen
 class Bounds:
-    """What ends a loop besides its answer. Calls, tokens and money are bounded where the models are opened.
+    """The limits of a loop. Calls, tokens and money are limited where the models are opened.
 
-    ``max_steps`` counts those of earlier attempts too. ``max_repairs``: how often a refused answer goes back to the model, in one
-    step. ``prompt_characters`` is the most that one prompt has. ``time_limit`` is in seconds, of one attempt.
+    ``max_steps`` includes those of earlier attempts. ``max_repairs``: how often a refused answer is returned to the model in one
+    step. ``prompt_characters`` is the maximum of one prompt. ``time_limit`` is in seconds, for one attempt.
     """
 
     max_steps: int = field(default=12, validator=_whole(1))
@@ -236,14 +235,14 @@ class Bounds:
 def checked_question(question: Any) -> str:
     """Return the question without blanks around it. Raises ``RequestError``."""
     if not isinstance(question, str) or not question.strip():
-        raise RequestError("question", "there is no question", 'such as "Who connects the most people?"')
+        raise RequestError("question", "the question is empty", 'such as "Who connects the most people?"')
     if len(question) > _LONGEST:
         raise RequestError("question", f"it has {len(question):,} characters; {_LONGEST:,} is the most")
     return question.strip().encode("utf-8", "replace").decode()
 
 
 def checked_folder(state: "str | Path | None") -> Path | None:
-    """Return the folder that a state is kept in. Raises ``RequestError`` for a file, and for "", which would be the current folder."""
+    """Return the folder of a stored state. Raises ``RequestError`` for a file, and for "", which would be the current folder."""
     if state is None:
         return None
     if not isinstance(state, str | PathLike):
@@ -258,7 +257,7 @@ def checked_folder(state: "str | Path | None") -> Path | None:
 
 
 _SETTINGS = Settings(branching=3, max_depth=8, enough=0.8, answers=True, outcomes=True)
-"""Those of a search for an answer, where the caller says nothing else."""
+"""Default settings of a search for an answer."""
 
 
 @frozen
@@ -271,7 +270,7 @@ class Searching:
 
 
 def searching(search: Any, value: Any = None, rollout: Rollout | None = None) -> Searching | None:
-    """Return how a caller wants plans to be searched; None where not at all. Raises ``RequestError``.
+    """Return the search settings of a caller; None for no search. Raises ``RequestError``.
 
     ``search`` is a strategy, ``Settings`` or settings by name. ``value`` is a ``Worth``, a ``Value`` or a function of a node.
     """
@@ -289,7 +288,7 @@ def searching(search: Any, value: Any = None, rollout: Rollout | None = None) ->
         except (TypeError, ValueError) as error:
             raise RequestError("search", str(error)) from None
     if not isinstance(given, Settings):
-        raise RequestError("search", f"{shown(search)} is no strategy, and no settings of a search")
+        raise RequestError("search", f"{shown(search)} is not a strategy, and no settings of a search")
     if isinstance(value, str):
         if value not in get_args(Worth):
             raise RequestError("value", f"{shown(value)} is none of {', '.join(get_args(Worth))}")

@@ -1,7 +1,7 @@
-"""The operations that a script may call, seen from the run: a registry of runners, and those that are built in.
+"""The operations of scripts at run time: a registry of runners, and the built-in ones.
 
-A runner is ``async (call, context) -> Outcome`` and raises ``StepFailed``. A plugin offers an ``Operation`` under the
-entry point group ``knotwork.operations``, by the name that scripts call; it is loaded when a script names it.
+A runner is ``async (call, context) -> Outcome`` and raises ``StepFailed``. A plugin provides an ``Operation`` under the entry
+point group ``knotwork.operations``, with the name that scripts call; it is loaded when a script names it.
 """
 
 from collections.abc import Mapping
@@ -17,28 +17,28 @@ __all__ = ["OPERATIONS", "Context", "Operation", "constant", "find", "read_optio
 
 
 async def _run_gasl(call: Call, context: Context) -> Outcome:
-    """Run a program. It brings the executor of graph programs, which other scripts do without."""
+    """Run a program. The import loads the executor of graph programs only if needed."""
     from .gasl_step import run_gasl
 
     return await run_gasl(call, context)
 
 
 async def _run_expr(call: Call, context: Context) -> Outcome:
-    """Compute an expression. It brings a grammar, which other scripts do without."""
+    """Evaluate an expression. The import loads the grammar only if needed."""
     from .basic import run_expr
 
     return await run_expr(call, context)
 
 
 async def _run_seed(call: Call, context: Context) -> Outcome:
-    """Run a Formula Seed. It brings the engine of seeds, which other scripts do without."""
+    """Run a Formula Seed. The import loads the seed engine only if needed."""
     from .seed_step import run_seed
 
     return await run_seed(call, context)
 
 
 async def _run_answer(call: Call, context: Context) -> Outcome:
-    """Write an answer until it is good enough. It brings the loop of such answers, which other scripts do without."""
+    """Write an answer iteratively. The import loads the answer loop only if needed."""
     from .basic import run_answer
 
     return await run_answer(call, context)
@@ -60,7 +60,7 @@ GROUP = "knotwork.operations"
 
 
 def find(name: str) -> Operation:
-    """Return the operation called ``name``: a built-in one, else a plugin's. Raises ``StepFailed``."""
+    """Return the operation ``name``: a built-in one, else a plugin's. Raises ``StepFailed``."""
     found = OPERATIONS.get(name) or _plugin(name)
     if found is None:
         like = nearest(name, OPERATIONS)
@@ -79,12 +79,12 @@ def _plugin(name: str) -> Operation | None:
             raise StepFailed(Failed("operation", message)) from error
         if isinstance(loaded, Operation):
             return loaded
-        raise StepFailed(Failed("operation", f"the plugin for {name} ({point.value}) is no Operation"))
+        raise StepFailed(Failed("operation", f"the plugin for {name} ({point.value}) is not an Operation"))
     return None
 
 
 def signatures(names: "set[str]") -> dict[str, Signature]:
-    """Return the signatures of the built-in operations and of the plugins among ``names``: what a check goes by."""
+    """Return the signatures of the built-in operations and of the plugins among ``names``, for a check."""
     known = {name: operation.signature for name, operation in OPERATIONS.items()}
     for name in sorted(names - known.keys()):
         try:

@@ -1,4 +1,4 @@
-"""LLM: one completion; and CONST, which needs none."""
+"""LLM: one completion; and CONST, a constant without a call."""
 
 import asyncio
 import json
@@ -31,14 +31,14 @@ __all__ = ["computed", "given", "prompted", "run_answer", "run_const", "run_each
 
 @frozen
 class Prompted:
-    """An LLM call read once: what is rendered for each request, and what stays the same."""
+    """A parsed LLM call: the parts rendered for each request, and the constant parts."""
 
     prompt: Template
     system: Template | None
     request: Request
 
     def at(self, scope: Scope) -> Request:
-        """Return the request that the templates come to where ``scope`` says what references see."""
+        """Return the request with the templates rendered for ``scope``."""
         prompt = render(self.prompt, scope)
         request = self.request
         if self.system is not None:
@@ -51,7 +51,7 @@ _LLM = BUILTIN["LLM"]
 
 
 def prompted(call: Call) -> Prompted:
-    """Read an LLM call. Raises ``StepFailed``."""
+    """Parse an LLM call. Raises ``StepFailed``."""
     if len(call.arguments) != 1 or not isinstance(call.arguments[0], Template):
         raise StepFailed(Failed("operation", "LLM takes one prompt", f"for example {_LLM.example}", call.span))
     options = read_options(call, _LLM) if call.options else {}
@@ -60,16 +60,16 @@ def prompted(call: Call) -> Prompted:
 
 
 async def run_llm(call: Call, context: Context) -> Outcome:
-    """Ask the model once."""
+    """Call the model once."""
     if not call.options and len(call.arguments) == 1 and isinstance(prompt := call.arguments[0], Template):
-        request = Request(render(prompt, context.scope))  # most calls: nothing but a prompt
+        request = Request(render(prompt, context.scope))  # the common case: only a prompt
     else:
         request = prompted(call).at(context.scope)
     return await context.caller.ask(context.step, request)
 
 
 async def run_const(call: Call, context: Context) -> Outcome:
-    """Give the constant."""
+    """Return the constant."""
     if len(call.arguments) != 1:
         raise StepFailed(Failed("operation", "CONST takes one value", span=call.span))
     value = constant(call.arguments[0])
@@ -79,11 +79,11 @@ async def run_const(call: Call, context: Context) -> Outcome:
 # EACH: one call for each element of a list.
 
 _ITEMS_IN_FLIGHT = 8
-"""``max_concurrency`` of EACH where the script gives none (LWT, "Operations")."""
+"""Default ``max_concurrency`` of EACH (LWT, "Operations")."""
 
 
 async def run_each(call: Call, context: Context) -> Outcome:
-    """Ask for every item, several at a time; the values stand in the order of the list."""
+    """Call the model for every item, several at a time; the values are in the order of the list."""
     items, inner, options = _each_parts(call, context.scope)
     on_error = options.get("on_error", "fail")
     total = _Total([None] * len(items))
@@ -93,7 +93,7 @@ async def run_each(call: Call, context: Context) -> Outcome:
         for done, index in enumerate(left, 1):
             await _one_item(inner, context, index, items[index], total)
             if total.failures and on_error == "fail":
-                return  # what is in flight ends and is kept for --resume; nothing new begins
+                return  # calls in flight finish and are saved for --resume; no new ones start
             if done % 32 == 0:
                 await asyncio.sleep(0)
 
@@ -117,7 +117,7 @@ async def run_each(call: Call, context: Context) -> Outcome:
 
 @define
 class _Total:
-    """What EACH's items gave and cost so far."""
+    """Results and cost of EACH's items so far."""
 
     values: list[Any]
     failures: dict[int, Failed] = field(factory=dict)
@@ -139,7 +139,7 @@ def _each_parts(call: Call, scope: Scope) -> "tuple[list[Any], Prompted, dict[st
 
 
 def _list_of(reference: Reference, scope: Scope) -> list[Any]:
-    """Return the list that ``reference`` leads to. What is no list fails in either mode: there is nothing to map."""
+    """Return the list that ``reference`` resolves to; fail in either mode if it is not a list."""
     from ....lang.literals import Reading, kind_of, read
 
     value = resolve(reference, scope)
@@ -178,11 +178,11 @@ async def _one_item(inner: Prompted, context: Context, index: int, item: Any, to
 
 _EXPR = BUILTIN["EXPR"]
 _LONGEST = 200
-"""Characters of a condition that are told."""
+"""Maximum characters of a condition in a message."""
 
 
 async def run_expr(call: Call, context: Context) -> Outcome:
-    """Compute the expression. It is computed anew when a run is resumed, from the values that were kept."""
+    """Evaluate the expression. On resuming a run it is evaluated again from the saved values."""
     value = computed(call, context.scope)
     return Outcome(text_of(value), value)
 
@@ -201,7 +201,7 @@ def computed(call: Call, scope: Scope) -> Any:
 
 
 def given(value: Value, scope: Scope) -> Any:
-    """Return what an option that takes references and constants is given, in lists and objects too. Raises ``StepFailed``."""
+    """Return an option's value with references replaced, also inside lists and objects. Raises ``StepFailed``."""
     if isinstance(value, Reference):
         return value_of(value, scope)
     if isinstance(value, ListValue):
@@ -212,7 +212,7 @@ def given(value: Value, scope: Scope) -> Any:
 
 
 def unmet(condition: Value, scope: Scope) -> str:
-    """Say why a step with this condition does not run; nothing where it holds. Raises ``StepFailed``."""
+    """Return why a step with this condition does not run; "" if the condition is true. Raises ``StepFailed``."""
     if not isinstance(condition, Template):
         raise StepFailed(Failed("operation", "when= takes a string, an expression", span=condition.span))
     inner = embedded_expression(condition)
@@ -228,10 +228,10 @@ def unmet(condition: Value, scope: Scope) -> str:
 
 
 def _evaluated(inner: Embedded, names: Mapping[str, Any], span: Span, scope: Scope) -> Any:
-    """Return the value of an expression of the script, or fail with what is wrong in the script's words."""
+    """Return the value of an expression of the script, or fail with a message in the script's terms."""
     text = inner.text(lambda _: "")
     read = scope.expressions.get(text)
-    if read is None:  # the check reads what it checks; a script that is still arriving has none
+    if read is None:  # the check parses expressions; a script that is still arriving has no check
         read = scope.expressions[text] = parse_expr(text)
     if read.expr is None:
         first = next((d for d in read.diagnostics if d.severity == "error"), None)
@@ -249,17 +249,17 @@ def _evaluated(inner: Embedded, names: Mapping[str, Any], span: Span, scope: Sco
 
 _ANSWER = BUILTIN["ANSWER"]
 _NAMES = {"format": "resp_format", "criteria": "eval_crit", "threshold": "score_threshold"}
-"""What a request calls the script's options where it calls them otherwise: the seed's names."""
+"""Maps the script's options to request parameters, which have the seed's names, where the names differ."""
 _SHOWN = 300
-"""Characters of a suggestion that a warning shows."""
+"""Maximum characters of a suggestion in a warning."""
 _ASKED = ("iter_max", "threshold", "attempts", "judges", "template")
 
 
 async def run_answer(call: Call, context: Context) -> Outcome:
-    """Answer; the output is the text of the accepted answer, else of the best one, and what it lacks is a failed item.
+    """Answer iteratively; the output is the accepted answer, else the best one, whose faults are a failed item.
 
-    The value is that text, or the JSON value that it writes where a check asked for JSON. Each call is kept where the run is
-    kept, and a run that is resumed makes none of them again.
+    The value is that text, or its JSON value if a check requires JSON. Each call is saved with the run, so that resuming the
+    run does not repeat it.
     """
     if len(call.arguments) != 1 or not isinstance(call.arguments[0], Template):
         raise StepFailed(
@@ -286,14 +286,14 @@ async def run_answer(call: Call, context: Context) -> Outcome:
 
 
 def _request(instruct: Template, options: Mapping[str, Any], scope: Scope) -> AnswerRequest:
-    """Return what is asked, with the templates filled in. Raises ``RequestError``, and ``StepFailed`` for a reference."""
+    """Return the request with the templates rendered. Raises ``RequestError``, and ``StepFailed`` for a reference."""
     asked: dict[str, Any] = {_NAMES.get(name, name): options[name] for name in _ASKED if name in options}
     asked |= {_NAMES[name]: render(options[name], scope) for name in ("format", "criteria") if name in options}
     return AnswerRequest(render(instruct, scope), **asked, checks=tuple(options.get("check", ())))
 
 
 def _refused(error: RequestError, call: Call) -> Failed:
-    """Return why there can be no answer, with the option's name as scripts have it."""
+    """Return the failure for an invalid request, with the option's name in the script."""
     named = {seed: name for name, seed in _NAMES.items()} | {"checks": "check"}
     name = named.get(error.parameter, error.parameter)
     option = next((option for option in call.options if option.name == name), None)
@@ -303,7 +303,7 @@ def _refused(error: RequestError, call: Call) -> Failed:
 
 
 def _digest(request: AnswerRequest, options: Mapping[str, Any]) -> str:
-    """Return a hash of all that goes into the step. How long to wait and how often to retry does not change an answer."""
+    """Return a hash of all inputs of the step, without timeout and retries, which do not change an answer."""
     told = {name: value for name, value in options.items() if isinstance(value, str | int | float | list)}
     told = {name: value for name, value in told.items() if name not in ("timeout", "retries")}
     said = json.dumps(["ANSWER", request.instruct, request.resp_format, request.eval_crit, told], sort_keys=True)
@@ -323,24 +323,24 @@ def _outcome(made: Answered, request: AnswerRequest, digest: str, call: Call, *,
 
 
 def _failed(made: Answered, call: Call) -> Failed:
-    """Return why there is no answer: the failure of the last call where one is to blame."""
+    """Return why there is no answer: the failure of the last call, if that is the cause."""
     last = made.iterations[-1].error if made.iterations else None
     kind = last.kind if last is not None else made.stopped or "answer"
     return Failed(kind, made.reason, last.hint if last is not None and last.hint not in made.reason else "", call.span)
 
 
 def _lacking(made: Answered) -> str:
-    """Say why the best answer is not an accepted one, with the first thing to do better."""
+    """Return why the best answer was not accepted, with the first suggestion."""
     best = made.iterations[made.best].evaluation if made.best is not None else None
     suggestions = best.improvement_suggestions if best is not None else ()
     return f"{made.reason} ({clipped(suggestions[0], _SHOWN)})" if suggestions else made.reason
 
 
 def _value(text: str, request: AnswerRequest) -> Any:
-    """Return the answer's value: what it writes where a check wants JSON and has it, else the text."""
+    """Return the answer's value: its JSON value if a check requires JSON and it is valid, else the text."""
     if not any(check.partition(":")[0].strip() in ("json", "schema") for check in request.checks):
         return text
     try:
         return read_json(unfenced(text).strip())
     except ValueError:
-        return text  # the best answer so far is no JSON; what it lacks is told
+        return text  # the best answer is not valid JSON; the fault is reported

@@ -20,7 +20,7 @@ __all__ = ["run_gasl"]
 
 _GASL = BUILTIN["GASL"]
 _REASONS = 3
-"""Reasons that a value's mark names."""
+"""Maximum number of reasons in a value's mark."""
 
 
 @frozen
@@ -30,20 +30,20 @@ class _Program:
     text: str
     variables: dict[str, Any]
     told: Callable[[str], str] = str
-    """Says a message about it in the words of the script."""
+    """Translates a message about the program into the script's terms."""
     incomplete: Mapping[str, tuple[str, ...]] = field(factory=dict)
-    """Why variables do not hold the whole answer."""
+    """By variable, the reasons why its value is incomplete."""
     inside: tuple[str, ...] = ()
-    """What its text rests on that is incomplete, a message for each step whose output stands inside a string or a name."""
+    """One message for each step with incomplete output that is inserted into a string or a name of the text."""
 
     def digest(self) -> str:
-        """Return a hash of all that it says."""
+        """Return a hash of the text and the variables."""
         from blake3 import blake3
 
         return blake3(json.dumps(["GASL", self.text, self.variables], sort_keys=True).encode()).hexdigest(length=16)
 
     def context(self) -> ContextStore:
-        """Return the variables that it begins with."""
+        """Return the initial variables."""
         made = ContextStore()
         for name, value in self.variables.items():
             made.set(name, Value(value, incomplete=self.incomplete.get(name, ())))
@@ -61,8 +61,8 @@ async def run_gasl(call: Call, context: Context) -> Outcome:
     if record is not None and (earlier := record.recall(context.step, None, digest)) is not None:
         return earlier.again(digest)
     async with shop.turn:
-        # A run that was killed after the state had it, and before the step was kept, comes by here again: its change is made
-        # once. What the commands give is computed anew, on a copy.
+        # If a run was killed after the state's commit but before the step was saved, this code runs again: the change is not
+        # repeated. The commands' values are computed again on a copy.
         plan_id = _plan_id(shop.run_id, context.step)
         again = bool(shop.run_id) and plan_id in shop.committed()
         executor = shop.open(shop.state.fork() if again else shop.state, program.context())
@@ -76,7 +76,7 @@ async def run_gasl(call: Call, context: Context) -> Outcome:
 
 
 def _plan_id(run_id: str, step: str) -> str:
-    """Name the plan so that the history has the name whole: it cuts long ones."""
+    """Return a plan id short enough for the history, which cuts long ones."""
     from blake3 import blake3
 
     name = step if len(step) <= 100 else f"{step[:60]}~{blake3(step.encode()).hexdigest(length=16)}"
@@ -84,7 +84,7 @@ def _plan_id(run_id: str, step: str) -> str:
 
 
 def _plan(plan_id: str, step: str, text: str) -> dict[str, Any]:
-    """Return the plan: the commands in a block, so that the state has all of them or none."""
+    """Return the plan: the commands in one block, so that the state gets all of them or none."""
     return {
         "plan_id": plan_id,
         "why": f"step ({step}) of a script",
@@ -118,7 +118,7 @@ def _program(call: Call, context: Context) -> _Program:
 
 
 def _lacking(step: str, scope: Scope) -> tuple[str, ...]:
-    """Return why what a step gave is not the whole answer: what it lacks itself, else what the steps lack that it refers to."""
+    """Return why a step's output is incomplete: its own reasons, else those of the steps that it refers to."""
     found: dict[str, None] = {}
     pending, seen = [step], {step}
     while pending:

@@ -1,4 +1,4 @@
-"""What an operation is, seen from the run: its signature, and a runner with what it may use."""
+"""The run-time interface of an operation: its signature, its runner, and the runner's context."""
 
 import asyncio
 import stat
@@ -25,12 +25,12 @@ __all__ = ["Context", "Operation", "Workshop", "constant", "read_beside", "read_
 
 
 # A call's arguments and options as Python values.
-# The linter has told people about all of this before; a script that is still arriving has not been checked as a whole, so a wrong
-# value fails its step here.
+# The linter has already reported such errors; but a script that is still arriving has not been checked as a whole, so an
+# invalid value fails its step here.
 
 
 def constant(value: Value) -> Any:
-    """Return the JSON value that ``value`` writes; raise ``StepFailed`` where it has references."""
+    """Return the JSON value that ``value`` denotes; raise ``StepFailed`` if it has references."""
     if isinstance(value, Scalar):
         return value.value
     if isinstance(value, Template) and value.constant is not None:
@@ -39,13 +39,13 @@ def constant(value: Value) -> Any:
         return [constant(item) for item in value.items]
     if isinstance(value, ObjectValue):
         return {str(constant(key)): constant(entry) for key, entry in value.entries}
-    raise StepFailed(Failed("operation", "this is no constant value", span=value.span))
+    raise StepFailed(Failed("operation", "this is not a constant value", span=value.span))
 
 
 def read_options(call: Call, signature: Signature) -> dict[str, Any]:
-    """Return the call's options as Python values; templates and what leads to a value stay as they are.
+    """Return the call's options as Python values; templates and references are unchanged.
 
-    Those that every operation has are the run's business and left out. Raises ``StepFailed``.
+    Options common to all operations are handled by the run and omitted. Raises ``StepFailed``.
     """
     read = {}
     for option in call.options:
@@ -95,7 +95,7 @@ def _option(value: Value, spec: OptionSpec) -> Any:
 
 
 def _checks(value: Value) -> list[str]:
-    """Return checks as they are written; whoever applies them reads them."""
+    """Return checks as written; the evaluator parses them."""
     given = constant(value)
     texts = [given] if isinstance(given, str) else given
     if isinstance(texts, list) and texts and all(isinstance(text, str) for text in texts):
@@ -109,15 +109,15 @@ def _range(spec: OptionSpec) -> str:
     return f"{noun or 'a text'}{bounds}"
 
 
-# What GASL steps of one run share: the graph, the state, and whose turn it is.
+# The graph and state that the GASL steps of one run share, with a lock.
 
 
 @define
 class Workshop:
-    """The graph and the state of a run of a script: steps that use them take turns.
+    """The graph and the state of a script's run, which its steps use one at a time.
 
-    ``open`` makes an executor on a state that begins with some variables. ``run_id`` names the run in the state, so that a resumed
-    run finds what it did before.
+    ``open`` creates an executor on a state with initial variables. ``run_id`` identifies the run in the state, so that a
+    resumed run finds its earlier changes.
     """
 
     open: "Callable[[StateStore, ContextStore], GASLExecutor]"
@@ -127,7 +127,7 @@ class Workshop:
     _committed: frozenset[str] | None = field(default=None, init=False)
 
     def committed(self) -> frozenset[str]:
-        """Return the plans of earlier attempts at this run that the state has, as it was when this was first asked."""
+        """Return the plans that earlier attempts at this run committed to the state, as of the first call."""
         if self._committed is None:
             self._committed = frozenset(
                 entry["plan_id"]
@@ -141,15 +141,15 @@ class Workshop:
 
 
 _UNDONE = STOPPING | {"cancelled"}
-"""Statuses of a block that left the state as it was."""
+"""Statuses of a block that left the state unchanged."""
 
 
 @frozen
 class Context:
-    """What a runner may use: the step's id, what references see, the models, and the graph where the run has one.
+    """The context of a runner: the step's id, the scope of references, the models, and the graph if the run has one.
 
-    ``folder`` is the script's own, where ``file=`` lies; None: the run reads no files. ``spec`` is the run's own model as the user
-    wrote it, where that is known.
+    ``folder`` is the script's folder, for ``file=``; None: the run reads no files. ``spec`` is the run's default model as the
+    user wrote it, if known.
     """
 
     step: str
@@ -165,22 +165,22 @@ Runner = Callable[[Call, Context], Awaitable[Outcome]]
 
 @frozen
 class Operation:
-    """An operation: how it is written, and how it runs."""
+    """An operation: its signature and its runner."""
 
     signature: Signature
     run: Runner = field(repr=False)
 
 
-# The files that ``file=`` names: in the script's own folder, or below it, and nowhere else.
+# The files that ``file=`` names: only those in the script's folder or below it.
 
 _MOST_BYTES = 2 << 20
 
 
 def read_beside(name: str, folder: Path | None, suffix: str, call: Call, instead: str = "") -> str:
-    """Return the text of a file that ends in ``suffix``, in ``folder`` or below it; None: the run reads no files.
+    """Return the text of a file with this ``suffix``, in ``folder`` or below it (None: the run reads no files).
 
-    ``instead`` is what can be done without a file. Nothing outside the folder is read, neither by ``..`` nor through a link, no
-    file that isn't a regular one, and none over 2 MiB. Raises ``StepFailed``.
+    ``instead`` suggests an alternative to a file. Files outside the folder are not read, neither by ``..`` nor through a
+    link, nor files that are not regular or over 2 MiB. Raises ``StepFailed``.
     """
     if folder is None:
         hint = instead or "a file is read only for a script that is a file itself"
@@ -189,15 +189,15 @@ def read_beside(name: str, folder: Path | None, suffix: str, call: Call, instead
     try:
         path = (folder / name).resolve()
         inside = path.is_relative_to(folder) and path.name.endswith(suffix) and path.name != suffix
-    except (OSError, ValueError, RuntimeError):  # a loop of links, or a name that no file can have
+    except (OSError, ValueError, RuntimeError):  # a loop of links, or an invalid file name
         inside = False
     if not inside:
         hint = f"file= names a {suffix} file in the script's own folder"
         raise StepFailed(Failed("operation", f"{name} may not be read", hint, call.span))
     try:
         there = path.stat()
-        if not stat.S_ISREG(there.st_mode):  # a pipe would be waited for
-            raise StepFailed(Failed("operation", f"{name} can't be read: it is no regular file", span=call.span))
+        if not stat.S_ISREG(there.st_mode):  # reading a pipe would block
+            raise StepFailed(Failed("operation", f"{name} can't be read: it is not a regular file", span=call.span))
         if there.st_size > _MOST_BYTES:
             raise StepFailed(Failed("operation", f"{name} is larger than {_MOST_BYTES >> 20} MiB", span=call.span))
         return path.read_text(encoding="utf-8")

@@ -37,7 +37,7 @@ _SEED = BUILTIN["SEED"]
 
 
 async def run_seed(call: Call, context: Context) -> Outcome:
-    """Run the seed for its context; the output is the object of its outputs. What is kept of the run is not paid for again."""
+    """Run the seed for its context; the output is the object of its outputs. Saved extractions are not repeated."""
     options = read_options(call, _SEED)
     if missing := [f"{name}=" for name in _SEED.required if name not in options]:
         message = f"SEED lacks {' and '.join(missing)}"
@@ -69,7 +69,7 @@ async def run_seed(call: Call, context: Context) -> Outcome:
 
 
 def _checked(source: Source, call: Call) -> FormulaSeed:
-    """Return the seed, or fail with the first thing that is wrong with it, and its place."""
+    """Return the seed, or fail with its first error and its position."""
     seed, found = seed_of(source)
     if seed is not None:
         return seed
@@ -80,14 +80,14 @@ def _checked(source: Source, call: Call) -> FormulaSeed:
 
 
 def seed_of(source: Source) -> tuple[FormulaSeed | None, list[Diagnostic]]:
-    """Read and check a seed; None where it has errors."""
+    """Read and check a seed; return None if it has errors."""
     read = read_seed(source)
     found = check(read.seed) if read.seed is not None else list(read.diagnostics)
     return (None, found) if has_errors(found) else (read.seed, found)
 
 
 def _digest(text: str, about: Mapping[str, Any], options: Mapping[str, Any]) -> str:
-    """Return a hash of all that goes into the step."""
+    """Return a hash of all inputs of the step."""
     said = json.dumps(["SEED", text, text_of(dict(about)), options.get("model")])
     return blake3(said.encode()).hexdigest(length=16)
 
@@ -109,7 +109,7 @@ def _outcome(result: SeedResult, name: str, digest: str, kept: "_Kept", call: Ca
             Failed("partial", f"{name}: {lost} of {result.counts.kept} reviews failed; {first.failed}", span=call.span)
         )
     value = dict(result.outputs)
-    whole = result.status == "complete"  # a partial one is tried again when the run is resumed
+    whole = result.status == "complete"  # a partial result is tried again when the run is resumed
     return Outcome(
         text_of(value), value, result.usage, result.cost, result.calls, result.calls,
         reused=bool(kept.recalled) and not result.calls, input_hash=digest if whole else "",
@@ -119,16 +119,16 @@ def _outcome(result: SeedResult, name: str, digest: str, kept: "_Kept", call: Ca
 
 @define
 class _Kept:
-    """Keeps extractions among the run's own records: an item a review. Implements ``formulas.running.Keeping``."""
+    """Saves extractions in the run's own records, one item per review. Implements ``seed_run.Keeping``."""
 
     context: Context
     recalled: int = 0
     run_id: str = ""
     damage: str = ""
-    """The run tells its damage itself."""
+    """Always empty: the run reports its damage itself."""
 
     def recall(self, context: int, review: Review, digest: str) -> Extraction | None:
-        """Return the extraction that the run has already."""
+        """Return the extraction that the run has saved, or None."""
         record = self.context.caller.record
         found = record.recall(self.context.step, review.index, digest) if record is not None else None
         if found is None or not isinstance(found.value, dict):
@@ -137,7 +137,7 @@ class _Kept:
         return recalled(review, found.value.get("extraction", {}), found.value.get("invalid", {}), found.value)
 
     def extracted(self, context: int, read: Read) -> None:
-        """Keep an extraction; one that failed is to be tried again."""
+        """Save an extraction; a failed one is not saved, so that it is tried again."""
         made, spent = read.extraction, read.spent
         if made.failed:
             return
@@ -146,17 +146,17 @@ class _Kept:
         self.context.caller.item_done(self.context.step, made.review, outcome, 0.0)
 
     def context_done(self, result: SeedResult) -> None:
-        """Do nothing: the end of the step is kept as that of any other."""
+        """Do nothing: the end of the step is saved like that of any other."""
 
     def finished(self, totals: Totals) -> None:
-        """Do nothing: the run goes on."""
+        """Do nothing: the run continues."""
 
 
 @define
 class _Asking:
-    """A model of the run, as the seed sees it: at most as many calls at once as the run may make, and the run hears of each.
+    """A model of the run for use by a seed: with the run's concurrency limit, and with events for each call.
 
-    What a client raises goes on as it is: the seed knows what an answer that does not fit is worth.
+    Exceptions of a client pass through unchanged: the seed handles invalid answers itself.
     """
 
     context: Context
@@ -165,11 +165,11 @@ class _Asking:
 
     @classmethod
     def of(cls, context: Context, model: str | None) -> "_Asking":
-        """Return the model under this name, or the run's own. Raises ``StepFailed``."""
+        """Return the model with this name, or the run's default. Raises ``StepFailed``."""
         return cls(context, context.caller.client(Request("", model=model)))
 
     async def generate(self, prompt: str, **options: Any) -> Completion:
-        """Ask, when it is this call's turn."""
+        """Call the model when a slot is free."""
         caller, step = self.context.caller, self.context.step
         events, prompts = caller.events, caller.trace.prompts
         if prompts is not None:
@@ -186,12 +186,12 @@ class _Asking:
             began = perf_counter()
             try:
                 answer = await self._completion(prompt, {**options, "notify": notify})
-            except Exception as error:  # a client may raise anything; the seed makes a failed review of it
+            except Exception as error:  # a client may raise anything; the seed turns it into a failed review
                 kind, usage, sent = "error", Usage(), 1
                 if isinstance(error, LLMError):
                     kind, usage, sent = error.kind, error.usage, error.attempts
                 if isinstance(error, BudgetExceeded):
-                    sent -= 1  # the one that was not
+                    sent -= 1  # minus the call that was not sent
                     events.emit(BudgetReached(step, error.message, error.limit))
                 events.emit(_finished(step, Completion("", "", usage, sent), perf_counter() - began, kind))
                 raise
@@ -202,7 +202,7 @@ class _Asking:
         try:
             answer: Any = await self.client.generate(prompt, **options)
         except BudgetExceeded as error:
-            if isinstance(self.client, Own):  # it counts what was sent only; whoever asks this client expects one more
+            if isinstance(self.client, Own):  # it counts only sent calls; the caller of this client expects one more
                 error.attempts += 1
             raise
         return answer if isinstance(answer, Completion) else Completion(str(answer))
@@ -216,13 +216,13 @@ def _finished(step: str, answer: Completion, seconds: float, kind: str) -> CallF
     )  # fmt: skip
 
 
-# The files that a script's steps name, looked at before anything runs.
+# Checks the files named by a script's steps before anything runs.
 
 _SUFFIXES = {"GASL": ".gasl", "SEED": ".json"}
 
 
 def faults_of_files(script: Script, folder: Path) -> Iterator[Diagnostic]:
-    """Yield what is wrong with the files that the script names, each at its ``file=``: LWT049. ``folder`` is the script's."""
+    """Yield diagnostics LWT049 for the files that the script names, each at its ``file=``. ``folder`` is the script's."""
     for step in script.steps:
         for call in walk(step):
             if not isinstance(call, Call) or call.operation not in _SUFFIXES:

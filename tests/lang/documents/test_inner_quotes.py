@@ -33,7 +33,7 @@ def mended(text: str) -> str | None:
         ('["an "a\\" b" c"]', '["an \\"a\\" b\\" c"]'),
         ('["e = \'"P"\' AS x"]', '["e = \'\\"P\\"\' AS x"]'),
         ('{"k": "it "is" so",\r\n "b": 1}', '{"k": "it \\"is\\" so",\r\n "b": 1}'),
-        # What a missing comma or a missing quote explains as well, and what is no text at all.
+        # What a missing comma or a missing quote explains as well, and what is not a text at all.
         ('["a" "b"]', '["a", "b"]'),
         ('["a""b"]', '["a","b"]'),
         ('{"a": "x"b:"y"}', '{"a": "x","b":"y"}'),

@@ -136,7 +136,7 @@ def test_what_was_surely_meant_is_offered(text, right):
             "9223372036854775808",
         ),
         ('{"a": 1e999}', "the number 1e999 is too large", "1e999"),
-        ('{"a": 0x1F}', "`0x1F` is no number of JSON", "0x1F"),
+        ('{"a": 0x1F}', "`0x1F` is not a number of JSON", "0x1F"),
         (
             '{"a": "\\ud800"}',
             "a string has half a surrogate pair, which can't be written to a file or sent to a model",
@@ -153,7 +153,7 @@ def test_what_was_surely_meant_is_offered(text, right):
         ('{"a": "no end', "a string has no closing quote", '"'),
         ("{1: 2}", "a key is missing: a text in double quotes", "1"),
         ("", "there is no JSON here", ""),
-        ("Sorry, I can't.", "this is no JSON", "Sorry"),
+        ("Sorry, I can't.", "this is not JSON", "Sorry"),
         ("[1 ; 2]", "`;` can't follow [0]", ";"),
     ],
 )

@@ -162,9 +162,9 @@ def test_objects_that_are_no_json():
     circle["config"] = circle
     for value, reason in [
         (circle, "it is nested deeper than 64 levels"),
-        (plan("RESET a", config={1: 2}), "the key 1 is no text"),
-        (plan({1, 2}), "a set is no JSON value"),
-        (plan(float("nan")), "nan is no number of JSON"),
+        (plan("RESET a", config={1: 2}), "the key 1 is not a text"),
+        (plan({1, 2}), "a set is not JSON value"),
+        (plan(float("nan")), "nan is not a number of JSON"),
     ]:
         (diagnostic,) = read_plan(value).diagnostics
         assert diagnostic.code == "PLAN001"

@@ -1,4 +1,4 @@
-"""What single checks say: messages, places, fixes, and what is no fault."""
+"""What single checks say: messages, places, fixes, and what is not a fault."""
 
 import pytest
 from hypothesis import given
@@ -85,7 +85,7 @@ def test_what_is_no_fault(text):
         ("(total > 1) == 1", {}, "EXPR060 (total > 1) == 1: a boolean and a number are never equal"),
         ("total > null", {}, "EXPR060 total > null: `>` with null never holds"),
         ("'a' < 1", {}, "EXPR060 'a' < 1: a text can't be compared with a number"),
-        ("1 in 'abc'", {}, "EXPR060 1 in 'abc': a number is no part of a text"),
+        ("1 in 'abc'", {}, "EXPR060 1 in 'abc': a number is not part of a text"),
         ("total in 5", {}, None),
         ("1 in 5", {}, "EXPR060 1 in 5: a number has no elements to look in"),
         ("sum(not e['score'] for e in extractions)", {},

@@ -15,7 +15,7 @@ from knotwork.lang.parse.gasl import parse_gasl
 
 FOLDER = Path(__file__).parents[2] / "golden/gasl/meant"
 UNBOUND = {"GASL050", "GASL051", "GASL055"}
-"""A line alone has no variables and keys: that they are missing is no fault of it."""
+"""A line alone has no variables and keys: that they are missing is not a fault of it."""
 
 
 def errors(text: str, schema: Schema | None = None) -> list[Diagnostic]:

@@ -49,7 +49,7 @@ def mended(text: str) -> str:
 
 
 def named(text: str) -> set[str]:
-    """Return the names, texts and numbers of a program: what is no word in capitals."""
+    """Return the names, texts and numbers of a program: what is not a word in capitals."""
     return {word for word in re.findall(r"\w+", text) if not word.isupper()}
 
 

@@ -67,12 +67,12 @@ def test_chains_of_conditions_become_cases() -> None:
     ("formula", "reason"),
     [
         ("max(e['party'] for e in extractions)", "of nothing it is an error, and a max step is null"),
-        ("sum(1 for e in extractions if not e['served'])", 'not e["served"] is no comparison with a value'),
+        ("sum(1 for e in extractions if not e['served'])", 'not e["served"] is not a comparison with a value'),
         ("1 / max(1, len(extractions))", "it goes through extractions inside"),
         ("sorted(set(e['severity'] for e in extractions))", "it goes through extractions inside"),
         ("sum(1 for e in extractions for f in extractions)", "it goes through another list than extractions"),
         ("sum(len(e) for e in extractions)", "len(e) is not made of fields alone"),
-        ("sum(1 for e in extractions if e['party'] == e['price'])", "is no comparison of a field with a value"),
+        ("sum(1 for e in extractions if e['party'] == e['price'])", "is not a comparison of a field with a value"),
         ("sum(1 for e in extractions if e['party'] == 1 or e['served'] == True)", "holds where one of several does"),
     ],
 )

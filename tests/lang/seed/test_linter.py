@@ -1,4 +1,4 @@
-"""What is wrong with seeds that can be read: places, fixes, and what is no fault."""
+"""What is wrong with seeds that can be read: places, fixes, and what is not a fault."""
 
 import json
 from collections.abc import Sequence

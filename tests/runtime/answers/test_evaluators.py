@@ -93,7 +93,7 @@ def test_what_meets_the_criteria_is_as_said_else_a_full_score() -> None:
         (None, "rated returned None"), ("0.5", "a str as the score"), (1.5, "the score 1.5"), (-0.1, "the score -0.1"),
         (float("nan"), "the score nan"), (float("inf"), "the score inf"), (1 + 0j, "a complex as the score"), ((0.5,), "a tuple of 1"),
         ((0.5, "a", "b"), "a tuple of 3"), (("a", 0.5), "a str as the score"), ((0.5, 3), "an int as the reason"),
-        ({}, "a mapping without score"), ({"score": None}, "None"), ({"score": 0.5, "improvement_suggestions": [1]}, "no texts"),
+        ({}, "a mapping without score"), ({"score": None}, "None"), ({"score": 0.5, "improvement_suggestions": [1]}, "not texts"),
         ({"score": 0.5, "meets_criteria": "yes"}, "a str as meets_criteria"), (Evaluation(2.0, True), "the score 2"),
         (10**400, "the score inf"),
     ],

@@ -74,11 +74,11 @@ def test_one_that_lacks_a_placeholder_that_it_needs_is_refused(part, placeholder
         ({"mine": {"generator_system": "about {instruct}"}}, "generator_system has none"),
         ({"mine": {"generatr": "x"}}, "did you mean 'generator'"),
         ({"mine": {"name": "x"}}, "unknown key 'name'"),
-        ({"mine": {"generator": 3}}, "generator is no text"),
+        ({"mine": {"generator": 3}}, "generator is not a text"),
         ({"mine": {"generator": "x" * 20_001}}, "at most 20,000"),
         ({"mine": {"generator_system": "\ud83d"}}, "surrogate"),
         ({"mine": {"shown": 3}}, "shown"), ({"mine": {"shown": True}}, "shown"),
-        ({"mine": "x"}, "no JSON object"), ({" ": MINE}, "no name"), ({3: MINE}, "no name"), ([], "no JSON object"),
+        ({"mine": "x"}, "JSON object"), ({" ": MINE}, "not a name"), ({3: MINE}, "not a name"), ([], "JSON object"),
         ({str(n): {} for n in range(101)}, "too many"),
     ],
 )  # fmt: skip
@@ -93,7 +93,7 @@ def test_templates_are_read_from_a_file(tmp_path):
     file.write_text("\ufeff" + json.dumps({"mine": MINE}))
     assert read_templates(file)["mine"].evaluator == MINE["evaluator"]
     for text, message in (
-        ("{", "can't be read as JSON"), ('{"a": {}, "a": {}}', "occurs twice"), ("[]", "no JSON object"),
+        ("{", "can't be read as JSON"), ('{"a": {}, "a": {}}', "occurs twice"), ("[]", "JSON object"),
         (" " * 4_000_001, "larger"), ("\udcff", "can't be read"),
     ):  # fmt: skip
         file.write_bytes(text.encode(errors="surrogateescape"))

@@ -1,4 +1,4 @@
-"""Results and their JSON: what is written is read again; what is no result is refused with its place."""
+"""Results and their JSON: what is written is read again; what is not a result is refused with its place."""
 
 import contextlib
 import json
@@ -93,11 +93,11 @@ def changed(**changes: Any) -> dict[str, Any]:
         (changed(extractions=[{"review": 0, "extraction": {}, "id": 1.5}]),
             'the result: the "id" of a review is neither a text nor a whole number'),
         (changed(extractions=[{"review": 0, "extraction": {}, "invalid": {"a": 1}}]),
-            'the result: "invalid" has something that is no text'),
-        (changed(errors=[{"span": [1]}]), 'the result: the "span" of an error is no pair of numbers'),
-        (changed(cost="1"), 'the result: "cost" is no number'),
+            'the result: "invalid" has something that is not a text'),
+        (changed(errors=[{"span": [1]}]), 'the result: the "span" of an error is not a pair of numbers'),
+        (changed(cost="1"), 'the result: "cost" is not a number'),
         (changed(usage=3), 'the result: "usage" is a number, not an object'),
-        (changed(warnings=[1]), 'the result: "warnings" has something that is no text'),
+        (changed(warnings=[1]), 'the result: "warnings" has something that is not a text'),
     ],
 )  # fmt: skip
 def test_what_is_no_result_is_refused(data: Any, message: str) -> None:

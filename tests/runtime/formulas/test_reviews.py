@@ -71,8 +71,8 @@ def test_a_month_or_a_year_alone_give_what_they_say() -> None:
 @pytest.mark.parametrize(
     ("written", "reason"),
     [
-        ("5/6/2023", "can't be told apart"), ("2023-02-30", "no such day"), ("2023-13", "no such month"), ("", "no date"),
-        ("yesterday", "no form"), ("17-05-23", "no form"), ("Mai 17, 2023", "no form"), ("x" * 1000, "no date"),
+        ("5/6/2023", "can't be told apart"), ("2023-02-30", "no such day"), ("2023-13", "no such month"), ("", "not a date"),
+        ("yesterday", "no form"), ("17-05-23", "no form"), ("Mai 17, 2023", "no form"), ("x" * 1000, "not a date"),
         ("0000-01-01", "no such day"),
         ("31.11.2023", "no such day"), ("٢٠٢٣-05-17", "no form"),
     ],
@@ -129,7 +129,7 @@ GOOD = {"text": "good", "stars": 4, "date": "2023-05-17", "id": "r"}
         ("good", "it is a text, not an object"),
         ({"stars": 1}, 'it has no "text"'),
         ({"text": 3}, 'its "text" can\'t be used: it is a number, not a text'),
-        ({"text": "a\ud800"}, 'its "text" can\'t be used: half of a surrogate pair in it is no text'),
+        ({"text": "a\ud800"}, 'its "text" can\'t be used: half of a surrogate pair in it is not a text'),
     ],
 )
 def test_a_review_without_a_usable_text_fails_alone(review: Any, fault: str) -> None:
@@ -143,15 +143,15 @@ def test_a_review_without_a_usable_text_fails_alone(review: Any, fault: str) -> 
     [
         ("stars", "five", ["stars"], '"stars" of review 1, "five", is not used: it is a text, not a number'),
         ("useful", True, ["useful"], '"useful" of review 1, true, is not used: it is true, not a number'),
-        ("stars", float("nan"), ["stars"], '"stars" of review 1, NaN, is not used: it is no number of 64 bits'),
-        ("useful", 2**63, ["useful"], f'"useful" of review 1, {2**63}, is not used: it is no number of 64 bits'),
+        ("stars", float("nan"), ["stars"], '"stars" of review 1, NaN, is not used: it is not a number of 64 bits'),
+        ("useful", 2**63, ["useful"], f'"useful" of review 1, {2**63}, is not used: it is not a number of 64 bits'),
         ("date", "soon", ["year", "month", "date", "age_days"],
          'the date of review 1, "soon", is not used: it is in no form that is read'),
         ("date", "a\ud800", ["year", "month", "date", "age_days"],
          'the date of review 1, "a\\ud800", is not used: it is in no form that is read'),
         ("id", 2**63, [], 'the "id" of review 1 is not used: it is a number of more than 64 bits'),
         ("id", [], [], 'the "id" of review 1 is not used: it is a list, neither a text nor a whole number'),
-        ("id", "\udc00", [], 'the "id" of review 1 is not used: half of a surrogate pair in it is no text'),
+        ("id", "\udc00", [], 'the "id" of review 1 is not used: half of a surrogate pair in it is not a text'),
     ],
 )  # fmt: skip
 def test_faulty_metadata_is_null_for_one_review_alone(name: str, value: Any, keys: list[str], warning: str) -> None:
@@ -165,7 +165,7 @@ def test_faulty_metadata_is_null_for_one_review_alone(name: str, value: Any, key
     ("data", "warning"),
     [
         ({"name": 3}, 'the "name" of context 17 is not used: it is a number, not a text'),
-        ({"name": "\udc00"}, 'the "name" of context 17 is not used: half of a surrogate pair in it is no text'),
+        ({"name": "\udc00"}, 'the "name" of context 17 is not used: half of a surrogate pair in it is not a text'),
         (
             {"as_of": "soon"},
             "\"as_of\" of context 17 is not used: 'soon' can't be read as a date: it is in no form that is read",

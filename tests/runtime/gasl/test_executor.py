@@ -422,7 +422,7 @@ def test_only_the_last_records_keep_their_values() -> None:
 
 
 def test_what_is_no_client_is_a_type_error_and_leaves_the_state_free(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="no model client"):
+    with pytest.raises(TypeError, match="not a model client"):
         gasl.open(library(), tmp_path / "run", 5)
     gasl.open(library(), tmp_path / "run").close()
 

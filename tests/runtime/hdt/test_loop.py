@@ -209,7 +209,7 @@ def test_what_cant_be_asked_is_said_before_anything_is_opened() -> None:
     for settings in ({"max_steps": 0}, {"max_repairs": -1}, {"prompt_characters": 10}, {"time_limit": float("nan")}):
         with pytest.raises(RequestError):
             ask_sync("no-such-file.graphml", "Who?", **settings)
-    with pytest.raises(RequestError, match="there is no question"):
+    with pytest.raises(RequestError, match="the question is empty"):
         ask_sync("no-such-file.graphml", "  ")
 
 

@@ -155,7 +155,7 @@ def test_no_name_is_made_a_text_or_another_name(
     if operator.endswith("IN") and right == "found" and "found" not in values | fields:
         assert tree.right == Variable("found")
         return
-    assert not {"found", "kept", *fields} & set(words), "a word that names something else is no text"
+    assert not {"found", "kept", *fields} & set(words), "a word that names something else is not a text"
     assert set(words) <= values, "a text is what the field has among its values"
     constants = tree.right.items if operator.endswith("IN") else (tree.right,)
     assert [each.value for each in constants] == words

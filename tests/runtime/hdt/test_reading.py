@@ -67,7 +67,7 @@ def test_what_is_neither_is_said_in_a_clause(text: str) -> None:
 def test_actions_stand_by_their_confidence_and_odd_ones_in_the_middle() -> None:
     sure = [0.2, 0.9, "high", None, -1, float("nan"), True]
     said = read_answer(json.dumps({"next_actions": [{"plan": [f"c{n}"], "confidence": x} for n, x in enumerate(sure)]}))
-    assert isinstance(said, Unreadable)  # NaN is no JSON
+    assert isinstance(said, Unreadable)  # NaN is not JSON
     said = read_answer(
         json.dumps({"next_actions": [{"plan": [f"c{n}"], "confidence": x} for n, x in enumerate(sure[:5])]})
     )

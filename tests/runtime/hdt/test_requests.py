@@ -21,7 +21,7 @@ ACTIONS = json.dumps(
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"max_concurrency": 0}, "max_concurrency: 0 is no whole"), ({"max_concurrency": True}, "max_concurrency"),
+        ({"max_concurrency": 0}, "max_concurrency: 0 is not a whole"), ({"max_concurrency": True}, "max_concurrency"),
         ({"max_concurrency": 1.5}, "max_concurrency"), ({"max_calls": -1}, "max_calls"), ({"max_calls": "3"}, "max_calls"),
         ({"max_repairs": 21}, "max_repairs: 21 is too many: at most 20"), ({"max_repairs": 150}, "at most 20"),
         ({"options": 5}, "options by name"), ({"options": {"heat": 1}}, "unknown option"), ({"state": 5}, "a folder is wanted, not int"),

@@ -103,9 +103,9 @@ def test_the_seeds_next_actions_are_read():
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ("[", "no JSON"),
+        ("[", "not JSON"),
         ({"actions": []}, "next actions are"),
-        ([3], r"next_actions\[0\] is no object"),
+        ([3], r"next_actions\[0\] is not an object"),
         ([{"plan": ["x"]}], "confidence"),
         ([{"plan": ["x"], "confidence": True}], "confidence"),
         ([{"plan": ["x"], "confidence": 1.5}], "confidence"),

@@ -1,6 +1,5 @@
-"""The tolerant reading of an expression: any text to a tree, with a fault for each thing that expressions don't have.
+"""The tolerant parser of expressions: any text to a tree, with a fault for each invalid construct.
 
-``recover`` says what is wrong and tries every edit that it offers; ``pieces`` with ``numerals`` and ``quotes`` is the
-lexer, ``cursor`` and ``reader`` the walk; ``operands``, ``calls``, ``comprehensions`` and ``strings`` read values, ``signs``,
-``conditionals`` and ``phrases`` other languages' forms, ``around`` what stands around (fences, statements).
+``diagnosis`` reports the faults and tries every edit that it offers; ``pieces`` is the lexer, ``cursor`` and ``reader`` walk
+over its pieces; ``operands`` reads values, ``foreign_calls`` and ``foreign_conditionals`` read forms of other languages.
 """

@@ -1,6 +1,6 @@
-"""The tolerant reading's place in the text: the pieces, what was found wrong so far, and what is to be written anew.
+"""The tolerant parser's position in the text: the pieces, the faults found so far, and the parts to rewrite.
 
-What reads (``reader``) extends it; the rooms of other languages' forms take it, so that none of them needs the reader.
+``reader`` extends it; the modules of other languages' forms take a ``Cursor``, so they do not import the reader.
 """
 
 import re
@@ -20,16 +20,16 @@ __all__ = ["Cursor", "Found", "Hole", "TooDeep", "before", "behind", "bounds", "
 
 @frozen
 class Hole(Node):
-    """Stands in a tree where something is missing or says nothing; a tree with one is never handed out."""
+    """Placeholder in a tree for a missing or invalid part; a tree with a placeholder is never returned to callers."""
 
 
 class TooDeep(Exception):
-    """Something is nested deeper than is read; ``args`` are where."""
+    """The nesting is too deep; ``args`` are its place."""
 
 
 @frozen
 class Found:
-    """A fault, and where its mending is to write a part anew: what part, and the tree to write there."""
+    """A fault, and the part of the text that its fix rewrites, with the new tree."""
 
     diagnostic: Diagnostic
     part: Span = NOWHERE
@@ -37,12 +37,12 @@ class Found:
 
 
 def placed(node: Expr, start: int, end: int) -> Expr:
-    """Return ``node`` as what stands at ``[start, end)``."""
+    """Return ``node`` with the span ``[start, end)``."""
     return evolve(node, span=Span(start, end))
 
 
 class Cursor:
-    """Walks over the pieces of ``text`` and gathers faults."""
+    """Walks over the pieces of ``text`` and collects faults."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -53,7 +53,7 @@ class Cursor:
         self.open: list[str] = []
         self.unclosed: list[Piece] = []
         self.parentheses: set[int] = set()
-        """Where parentheses begin that a generator among arguments has of its own."""
+        """The places of parentheses that belong to a generator among arguments."""
         self.closers = _closers(self.pieces)
         self.last_then = max((at for at, piece in enumerate(self.pieces) if piece.folded == "then"), default=-1)
         self._last_else = {piece.level: at for at, piece in enumerate(self.pieces) if piece.folded in _ELSE}
@@ -61,63 +61,63 @@ class Cursor:
     # Reading
 
     def test(self) -> Expr:
-        """Read a value, conditionals too."""
+        """Read a value, including conditionals."""
         raise NotImplementedError
 
     def chain(self, stop: frozenset[str] = frozenset()) -> Expr:
-        """Read operands and signs up to a word of ``stop``, or to what ends a chain."""
+        """Read operands and signs up to a word of ``stop``, or to the end of a chain."""
         raise NotImplementedError
 
     def operand(self) -> Expr:
-        """Read one value with what stands behind it."""
+        """Read one value with its suffixes."""
         raise NotImplementedError
 
-    # Looking
+    # Look-ahead
 
     def peek(self, ahead: int = 0) -> Piece:
-        """Return the piece ``ahead`` of the current one; the end's piece behind the end."""
+        """Return the piece ``ahead`` of the current one; the end piece after the end."""
         return self.pieces[min(self.at + ahead, len(self.pieces) - 1)]
 
     @property
     def last(self) -> Piece:
-        """The piece before the current one; the first at the beginning."""
+        """Return the piece before the current one; the first at the beginning."""
         return self.pieces[max(0, self.at - 1)]
 
     def take(self) -> Piece:
-        """Return the current piece and go on behind it."""
+        """Return the current piece and advance past it."""
         piece = self.peek()
         self.at = min(self.at + 1, len(self.pieces) - 1)
         return piece
 
     def word(self, *words: str) -> bool:
-        """Say whether one of ``words`` (in lower case) stands here, in any case."""
+        """Return whether the current piece is one of ``words`` (in lower case), in any case."""
         return self.peek().folded in words
 
     def sign(self, *signs: str) -> bool:
-        """Say whether one of ``signs`` stands here."""
+        """Return whether the current piece is one of ``signs``."""
         piece = self.peek()
         return piece.kind == "sign" and piece.text in signs
 
     def accept(self, *texts: str) -> Piece | None:
-        """Take the piece here if it is one of these words, in any case, or signs; else None."""
+        """Take the current piece if it is one of these words, in any case, or signs; else return None."""
         return self.take() if self.word(*texts) or self.sign(*texts) else None
 
     def later_else(self) -> bool:
-        """Say whether an ``else`` stands later among the same open brackets, as far as can be seen."""
+        """Return whether an ``else`` follows in the same brackets, within the look-ahead."""
         return self._last_else.get(self.peek().level, -1) > self.at
 
     # Faults
 
     def add(self, found: Fault) -> None:
-        """Take a fault as found."""
+        """Add a fault."""
         self.found.append(Found(found.diagnostic))
 
     def fault(self, code: str, message: str, span: Span, *hints: str, edits: tuple[Edit, ...] = ()) -> None:
-        """Report a fault over ``span``, with the edits that put it right."""
+        """Report a fault over ``span``, with the edits that fix it."""
         self.add(fault(code, message, span.start, span.end, *hints, edits=edits))
 
     def swap(self, code: str, message: str, piece: Piece, right: str) -> None:
-        """Report that ``right`` is written for ``piece``, with blanks where it would touch a word."""
+        """Report that ``right`` replaces ``piece``, with blanks if it would touch a word."""
         before, behind = self.text[piece.start - 1 : piece.start], self.text[piece.end : piece.end + 1]
         spaced = right
         if right[:1].isalpha() and (before.isalnum() or before == "_"):
@@ -127,13 +127,13 @@ class Cursor:
         self.fault(code, message, piece.span, f"write {right}", edits=(Edit(piece.span, spaced),))
 
     def anew(self, code: str, message: str, span: Span, node: Expr, *hints: str) -> Expr:
-        """Report a fault over ``span`` whose mending writes ``node`` anew where it stands; return ``node``."""
+        """Report a fault over ``span`` whose fix rewrites ``node`` in its place; return ``node``."""
         found = fault(code, message, span.start, span.end, *hints).diagnostic
         self.found.append(Found(found, node.span, node))
         return node
 
     def hole(self, start: int | None = None) -> Expr:
-        """Return what stands where nothing can."""
+        """Return a placeholder for a missing part."""
         end = self.last.end
         return Hole(span=Span(min(end if start is None else start, end), end))  # type: ignore[return-value]
 
@@ -150,13 +150,13 @@ class Cursor:
         return self.hole()
 
     def enter(self) -> Piece:
-        """Take an opening bracket; ``close`` takes the one that closes it."""
+        """Take an opening bracket; ``close`` takes its closing one."""
         piece = self.take()
         self.open.append(OPENING[piece.text])
         return piece
 
     def close(self, opening: Piece) -> Piece:
-        """Take the bracket that closes ``opening``, whatever stands before it; return the last piece taken."""
+        """Take the bracket that closes ``opening``, skipping any text before it; return the last piece taken."""
         self.open.pop()
         wanted = OPENING[opening.text]
         if self.sign(wanted):
@@ -182,7 +182,7 @@ class Cursor:
         return self.last
 
     def skip(self, stop: str) -> None:
-        """Go on to the sign ``stop`` among the same open brackets, or to what closes them."""
+        """Advance to the sign ``stop`` in the same brackets, or to the bracket that closes them."""
         inside = 0
         while self.peek().kind != "end" and (inside or not self.sign(stop, *CLOSING)):
             piece = self.take()
@@ -190,7 +190,7 @@ class Cursor:
                 inside += (piece.text in OPENING) - (piece.text in CLOSING)
 
     def unexpected(self) -> None:
-        """Report that the current piece can't stand where it does."""
+        """Report that the current piece is misplaced."""
         piece = self.peek()
         if any(known.diagnostic.span == piece.span for known in self.found[-3:]):
             return
@@ -201,14 +201,14 @@ _ELSE = frozenset({"else", "otherwise", "default"})
 
 
 def complete(root: Node) -> bool:
-    """Say whether the tree has no hole."""
+    """Return whether the tree has no placeholder."""
     from ....trees import walk
 
     return not any(isinstance(node, Hole) for node in walk(root))
 
 
 def _closers(pieces: list[Piece]) -> dict[int, int]:
-    """Return for each opening bracket, by its place among the pieces, the place of the one that closes it."""
+    """Return, for the index of each opening bracket among the pieces, the index of its closing bracket."""
     stack: list[int] = []
     found: dict[int, int] = {}
     for at, piece in enumerate(pieces):
@@ -219,7 +219,7 @@ def _closers(pieces: list[Piece]) -> dict[int, int]:
     return found
 
 
-# What stands around an expression: code fences, ``return``, a name it is given to, the sign that spreadsheets begin with.
+# Text around an expression: code fences, ``return``, an assignment, the equals sign of spreadsheets.
 
 _INFO = re.compile(r"(?:`{3,}|~{3,})[ \t]*(?:[A-Za-z]+[ \t]*(?=\n))?\s*")
 _STATEMENTS = frozenset({"import", "from", "def", "class", "while", "for", "del", "raise", "assert", "try", "print"})
@@ -227,7 +227,7 @@ _DECLARING = frozenset({"return", "let", "var", "const", "yield", "await", "eval
 
 
 def bounds(text: str) -> Span:
-    """Return what of ``text`` is the expression, without the fence (perhaps not closed) or backticks around it."""
+    """Return the span of the expression in ``text``, without the fence (perhaps unclosed) or backticks around it."""
     start, end = len(text) - len(text.lstrip()), len(text.rstrip())
     opening = _INFO.match(text, start, end)
     fence = text[start : start + 3]
@@ -242,7 +242,7 @@ def bounds(text: str) -> Span:
 
 
 def before(r: Cursor) -> bool:
-    """Take what can't stand before an expression; say whether one follows."""
+    """Skip invalid text before an expression; return whether an expression follows."""
     first, second = r.peek(), r.peek(1)
     if r.sign("=", "==", ":="):
         while r.sign("=", "==", ":="):
@@ -284,7 +284,7 @@ def before(r: Cursor) -> bool:
 
 
 def _assigns(r: Cursor) -> bool:
-    """Say whether ``name = ...`` gives a name, and does not compare: a text alone, and what has and or or, is compared."""
+    """Return whether ``name = ...`` assigns and does not compare: a text alone, or an ``and`` or ``or``, is compared."""
     rest = r.pieces[r.at + 2 : -1]
     if r.peek(1).text == ":=":
         return True
@@ -296,7 +296,7 @@ def _assigns(r: Cursor) -> bool:
 
 
 def behind(r: Cursor) -> bool:
-    """Take what can't stand behind an expression at the end; say whether what stood before it is the whole."""
+    """Skip invalid text after an expression at the end; return whether the expression before it is the whole."""
     piece = r.peek()
     if not r.sign(";", "."):
         return True

@@ -1,8 +1,8 @@
-"""What is wrong with a text that is no expression, all of it, and the edits that put it right together.
+"""Explains all faults of a text that is not an expression, and the edits that fix them together.
 
-The tolerant reading gives a tree and faults. A fault's edits change its own words, or write a part of the text anew from
-its tree. If the tree is whole, all edits together give a text that reads as that tree: this is tried before they are
-handed out, and where it is not so one edit writes the whole text.
+The tolerant parser returns a tree and faults. A fault's edits change its own words, or rewrite a part of the text from
+its tree. If the tree is complete, all edits together must give a text that parses to that tree: this is tried before they are
+returned, and if it fails, one edit rewrites the whole text.
 """
 
 import re
@@ -23,21 +23,21 @@ from .reader import Reader
 __all__ = ["MOST_FAULTS", "explain"]
 
 MOST_FAULTS = 50
-"""The most faults of one text that are reported."""
+"""Maximum number of faults of one text that are reported."""
 
 
 _DOT_FIRST = re.compile(r"\s*\.(?!\s*\d)")
 
 
 def explain(text: str, failure: Failure) -> tuple[Diagnostic, ...]:
-    """Return the faults of ``text``, which can't be read; at least one."""
+    """Return the faults of ``text``, which is invalid; at least one."""
     if dot := _DOT_FIRST.match(text):
-        # One fault: all that follows hangs on a value that is not there.
+        # One fault: the others are consequences of the missing value.
         return (fault("EXPR002", "a value is missing before .", dot.end() - 1, dot.end()).diagnostic,)
     found, tree = _read(text)
     if tree is None:
         found = _sure(text, found)
-    # In their last order: of two edits at one place the first is made first, and what is tried is what will be made.
+    # In their final order: of two edits at one place the first is made first, so the tried edits are those that will be made.
     diagnostics = sorted(_edited(text, found), key=sort_key)
     if not diagnostics:
         diagnostics = [_generic(text, failure)]
@@ -53,7 +53,7 @@ def explain(text: str, failure: Failure) -> tuple[Diagnostic, ...]:
 
 
 def _uncovered(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """Return the diagnostics without those that say the same of a part that another one's edit writes anew, or of its attributes."""
+    """Return the diagnostics without those that repeat one whose edit rewrites their part of the text, or its attributes."""
     written = [(edit.span, each.code, each.message) for each in diagnostics for edit in each.edits if edit.text]
 
     def is_covered(one: Diagnostic, span: Span) -> bool:
@@ -67,11 +67,11 @@ def _uncovered(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 _LONGEST_SHOWN = 160
-"""The most characters of a rewritten expression that a hint shows; the edit has all of it."""
+"""Maximum number of characters of a rewritten expression that a hint shows; the edit has all of it."""
 
 
 def _shown(diagnostic: Diagnostic) -> Diagnostic:
-    """Return the diagnostic with the expression that its edit writes, for a reader who sees only the hints."""
+    """Return the diagnostic with the rewritten expression of its edit in a hint, for readers who see only hints."""
     if len(diagnostic.edits) != 1 or not 0 < len(diagnostic.edits[0].text) <= _LONGEST_SHOWN:
         return diagnostic
     written = diagnostic.edits[0].text
@@ -81,7 +81,7 @@ def _shown(diagnostic: Diagnostic) -> Diagnostic:
 
 
 def _read(text: str) -> tuple[list[Found], Expr | None]:
-    """Return what is wrong with ``text``, and its tree where that is known in spite of it."""
+    """Return the faults of ``text``, and its tree if it is known."""
     within = bounds(text)
     if not text[within.start : within.end].strip():
         return [Found(fault("EXPR006", "there is no expression", 0, min(1, len(text))).diagnostic)], None
@@ -125,7 +125,7 @@ def _unclosed(reader: Reader) -> Found:
             closers = one.diagnostic.edits[-1].text + closers
             reader.found[at] = Found(evolve(one.diagnostic, edits=()))
     message = f"{opened[0].text} is not closed"
-    # Brackets behind a string of which nobody knows where it ends would be a part of it.
+    # Brackets after an unclosed string could be part of it.
     is_open = any(each.diagnostic.code == "EXPR004" and not each.diagnostic.edits for each in strings)
     edits = () if is_open else (Edit(Span(end, end), closers),)
     return Found(fault("EXPR005", message, opened[0].start, opened[0].end, hint, edits=edits).diagnostic)
@@ -139,7 +139,7 @@ def _too_deep(span: Span) -> Found:
 
 
 def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """Return the diagnostics without those that say again what another with edits, or before it, says."""
+    """Return the diagnostics without those that repeat one with edits or an earlier one."""
     told: dict[tuple[str, str, Span | None], Diagnostic] = {}
     for diagnostic in diagnostics:
         key = (diagnostic.code, diagnostic.message, diagnostic.span)
@@ -157,7 +157,7 @@ def _generic(text: str, failure: Failure) -> Diagnostic:
 
 
 def _edited(text: str, found: list[Found]) -> list[Diagnostic]:
-    """Return the diagnostics, those that write a part anew with its text; what lies in such a part has no edits."""
+    """Return the diagnostics; those that rewrite a part get its text, and those inside such a part lose their edits."""
     anew = [one for one in found if one.anew is not None and complete(one.anew)]
     outer: list[Found] = []
     for one in sorted(anew, key=lambda one: (one.part.start, -one.part.end)):
@@ -178,14 +178,14 @@ def _edited(text: str, found: list[Found]) -> list[Diagnostic]:
 
 
 def _written(text: str, part: Span, node: Expr) -> str:
-    """Return the text of ``node`` for its place, in parentheses where what stands beside it would take a piece of it."""
+    """Return the text of ``node`` for its place, in parentheses if an adjacent operator would bind a part of it."""
     before, behind = text[: part.start].rstrip()[-1:], text[part.end :].lstrip()[:1]
     alone = before in ("", "(", "[", "{", ",") and behind in ("", ")", "]", "}", ",")
     return format_expr(node) if alone or rank(node) == VALUE else f"({format_expr(node)})"
 
 
 def _gives(text: str, diagnostics: list[Diagnostic], tree: Expr) -> bool:
-    """Say whether all edits together give ``tree``, and each fault's own take it away."""
+    """Return whether all edits together give ``tree``, and each fault's own edits remove it."""
     mended = apply_edits(text, [edit for diagnostic in diagnostics for edit in diagnostic.edits])
     if len(diagnostics) > MOST_FAULTS or len(mended) > MAX_LENGTH:
         return False
@@ -193,10 +193,10 @@ def _gives(text: str, diagnostics: list[Diagnostic], tree: Expr) -> bool:
 
 
 def _mending(text: str, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """Return the diagnostics of a text of which the tree is not known, with edits only where they are the whole mending.
+    """Return the diagnostics of a text with an unknown tree, with edits only if together they make the text valid.
 
-    Half a mending may do harm: what stands behind a fault is read by guess. Where all edits give an expression, what can't stand
-    where it does was only a consequence.
+    A partial fix may do harm, because the text after a fault is read by guess. If all edits together give an expression, a
+    misplaced piece was only a consequence.
     """
     mended = apply_edits(text, [edit for diagnostic in diagnostics for edit in diagnostic.edits])
     sure = [diagnostic for diagnostic in diagnostics if diagnostic.edits or diagnostic.code not in _CONSEQUENCES]
@@ -211,14 +211,14 @@ def _mending(text: str, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 _CONSEQUENCES = frozenset({"EXPR001", "EXPR002", "EXPR003"})
-"""Faults of a piece that stands in the wrong place, which another fault may have put there."""
+"""Faults of a misplaced piece, which another fault may have caused."""
 
 
 def _sure(text: str, found: list[Found], times: int = 4) -> list[Found]:
-    """Return the first fault that nobody can mend, and of all others those that are there without it too.
+    """Return the first fault without a fix, and of all others those that occur without it too.
 
-    What it spoils is at most what stands behind it among the same brackets, up to a comma. That is taken out, and what is left
-    is read again.
+    It affects at most the text after it in the same brackets, up to a comma. That text is removed, and the rest is
+    read again.
     """
     unsure = [
         one for one in found if not one.diagnostic.edits and one.anew is None and one.diagnostic.code not in _IN_PLACE
@@ -241,7 +241,7 @@ def _sure(text: str, found: list[Found], times: int = 4) -> list[Found]:
 
 
 _IN_PLACE = frozenset({"EXPR018", "EXPR021", "EXPR027"})
-"""Faults of a name or a number that stands where one may: what is around it is read as it stands."""
+"""Faults of a name or a number in a valid place: the text around it is read unchanged."""
 
 
 def _start(one: Found) -> int:
@@ -249,7 +249,7 @@ def _start(one: Found) -> int:
 
 
 def _spoilt(text: str, start: int) -> Span:
-    """Return what stands from ``start`` to the next comma, or to what closes the brackets around it; to the end where none are."""
+    """Return the span from ``start`` to the next comma, or to the bracket that closes the enclosing ones; else to the end."""
     pieces = cut(text, lambda fault: None)
     level = next((piece.level for piece in pieces if piece.end > start), 0)
     for piece in pieces:
@@ -260,7 +260,7 @@ def _spoilt(text: str, start: int) -> Span:
 
 
 def _each_mends(text: str, diagnostics: list[Diagnostic]) -> bool:
-    """Say whether each fault's edits, made alone, take it away; not looked at where there is much to read again."""
+    """Return whether each fault's edits, made alone, remove it; not checked if too much would be read again."""
     if len(text) * len(diagnostics) > _MOST_READ_AGAIN:
         return True
     said = Counter((diagnostic.code, diagnostic.message) for diagnostic in _once(diagnostics))
@@ -275,4 +275,4 @@ def _each_mends(text: str, diagnostics: list[Diagnostic]) -> bool:
 
 
 _MOST_READ_AGAIN = 20_000
-"""The most characters that are read again to see whether each fault's edits do what they should."""
+"""Maximum number of characters that are read again to check that each fault's edits remove it."""

@@ -1,4 +1,4 @@
-"""Calls and methods of the tolerant reading, and those that other languages have for what is written otherwise here."""
+"""Calls and methods of the tolerant parser, and functions of other languages with another name or form here."""
 
 import math
 
@@ -42,13 +42,13 @@ from .pieces import Piece
 __all__ = ["argument_list", "call", "clauses", "method"]
 
 
-# ``for x in xs if c`` behind a value, as the tolerant reading takes it.
+# ``for x in xs if c`` after a value, as the tolerant parser reads it.
 
 
 def clauses(r: Cursor, kind: str, element: Expr, opening: Piece | None) -> Comprehension | None:
-    """Read ``for x in xs if c`` and further ones behind ``element``, and the bracket that closes ``opening``.
+    """Read ``for x in xs if c`` and further ones after ``element``, and the bracket that closes ``opening``.
 
-    None where it is no comprehension that the language has.
+    None if it is not a comprehension of the language.
     """
     found: list[Clause] = []
     good = True
@@ -61,7 +61,7 @@ def clauses(r: Cursor, kind: str, element: Expr, opening: Piece | None) -> Compr
         if r.peek().kind != "word" or r.word("in"):
             r.missing("a name")
             good = False
-            if not r.word("in"):  # what would stand behind it is missing for the same reason
+            if not r.word("in"):  # a part after it is missing for the same reason
                 r.skip(",")
                 break
         name = r.peek() if r.word("in") else r.take()
@@ -100,9 +100,9 @@ _STOPS = frozenset({"if", "for", "where", "when", "with", "else"})
 
 
 def _checked(r: Cursor, piece: Piece) -> Expr | None:
-    """Report a loop's name that is none; the name else."""
+    """Return a loop's name; report an invalid one."""
     if piece.folded in RESERVED or piece.text.startswith("__"):
-        r.fault("EXPR018", f"{shown(piece.text)} is no name", piece.span, "choose another")
+        r.fault("EXPR018", f"{shown(piece.text)} is not a name", piece.span, "choose another")
         return r.hole(piece.start)
     return Name(piece.text, span=piece.span)
 
@@ -112,7 +112,7 @@ _CONDITIONAL = frozenset({"if", "iif", "where", "and", "or"})
 
 @frozen
 class Arguments:
-    """What stands in a call's parentheses. ``good``: nothing in it that says nothing.
+    """The arguments in a call's parentheses. ``good``: all of them are valid.
 
     ``where``: one argument, a comprehension that was written as ``xs where c``.
     """
@@ -140,7 +140,7 @@ def argument_list(r: Cursor, *, comparing: bool = False, counting: bool = False)
                 r.fault("EXPR031", f"{name.text} stands here twice", name.span)
                 good = False
             if name.folded in RESERVED or name.text.startswith("__"):
-                r.fault("EXPR018", f"{shown(name.text)} is no name", name.span)
+                r.fault("EXPR018", f"{shown(name.text)} is not a name", name.span)
                 good = False
             names.append(Span(name.start, r.peek().start))
             keywords[name.text] = r.test()
@@ -159,7 +159,7 @@ def argument_list(r: Cursor, *, comparing: bool = False, counting: bool = False)
 
 
 def _positional(r: Cursor, positional: list[Expr], *, counting: bool) -> bool:
-    """Read one argument, a comprehension too, onto ``positional``; say whether it says something."""
+    """Read one argument, also a comprehension, and append it to ``positional``; return whether it is valid."""
     inner = r.peek(1) if r.sign("(") else None
     if inner is not None and _generator_ahead(r):
         opening = r.enter()
@@ -191,7 +191,7 @@ def _positional(r: Cursor, positional: list[Expr], *, counting: bool) -> bool:
 
 
 def _generator_ahead(r: Cursor) -> bool:
-    """Say whether the parentheses that open here hold a comprehension and are an argument of their own."""
+    """Return whether the parentheses that open here contain a comprehension and are an argument by themselves."""
     closer = r.closers.get(r.at)
     if closer is None or r.pieces[closer + 1].text not in (",", ")"):
         return False
@@ -200,7 +200,7 @@ def _generator_ahead(r: Cursor) -> bool:
 
 
 def call(r: Cursor) -> Expr:
-    """Read ``name(...)``, a function of another language too."""
+    """Read ``name(...)``, also a function of another language."""
     name = r.take()
     comparing = name.folded in _CONDITIONAL
     arguments = argument_list(r, comparing=comparing, counting=name.folded in ("count", "countif"))
@@ -208,7 +208,7 @@ def call(r: Cursor) -> Expr:
 
 
 def _called(r: Cursor, name: Piece, start: int, arguments: Arguments) -> Expr:
-    """Return the call of ``name`` at ``start``, whatever stands there for it."""
+    """Return the call of ``name`` at ``start``, or the expression that replaces it."""
     span = Span(start, arguments.end)
     if name.text.startswith("__"):
         r.fault("EXPR018", f"no name begins with two underscores: {shown(name.text)}", name.span)
@@ -242,7 +242,7 @@ def _called(r: Cursor, name: Piece, start: int, arguments: Arguments) -> Expr:
         edit = Edit(whole, right)
         r.fault("EXPR011", f"{shown(given)} is written {right} here", whole, f"write {right}", edits=(edit,))
     elif folded in RESERVED:
-        r.fault("EXPR018", f"{name.text} is no function", name.span)
+        r.fault("EXPR018", f"{name.text} is not a function", name.span)
         return r.hole(start)
     return Call(right, arguments.positional, arguments.keywords, span=span)
 
@@ -255,7 +255,7 @@ _LIBRARY_HINTS = {
     "mean": "write sum(xs) / len(xs)", "fmean": "write sum(xs) / len(xs)", "average": "write sum(xs) / len(xs)",
     "multimode": "write mode(xs)",
 }  # fmt: skip
-"""Functions of libraries whose meaning is another one here, or that are written otherwise."""
+"""Functions of libraries with another meaning here, or another form."""
 
 _REBUILT_HINTS = {
     "pow": "write a ** b", "power": "write a ** b", "if": "write x if condition else y", "iif": "write x if condition else y",
@@ -266,7 +266,7 @@ _REBUILT_HINTS = {
 
 
 def _rebuilt(name: str, arguments: Arguments, span: Span) -> Expr | None:
-    """Return what is written for ``name(...)``; None where the arguments don't fit."""
+    """Return the replacement of ``name(...)``; None if the arguments do not fit."""
     given = arguments.positional
     if arguments.keywords or not given or any(_is_generator(argument) for argument in given):
         return None
@@ -292,7 +292,7 @@ def _is_generator(node: Expr) -> bool:
 
 
 def method(r: Cursor, value: Expr) -> Expr:
-    """Read ``.name`` or ``.name(...)`` behind ``value``. The cursor stands at the dot."""
+    """Read ``.name`` or ``.name(...)`` after ``value``. The cursor is at the dot."""
     dot = r.take()
     start = value.span.start
     if r.peek().kind != "word":
@@ -337,7 +337,7 @@ def method(r: Cursor, value: Expr) -> Expr:
 
 
 def _listed(r: Cursor, argument: Expr) -> Expr:
-    """Return a method's argument, which is no generator."""
+    """Return a method's argument, which cannot be a generator."""
     if not isinstance(argument, Comprehension) or argument.kind != "generator":
         return argument
     start, end = argument.span.start, argument.span.end
@@ -368,7 +368,7 @@ def _attribute(r: Cursor, value: Expr, dot: Piece, name: Piece) -> Expr:
     span = Span(start, name.end)
     if isinstance(value, Name) and value.name in NAMESPACES and value.span.end - start == len(value.name):
         if name.folded in RESERVED:
-            r.fault("EXPR018", f"{name.text} is no name", name.span)
+            r.fault("EXPR018", f"{name.text} is not a name", name.span)
             return r.hole(start)
         return Field(value.name, name.text, span=span)  # type: ignore[arg-type]
     if name.text in ("length", "size"):

@@ -31,14 +31,14 @@ Branches = list[tuple[Expr, Expr]]
 
 
 def conditional(branches: Branches, otherwise: Expr, start: int, end: int) -> Expr:
-    """Return the conditional of ``branches`` at ``[start, end)``; one in the place of ``otherwise`` goes on with it."""
+    """Return the conditional of ``branches`` at ``[start, end)``; if ``otherwise`` is a conditional, its branches continue it."""
     if isinstance(otherwise, Conditional):
         branches, otherwise = [*branches, *otherwise.branches], otherwise.otherwise
     return Conditional(tuple(branches), otherwise, span=Span(start, end))
 
 
 def if_then(r: Cursor) -> Expr:
-    """Read ``if a then b elif c then d else e end``, with ``:`` or braces too. The cursor stands at ``if``."""
+    """Read ``if a then b elif c then d else e end``, with ``:`` or braces too. The cursor is at ``if``."""
     word = r.take()
     branches: Branches = []
     otherwise: Expr | None = None
@@ -70,7 +70,7 @@ def if_then(r: Cursor) -> Expr:
 
 
 def _condition(r: Cursor) -> Expr:
-    """Read the condition; one in parentheses ends with them where a value follows, as in C."""
+    """Read the condition; in parentheses it ends with them if a value follows, as in C."""
     closer = r.closers.get(r.at) if r.sign("(") else None
     if closer is not None and closer + 1 < len(r.pieces):
         behind = r.pieces[closer + 1]
@@ -92,7 +92,7 @@ def _begins_value(r: Cursor) -> bool:
 
 
 def _arm(r: Cursor) -> Expr:
-    """Read a branch's value, perhaps in braces or behind ``return``."""
+    """Read a branch's value, perhaps in braces or after ``return``."""
     if r.sign("{"):
         opening = r.enter()
         r.accept("return")
@@ -105,7 +105,7 @@ def _arm(r: Cursor) -> Expr:
 
 
 def is_case(r: Cursor) -> bool:
-    """Say whether the word ``case`` or ``when`` here begins a CASE: no name is followed by a value."""
+    """Return whether the word ``case`` or ``when`` here begins a CASE: a value follows it, which cannot follow a name."""
     behind = r.peek(1)
     if behind.kind in ("number", "string"):
         return True
@@ -145,7 +145,7 @@ def case_when(r: Cursor) -> Expr:
 
 
 def ternary(r: Cursor, condition: Expr) -> Expr:
-    """Read ``? b : c`` behind a condition, and further ones behind it."""
+    """Read ``? b : c`` after a condition, and further ones after it."""
     first = r.peek()
     branches: Branches = []
     start = condition.span.start
@@ -161,7 +161,7 @@ def ternary(r: Cursor, condition: Expr) -> Expr:
 
 
 def piecewise(r: Cursor, branches: Branches, word: Piece) -> Expr:
-    """Read on behind ``A if C``, where no ``else`` follows: ``; B if D; else E``, also by commas or line breaks."""
+    """Read on after ``A if C`` without an ``else``: ``; B if D; else E``, also separated by commas or line breaks."""
     start = branches[0][1].span.start
     while r.later_else() or r.word(*_ELSE) or r.sign(";"):
         apart = r.accept(";", ",")
@@ -192,7 +192,7 @@ def _pieces(r: Cursor, branches: Branches, otherwise: Expr, start: int, word: Pi
     return r.anew("EXPR008", "the cases of a choice are joined by else", word.span, node, _HINT)
 
 
-# Sentences for aggregates: ``count of extractions where severity = "mild"`` is ``sum(1 for e in extractions if ...)``.
+# Phrases for aggregates: ``count of extractions where severity = "mild"`` is ``sum(1 for e in extractions if ...)``.
 
 _COUNTS = frozenset({"count", "number"})
 _AGGREGATES = frozenset({"sum", "total", "max", "maximum", "min", "minimum"})
@@ -201,7 +201,7 @@ _WHERE = ("where", "with", "such", "whose", "if", "when", "having")
 
 
 def is_counted(r: Cursor) -> bool:
-    """Say whether ``count of``, ``number of``, ``sum of`` and the like begin here."""
+    """Return whether ``count of``, ``number of``, ``sum of`` or a similar phrase begins here."""
     word, behind = r.peek().folded, r.peek(1)
     if word == "the":
         word, behind = behind.folded, r.peek(2)
@@ -245,7 +245,7 @@ def _where(r: Cursor) -> Expr | None:
 
 
 def where_in_call(r: Cursor, whole: Expr, *, counting: bool) -> Expr:
-    """Read on in ``count(X where Y)`` or ``sum(X where Y)``: the comprehension that is meant."""
+    """Read on in ``count(X where Y)`` or ``sum(X where Y)`` as a comprehension."""
     word = r.peek()
     condition = _where(r)
     span = Span(whole.span.start, r.last.end)
@@ -277,7 +277,7 @@ _ITEMS = ("e", "x", "row", "r", "item", "extraction_")
 
 
 def _field(node: Expr, name: str) -> Expr:
-    """Return the field that a bare name is."""
+    """Return the field that a bare name means."""
     if isinstance(node, Name) and node.name != name:
         return Subscript(Name(name), Literal(node.name), span=node.span)
     return node
@@ -286,7 +286,7 @@ def _field(node: Expr, name: str) -> Expr:
 def _of_item(root: Any, name: str, spoken: bool) -> Any:
     """Return a condition with ``name["field"]`` for its fields: ``extraction.f``, and a bare name that is compared.
 
-    Where the text speaks of ``name`` itself (``spoken``), bare names are left as they are.
+    If the text uses ``name`` itself (``spoken``), bare names are unchanged.
     """
     if isinstance(root, tuple):
         return tuple(_of_item(part, name, spoken) for part in root)

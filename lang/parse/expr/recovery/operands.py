@@ -1,4 +1,4 @@
-"""One value of the tolerant reading: literals, names, brackets, comprehensions, and what stands behind a value."""
+"""Single values of the tolerant parser: literals, names, brackets, comprehensions, and the suffixes of a value."""
 
 import re
 from decimal import Decimal, InvalidOperation
@@ -28,14 +28,14 @@ from .pieces import Piece
 __all__ = ["begins", "operand"]
 
 
-# Strings that compute: ``f"a {x} b"`` is ``"a " + str(x) + " b"``.
+# Formatted strings: ``f"a {x} b"`` is ``"a " + str(x) + " b"``.
 
 _PART = re.compile(r"\{\{|\}\}|\{([^{}:!]+)\}|[{}]")
 _HINT = 'write it with +, as "stars: " + str(n)'
 
 
 def formatted(r: Cursor, piece: Piece) -> Expr:
-    """Return what ``piece``, a string with an f before it, says; its parts must be expressions without a format."""
+    """Return the expression of ``piece``, an f-string; its parts must be expressions without a format."""
     given = piece.text[: re.match(r"[A-Za-z]+", piece.text).end()]  # type: ignore[union-attr]
     message = f"a string has no {given} before it"
     quotes = 3 if piece.text[len(given) : len(given) + 3] in ('"""', "'''") else 1
@@ -54,7 +54,7 @@ def formatted(r: Cursor, piece: Piece) -> Expr:
 
 
 def _parts(body: str) -> list[Expr] | None:
-    """Return literals and ``str(...)`` in turn; None where a part is none that can be written so."""
+    """Return literals and ``str(...)`` in turn; None if a part cannot be written that way."""
     found: list[Expr] = []
     text, done = "", 0
     for match in _PART.finditer(body):
@@ -88,18 +88,18 @@ _WORDS_BEFORE = frozenset(
 
 
 _WORDS = RESERVED | _WORDS_BEFORE | {"case", "when", "unless", "then"}
-"""Words that may be more than a function's name where a bracket follows."""
+"""Words that may have another meaning than a function's name before a bracket."""
 
 
 def begins(piece: Piece) -> bool:
-    """Say whether a value can begin with ``piece``."""
+    """Return whether a value can begin with ``piece``."""
     return piece.kind in ("word", "number", "string") or (piece.kind == "sign" and piece.text in ("(", "[", "{"))
 
 
 def operand(r: Cursor) -> Expr:
-    """Read one value with what stands behind it.
+    """Read one value with its suffixes.
 
-    What holds further values is called from here directly: a text may nest a hundred of them, and Python's stack is short.
+    Nested values are read by direct calls from here: a text may nest a hundred of them, and Python's stack is limited.
     """
     piece = r.peek()
     if r.sign("("):
@@ -130,7 +130,7 @@ def operand(r: Cursor) -> Expr:
 
 
 def _other(r: Cursor, piece: Piece) -> Expr:
-    """Read a literal, a name, a choice, or what stands where a value is missing."""
+    """Read a literal, a name, a choice, or the text in place of a missing value."""
     if piece.kind == "number":
         return _number(r)
     if piece.kind == "string":
@@ -149,7 +149,7 @@ def _other(r: Cursor, piece: Piece) -> Expr:
 
 
 def _starred(r: Cursor) -> Expr:
-    """Read ``*xs``, which is ``xs`` where it is the one argument of a function that takes a list."""
+    """Read ``*xs``, which is ``xs`` as the only argument of a function that takes a list."""
     star = r.take()
     behind = r.pieces[max(0, r.at - 3)]
     alone = star.text == "*" and behind.text in ("max", "min", "sum", "any", "all") and r.pieces[r.at - 2].text == "("
@@ -206,7 +206,7 @@ def _word(r: Cursor) -> Expr:
     if word == "lambda":
         r.fault("EXPR014", "there are no lambdas", piece.span, "write a comprehension, as [f for x in xs]")
         r.take()
-        r.skip(":")  # a comma between its names ends nothing
+        r.skip(":")  # a comma between its names does not end it
         if r.accept(":"):
             r.skip(",")
         return r.hole(piece.start)
@@ -237,7 +237,7 @@ _RESERVED_HERE = frozenset({"and", "or", "in", "is", "else", "for"})
 
 
 def _function_form(r: Cursor) -> bool:
-    """Say whether what stands in the parentheses behind the word are arguments, and no ``then`` follows."""
+    """Return whether the parentheses after the word contain arguments, and no ``then`` follows."""
     opening = r.at + 1
     closer = r.closers.get(opening, len(r.pieces) - 1)
     behind = r.pieces[min(closer + 1, len(r.pieces) - 1)]
@@ -254,7 +254,7 @@ def _name(r: Cursor) -> Expr:
         r.swap("EXPR026", f"{piece.text} is written {word} here", piece, word)
         return Literal(word == "true", span=piece.span)
     if piece.text == "none":
-        r.fault("EXPR026", "none is no name", piece.span, 'write null, or "none" for the text')
+        r.fault("EXPR026", "none is not a name", piece.span, 'write null, or "none" for the text')
         return r.hole(piece.start)
     if word in ("null", "none", "nil", "undefined"):
         r.swap("EXPR026", f"{piece.text} is written null here", piece, "null")
@@ -358,7 +358,7 @@ def _set(r: Cursor, opening: Piece, first: Expr) -> Expr:
 
 
 def _indexed(r: Cursor, value: Expr) -> Expr:
-    """Read ``[index]`` or ``[start:stop:step]`` behind a value."""
+    """Read ``[index]`` or ``[start:stop:step]`` after a value."""
     opening = r.enter()
     start = value.span.start
     if r.sign("]"):

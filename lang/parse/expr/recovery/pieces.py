@@ -1,7 +1,7 @@
-"""Cuts any text into words, numbers, strings and signs, also those that expressions don't have, and says what is odd.
+"""Splits any text into words, numbers, strings and signs, including invalid ones, and reports the invalid ones.
 
-The tolerant reading's lexer: nothing is refused here. A piece has the text that it should have had; what it was given as
-is a fault, with the edit that puts it right.
+The tolerant parser's lexer: it refuses nothing. A piece has its corrected text; the difference from the source is
+a fault, with the edit that fixes it.
 """
 
 import json
@@ -18,7 +18,7 @@ from ..builder import LARGEST, mended, number, unescaped
 __all__ = ["CLOSING", "OPENING", "Piece", "cut"]
 
 
-# Numbers as people write them: ``1_000``, ``1,000``, ``007``, ``0x1F``, ``.5``, ``1.``, ``2x``. What ``50%`` is, the reader says.
+# Numbers as people write them: ``1_000``, ``1,000``, ``007``, ``0x1F``, ``.5``, ``1.``, ``2x``. The reader handles ``50%``.
 
 _GOOD = re.compile(r"(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?(?![\w.])(?!,[0-9]{3})")
@@ -29,7 +29,7 @@ _LOOSE = re.compile(
 
 
 def numeral(text: str, at: int, level: int, report: Callable[[Fault], None]) -> tuple[int, int | float | None]:
-    """Return where the number that begins at ``at`` ends, and its value; None where it is too large or says nothing."""
+    """Return the end of the number that begins at ``at``, and its value; None if it is too large or invalid."""
     thousands = _THOUSANDS.match(text, at)
     if thousands and (level == 0 or (thousands[0].count(",") == 1 and ",0" in thousands[0])):
         right = thousands[0].replace(",", "")
@@ -39,13 +39,13 @@ def numeral(text: str, at: int, level: int, report: Callable[[Fault], None]) -> 
         return found.end(), _mended(found, right, "a number is written with the digits 0 to 9, to base ten", report)
     loose = _LOOSE.match(text, at)
     if loose is None:
-        report(fault("EXPR020", "this is no number", at, at + 1))
+        report(fault("EXPR020", "this is not a number", at, at + 1))
         return at + 1, None
     end, given = loose.end(), loose[0]
     if text[end : end + 1] == "." and text[end + 1 : end + 2].isdigit():
         further = re.compile(r"[\w.]+").match(text, end)
         end = further.end() if further else end
-        report(fault("EXPR020", f"{text[at:end]} is no number", at, end, "a number has one point at most"))
+        report(fault("EXPR020", f"{text[at:end]} is not a number", at, end, "a number has one point at most"))
         return end, None
     if _GOOD.fullmatch(given):
         good = number(given)
@@ -78,7 +78,7 @@ def _mended(
     return value if sure else None
 
 
-# Strings as people write them: typographic quotes, three quotes, prefixes, escapes that there are not, no end.
+# Strings as people write them: typographic quotes, three quotes, prefixes, invalid escapes, unclosed.
 
 _CURLY = re.compile(
     '[\u201c\u201d\u201e\u00ab]([^\u201c\u201d\u00bb"]*)[\u201c\u201d\u00bb"]|'
@@ -92,7 +92,7 @@ _RAW = re.compile(r"[\x00-\x1f]")
 
 @frozen
 class Quoted:
-    """A string: where it ends, and its value; None where it has none that is sure."""
+    """A string: its end, and its value; None if the value is uncertain."""
 
     end: int
     value: str | None
@@ -128,7 +128,7 @@ def quoted(text: str, at: int, level: int, report: Callable[[Fault], None]) -> Q
 
 
 def _checked(start: int, body: str, report: Callable[[Fault], None]) -> str | None:
-    """Return the value of ``body``, which begins at ``start``, and report what can't stand in a string."""
+    """Return the value of ``body``, which begins at ``start``, and report characters that are not allowed in a string."""
     right = body
     for match in _RAW.finditer(body):
         at = start + match.start()
@@ -147,19 +147,19 @@ def _checked(start: int, body: str, report: Callable[[Fault], None]) -> str | No
 
 
 def _printable(body: str) -> str:
-    """Return ``body`` with escapes for the control characters in it."""
+    """Return ``body`` with its control characters escaped."""
     return _RAW.sub(lambda match: json.dumps(match[0])[1:-1], body)
 
 
 def _written(body: str) -> str:
-    """Return a string literal for ``body``, the inside of a string in three quotes."""
+    """Return a string literal for ``body``, the text between three quotes."""
     right = _printable(body)
     value = unescaped(right)
     return json.dumps(value if value is not None else body, ensure_ascii=False)
 
 
 def _unclosed(text: str, begin: int, at: int, level: int, report: Callable[[Fault], None]) -> Quoted:
-    """Close a string at the end of the text, before the brackets that are open there."""
+    """Close a string at the end of the text, before the closing brackets there."""
     quote = text[at] if text[at] in "\"'" else '"'
     tail = _CLOSERS.search(text, at + 1)
     end = len(text)
@@ -184,7 +184,7 @@ def _unclosed(text: str, begin: int, at: int, level: int, report: Callable[[Faul
 def _prefixed(
     text: str, begin: int, found: "re.Match[str]", prefix: str, body: str, report: Callable[[Fault], None]
 ) -> Quoted:
-    """Read ``r"..."``, ``b"..."``, ``u"..."``; what ``f"..."`` says is the reader's matter."""
+    """Read ``r"..."``, ``b"..."``, ``u"..."``; the reader handles the contents of ``f"..."``."""
     end = found.end()
     if "f" in prefix:
         return Quoted(end, None)
@@ -204,9 +204,9 @@ CLOSING = frozenset(OPENING.values())
 
 @frozen
 class Piece:
-    """A word, a number, a string, a sign or the end, with the text it should have; ``value`` of numbers and strings.
+    """A word, a number, a string, a sign or the end, with its corrected text; ``value`` of numbers and strings.
 
-    A number or string without a value is one that says nothing. ``level`` is how many brackets are open around it.
+    A number or string without a value is invalid. ``level`` is the number of open brackets around it.
     """
 
     kind: str
@@ -218,12 +218,12 @@ class Piece:
 
     @property
     def span(self) -> Span:
-        """Where it stands."""
+        """Return its span."""
         return Span(self.start, self.end)
 
     @property
     def folded(self) -> str:
-        """A word in lower case; nothing for other pieces, so that they equal no word."""
+        """Return a word in lower case; "" for other pieces, so that they equal no word."""
         return self.text.lower() if self.kind == "word" else ""
 
 
@@ -248,7 +248,7 @@ _UNICODE: Mapping[str, str] = {
 
 
 def cut(text: str, report: Callable[[Fault], None]) -> list[Piece]:
-    """Return the pieces of ``text``, the last of kind ``end``, and ``report`` what is odd about them."""
+    """Return the pieces of ``text``, the last of kind ``end``, and ``report`` their faults."""
     pieces: list[Piece] = []
     at = level = 0
     while True:
@@ -277,7 +277,7 @@ def _touching(number: Piece, word: Piece, report: Callable[[Fault], None]) -> No
 
 
 def _skipped(text: str, at: int, report: Callable[[Fault], None]) -> int:
-    """Return where the next piece begins, behind blanks and comments."""
+    """Return where the next piece begins, after blanks and comments."""
     while True:
         if found := _BLANK.match(text, at):
             at = found.end()
@@ -296,7 +296,7 @@ def _skipped(text: str, at: int, report: Callable[[Fault], None]) -> int:
 
 
 def _pieces(text: str, at: int, level: int, report: Callable[[Fault], None]) -> Iterator[Piece]:
-    """Yield what begins at ``at``: one piece, or a few for one odd character."""
+    """Yield the pieces that begin at ``at``: one, or a few for one odd character."""
     if _QUOTE.match(text, at):
         string = quoted(text, at, level, report)
         yield Piece("string", text[at : string.end], at, string.end, level, string.value)

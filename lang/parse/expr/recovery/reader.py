@@ -1,7 +1,7 @@
-"""The tolerant reading: any text to a tree, with a fault for each thing that expressions don't have.
+"""The tolerant parser: any text to a tree, with a fault for each invalid construct.
 
-It reads what the grammar has, and beside it what people and models write instead (``signs``, ``conditionals``, ``phrases``,
-``calls``). It never looks far ahead and never goes back, so its cost is proportional to the text.
+It reads the grammar, and also common mistakes of people and models (``foreign_conditionals``, ``foreign_calls``, and the signs
+below). It never looks far ahead and never goes back, so its cost is proportional to the text.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from .pieces import Piece
 __all__ = ["Reader"]
 
 
-# What stands between two values: signs of the language, of others, and words for them.
+# Signs between two values: signs of the language, of others, and words for them.
 
 BOOLEAN = frozenset({"and", "or"})
 
@@ -44,9 +44,9 @@ _NULLS = frozenset({"null", "none", "nil", "undefined"})
 
 
 def between(r: Cursor, items: list[Expr | Sign], stop: frozenset[str]) -> bool:
-    """Take the sign that stands here behind the value that ends ``items``, and append it; say whether there was one.
+    """Append the sign after the value that ends ``items``; return whether there is one.
 
-    A test without a value behind it, as ``IS NULL``, is appended whole.
+    A test without a value after it, such as ``IS NULL``, is appended whole.
     """
     piece = r.peek()
     if piece.folded in stop or (piece.kind == "sign" and piece.text in stop):
@@ -194,7 +194,7 @@ def _phrase(r: Cursor, items: list[Expr | Sign], ahead: int) -> bool:
 
 
 def _left(r: Cursor, items: list[Expr | Sign]) -> Expr:
-    """Take the value that a test stands behind off ``items``: up to the last ``and``, ``or``, ``not`` or test."""
+    """Remove the left value of a test from ``items`` and return it: up to the last ``and``, ``or``, ``not`` or test."""
     begin = len(items)
     while begin and not (isinstance(items[begin - 1], Sign) and items[begin - 1].type in ("BOOL", "NOT", "TEST")):  # type: ignore[union-attr]
         begin -= 1
@@ -204,7 +204,7 @@ def _left(r: Cursor, items: list[Expr | Sign]) -> Expr:
 
 
 def _between(r: Cursor, items: list[Expr | Sign], *, negated: bool) -> None:
-    """Read ``x between a and b`` behind x."""
+    """Read ``x between a and b`` after x."""
     value = _left(r, items)
     word = r.take()
     low = r.chain(BOOLEAN)
@@ -217,7 +217,7 @@ def _between(r: Cursor, items: list[Expr | Sign], *, negated: bool) -> None:
 
 
 def _contains(r: Cursor, items: list[Expr | Sign], *, negated: bool = False) -> None:
-    """Read ``x contains y`` behind x."""
+    """Read ``x contains y`` after x."""
     value = _left(r, items)
     word = r.take()
     part = r.chain(BOOLEAN)
@@ -239,7 +239,7 @@ class Reader(Cursor):
     _tests = _operands = 0
 
     def whole(self) -> Expr:
-        """Read everything, and report what is left over."""
+        """Read everything, and report unread text."""
         if not before(self):
             return self.hole(0)
         found = self.test()
@@ -268,7 +268,7 @@ class Reader(Cursor):
         return found
 
     def _closers_of_nothing(self) -> None:
-        """Take the brackets that close nothing here; what stands behind them is read once they are gone."""
+        """Skip unmatched closing brackets; the text after them is then read."""
         closers = [self.take()]
         while self.sign(")", "]", "}"):
             closers.append(self.take())
@@ -296,7 +296,7 @@ class Reader(Cursor):
         return self.anew("EXPR032", "several values stand in brackets", comma.span, node, "write [a, b]")
 
     def test(self) -> Expr:
-        """Read a value, conditionals too."""
+        """Read a value, including conditionals."""
         self._tests += 1
         if self._tests > MAX_DEPTH + 1:
             raise TooDeep(self.peek().span)
@@ -306,7 +306,7 @@ class Reader(Cursor):
         return node
 
     def _choice(self, value: Expr) -> Expr:
-        """Read ``if c else y`` behind a value, as often as it stands there."""
+        """Read each ``if c else y`` after a value."""
         branches: list[tuple[Expr, Expr]] = []
         start = value.span.start
         while self.word("if", "when"):
@@ -326,7 +326,7 @@ class Reader(Cursor):
         return Conditional(tuple(branches), value, span=Span(start, value.span.end))
 
     def chain(self, stop: frozenset[str] = frozenset()) -> Expr:
-        """Read operands and signs up to a word of ``stop``, or to what ends a chain."""
+        """Read operands and signs up to a word of ``stop``, or to the end of a chain."""
         self.depth += 1
         if self.depth > MAX_DEPTH + 1:
             raise TooDeep(self.peek().span)
@@ -341,7 +341,7 @@ class Reader(Cursor):
         return climb(items)
 
     def _between(self, items: list[Expr | Sign], stop: frozenset[str]) -> bool:
-        """Take what stands between two values; false at the end of the chain."""
+        """Read the sign between two values; return false at the end of the chain."""
         while between(self, items, stop):
             if isinstance(items[-1], Sign) and items[-1].type != "NULL_TEST":
                 return True
@@ -366,7 +366,7 @@ class Reader(Cursor):
             if left.kind == "word" == piece.kind and left.start == 0:
                 message = f"{shown(left.text)} and {shown(piece.text)} stand side by side, and an expression has a sign between"
                 hint = f'a text stands in quotes, as "{shown(left.text)} {shown(piece.text)}"'
-            if left.kind != "bad":  # what is wrong with that has been said
+            if left.kind != "bad":  # its fault is reported already
                 self.fault("EXPR003", message, piece.span, hint)
         self._joined = True
         items += [
@@ -377,7 +377,7 @@ class Reader(Cursor):
         return True
 
     def _prefixes(self, items: list[Expr | Sign]) -> None:
-        """Take ``not``, ``-`` and what stands for them, where they may stand."""
+        """Read ``not``, ``-`` and their replacements, where they are allowed."""
         while True:
             piece = self.peek()
             if self.word("not") and self._may_negate(items):
@@ -400,7 +400,7 @@ class Reader(Cursor):
         return not items or (isinstance(items[-1], Sign) and items[-1].type in ("BOOL", "NOT"))
 
     def _negated(self, items: list[Expr | Sign]) -> Expr:
-        """Read a value behind a ``not`` or ``!`` that stands where none may."""
+        """Read a value after a ``not`` or ``!`` in a place where neither is allowed."""
         negations = []
         while self.word("not") or self.sign("!", "~"):
             negations.append(self.take())
@@ -426,7 +426,7 @@ class Reader(Cursor):
         return piece.kind == "sign" and piece.text not in (")", "]", "}", ",", ":", ";", "?")
 
     def operand(self) -> Expr:
-        """Read one value with what stands behind it."""
+        """Read one value with its suffixes."""
         self._operands += 1
         if self._operands > MAX_DEPTH:
             raise TooDeep(self.peek().span)

@@ -1,1 +1,1 @@
-"""Recovery: what is wrong with a text that is not GASL, and the edits that correct it."""
+"""Recovery: the faults of a text that is not GASL, and the edits that correct them."""

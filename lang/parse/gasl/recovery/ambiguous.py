@@ -1,6 +1,6 @@
-"""What may be meant in two ways, or says something that the language has no word for: a hint, and no edit that would guess.
+"""Ambiguous texts, and texts that GASL cannot express: a hint, and no edit that would guess.
 
-An edit that reads but means something else is worse than none, for programs make it without a look.
+An edit that is valid but changes the meaning is worse than none, because programs apply edits unseen.
 """
 
 import re
@@ -35,22 +35,22 @@ NO_FIELDS = "a condition compares a field with a value, not with another field"
 
 
 def bare_name(text: str) -> str:
-    """Return the message for a word without quotes behind a comparison."""
+    """Return the message for an unquoted word after a comparison."""
     return f"{shown(text)} stands without quotes"
 
 
 def is_date(text: str) -> bool:
-    """Say whether ``text`` is a date or a time, which is nothing but a text."""
+    """Return whether ``text`` is a date or a time, which can only be a text."""
     return _DATE.fullmatch(text) is not None
 
 
 def is_arithmetic(text: str) -> bool:
-    """Say whether names and numbers are joined as one computes, as in ``amount - fee``."""
+    """Return whether names and numbers are joined by arithmetic, as in ``amount - fee``."""
     return re.search(r"(?:\w|\))[ \t]*[-+*/%][ \t]*(?:\w|\()", text) is not None
 
 
 def is_condition(b: Broken) -> bool:
-    """Say whether the innermost bracket that is open at the place is a list of IN."""
+    """Return whether the innermost open bracket at the place is that of a list of IN."""
     if not b.failure.brackets:
         return False
     at = b.failure.brackets[-1][1]
@@ -59,19 +59,19 @@ def is_condition(b: Broken) -> bool:
 
 
 def is_of_items(b: Broken) -> bool:
-    """Say whether the place is in a condition on items, which have fields, and not in one on variables."""
+    """Return whether the place is in a condition on items, which have fields, and not in one on variables."""
     words = [piece.upper for piece in b.pieces[: b.here] if piece.upper in _CONDITIONAL]
     return not words or words[-1] in ("WHERE", "VIA")
 
 
 def why_no_text(text: str, operator: str, left: str) -> tuple[str, str] | None:
-    """Say why ``text`` behind a comparison may not be a text that lacks its quotes, as message and hint; None if it is one."""
+    """Return message and hint if ``text`` after a comparison may not be an unquoted text; None if it is one."""
     if _DATE.fullmatch(text):
         return None
     said = shown(text)
     either = f'or "{said}" for the text'
     if _ODD_NUMBER.fullmatch(text):
-        return f"{said} is no number as it is written", f"write its digits alone, {either}"
+        return f"{said} is not a number as it is written", f"write its digits alone, {either}"
     if _CALL.match(text):
         return f"a condition calls no functions, as {said}", f"compute it before and compare with ${{name}}, {either}"
     if _PATH.fullmatch(text) and ("." in left or text.startswith(("source.", "target.", "node.", "edge."))):
@@ -104,18 +104,18 @@ _OTHERWISE = {
 
 
 def _otherwise(b: Broken) -> Fault | None:
-    """``a XOR b``, ``UPDATE k WITHOUT x``: words near to one of the language that mean something else."""
+    """Explain ``a XOR b``, ``UPDATE k WITHOUT x``: words similar to a keyword with another meaning."""
     piece = b.piece()
     if piece is None or piece.upper not in _OTHERWISE:
         return None
     place, hint = _OTHERWISE[piece.upper]
     if place not in b.expected:
         return None
-    return fault("GASL009", f"{piece.text} is no word of the language", *_ends(piece.span), hint)
+    return fault("GASL009", f"{piece.text} is not a word of the language", *_ends(piece.span), hint)
 
 
 def _top(b: Broken) -> Fault | None:
-    """``RANK x BY degree TOP 3``: the highest, though the order begins with the lowest."""
+    """Explain ``RANK x BY degree TOP 3``: the highest are meant, though the order begins with the lowest."""
     piece = b.piece()
     if piece is None or piece.upper != "TOP" or "LIMIT" not in b.expected or b.failure.after != "PATH":
         return None
@@ -127,7 +127,7 @@ def _top(b: Broken) -> Fault | None:
 
 
 def _direction(b: Broken) -> Fault | None:
-    """``ORDER BY degree descending``, ``ORDER BY DESC degree``, ``ORDER BY -degree``, ``ORDER BY degree club``."""
+    """Explain ``ORDER BY degree descending``, ``ORDER BY DESC degree``, ``ORDER BY -degree``, ``ORDER BY degree club``."""
     piece, before, ahead = b.piece(), b.piece(-1), b.piece(-2)
     if piece is None or before is None:
         return None
@@ -148,14 +148,14 @@ def _direction(b: Broken) -> Fault | None:
         edits = [swap(*_ends(piece.span), right)]
         return b.fix("GASL009", f"{piece.text} is written {right}", piece.span, f"write {right}", edits)
     if b.failure.after == "PATH" and b.mended_by([swap(b.failure.behind, b.failure.behind, ",")]):
-        message = f"{piece.text} is no word of the language here"
+        message = f"{piece.text} is not a word of the language here"
         hint = "write DESC or ASC, or a comma between two fields"
         return fault("GASL009", message, *_ends(piece.span), hint)
     return None
 
 
 def _colon(b: Broken) -> Fault | None:
-    """``BRANCH IF LEN ${x} > 3: FIND edges AS y``, ``THEN: FIND``, as Python has it."""
+    """Explain ``BRANCH IF LEN ${x} > 3: FIND edges AS y``, ``THEN: FIND``, as in Python."""
     piece, following = b.piece(), b.piece(1)
     if piece is None or piece.text != ":" or following is None or following.kind != "word":
         return None
@@ -169,7 +169,7 @@ def _colon(b: Broken) -> Fault | None:
 
 
 def _on_nothing(b: Broken) -> Fault | None:
-    """``ON ERROR DO RESET k``: the variable is not said, and DO is no name of one."""
+    """Explain ``ON ERROR DO RESET k``: the variable is missing, and DO is not its name."""
     word, status, head, piece = b.piece(-1), b.piece(-2), b.piece(-3), b.piece()
     if not (word and status and head and piece) or head.upper != "ON" or word.upper not in ("DO", "THEN"):
         return None
@@ -184,7 +184,7 @@ _ADDING = ("APPEND", "ADD", "EXTEND", "INSERT", "PUSH", "CONCAT")
 
 
 def _mode(b: Broken) -> Fault | None:
-    """``UPDATE k WITH x APPEND``, ``UPDATE k = x``, ``UPDATE k SET x``."""
+    """Explain ``UPDATE k WITH x APPEND``, ``UPDATE k = x``, ``UPDATE k SET x``."""
     piece = b.piece()
     if piece is None or b.command != "UPDATE":
         return None
@@ -200,7 +200,7 @@ def _mode(b: Broken) -> Fault | None:
 
 
 def _added(b: Broken) -> Fault | None:
-    """``ADD x TO k``: the key stands first in UPDATE."""
+    """Explain ``ADD x TO k``: the key comes first in UPDATE."""
     found = re.match(
         r"(ADD|APPEND|INSERT|MERGE|PUT|PUSH)[ \t]+([\w`]+)[ \t]+(?:TO|INTO|IN|ONTO)[ \t]+([\w.`]+)", b.text, re.I
     )
@@ -212,7 +212,7 @@ def _added(b: Broken) -> Fault | None:
 
 
 def _measured(b: Broken) -> Fault | None:
-    """``MEASURE degree OF x``: what is measured stands first."""
+    """Explain ``MEASURE degree OF x``: the measured variable comes first."""
     found = re.match(r"(?:EXPLAIN[ \t]+)?MEASURE[ \t]+((\w+)[ \t]+(?:OF|FOR)[ \t]+(\w+))", b.text, re.I)
     if not found or not found.start(1) <= b.at <= found.end():
         return None
@@ -227,7 +227,7 @@ def _measured(b: Broken) -> Fault | None:
 
 
 def _union_all(b: Broken) -> Fault | None:
-    """``UNION ALL x WITH y``: SQL's, which keeps what both have twice."""
+    """Explain ``UNION ALL x WITH y``: SQL's, which keeps duplicates."""
     word = b.piece(-1)
     if word is None or word.upper != "ALL" or b.command not in ("UNION", "INTERSECT", "EXCEPT"):
         return None
@@ -237,7 +237,7 @@ def _union_all(b: Broken) -> Fault | None:
 
 
 def _values_by_or(b: Broken) -> Fault | None:
-    """``IN ("a" OR "b")``, ``INTO ("a" | "b")``."""
+    """Explain ``IN ("a" OR "b")``, ``INTO ("a" | "b")``."""
     piece = b.piece()
     if piece is None or piece.upper not in ("OR", "AND", "|", "||", ";", "/") or not is_list(b):
         return None
@@ -247,7 +247,7 @@ def _values_by_or(b: Broken) -> Fault | None:
 
 
 def is_list(b: Broken) -> bool:
-    """Say whether the innermost bracket that is open at the place is that of a list of values."""
+    """Return whether the innermost open bracket at the place is that of a list of values."""
     if not b.failure.brackets:
         return False
     at = b.failure.brackets[-1][1]
@@ -256,7 +256,7 @@ def is_list(b: Broken) -> bool:
 
 
 def _two_texts(b: Broken) -> Fault | None:
-    """``club = "a" "b"``, ``"a" + "b"``: whole texts side by side, and no quote inside of one."""
+    """Explain ``club = "a" "b"``, ``"a" + "b"``: whole texts side by side, without an inner quote."""
     before, piece, after = b.piece(-1), b.piece(), b.piece(1)
     if before is None or piece is None or before.kind != "string" or b.failure.after != "STRING" or is_list(b):
         return None
@@ -279,4 +279,4 @@ def _ends(span: Span) -> tuple[int, int]:
 DOUBTS = (
     _added, _measured, _union_all, _otherwise, _top, _direction, _colon, _on_nothing, _mode, _values_by_or, _two_texts,
 )  # fmt: skip
-"""Asked before whatever would mend the same words otherwise."""
+"""Explainers that run before those that would fix the same words differently."""

@@ -1,4 +1,4 @@
-"""A statement that can't be read, and the means to try a mend: who explains it offers no edit that was not tried."""
+"""An invalid statement, and the means to try fixes: explainers offer only edits that were tried."""
 
 import re
 from collections.abc import Sequence
@@ -26,12 +26,12 @@ _PIECE = re.compile(
 
 
 _AROUND = 5_000
-"""How far around a fault its statement is looked at."""
+"""Number of characters on each side of a fault that are examined."""
 
 
 @frozen
 class Piece:
-    """A word, string, variable, number or sign, as anyone would part a text; the grammar has no say in it."""
+    """A word, string, variable, number or sign, split without the grammar."""
 
     kind: Literal["string", "variable", "number", "word", "sign"]
     text: str
@@ -39,17 +39,17 @@ class Piece:
 
     @property
     def upper(self) -> str:
-        """The text in capitals."""
+        """Return the text in capitals."""
         return self.text.upper()
 
 
 def swap(start: int, end: int, text: str) -> Edit:
-    """Return the edit that puts ``text`` for what stands in ``[start, end)``."""
+    """Return the edit that replaces ``[start, end)`` with ``text``."""
     return Edit(Span(start, end), text)
 
 
 class Broken:
-    """A statement's text that can't be read, and where reading it stopped. ``mended``: it has been mended before."""
+    """An invalid statement's text, and where parsing stopped. ``mended``: it was repaired before."""
 
     def __init__(self, text: str, failure: Failure, mended: bool = False) -> None:
         self.text, self.failure, self.mended = text, failure, mended
@@ -57,12 +57,12 @@ class Broken:
 
     @cached_property
     def expected(self) -> frozenset[str]:
-        """What the grammar would take at ``at``, by its own names."""
+        """Return the tokens that the grammar allows at ``at``, by their names in the grammar."""
         return self.failure.expected()
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
-        """The text in pieces; of a very long one those around ``at``."""
+        """Return the text in pieces; for a very long text only those around ``at``."""
         first = max(0, self.at - _AROUND)
         return tuple(
             Piece(match.lastgroup, match[0], Span(*match.span()))  # type: ignore[arg-type]  # the groups' names
@@ -71,27 +71,27 @@ class Broken:
 
     @cached_property
     def here(self) -> int:
-        """The index of the piece at ``at``; the number of pieces where the text ended too early."""
+        """Return the index of the piece at ``at``; the number of pieces if the text ended too early."""
         return next((i for i, piece in enumerate(self.pieces) if piece.span.end > self.at), len(self.pieces))
 
     @property
     def ended(self) -> bool:
-        """Whether the text ended too early."""
+        """Return whether the text ended too early."""
         return self.here == len(self.pieces)
 
     def piece(self, offset: int = 0) -> Piece | None:
-        """Return the piece at ``at``, or one ``offset`` further on; None beyond the ends."""
+        """Return the piece at ``at``, or ``offset`` pieces further; None outside of the text."""
         index = self.here + offset
         return self.pieces[index] if 0 <= index < len(self.pieces) else None
 
     def words(self, offset: int = 0) -> str:
-        """Return the piece's text in capitals, "" where there is none."""
+        """Return the piece's text in capitals, "" if there is none."""
         piece = self.piece(offset)
         return piece.upper if piece else ""
 
     @cached_property
     def command(self) -> str:
-        """The innermost command's word at ``at``, in capitals, or ""."""
+        """Return the innermost command's keyword at ``at``, in capitals, or ""."""
         heads = [piece.upper for piece in self.pieces[: self.here] if piece.upper in COMMANDS]
         if self.pieces and self.pieces[0].upper not in COMMANDS:
             return ""
@@ -107,17 +107,17 @@ class Broken:
         return read(mended), mended
 
     def mended_by(self, edits: Edits) -> bool:
-        """Say whether the statement reads once ``edits`` are made."""
+        """Return whether the statement is valid after ``edits``."""
         return isinstance(self._after(edits)[0], Read)
 
     def furthered_by(self, edits: Edits) -> bool:
-        """Say whether the statement reads once ``edits`` are made, or at least to a fault further on."""
+        """Return whether the statement is valid after ``edits``, or has its first fault further on."""
         found, mended = self._after(edits)
-        # Counted from the end: what the edits made longer or shorter lies before both places.
+        # Counted from the end: the edits change lengths only before both places.
         return isinstance(found, Read) or len(mended) - found.offset < len(self.text) - self.failure.offset
 
     def best(self, *candidates: Edits) -> tuple[Edit, ...]:
-        """Return the first of ``candidates`` that mends the statement, else the first that furthers it, else nothing."""
+        """Return the first of ``candidates`` that makes the statement valid, else the first that gets further, else nothing."""
         for edits in candidates:
             if edits and self.mended_by(edits):
                 return tuple(edits)
@@ -131,12 +131,12 @@ class Broken:
         return fault(code, message, span.start, max(span.end, span.start + 1), hint, edits=self.best(*candidates))
 
     def doubt(self, code: str, message: str, span: Span, *hints: str, supposed: Sequence[Edits] = ()) -> Fault:
-        """Return a fault without an edit: two readers would mend it differently. Reading goes on with the best of ``supposed``."""
+        """Return an ambiguous fault, without an edit. Parsing goes on with the best of ``supposed``."""
         found = fault(code, message, span.start, max(span.end, span.start + 1), *hints)
         return evolve(found, supposed=self.best(*supposed))
 
     def readings(self, *candidates: Edits) -> int:
-        """Return how many different statements the candidates lead to, up to two."""
+        """Return the number of different statements that the candidates give, at most two."""
         trees: list[Any] = []
         for edits in candidates:
             found = self._after(edits)[0] if edits else None
@@ -147,11 +147,11 @@ class Broken:
         return len(trees)
 
     def fix(self, code: str, message: str, span: Span, hint: str, *candidates: Edits) -> Fault | None:
-        """Return the fault if one of ``candidates`` helps; else something else is wrong here."""
+        """Return the fault if one of ``candidates`` helps; else None, because the fault is a different one."""
         found = self.fault(code, message, span, hint, *candidates)
         return found if found.diagnostic.edits else None
 
     @property
     def form(self) -> str:
-        """How the command is written, as a hint."""
+        """Return the form of the command, as a hint."""
         return f"the form is {FORMS[self.command]}" if self.command in FORMS else ""

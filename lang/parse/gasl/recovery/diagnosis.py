@@ -1,6 +1,6 @@
-"""Reads what can be read of a faulty program, statement by statement, and has everything else explained.
+"""Reads the valid statements of a faulty program, and explains all others.
 
-One fault hides no other: a statement that can't be read costs itself alone, and a block keeps what else is in it.
+Faults are independent: an invalid statement is lost alone, and a block keeps its other statements.
 """
 
 import re
@@ -24,24 +24,24 @@ from .statements import HEADS, MISPLACED, SHAPE
 __all__ = ["Recovery", "explain_condition", "recover"]
 
 
-# What is wrong inside a statement, all of it, and the edits that put it right together.
-# A fault found is mended in a copy and the copy is read again, so that what stands behind it is found too. Edits are offered only
-# if the statement reads once all of them are made, and only where the text has no second reading (``Fault.supposed``).
+# Explains all faults inside a statement, and the edits that fix them together.
+# Each fault found is fixed in a copy, which is parsed again, so that later faults are found too. Edits are offered only if the
+# statement is valid after all of them, and only if the text has no second reading (``Fault.supposed``).
 
 MOST_ROUNDS = 10
-"""The most faults that one statement is mended of."""
+"""Maximum number of faults that are fixed in one statement."""
 
 LONGEST = 20_000
-"""A statement with more characters is not mended: every try reads it anew."""
+"""Maximum length of a statement that is repaired, in characters: every attempt parses it again."""
 
 _EXPLAINERS: tuple[Callable[[Broken], Fault | None], ...] = (
     *DOUBTS, *FIRST, *HEADS, *MISPLACED, *RANGES, *FOREIGN, *LEFT_OUT, *NAMES, *VALUES, *WORDS, *SHAPE,
 )  # fmt: skip
-"""In the order in which they are asked: each before what would misread it."""
+"""Explainers in the order of their calls: each before those that would misread its fault."""
 
 
 def explain_statement(text: str, chunk: Chunk, known: Failure | None = None) -> list[Fault]:
-    """Explain why the statement ``chunk`` of ``text`` can't be read; ``known`` says where, if it was tried."""
+    """Explain why the statement ``chunk`` of ``text`` cannot be read; ``known`` is the failure of an earlier attempt."""
     local = _joined(text, chunk)
     if known and len(local) > LONGEST:
         moved = evolve(
@@ -82,7 +82,7 @@ def explain_statement(text: str, chunk: Chunk, known: Failure | None = None) -> 
 
 
 def _joined(text: str, chunk: Chunk) -> str:
-    """Return the statement with blanks for the line breaks in it, so that every offset stays."""
+    """Return the statement with blanks in place of its line breaks, so that all offsets stay the same."""
     pieces, done = [], chunk.start
     for join in chunk.joins:
         pieces += [text[done : join.start], " " * (join.end - join.start)]
@@ -110,7 +110,7 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 
 
 def _at_word(broken: Broken) -> Broken | None:
-    """Return the failure at the beginning of a word of which only the head was read, as DESC of DESCENDING."""
+    """Return the failure at the beginning of a word of which only the first part was read, as DESC of DESCENDING."""
     failure, text = broken.failure, broken.text
     at = failure.behind if failure.unbuildable is None else failure.unbuildable.edits[0].span.start
     head = _WORD.search(text[:at])
@@ -134,7 +134,7 @@ def _generic(broken: Broken) -> Fault:
 
 
 def _back(chain: list[Repaired], found: Fault) -> Fault:
-    """Return the fault with its spans in the statement as it was given."""
+    """Return the fault with its spans in the original statement."""
     diagnostic = found.diagnostic
     edits, span, supposed = diagnostic.edits, diagnostic.span, found.supposed
     for repaired in reversed(chain):
@@ -145,14 +145,14 @@ def _back(chain: list[Repaired], found: Fault) -> Fault:
 
 
 def _together(text: str, chunk: Chunk, faults: list[Fault], mended: str) -> list[Fault]:
-    """Return the faults, with one edit for all where their own get into each other's way: ``mended`` for what is there."""
+    """Return the faults, with a single edit to ``mended`` if their own edits overlap."""
     edits = [edit for found in faults for edit in (*found.diagnostic.edits, *found.supposed)]
     idle = any(edit.text == text[edit.span.start : edit.span.end] for edit in edits)
     given = text[chunk.start : chunk.end]
     made = apply_edits(given, [Edit(edit.span.shift(-chunk.start), edit.text) for edit in edits])
     if len(faults) < 2 or (not idle and isinstance(read(made), Read)):
         return faults
-    if any(found.supposed for found in faults):  # one edit for all would make what is not offered, too
+    if any(found.supposed for found in faults):  # a single edit would include edits that are not offered
         return [evolve(found, diagnostic=evolve(found.diagnostic, edits=())) for found in faults]
     start = next(
         (i for i, (a, b) in enumerate(zip(given, mended, strict=False)) if a != b), min(len(given), len(mended))
@@ -174,7 +174,7 @@ def _placed(found: Fault, start: int, reads: bool) -> Fault:
 
 
 MAX_FAULTS = 1_000
-"""Beyond so many faults a text was not meant as a program; reading stops there and says so."""
+"""Maximum number of faults; a text with more is not a program, and parsing stops there with a fault of its own."""
 
 _BLANK = re.compile(r"[ \t\r\n]*+")
 _ODD_BLANK = re.compile(r"[^\S\n]*+")
@@ -183,7 +183,7 @@ _CATCH = re.compile(r"CATCH(?P<any>[ \t]++ANY\b)?", re.IGNORECASE)
 
 @define
 class _Frame:
-    """A block that is open: where it and its TRY begin, its parts so far, and the reason that stood above it."""
+    """An open block: where it and its TRY begin, its parts so far, and the reason above it."""
 
     start: int
     word: int
@@ -201,12 +201,12 @@ class _Frame:
 
 
 def recover(text: str, failure: Failure) -> tuple[tuple[Item, ...], list[Fault]]:
-    """Read every statement that can be read, and explain everything else; as a whole it failed with ``failure``."""
+    """Read every valid statement, and explain everything else; the whole text failed with ``failure``."""
     return Recovery(text, failure).run()
 
 
 def explain_condition(text: str) -> list[Fault]:
-    """Explain why ``text`` is no condition, as that of an ASSERT."""
+    """Explain why ``text`` is not a valid condition, as in ASSERT."""
     head = "ASSERT "
     faults = explain_statement(head + re.sub(r"[\r\n]", " ", text), Chunk(0, len(head) + len(text.rstrip())))
     return [_shifted(found, -len(head)) for found in faults]
@@ -224,7 +224,7 @@ def _shifted(found: Fault, by: int) -> Fault:
 
 
 class Recovery:
-    """One pass over a faulty text. ``failure`` is how it failed as a whole, where that is known."""
+    """One pass over a faulty text. ``failure`` is the failure of the whole text, if known."""
 
     def __init__(self, text: str, failure: Failure | None) -> None:
         self._text, self._failure = text, failure
@@ -234,19 +234,19 @@ class Recovery:
         self._frames: list[_Frame] = []
 
     def run(self) -> tuple[tuple[Item, ...], list[Fault]]:
-        """Go through the text once."""
+        """Process the whole text."""
         at = 0
         while (at := self.next_place(at)) < len(self._text):
             at = self.advance(at)
         return self.finish()
 
     def next_place(self, at: int) -> int:
-        """Return the first place at ``at`` or behind it that is not blank; the text's end where there is none."""
+        """Return the first place at or after ``at`` that is not blank; the end of the text if there is none."""
         blank = _BLANK.match(self._text, at)
         return blank.end() if blank else at
 
     def advance(self, at: int) -> int:
-        """Read what stands at ``at``; return where reading goes on."""
+        """Read the text at ``at``; return where parsing goes on."""
         text = self._text
         if len(self.faults) >= MAX_FAULTS:
             message = f"here are more than {MAX_FAULTS:,} faults; reading stops at this line"
@@ -256,7 +256,7 @@ class Recovery:
         return self._remark(at) if text[at] == "#" else self._statement(at)
 
     def finish(self) -> tuple[tuple[Item, ...], list[Fault]]:
-        """Close what is open where the text ends; return all that was read and found."""
+        """Close the open blocks at the end of the text; return the items and faults."""
         self._dangling()
         end = len(self._text.rstrip())
         while self._frames:
@@ -292,7 +292,7 @@ class Recovery:
         return " ".join(reasons) or None
 
     def _dangling(self) -> None:
-        """Report reasons that no command follows."""
+        """Report reasons that are not followed by a command."""
         for _, span in self._reasons:
             edit = Edit(Span(span.start, span.start + 2), "#")
             hint = "put it above the command that it explains, or make it a comment with # alone"
@@ -312,7 +312,7 @@ class Recovery:
         why = self._why()
         found: Read | Failure | None = None
         if not chunk.joins:
-            # Reading a very long statement takes a while, and where it fails is known: the whole text failed there.
+            # Parsing a very long statement is slow, and its failure is known: the whole text failed there.
             here = chunk.end - chunk.start > LONGEST and not self._frames
             here = here and self._failure is not None and chunk.start <= self._failure.offset <= chunk.end
             found = self._failure if here else read(text, chunk.start, chunk.end)
@@ -328,13 +328,13 @@ class Recovery:
         return max(end, self._behind_blanks(at) if end == at else end)
 
     def _behind_blanks(self, at: int) -> int:
-        """Return where the blanks end that no line has and that nothing stands behind: they are one fault, if any."""
+        """Return the end of a run of odd blanks with nothing after them: they are one fault, if any."""
         blank = _ODD_BLANK.match(self._text, at)
         return max(blank.end() if blank else at, at + 1)
 
     def _explained(self, chunk: Chunk, failure: Failure | None) -> tuple[int, list[Fault]]:
         if len(self.faults) > 200:
-            # A text with so many faults is not put right line by line; places alone are cheap.
+            # A text with so many faults is not fixed line by line; finding places is cheap.
             message = "this can't be read as a command either"
             return chunk.end, [
                 fault("GASL008", message, chunk.start, min(chunk.end, end_of_line(self._text, chunk.start)))
@@ -343,7 +343,7 @@ class Recovery:
         return run_on or (chunk.end, explain_statement(self._text, chunk, failure))
 
     def _block(self, word: str, after: int, at: int) -> int:
-        """Take a word of a block. Return where reading goes on."""
+        """Process a keyword of a block. Return where parsing goes on."""
         text = self._text
         span = Span(at, after)
         if word == "TRY":
@@ -354,7 +354,7 @@ class Recovery:
         if not self._frames:
             line = end_of_line(text, at)
             alone = not text[after:line].strip() or word == "CATCH"
-            # Without CATCH what stands behind it would always be done; and above a fault TRY may have been lost.
+            # Without CATCH its commands would always run; and TRY may be missing because of a fault above.
             sure = word == "END" and alone and not self.faults
             edit = Edit(Span(at, min(line + 1, len(text))), "")
             hint = "remove it, or write TRY where the block begins"
@@ -389,10 +389,10 @@ class Recovery:
         return after
 
     def _unclosed(self, frame: _Frame, end: int) -> None:
-        """Report a block without END, unless there is enough to report, and keep what is in it; ``end`` is the text's."""
+        """Report a block without END, unless the limit is reached, and keep its items; ``end`` is the end of the text."""
         if len(self.faults) < MAX_FAULTS:
             hint, edit = "write END where it ends", Edit(Span(end, end), "\nEND")
-            commands = sum(isinstance(item, Statement) for item in frame.items)  # with several it may end behind each
+            commands = sum(isinstance(item, Statement) for item in frame.items)  # with several, its end is open
             edits = (edit,) if commands <= 1 else ()
             self.faults.append(fault("GASL004", "this block has no END", frame.word, frame.word + 3, hint, edits=edits))
         self._items.append(frame.built(end))
@@ -402,7 +402,7 @@ _OPENED = re.compile(r"""(?:[^"'#\n]|"(?:[^"\\\r\n]|\\[^\r\n])*+"|'(?:[^'\\\r\n]
 
 
 def _over_lines(text: str, chunk: Chunk) -> tuple[int, list[Fault]] | None:
-    """Explain a string that goes on over line breaks, if the statement reads once they are written as escapes."""
+    """Explain a string with line breaks, if the statement is valid with escapes in their place."""
     opened = _OPENED.match(text, chunk.start, end_of_line(text, chunk.start))
     if not opened:
         return None

@@ -1,4 +1,4 @@
-"""Conditions as SQL, Cypher, Python and others write them: ``LIKE``, ``BETWEEN``, ``&&``, ``!``, ``= NULL``, ``LEN(x)``."""
+"""Conditions in the syntax of SQL, Cypher, Python and others: ``LIKE``, ``BETWEEN``, ``&&``, ``!``, ``= NULL``, ``LEN(x)``."""
 
 import re
 
@@ -23,7 +23,7 @@ _OPERATOR_WORDS = {
 
 
 def _sign(b: Broken) -> Fault | None:
-    """A sign of another language."""
+    """Explain a sign of another language."""
     piece = b.piece()
     if piece is None or piece.kind != "sign" or piece.text not in _SIGNS:
         return None
@@ -50,7 +50,7 @@ def _sign(b: Broken) -> Fault | None:
         return fault("GASL014", "a label behind a colon is Cypher", piece.span.start, piece.span.end, hint)
     if right == "NOT" and "NOT" not in b.expected:
         return None
-    # Words need a blank on either side.
+    # Words need a blank on each side.
     edit = swap(piece.span.start, piece.span.end, f" {right} " if right.isalpha() else right)
     tidy = re.compile(r"[ \t]*" + re.escape(piece.text) + r"[ \t]*").search(b.text, max(0, piece.span.start - 1))
     before = "" if right == "NOT" and b.text[piece.span.start - 1 : piece.span.start] in "( \t" else " "
@@ -61,7 +61,7 @@ def _sign(b: Broken) -> Fault | None:
 
 
 def _like(b: Broken) -> Fault | None:
-    """``name LIKE "%x%"``, also with NOT before it."""
+    """Explain ``name LIKE "%x%"``, also with NOT before it."""
     piece, value = b.piece(), b.piece(1)
     if piece is None or piece.upper not in ("LIKE", "ILIKE") or value is None:
         return None
@@ -76,7 +76,7 @@ def _like(b: Broken) -> Fault | None:
     )
     right = f"{operator} {mark}{core}{mark}"
     if piece.upper == "ILIKE":
-        # Letters in either case: only a pattern says so.
+        # Letters in either case: only a pattern matches them.
         if not re.fullmatch(r"[\w ]+", core) or "_" in core:
             return fault(
                 "GASL014", message, piece.span.start, piece.span.end, "write MATCHES with (?i) before the pattern"
@@ -95,7 +95,7 @@ def _like(b: Broken) -> Fault | None:
 
 
 def _not_operator(b: Broken) -> Fault | None:
-    """``name NOT CONTAINS "x"``, ``name NOT = "x"``, ``name NOT LIKE "%x%"``."""
+    """Explain ``name NOT CONTAINS "x"``, ``name NOT = "x"``, ``name NOT LIKE "%x%"``."""
     negation, piece, operand = b.piece(-1), b.piece(), b.piece(-2)
     if not (negation and piece and operand) or negation.upper != "NOT" or operand.kind not in ("word", "variable"):
         return None
@@ -108,7 +108,7 @@ def _not_operator(b: Broken) -> Fault | None:
 
 
 def _null(b: Broken) -> Fault | None:
-    """``= NULL``, ``!= None``, ``IS None``, ``EXISTS(x)``, ``x EXISTS``."""
+    """Explain ``= NULL``, ``!= None``, ``IS None``, ``EXISTS(x)``, ``x EXISTS``."""
     piece, operator = b.piece(), b.piece(-1)
     if piece is None or operator is None:
         return None
@@ -150,7 +150,7 @@ def _null(b: Broken) -> Fault | None:
 
 
 def _of_null(b: Broken, piece: Piece, operator: Piece) -> Fault | None:
-    """``< NULL``, ``STARTS_WITH NULL``, ``IN NULL``, ``IN (NONE)``: what has no value is asked for by IS NULL alone."""
+    """Explain ``< NULL``, ``STARTS_WITH NULL``, ``IN NULL``, ``IN (NONE)``: only IS NULL tests for a missing value."""
     asks = "IS NULL asks for what has no value, IS NOT NULL for what has one"
     kinds = {
         "IN": "a list",
@@ -177,10 +177,10 @@ def _ends(span: Span) -> tuple[int, int]:
 
 
 def _empty(b: Broken) -> Fault:
-    """``x IS EMPTY``, ``${x} IS NOT EMPTY``: a variable without items; of a field it may mean two things."""
+    """Explain ``x IS EMPTY``, ``${x} IS NOT EMPTY``: a variable without items; for a field it is ambiguous."""
     is_negated = b.words(-1) == "NOT"
     piece, operand = b.pieces[b.here], b.piece(-3 if is_negated else -2)
-    message = "EMPTY is no value"
+    message = "EMPTY is not a value"
     is_named = operand is not None and (operand.kind == "variable" or operand.text.isidentifier())
     before = b.words(-4 if is_negated else -3)
     if operand is None or not is_named or is_of_items(b) or before in ("LEN", "ANY", "ALL", "NONE"):
@@ -193,7 +193,7 @@ def _empty(b: Broken) -> Fault:
 
 
 def _is_value(b: Broken) -> Fault | None:
-    """``name IS "x"``, ``name IS NOT "x"``."""
+    """Explain ``name IS "x"``, ``name IS NOT "x"``."""
     piece, before = b.piece(), b.piece(-1)
     if piece is None or before is None or "NULL" not in b.expected or b.failure.after not in ("IS", "NOT"):
         return None
@@ -202,7 +202,7 @@ def _is_value(b: Broken) -> Fault | None:
     if before.upper == "NOT" and (word := b.piece(-2)):
         start, right = word.span.start, "!="
     if right == "!=" and piece.upper in ("TRUE", "FALSE"):
-        # In SQL it holds where there is no value, too.
+        # In SQL it is also true if the value is missing.
         hint = f"write = {'FALSE' if piece.upper == 'TRUE' else 'TRUE'}, and OR ... IS NULL if what has no value is meant, too"
         return fault("GASL014", "IS asks for NULL only", start, before.span.end, hint)
     edit, span = swap(start, before.span.end, right), Span(start, before.span.end)
@@ -213,7 +213,7 @@ def _is_value(b: Broken) -> Fault | None:
 
 
 def _operator_word(b: Broken) -> Fault | None:
-    """``name EQUALS "x"``, ``name STARTS WITH "x"``."""
+    """Explain ``name EQUALS "x"``, ``name STARTS WITH "x"``."""
     piece, following = b.piece(), b.piece(1)
     if piece is None or "TEXTUAL" not in b.expected:
         return None
@@ -232,7 +232,7 @@ def _operator_word(b: Broken) -> Fault | None:
 
 
 def _no_operator(b: Broken) -> Fault | None:
-    """``entity_type "PERSON"``: the sign is missing."""
+    """Explain ``entity_type "PERSON"``: the operator is missing."""
     piece, operand = b.piece(), b.piece(-1)
     if piece is None or operand is None or "EQUALS" not in b.expected or "TEXTUAL" not in b.expected:
         return None
@@ -247,7 +247,7 @@ def _no_operator(b: Broken) -> Fault | None:
 
 
 def _again(b: Broken) -> Fault | None:
-    """``a = "x" OR "y"``, ``a = "x" OR = "y"``: the field is said once only."""
+    """Explain ``a = "x" OR "y"``, ``a = "x" OR = "y"``: the field is given only once."""
     piece, word = b.piece(), b.piece(-1)
     field, operator = b.piece(-4), b.piece(-3)
     if not (piece and word and field and operator) or word.upper not in ("AND", "OR") or "PATH" not in b.expected:
@@ -267,8 +267,8 @@ def _again(b: Broken) -> Fault | None:
     is_mixed = quantifier == "NOT" or any(other not in (word.upper, "NOT") for other in others)
     is_equality = operator.text in ("=", "==") and word.upper == "OR" and piece.kind != "sign" and value
     if is_mixed and is_equality and quantifier not in ("ANY", "ALL", "NONE"):
-        # What is joined by OR here belongs together, whatever stands around it.
-        # ... to one reader; to another AND and NOT bind more tightly.
+        # One reading: the operands of OR belong together, whatever the context.
+        # Another reading: AND and NOT bind more tightly.
         span = Span(operator.span.start, piece.span.end)
         right = f"IN ({value.text}, {piece.text})" if value else ""
         hint = f"write {field.text} {right} if the two values belong together"
@@ -285,7 +285,7 @@ def _again(b: Broken) -> Fault | None:
 
 
 def _comma(b: Broken) -> Fault | None:
-    """``a = 1, b = 2``."""
+    """Explain ``a = 1, b = 2``."""
     piece = b.piece()
     if piece is None or piece.text != "," or "_AND" not in b.expected or "_COMMA" in b.expected:
         return None
@@ -299,7 +299,7 @@ def _comma(b: Broken) -> Fault | None:
 
 
 def _function(b: Broken) -> Fault | None:
-    """``lower(name) = "x"``."""
+    """Explain ``lower(name) = "x"``."""
     piece, before = b.piece(), b.piece(-1)
     if piece is None or before is None or piece.text != "(" or b.failure.after != "PATH" or "TEXTUAL" not in b.expected:
         return None
@@ -314,7 +314,7 @@ _LENGTHS = ("LEN", "LENGTH", "SIZE", "COUNT", "CARDINALITY")
 
 
 def _length(b: Broken) -> Fault | None:
-    """``LEN x``, ``LEN(x)``, ``COUNT(${x})``, ``x.length``."""
+    """Explain ``LEN x``, ``LEN(x)``, ``COUNT(${x})``, ``x.length``."""
     index = next(
         (i for i in (b.here, b.here - 1, b.here - 2) if 0 <= i < len(b.pieces) and b.pieces[i].upper in _LENGTHS), None
     )
@@ -338,7 +338,7 @@ def _length(b: Broken) -> Fault | None:
 
 
 def _turned(b: Broken) -> Fault | None:
-    """``"PERSON" = entity_type``: the value stands left."""
+    """Explain ``"PERSON" = entity_type``: the value is on the left."""
     value, operator, field = b.piece(), b.piece(1), b.piece(2)
     if not (value and operator and field) or "PATH" not in b.expected or field.kind not in ("word", "variable"):
         return None
@@ -356,7 +356,7 @@ def _turned(b: Broken) -> Fault | None:
 
 
 def _inside(b: Broken) -> Fault | None:
-    """``"Off" IN club``, ``"Off" NOT IN club``, as Python asks what a field contains."""
+    """Explain ``"Off" IN club``, ``"Off" NOT IN club``, as Python tests whether a field contains a value."""
     value, is_negated = b.pieces[b.here], b.words(1) == "NOT"
     field = b.piece(3 if is_negated else 2)
     if field is None or (is_negated and b.words(2) != "IN") or field.kind not in ("word", "variable"):
@@ -372,7 +372,7 @@ FOREIGN = (
 )  # fmt: skip
 
 
-# Ranges as SQL and Python write them: ``BETWEEN a AND b``, ``a <= x <= b``. Where NOT stands before one, it holds for the whole.
+# Ranges in the syntax of SQL and Python: ``BETWEEN a AND b``, ``a <= x <= b``. A NOT before one applies to the whole range.
 
 _QUANTIFIERS = ("ANY", "ALL", "NONE", "LEN")
 _VALUES = ("number", "string", "variable")
@@ -380,7 +380,7 @@ _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def _between(b: Broken) -> Fault | None:
-    """``year BETWEEN 1 AND 5``, ``NOT year BETWEEN 1 AND 5``, ``year NOT BETWEEN 1 AND 5``."""
+    """Explain ``year BETWEEN 1 AND 5``, ``NOT year BETWEEN 1 AND 5``, ``year NOT BETWEEN 1 AND 5``."""
     piece, before = b.piece(), b.piece(-1)
     if piece is None or before is None or piece.upper != "BETWEEN":
         return None
@@ -397,7 +397,7 @@ def _between(b: Broken) -> Fault | None:
     end, bounds = _bounds(b)
     hint = f"write {left} >= ... AND {left} <= ..."
     if quantifier in ("ANY", "NONE"):
-        # One node could be above the lower bound and another below the upper one.
+        # One node could be above the lower bound and another node below the upper one.
         return b.fault("GASL014", "BETWEEN is SQL", piece.span, f"no one comparison says {quantifier} of a range")
     if bounds is None:
         return b.fault("GASL014", "BETWEEN is SQL", piece.span, hint)
@@ -407,7 +407,7 @@ def _between(b: Broken) -> Fault | None:
 
 
 def _bounds(b: Broken) -> tuple[int, tuple[str, str] | None]:
-    """Return where the range behind BETWEEN ends, and its two bounds if both are values."""
+    """Return where the range after BETWEEN ends, and its two bounds if both are values."""
     first = b.piece(1)
     is_bracketed = first is not None and first.text in "(["
     low, word, high, close = (b.piece(offset + is_bracketed) for offset in (1, 2, 3, 4))
@@ -421,7 +421,7 @@ def _bounds(b: Broken) -> tuple[int, tuple[str, str] | None]:
 
 
 def _chained(b: Broken) -> Fault | None:
-    """``1 <= degree <= 3``."""
+    """Explain ``1 <= degree <= 3``."""
     low, one, field, other = (b.piece(offset) for offset in range(4))
     high = b.piece(4)
     if not (low and one and field and other and high) or "PATH" not in b.expected or field.kind != "word":

@@ -1,4 +1,4 @@
-"""Words of the language that are missing, misspelt, or another language's; and what a place would take, in words."""
+"""Keywords that are missing, misspelt, or another language's; and the text that describes the allowed ones."""
 
 import re
 import unicodedata
@@ -43,7 +43,7 @@ _SYNONYMS = {
     "BY": "USING ON", "AND": "TO WITH", "TO": "WITH", "LABELS": "INTO",
     "VERTEXES": "nodes", "FOR": "THEN", "ARROW": "AS", ",": "TO WITH", "DEPTH": "RADIUS", "RADIUS": "DEPTH",
 }  # fmt: skip
-"""What models write for a word; where several are given, the one that the place takes."""
+"""Words that models write for a keyword; if several keywords are given, the allowed one is used."""
 
 _PHRASES = {
     ("GROUP", "BY"): "BY", ("SORT", "BY"): "ORDER BY", ("SORTED", "BY"): "ORDER BY", ("ORDERED", "BY"): "ORDER BY",
@@ -53,13 +53,13 @@ _PHRASES = {
 }  # fmt: skip
 _ONCE = frozenset({"DISTINCT", "UNIQUE"})
 _FILLERS = frozenset({"ALL", "THE", "AN", "EVERY", "ANY", ":", "THEN", "OF", "VARIABLE", "KEY", "STATE"})
-"""Words that say nothing. ``a`` is none of them: it is the first name that anybody gives."""
+"""Words without meaning. ``a`` is not one of them: it is a common name."""
 _TARGET_FILLERS = _FILLERS | _ONCE | {"A"}
-"""The same before nodes and edges, where no name may stand, and where each is found once anyway."""
+"""The same before nodes and edges, where names are not allowed, and where each item is found once anyway."""
 
 
 def _options(b: Broken) -> list[str]:
-    """Return the words of the language that may stand at the place, as they are written."""
+    """Return the keywords that are allowed at the place, as written."""
     from ..engine import keywords
 
     words: list[str] = []
@@ -72,7 +72,7 @@ def _options(b: Broken) -> list[str]:
 
 
 def expectation(b: Broken) -> str:
-    """Say what may stand at the place, in words: at most eight of them."""
+    """Return a description of the text allowed at the place: at most eight words."""
     if "FIND" in b.expected:
         return "a command"
     described = [_DESCRIBED[name] for name in sorted(b.expected) if name in _DESCRIBED]
@@ -86,14 +86,14 @@ def expectation(b: Broken) -> str:
 
 
 def _odd_character(b: Broken) -> Fault | None:
-    """A letter that looks like another, a character that nobody sees, a sign at full width."""
+    """Explain a look-alike letter, an invisible character, a full-width sign."""
     unseen = b.text[b.at : b.at + 1]
     if unseen and not unseen.isascii() and unicodedata.category(unseen) in ("Cf", "Cc", "Zs", "Zl", "Zp", "Cs"):
         return _unseen(b, b.at)
     found = re.compile(r"\S+").match(b.text, b.at)
     start = b.at
     if b.at == b.failure.behind:
-        start = b.at - len(re.search(r"\S*\Z", b.text[: b.at])[0])  # type: ignore[index]  # it matches always
+        start = b.at - len(re.search(r"\S*\Z", b.text[: b.at])[0])  # type: ignore[index]  # it always matches
         found = re.compile(r"\S+").match(b.text, start)
     word = found[0] if found else b.text[b.at : b.at + 1]
     if not word or (word.isascii() and word.isprintable()):
@@ -116,7 +116,7 @@ def _odd_character(b: Broken) -> Fault | None:
 
 
 def _unseen(b: Broken, at: int) -> Fault | None:
-    """Explain a character that nobody sees."""
+    """Explain an invisible character."""
     letter = b.text[at]
     right = " " if unicodedata.category(letter).startswith("Z") else ""
     every = [swap(i, i + 1, right) for i, c in enumerate(b.text) if c == letter]
@@ -142,7 +142,7 @@ def _plain(letter: str) -> str:
 
 
 def _target(b: Broken) -> Fault | None:
-    """``FIND WHERE``, ``FIND node``, ``FIND PERSON``: what is to be found is not said."""
+    """Explain ``FIND WHERE``, ``FIND node``, ``FIND PERSON``: the target of the search is missing."""
     if "KIND" not in b.expected:
         return None
     piece = b.piece()
@@ -179,7 +179,7 @@ def _target(b: Broken) -> Fault | None:
 
 
 def _phrase(b: Broken) -> Fault | None:
-    """Two words where the language has one."""
+    """Explain two words in place of one keyword."""
     piece, following = b.piece(), b.piece(1)
     if piece is None or following is None:
         return None
@@ -192,7 +192,7 @@ def _phrase(b: Broken) -> Fault | None:
 
 
 def _misspelt(b: Broken) -> Fault | None:
-    """``WHRE``, ``LIMT``, ``AS ARRAY``."""
+    """Explain ``WHRE``, ``LIMT``, ``AS ARRAY``."""
     piece = b.piece()
     if piece is None or piece.kind not in ("word", "sign"):
         return None
@@ -206,7 +206,7 @@ def _misspelt(b: Broken) -> Fault | None:
         return fault("GASL009", "FROM does not say of which the others are taken away", *_ends(piece.span), hint)
     for right, hint in (*((word, "write {}") for word in synonyms), (near, "did you mean {}?")):
         if right and right.upper() != piece.upper:
-            message = f"{piece.text} is no word of the language here"
+            message = f"{piece.text} is not a word of the language here"
             if kind == "GASL015":
                 message = f"{piece.text} is none of {', '.join(listed)}"
             edits = [_put(b, piece, right)]
@@ -220,7 +220,7 @@ def _misspelt(b: Broken) -> Fault | None:
 
 
 def _put(b: Broken, piece: Piece, right: str) -> Edit:
-    """Return the edit that writes ``right`` for the piece; for a sign that touches its neighbours with blanks around it."""
+    """Return the edit that replaces the piece with ``right``; a sign that touches its neighbours gets blanks around it."""
     if piece.kind == "word" or not right.isalpha():
         return swap(piece.span.start, piece.span.end, right)
     start = len(b.text[: piece.span.start].rstrip())
@@ -229,7 +229,7 @@ def _put(b: Broken, piece: Piece, right: str) -> Edit:
 
 
 def _is_connecting(piece: Piece) -> bool:
-    """Say whether the piece is a word that connects, of this language or of another, and so no name."""
+    """Return whether the piece is a connecting word, of this language or of another, and so not a name."""
     from ..engine import keywords
 
     connecting = piece.upper in keywords() or piece.upper in _SYNONYMS or piece.upper in ("OR", "OF", "BETWEEN")
@@ -241,7 +241,7 @@ _INSERTED = ("_AS", "_WITH", "_USING", "_BY", "WHERE", "_TO", "_THEN", "_IF", "_
 
 
 def _left_out(b: Broken) -> Fault | None:
-    """A word left out before the one at the place; with it the statement reads."""
+    """Explain a missing word before the one at the place; with it the statement is valid."""
     piece = b.piece()
     if piece is None:
         return None
@@ -265,7 +265,7 @@ def _left_out(b: Broken) -> Fault | None:
 
 
 def _order_by(b: Broken) -> Fault | None:
-    """``RANK papers ORDER BY citations``: SQL's two words, where the command has one of its own."""
+    """Explain ``RANK papers ORDER BY citations``: SQL's two words in place of the command's keyword."""
     piece, following = b.piece(), b.piece(1)
     if piece is None or following is None or "_BY" not in b.expected or following.upper != "BY":
         return None
@@ -277,7 +277,7 @@ def _order_by(b: Broken) -> Fault | None:
 
 
 def _missing(b: Broken) -> Fault | None:
-    """The one word that may stand at the place does not, or the statement ends without it."""
+    """Explain that the only allowed word is missing at the place, or at the statement's end."""
     piece = b.piece()
     if piece is None:
         return _missing_at_end(b)
@@ -286,7 +286,7 @@ def _missing(b: Broken) -> Fault | None:
         return None
     word = {"EQUALS": "=", "_COMMA": ","}.get(names[0], names[0].lstrip("_"))
     message = f"{word} is missing before {shown(piece.text)}"
-    # Before AND or FROM nothing is missing: that word stands where the right one should, and what it means is open.
+    # Before AND or FROM nothing is missing: that word replaces the right one, and its meaning is open.
     edits = [] if _is_connecting(piece) else [swap(piece.span.start, piece.span.start, f"{word} ")]
     return b.fault("GASL006", message, piece.span, b.form or f"write {word}", edits)
 
@@ -314,7 +314,7 @@ def _missing_at_end(b: Broken) -> Fault | None:
 
 
 def _distinct(b: Broken) -> Fault | None:
-    """``SELECT DISTINCT people FIELDS city``: without the word it would be something else."""
+    """Explain ``SELECT DISTINCT people FIELDS city``: without the word the meaning would be different."""
     piece = b.piece(-1) if b.words(-1) in _ONCE and b.failure.after in ("IDENTIFIER", "PATH") else b.piece()
     if piece is None or piece.upper not in _ONCE:
         return None
@@ -323,7 +323,7 @@ def _distinct(b: Broken) -> Fault | None:
 
 
 def _filler(b: Broken) -> Fault | None:
-    """``FIND all nodes``, ``COUNT the authors``."""
+    """Explain ``FIND all nodes``, ``COUNT the authors``."""
     piece = b.piece()
     if piece is None or piece.upper not in _FILLERS or b.command == "ASSERT":
         return None
@@ -334,28 +334,28 @@ def _filler(b: Broken) -> Fault | None:
 
 
 def _filled_name(b: Broken) -> Fault | None:
-    """``COUNT the authors AS n``: the filler was taken for the name."""
+    """Explain ``COUNT the authors AS n``: the filler was read as the name."""
     before, piece = b.piece(-1), b.piece()
     if "TEXTUAL" in b.expected:
-        return None  # a field may be called so
+        return None  # a field may have this name
     if before is None or piece is None or before.upper not in _FILLERS or b.failure.after not in ("IDENTIFIER", "PATH"):
         return None
     if _is_connecting(piece) or any(b.mended_by([swap(*_ends(piece.span), word)]) for word in _fitting(b, piece)):
         return None
     edits = [swap(before.span.start, piece.span.start, "")]
     if _left_out(b):
-        return None  # `UPDATE state authors`: a name, and a word is missing behind it
+        return None  # `UPDATE state authors`: a name, followed by a missing word
     return b.fix("GASL008", f"{before.text} can't stand here", before.span, "remove it", edits)
 
 
 def _fitting(b: Broken, piece: Piece) -> list[str]:
-    """Return the words that the place takes and that others write as the piece."""
+    """Return the allowed words that others write as the piece."""
     options = _options(b)
     return [word for word in _SYNONYMS.get(piece.upper, "").split() if word in options]
 
 
 def _between_ends(b: Broken) -> Fault | None:
-    """``FIND paths BETWEEN a AND b``."""
+    """Explain ``FIND paths BETWEEN a AND b``."""
     found = re.compile(r"BETWEEN[ \t]+([\w.`]+)[ \t]+(?:AND|TO)[ \t]+([\w.`]+)", re.I).match(b.text, b.at)
     if not found or "FROM" not in b.expected:
         return None
@@ -371,6 +371,6 @@ def _ends(span: Span) -> tuple[int, int]:
 WORDS = (_order_by, _target, _phrase, _misspelt, _filler, _missing)
 
 FIRST = (_odd_character, _distinct, _between_ends, _filled_name)
-"""What is asked before anything else."""
+"""Explainers that run before all others."""
 
 LEFT_OUT = (_left_out,)

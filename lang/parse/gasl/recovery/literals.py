@@ -1,4 +1,4 @@
-"""Values: strings that are not closed, not opened, or in other quotes; text without quotes; numbers where none may stand."""
+"""Faulty values and names: unclosed or wrong quotes, unquoted text, misplaced numbers, malformed names and variables."""
 
 import re
 
@@ -23,7 +23,7 @@ _NUMBER_WORDS = {
 
 
 def _escaped_quotes(b: Broken) -> Fault | None:
-    """``WHERE a = \\"x\\"``: escaped once more than JSON needs."""
+    """Explain ``WHERE a = \\"x\\"``: escaped once more than necessary."""
     if not b.text.startswith("\\", b.at):
         return None
     edits = [swap(m.start(), m.start() + 1, "") for m in re.finditer(r"""\\(?=["'])""", b.text)]
@@ -32,11 +32,11 @@ def _escaped_quotes(b: Broken) -> Fault | None:
 
 
 def _smart_quotes(b: Broken) -> Fault | None:
-    """``“PERSON”``."""
+    """Explain ``“PERSON”``."""
     mark = b.text[b.at : b.at + 1]
     if not mark or mark not in _DOUBLE + _SINGLE:
         return None
-    if ticked := _TICKED.match(b.text, b.at):  # a name, as GASL writes it
+    if ticked := _TICKED.match(b.text, b.at):  # a name in backticks, as in GASL
         quoted = swap(*ticked.span(), f'"{ticked[0][1:-1]}"')
         return (
             _bare_name(b, Span(*ticked.span()), [quoted]) if '"' not in ticked[0] and b.furthered_by([quoted]) else None
@@ -53,7 +53,7 @@ def _smart_quotes(b: Broken) -> Fault | None:
 
 
 def _triple(b: Broken) -> Fault | None:
-    """Three quotes on either side."""
+    """Explain three quotes on both sides."""
     found = re.search(r'"""(?P<in>[^"\n]*)"""|\'\'\'(?P<single>[^\'\n]*)\'\'\'', b.text)
     if not found or not found.start() <= b.at <= found.end():
         return None
@@ -66,7 +66,7 @@ def _triple(b: Broken) -> Fault | None:
 
 
 def _inner_quotes(b: Broken) -> Fault | None:
-    """``USING "say "yes" now"``: a quote inside ended the string."""
+    """Explain ``USING "say "yes" now"``: an inner quote ended the string."""
     before = b.piece(-1)
     if before is None or before.kind != "string" or b.failure.after != "STRING":
         return None
@@ -85,7 +85,7 @@ def _inner_quotes(b: Broken) -> Fault | None:
     at = escaped[0][0].span.start
     message, span = f"the string ends at this {mark} unless it is escaped", Span(at, at + 1)
     hint = f"write \\{mark} inside it"
-    # Instead of a quote inside, the one that ends the string may be missing.
+    # The missing quote may be the closing one, rather than the escape of an inner one.
     ended = [[swap(m.start(), m.start(), mark)] for m in _ENDING.finditer(b.text, start + 1, before.span.end)]
     if b.readings(*escaped, *ended[:6]) > 1:
         return b.doubt("GASL035", message, span, hint, "which of the quotes ends it is not clear", supposed=escaped)
@@ -96,7 +96,7 @@ _ENDING = re.compile(r"[ \t]+(?:AS|AND|OR|INTO|ORDER|LIMIT|THEN|TO|RETURNING)\b|
 
 
 def _unclosed(b: Broken) -> Fault | None:
-    """A quote with no partner on its line."""
+    """Explain a quote without its closing quote on the line."""
     mark = b.text[b.at : b.at + 1]
     if mark not in ('"', "'") or (b.piece() and b.pieces[b.here].kind == "string"):
         return None
@@ -125,7 +125,7 @@ def _unclosed(b: Broken) -> Fault | None:
 
 
 def _bare_text(b: Broken) -> Fault | None:
-    """``= Jean Valjean``, ``USING find them all``: text without quotes."""
+    """Explain ``= Jean Valjean``, ``USING find them all``: text without quotes."""
     piece = b.piece()
     wants_text = "STRING" in b.expected
     runs_on = b.failure.after in ("NUMBER", "INT") and b.at == b.failure.behind
@@ -152,7 +152,7 @@ def _bare_text(b: Broken) -> Fault | None:
         text = b.text[start:end]
         if '"' not in text:
             candidates.append([swap(start, end, f'"{text}"')])
-    # What is compared further on is no part of the text, even if all of it reads in one pair of quotes.
+    # Text after the next comparison is not part of this text, even if all of it would read in one pair of quotes.
     whole = [edits for edits in candidates if not re.search(r"\b(?:AND|OR)\b|[=<>]", edits[0].text)]
     choice = b.best(*whole) or b.best(*candidates)
     if not choice:
@@ -164,7 +164,7 @@ def _bare_text(b: Broken) -> Fault | None:
             right = f'"{"(?i)" if pattern[2] else ""}{pattern[1]}"'
             return b.fix("GASL007", "a pattern stands in quotes", span, f"write {right}", [swap(*_ends(choice), right)])
         if doubt := why_no_text(text, operator.upper(), left):
-            # In quotes it would read, and compare with something that was not meant.
+            # In quotes it would be valid, but compare with an unintended value.
             return fault("GASL012" if text[:1].isdigit() else "GASL007", doubt[0], *_ends(choice), doubt[1])
         if b.command != "SET" and not is_date(text) and (len(text.split()) == 1 or is_arithmetic(text)):
             return _bare_name(b, Span(*_ends(choice)), choice)
@@ -175,7 +175,7 @@ def _bare_text(b: Broken) -> Fault | None:
 
 
 def _bare_name(b: Broken, span: Span, quoted: Edits) -> Fault:
-    """``country = owner``: a text, a variable, or another field. Nothing here says which, so no edit is offered."""
+    """Return the fault of ``country = owner``: a text, a variable, or another field. It is ambiguous, so no edit is offered."""
     text = b.text[span.start : span.end].strip("`")
     variable = f", ${{{text}}} for a variable" if text.isidentifier() else ""
     hint = f'write "{shown(text)}" for a text{variable}'
@@ -187,7 +187,7 @@ def _ends(edits: Edits) -> tuple[int, int]:
 
 
 def _bare_items(b: Broken) -> Fault | None:
-    """``IN [Mr. Hi, Officer]``: each value stands in quotes of its own."""
+    """Explain ``IN [Mr. Hi, Officer]``: each value needs its own quotes."""
     mark, at = b.failure.brackets[-1]
     found = re.compile(r"""(?:[^"'()\[\]]|"[^"\\]*"|'[^'\\]*')*""").match(b.text, at + 1)
     end = found.end() if found else at
@@ -200,7 +200,7 @@ def _bare_items(b: Broken) -> Fault | None:
             continue
         if not text or '"' in text or (not is_date(text) and why_no_text(text, "=", "")):
             message, hint = (
-                f"{shown(text or ',')} is no value of a list",
+                f"{shown(text or ',')} is not a value of a list",
                 "write each value in quotes, with commas between",
             )
             return fault("GASL007", message, start, start + max(1, len(text)), hint)
@@ -218,9 +218,9 @@ def _bare_items(b: Broken) -> Fault | None:
 
 
 def _run_ends(b: Broken, start: int) -> list[int]:
-    """Return where text without quotes may end: before a word of the language, in whatever case, else in capitals."""
+    """Return where unquoted text may end: before a keyword in any case, else in capitals."""
     ends: list[int] = []
-    # Behind `&&` stands the next comparison: it is no part of the text, however well both read in one pair of quotes.
+    # After `&&` comes the next comparison: it is not part of the text, even if both would read in one pair of quotes.
     signs = [piece.span.start for piece in b.pieces if piece.text in ("&&", "||") and piece.span.start > start]
     stop = min(signs, default=len(b.text))
     for capitals in (False, True):
@@ -248,7 +248,7 @@ def _run_ends(b: Broken, start: int) -> list[int]:
 
 
 def _whole_number(b: Broken) -> Fault | None:
-    """``LIMIT ten``, ``LIMIT -1``, ``LIMIT "10"``, ``LIMIT 2.5``, ``LIMIT = 10``."""
+    """Explain ``LIMIT ten``, ``LIMIT -1``, ``LIMIT "10"``, ``LIMIT 2.5``, ``LIMIT = 10``."""
     piece, word = b.piece(), b.piece(-1)
     if b.failure.after == "INT" and b.at == b.failure.behind and b.text[b.at : b.at + 1] in (".", "e", "E"):
         number = re.compile(r"[\d.eE+\-]+").search(b.text, b.at - len(word.text if word else ""))
@@ -281,7 +281,7 @@ def _whole_number(b: Broken) -> Fault | None:
 
 
 def _odd_number(b: Broken) -> Fault | None:
-    """``.5``, ``1.``, ``+5``, ``1,000``."""
+    """Explain ``.5``, ``1.``, ``+5``, ``1,000``."""
     if "NUMBER" in b.expected and (found := re.compile(r"\+(?=[\d.])|(?=\.\d)").match(b.text, b.at)):
         right = "0" if b.text[b.at] == "." else ""
         edit = swap(*found.span(), right)
@@ -292,7 +292,7 @@ def _odd_number(b: Broken) -> Fault | None:
             return b.fix("GASL012", message, span, "leave it out", [swap(*found.span(), "")])
         digits = [swap(*found.span(), found[0].replace(",", ""))]
         if b.mended_by(digits):
-            # 1,500 is fifteen hundred to one reader, and one and a half to another.
+            # 1,500 can mean fifteen hundred, or one and a half.
             hint = "write the digits alone, and . before a fraction"
             return b.doubt("GASL012", message, span, hint, supposed=[digits])
     return None
@@ -303,7 +303,7 @@ VALUES = (
 )  # fmt: skip
 
 
-# Names and variables written as something else: ``$x``, ``{{x}}``, quotes or dots where a plain name stands.
+# Names and variables in other notations: ``$x``, ``{{x}}``, quotes or dots in place of a plain name.
 
 _NAME = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 _LOOKS = re.compile(
@@ -315,7 +315,7 @@ _KEYWORD_FIELDS = frozenset({"NOT", "LEN", "ANY", "ALL", "NONE"})
 
 
 def _variable(b: Broken) -> Fault | None:
-    """``$x``, ``{x}``, ``{{x}}``, ``@x`` for a variable, or any of these where a bare name stands."""
+    """Explain ``$x``, ``{x}``, ``{{x}}``, ``@x`` for a variable, or any of these in place of a bare name."""
     piece = b.piece()
     if piece is None:
         return None
@@ -326,7 +326,7 @@ def _variable(b: Broken) -> Fault | None:
     span = Span(*found.span())
     if "VARIABLE" in b.expected:
         right = f"${{{inner}}}"
-        message = f"{shown(found[0])} is no variable"
+        message = f"{shown(found[0])} is not a variable"
         return b.fix("GASL027", message, span, f"write {right}", [swap(*found.span(), right)])
     if b.expected & {"IDENTIFIER", "PATH"}:
         message = f"a bare name stands here, not {shown(found[0])}"
@@ -335,7 +335,7 @@ def _variable(b: Broken) -> Fault | None:
 
 
 def _bare_variable(b: Broken) -> Fault | None:
-    """``IN authors``: after IN only a list or a variable may stand."""
+    """Explain ``IN authors``: IN takes only a list or a variable."""
     piece = b.piece()
     if piece is None or "LSQB" not in b.expected or "VARIABLE" not in b.expected or b.failure.after != "IN":
         return None
@@ -344,7 +344,7 @@ def _bare_variable(b: Broken) -> Fault | None:
         message = f"behind IN stands a list or a variable, and {piece.text} is neither"
         hint = f'write {right} for a variable, or ("{piece.text}") for the text'
         supposed = [[swap(piece.span.start, piece.span.end, right)]]
-        if is_of_items(b):  # it may be a field, too
+        if is_of_items(b):  # it may also be a field
             return b.doubt("GASL028", message, piece.span, hint, NO_FIELDS, supposed=supposed)
         return b.fault("GASL028", message, piece.span, hint, *supposed)
     end = piece.span.end
@@ -371,7 +371,7 @@ def _bare_variable(b: Broken) -> Fault | None:
 
 
 def _name(b: Broken) -> Fault | None:
-    """A name that is none: in quotes, with dots, hyphens, blanks or letters beyond ASCII."""
+    """Explain an invalid name: in quotes, with dots, hyphens, blanks or letters beyond ASCII."""
     if "IDENTIFIER" not in b.expected and "PATH" not in b.expected:
         return _name_goes_on(b)
     piece = b.piece()
@@ -412,13 +412,13 @@ def _name(b: Broken) -> Fault | None:
     edits = [[swap(span.start, end, ticked)]]
     if text.isascii() and plain and "PATH" not in b.expected:
         edits.insert(0, [swap(span.start, end, plain)])
-    message = f"{shown(text)} is no plain name"
+    message = f"{shown(text)} is not a plain name"
     hint = "plain names have letters, digits and _, and begin with no digit; any other stands in backticks"
     return b.fix("GASL033", message, Span(span.start, end), hint, *edits)
 
 
 def _is_equal(b: Broken) -> bool:
-    """Say whether the number here is compared with itself, as in SQL's ``1 = 1``."""
+    """Return whether the number here is compared with itself, as in SQL's ``1 = 1``."""
     piece, sign, other = b.piece(), b.piece(1), b.piece(2)
     if not (piece and sign and other):
         return False
@@ -426,7 +426,7 @@ def _is_equal(b: Broken) -> bool:
 
 
 def _name_goes_on(b: Broken) -> Fault | None:
-    """``AS my-authors``, ``AS network.authors``, ``AS top authors``."""
+    """Explain ``AS my-authors``, ``AS network.authors``, ``AS top authors``."""
     if b.failure.after not in ("IDENTIFIER", "PATH") or b.at < b.failure.behind:
         return None
     start = re.compile(r"[\w.`]+\Z").search(b.text[: b.failure.behind])
@@ -444,16 +444,14 @@ def _name_goes_on(b: Broken) -> Fault | None:
             edits.insert(0, [swap(begin, end, plain)])
             if "." in text and re.fullmatch(r"[\w.]+", text):
                 hint = "a variable's name has no dots; keys of the state do, and UPDATE fills them"
-        return b.fix("GASL033", f"{shown(text)} is no plain name", Span(begin, end), hint, *edits)
+        return b.fix("GASL033", f"{shown(text)} is not a plain name", Span(begin, end), hint, *edits)
     words = re.compile(r"[A-Za-z_]\w*(?:[ \t]+[A-Za-z_]\w*){1,4}", re.ASCII).match(b.text, begin)
     piece = b.piece()
     if words and piece and piece.kind == "word" and words.end() > b.at and b.words(1) in ("", "AS", "WITH"):
         last = piece.span.end
         parts = b.text[begin:last].split()
         if any(len(part) == 1 or part.isupper() for part in parts) or b.command in ("RESET", "REQUIRE"):
-            return (
-                None  # `ON id`, `AND b`: a word that connects is no part of a name; `a b` is two names rather than one
-            )
+            return None  # `ON id`, `AND b`: a connecting word is not a part of a name; `a b` is two names rather than one name
         before = next((one.upper for one in reversed(b.pieces) if one.span.end <= begin), "")
         if before in ("BY", ","):
             message, hint = (
@@ -468,7 +466,7 @@ def _name_goes_on(b: Broken) -> Fault | None:
 
 
 def _keyword_field(b: Broken) -> Fault | None:
-    """``WHERE len > 3``: a field that is called like a word of conditions."""
+    """Explain ``WHERE len > 3``: a field with the name of a keyword of conditions."""
     before = b.piece(-1)
     if before is None or before.upper not in _KEYWORD_FIELDS or b.failure.after not in _KEYWORD_FIELDS:
         return None

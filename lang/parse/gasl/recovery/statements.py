@@ -1,4 +1,4 @@
-"""What is wrong with a statement's first words: no command, a misspelt one, one of another language, markup before it."""
+"""Faulty first words of a statement: not a command, a misspelt one, one of another language, markup before it."""
 
 import json
 import re
@@ -19,11 +19,11 @@ _OTHER_WORDS = {
     "NEIGHBORS": "WALK", "EXPAND": "WALK", "ABORT": "CANCEL", "IF": "BRANCH IF", "MERGE": "UPDATE", "ADD": "UPDATE",
     "INSERT": "UPDATE", "COMPUTE": "MEASURE", "PROJECT": "SELECT", "UNLESS": "BRANCH IF NOT",
 }  # fmt: skip
-"""What other languages call a command."""
+"""Names of commands in other languages."""
 
 
 def _markup(b: Broken) -> Fault | None:
-    """``1. FIND``, ``- FIND``, ``**FIND ...**``."""
+    """Explain ``1. FIND``, ``- FIND``, ``**FIND ...**``."""
     if b.failure.offset > 12 or b.text[:1] in "\"'":
         return None
     found = BULLET.match(b.text)
@@ -40,7 +40,7 @@ def _markup(b: Broken) -> Fault | None:
 
 
 def _quoted(b: Broken) -> Fault | None:
-    """``"FIND nodes AS x",`` as in the JSON of a plan."""
+    """Explain ``"FIND nodes AS x",`` as in the JSON of a plan."""
     if b.at > 1 or b.text[:1] not in "\"'":
         return None
     found = re.match(r"""(?P<all>"(?:[^"\\]|\\.)*"|'[^']*')[ \t]*,?\Z""", b.text)
@@ -55,7 +55,7 @@ def _quoted(b: Broken) -> Fault | None:
 
 
 def _json(b: Broken) -> Fault | None:
-    """A plan's JSON where a program was expected."""
+    """Explain a plan's JSON in place of a program."""
     if b.at > 0 or not re.match(r'[{\[]|"(?:commands|plan_id|why|config|command)"[ \t]*:|[\]}]', b.text):
         return None
     hint = "a program is commands, one a line; JSON with plan_id, why and commands is a plan"
@@ -63,7 +63,7 @@ def _json(b: Broken) -> Fault | None:
 
 
 def _assigned(b: Broken) -> Fault | None:
-    """``authors = FIND nodes``."""
+    """Explain ``authors = FIND nodes``."""
     found = re.match(r"(?:LET[ \t]+)?\$?\{?([A-Za-z_]\w*)\}?[ \t]*(?::=|=|<-)[ \t]*(?=[A-Za-z]+[ \t])", b.text, re.I)
     if not found or b.at > found.end():
         return None
@@ -71,14 +71,14 @@ def _assigned(b: Broken) -> Fault | None:
     end = len(b.text)
     edits = [swap(0, found.end(), ""), swap(end, end, f" AS {found[1]}")]
     if named := re.search(r"\bAS[ \t]+(\w+)\Z", b.text, re.I):
-        if named[1] != found[1]:  # of two names none is the one to be lost
+        if named[1] != found[1]:  # of two different names neither may be lost
             hint = f"AS names the result {named[1]}: leave out {found[0].rstrip()}"
         edits = edits[:1] if named[1] == found[1] else []
     return b.fault("GASL014", "a command is not assigned", Span(0, found.end()), hint, edits)
 
 
 def _sql(b: Broken) -> Fault | None:
-    """``SELECT * FROM nodes WHERE ...``, ``SELECT a, b FROM x``."""
+    """Explain ``SELECT * FROM nodes WHERE ...``, ``SELECT a, b FROM x``."""
     found = re.match(r"SELECT[ \t]+(?P<what>\*|[\w.,` \t]+?)[ \t]+FROM\b(?:[ \t]+(?P<from>\w+))?", b.text, re.I)
     if not found:
         return None
@@ -103,14 +103,14 @@ def _sql(b: Broken) -> Fault | None:
         right = f"SELECT {source} FIELDS {found['what']}"
     named = "" if re.search(r"\bAS[ \t]+\w+\s*;?\Z", rest, re.I) else " AS name"
     message, hint = "SELECT ... FROM is SQL", f"write {' '.join((right, shown(rest, 60))).rstrip()}{named}"
-    # Without its name the command would be told a second time that it has none.
+    # Without its name the command would be reported a second time for lacking one
     end = len(b.text.rstrip("; \t"))
     edits = [swap(0, found.end(), right), *([swap(end, end, " AS found")] if named else [])]
     return b.fault("GASL014", message, Span(0, found.end()), hint, edits)
 
 
 def _cypher(b: Broken) -> Fault | None:
-    """``MATCH (n:PERSON) WHERE ... RETURN n``."""
+    """Explain ``MATCH (n:PERSON) WHERE ... RETURN n``."""
     if not re.match(r"(?:OPTIONAL[ \t]+)?MATCH\b|FIND[ \t]*\(\w*:", b.text, re.I):
         return None
     label = re.search(r"\(\w*:(\w+)", b.text)
@@ -125,18 +125,18 @@ def _cypher(b: Broken) -> Fault | None:
 
 
 def _called(b: Broken) -> Fault | None:
-    """``FIND(nodes, ...)``, ``COUNT(authors)``."""
+    """Explain ``FIND(nodes, ...)``, ``COUNT(authors)``."""
     found = re.match(r"([A-Za-z_]+)[ \t]*\(", b.text)
     if not found or found[1].upper() not in COMMANDS or found[1].upper() in ("ASSERT",) or b.at > found.end():
         return None
     inner = re.match(r"[A-Za-z_]+[ \t]*\([ \t]*(\w+)[ \t]*\)", b.text)
     edits = [swap(found.end(1), inner.end(), f" {inner[1]}")] if inner else []
     span = Span(found.end() - 1, found.end())
-    return b.fault("GASL014", f"{found[1].upper()} is no function", span, b.form or "write it with blanks", edits)
+    return b.fault("GASL014", f"{found[1].upper()} is not a function", span, b.form or "write it with blanks", edits)
 
 
 def _block_word(b: Broken) -> Fault | None:
-    """``BRANCH ... THEN TRY``: a block inside a command."""
+    """Explain ``BRANCH ... THEN TRY``: a block inside a command."""
     if b.words() != "TRY" or b.here == 0 or "TRY" in b.expected:
         return None
     piece = b.pieces[b.here]
@@ -146,7 +146,7 @@ def _block_word(b: Broken) -> Fault | None:
 
 
 def _unknown(b: Broken) -> Fault | None:
-    """A first word, or one behind THEN, ELSE and EXPLAIN, that is no command."""
+    """Explain a first word, or one after THEN, ELSE and EXPLAIN, that is not a command."""
     piece = b.piece()
     if piece is None or "FIND" not in b.expected:
         return None
@@ -171,7 +171,7 @@ def _unknown(b: Broken) -> Fault | None:
         hint = f"write {right}" if other else f"did you mean {right}?"
         rest = re.split(r"\bTHEN\b|:", b.text[piece.span.end :], maxsplit=1, flags=re.IGNORECASE)[0]
         is_open = piece.upper in ("ADD", "INSERT") or (
-            # NOT holds for the first comparison only.
+            # NOT applies only to the first comparison.
             piece.upper == "UNLESS" and re.search(r"\b(?:AND|OR|BETWEEN)\b|&&|\|", rest, re.IGNORECASE)
         )
         candidates = () if is_open else (edit,)
@@ -183,16 +183,16 @@ def _unknown(b: Broken) -> Fault | None:
         if any(re.search(rf"\b{piece.text}\b", form) for form in FORMS.values()):
             hint = f"{piece.text} goes on with a command: write it on the line above"
         return fault("GASL001", f"there is no command {shown(piece.text)}", *_ends(piece.span), hint)
-    # No edit: that this is a remark and no part of the program, only its writer knows.
+    # No edit: only the author knows whether this is a comment or a part of the program.
     hint = f"did you mean {right}?" if right else "a command begins with its word, as FIND nodes AS x"
-    return fault("GASL001", "this line is no command", 0, len(b.text), hint, "a remark is a line that starts with #")
+    return fault("GASL001", "this line is not a command", 0, len(b.text), hint, "a remark is a line that starts with #")
 
 
 _SHOWING = ("SHOW", "LIST", "DISPLAY", "PRINT", "RETURN")
 
 
 def _showing(b: Broken, piece: Piece) -> Fault:
-    """``SHOW orgs``, ``LIST nodes``: the words of other languages and of shells."""
+    """Explain ``SHOW orgs``, ``LIST nodes``: the words of other languages and of shells."""
     message, following = f"there is no command {piece.text}", b.piece(1)
     kind = following.text.lower() if following else ""
     if kind in ("nodes", "edges", "paths", "all"):
@@ -216,14 +216,14 @@ def _ends(span: Span) -> tuple[int, int]:
 HEADS = (_quoted, _json, _markup, _assigned, _sql, _cypher, _called, _block_word, _unknown)
 
 
-# The shape of a statement: brackets, what stands behind its end, options behind AS.
+# The structure of a statement: brackets, text after its end, options after AS.
 
 _CLOSING = {"(": ")", "[": "]"}
 _NAMED = re.compile(r"\bAS[ \t]+(?:[A-Za-z_]\w*|`[^`]+`)[ \t]*", re.IGNORECASE)
 
 
 def _brackets(b: Broken) -> Fault | None:
-    """A bracket too few, too many or of another kind."""
+    """Explain a missing, surplus or mismatched bracket."""
     piece = b.piece()
     opened = b.failure.brackets
     if opened:
@@ -257,7 +257,7 @@ def _brackets(b: Broken) -> Fault | None:
 
 
 def _surplus(b: Broken) -> Fault | None:
-    """A closing bracket too many."""
+    """Explain a surplus closing bracket."""
     piece = b.piece()
     if b.failure.brackets:
         return None
@@ -278,7 +278,7 @@ def _surplus(b: Broken) -> Fault | None:
 
 
 def _unbracketed(b: Broken) -> Fault | None:
-    """``COMPUTE sum x``, ``INTO "a", "b"``: what stands in brackets without them."""
+    """Explain ``COMPUTE sum x``, ``INTO "a", "b"``: the brackets are missing."""
     piece = b.piece()
     if piece is None:
         return None
@@ -302,7 +302,7 @@ def _unbracketed(b: Broken) -> Fault | None:
 
 
 def _no_condition(b: Broken) -> Fault | None:
-    """``WHERE AS x``, ``a = 1 AND AS x``."""
+    """Explain ``WHERE AS x``, ``a = 1 AND AS x``."""
     before, head = b.piece(-1), b.piece(-2)
     if (
         before is None
@@ -313,14 +313,14 @@ def _no_condition(b: Broken) -> Fault | None:
         return None
     if head.upper not in ("WHERE", "VIA", "AND", "OR", "NOT", "IF", "ASSERT"):
         return None
-    # Without the word the command would read, and take everything: which condition was meant, nobody knows.
+    # Without the word the command would be valid, but take everything: the intended condition is unknown.
     message = f"a condition is missing behind {head.upper}"
     hint = f'write one, as name = "x", or leave {head.upper} out'
     return fault("GASL010", message, head.span.start, head.span.end, hint)
 
 
 def _behind(b: Broken) -> Fault | None:
-    """Something behind the statement's end: a semicolon, an option, a second command."""
+    """Explain text after the statement's end: a semicolon, an option, a second command."""
     piece = b.piece()
     if piece is None or not b.expected & {"$END", "_NEWLINE"}:
         return None
@@ -346,7 +346,7 @@ def _behind(b: Broken) -> Fault | None:
 
 
 def _late_option(b: Broken, start: int, gap: int) -> Fault | None:
-    """``FIND nodes AS x LIMIT 10``."""
+    """Explain ``FIND nodes AS x LIMIT 10``."""
     named = None
     for match in _NAMED.finditer(b.text):
         if match.end() <= start and match.end() >= gap:
@@ -361,7 +361,7 @@ def _late_option(b: Broken, start: int, gap: int) -> Fault | None:
 
 
 def _early_name(b: Broken) -> Fault | None:
-    """``PROCESS x AS y USING "..."``."""
+    """Explain ``PROCESS x AS y USING "..."``."""
     for match in _NAMED.finditer(b.text):
         if match.end() <= b.at + 3 or match.start() <= b.at:
             end = len(b.text.rstrip())
@@ -380,7 +380,7 @@ def _early_name(b: Broken) -> Fault | None:
 
 
 def _late_name(b: Broken) -> Fault | None:
-    """``PROCESS x USING "..." RETURNING (...) AS y``."""
+    """Explain ``PROCESS x USING "..." RETURNING (...) AS y``."""
     if b.words() == "RETURNING":
         start = b.pieces[b.here].span.start
         named_last = re.compile(r"[ \t]*(AS[ \t]+\w+)[ \t]*\Z", re.IGNORECASE).search(b.text, start)
@@ -397,7 +397,7 @@ def _late_name(b: Broken) -> Fault | None:
 
 
 def _by_limit(b: Broken) -> Fault | None:
-    """``RANK x BY f LIMIT 3 DESC``, ``ORDER BY f DESC`` where no order is: an option in the wrong place."""
+    """Explain ``RANK x BY f LIMIT 3 DESC``, ``ORDER BY f DESC`` in a command without ORDER BY: an option in the wrong place."""
     piece = b.piece()
     if piece is None or piece.upper not in ("DESC", "ASC"):
         return None
@@ -411,4 +411,4 @@ def _by_limit(b: Broken) -> Fault | None:
 SHAPE = (_brackets, _early_name, _behind)
 
 MISPLACED = (_surplus, _late_name, _by_limit, _unbracketed, _no_condition)
-"""What is asked before words and values, which would misread it."""
+"""Explainers that run before those of words and values, which would misread these faults."""

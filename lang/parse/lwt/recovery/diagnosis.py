@@ -1,7 +1,7 @@
-"""What is wrong inside a step, and the edit that puts it right.
+"""Explains the faults inside a step, with the edits that fix them.
 
-An edit is offered only if the step can be read after it: every candidate is tried. Where several would do, the order
-below decides; it goes from what models do most often to what nobody does.
+An edit is offered only if the step is valid after it: every candidate is tried. If several work, the order
+below decides; it goes from the most common mistakes of models to the rarest.
 """
 
 import re
@@ -46,7 +46,7 @@ _OPTION = re.compile(r"[A-Za-z_]\w*[ \t]*=(?!=)")
 
 
 def explain_step(text: str, start: int, stop: int, failure: Failure) -> Fault:
-    """Explain why the step with its head at ``start`` can't be read. ``stop`` is where the next head stands."""
+    """Explain why the step with its head at ``start`` cannot be read. ``stop`` is the place of the next head."""
     if failure.unbuildable:
         code, message, span = failure.unbuildable
         hint = "larger data belongs in the input: --input FILE, {(input)}" if "tokens" in message else ""
@@ -127,7 +127,7 @@ def _smart_quotes(step: Broken) -> Fault | None:
 
 
 def _commas(step: Broken) -> Fault | None:
-    """A comma too few before an option, or one too many."""
+    """Explain a missing comma before an option, or a surplus one."""
     text, at = step.text, step.failure.offset
     if step.failure.after == "comma" and text[at : at + 1] == ",":
         surplus = Edit(Span(at, at + 1), "")
@@ -152,7 +152,7 @@ def _commas(step: Broken) -> Fault | None:
 
 
 def _quotes_in_references(step: Broken) -> Fault | None:
-    """``{(input["name"])}``: a key's quotes end the prompt, for the brackets are not where a reference has them."""
+    """Explain ``{(input["name"])}``: a key's quotes end the prompt, because a reference has no brackets in that place."""
     first = step.failure.first_string
     if first < 0 or step.failure.quote:
         return None
@@ -163,7 +163,7 @@ def _quotes_in_references(step: Broken) -> Fault | None:
     span, right = slips[0]
     return fault(
         "LWT025",
-        f"`{shown(step.text[span.start : span.end], 60)}` is no reference, and its quotes end the prompt",
+        f"`{shown(step.text[span.start : span.end], 60)}` is not a reference, and its quotes end the prompt",
         span.start,
         span.end,
         f"write `{shown(right, 60)}`",
@@ -173,7 +173,7 @@ def _quotes_in_references(step: Broken) -> Fault | None:
 
 
 def _ends_before(step: Broken) -> bool:
-    """Say whether nothing of the step's own stands where reading stopped: nothing, or prose behind an empty line."""
+    """Return whether parsing stopped after the end of the step's own text: at nothing, or at prose after an empty line."""
     text, offset = step.text, step.failure.offset
     if offset >= step.trimmed:
         return True
@@ -182,7 +182,7 @@ def _ends_before(step: Broken) -> bool:
 
 
 def _open_call(step: Broken) -> Fault | None:
-    """The closing parenthesis is missing."""
+    """Explain a missing closing parenthesis."""
     failure, text = step.failure, step.text
     behind = step.start + len(text[step.start : failure.offset].rstrip())
     if failure.after not in ("value", "comma", "name", "open") or not _ends_before(step):
@@ -207,7 +207,7 @@ _OF_EACH = "|".join(sorted(BUILTIN["EACH"].options.keys() - LLM_OPTIONS.keys()))
 
 
 def _inner_call(step: Broken) -> Fault | None:
-    """``EACH({(a)}, LLM("...", on_error=drop)``: the call inside ends before the options that only the outer one has."""
+    """Explain ``EACH({(a)}, LLM("...", on_error=drop)``: the inner call must close before options of the outer one."""
     option = re.compile(rf"\s{{0,9}},\s{{0,9}}(?:{_OF_EACH})\s{{0,4}}=").search(step.text, step.start, step.trimmed)
     if not option or step.text[option.start() - 1] == ")":
         return None
@@ -254,7 +254,7 @@ def _generic(step: Broken) -> Fault:
     return fault("LWT005", what, offset, offset + len(found[0]), hint)
 
 
-# What is wrong with text that stands outside the steps: prose, fences, bullets, heads that are none.
+# Explains text outside of the steps: prose, fences, bullets, invalid heads.
 
 _FULL_ID = re.compile(rf"{ID}\Z")
 _SKETCH = re.compile(r"[+<>…]|\.\.\.|\b[nNi] ?[+\-]")
@@ -274,7 +274,7 @@ def explain_bullet(text: str, start: int, end: int) -> Fault:
 
 
 def explain_bad_head(text: str, start: int, stop: int) -> Fault | None:
-    """Explain the line at ``start`` if it was meant as a step's head but is none."""
+    """Explain the line at ``start`` if it is meant as a step's head but is invalid."""
     bad = BAD_HEAD.match(text, start)
     if bad:
         name = bad["id"].strip()
@@ -282,13 +282,13 @@ def explain_bad_head(text: str, start: int, stop: int) -> Fault | None:
         if _SKETCH.search(name):
             return fault(
                 "LWT010",
-                f"({shown(name)}) is no step but a pattern for steps: this is a sketch of a script",
+                f"({shown(name)}) is not a step but a pattern for steps: this is a sketch of a script",
                 *span,
                 "write every step out, each with its own id, like (0), (1), (2)",
             )
         mended = re.sub(r"[^\w\-.]+", "_", name).strip("_.-")
         mended = re.sub(r"\.(?=\.)|[.\-]+\Z", "", mended)
-        # "fin al" was meant as (final) where that is referred to, else as (fin_al).
+        # "fin al" was meant as (final) if that is referred to, else as (fin_al).
         joined = re.sub(r"[ \t]+", "", name)
         meant = joined == "final" or f"{{({joined})}}" in text
         good = joined if meant and _FULL_ID.match(joined) else mended if _FULL_ID.match(mended) else ""
@@ -323,13 +323,13 @@ def _malformed(text: str, start: int, head: re.Match[str], name: str) -> Fault:
 
 
 _MOST_LINES = 2_000
-"""Faults of lines that are explained at once."""
+"""Maximum number of lines with faults that are explained at once."""
 
 
 def explain_lines(text: str, start: int, stop: int) -> tuple[list[Fault], int]:
-    """Explain the lines of ``[start, stop)``: none of them begins a step. Lines of prose that touch are one fault.
+    """Explain the lines of ``[start, stop)``, none of which begins a step. Consecutive lines of prose are one fault.
 
-    Return also where reading goes on: at ``stop``, or before it, behind a line that is the last of very many faults.
+    Return also where parsing goes on: at ``stop``, or before it, after the last line if there are very many faults.
     """
     found: list[Fault] = []
     prose: list[tuple[int, int]] = []
@@ -358,7 +358,7 @@ def explain_lines(text: str, start: int, stop: int) -> tuple[list[Fault], int]:
             found.append(
                 fault(
                     "LWT036",
-                    "a code fence is no part of a script",
+                    "a code fence is not part of a script",
                     first,
                     end,
                     "remove the line",
@@ -390,7 +390,7 @@ def _prose(text: str, lines: list[tuple[int, int]]) -> Fault:
     start, end = lines[0][0], lines[-1][1]
     bodies = [text[first:last].strip() for first, last in lines]
     sure = all(map(is_text, bodies, ["", *bodies]))
-    what = "this line is no step" if len(lines) == 1 else f"these {len(lines)} lines are no steps"
+    what = "this line is not a step" if len(lines) == 1 else f"these {len(lines)} lines are not steps"
     hint = 'a step looks like (id)=LLM("..."); a note is a line that starts with #'
     inside = HEAD.search(text, start, end)
     if inside:
@@ -401,7 +401,7 @@ def _prose(text: str, lines: list[tuple[int, int]]) -> Fault:
         start,
         min(end, end_of_line(text, start)),
         hint,
-        # What only may be text gets no edit, and is not left out by the lenient reading either: it may have been a step.
+        # Possible prose gets no edit, and is not removed by the lenient parser either: it may have been a step.
         edits=tuple(Edit(Span(first, first), "# ") for first, _ in lines) if sure else (),
         accepted=True,
     )
@@ -411,11 +411,11 @@ _STEPLIKE = re.compile(
     r"""["'`{}\[\]()]|\w+[ \t]*:?=(?!=)|.*(?:\b(?:LLM|CONST|EACH|EXPR|GASL|SEED|ANSWER)[ \t]*[("'\[{]|\{\()"""
 )
 _LABELLED = re.compile(r"[A-Za-z][\w ]{0,40}:[ \t]")
-"""``REMAINING: 5``: what is asked for beside the steps."""
+"""``REMAINING: 5``: a value that was requested besides the steps."""
 
 
 def is_text(line: str, before: str) -> bool:
-    """Say whether the line is text by all signs, and nothing of a step; ``before`` is the line of text above it, or ""."""
+    """Return whether the line is certainly prose, and not a part of a step; ``before`` is the prose line above it, or ""."""
     if is_remark(line):
         return True
     if ends_a_call(line):
@@ -428,7 +428,7 @@ _PROMPT_END = re.compile(r"[\"'\w\]}][ \t]*\)[ \t]*[;,.]?\Z")
 
 
 def ends_a_call(line: str) -> bool:
-    """Say whether a line has more closing parentheses than opening ones, the last at its end: what is left of a step may."""
+    """Return whether a line has more closing parentheses than opening ones, and one at its end, as a part of a step may."""
     if ")" not in line:
         return False
     body = _ENUMERATOR.sub("", line, count=1)
@@ -436,7 +436,7 @@ def ends_a_call(line: str) -> bool:
 
 
 def explain_rest(text: str, start: int, end: int) -> tuple[Fault, int]:
-    """Explain the text ``[start, end)`` behind a step on its line. Return also where reading goes on."""
+    """Explain the text ``[start, end)`` after a step on its line. Return also where parsing goes on."""
     first = skip_blank(text, start)
     head = HEAD.search(text, first, end)
     if head and text[first] != "#":

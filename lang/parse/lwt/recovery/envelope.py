@@ -1,7 +1,7 @@
-"""What a model writes around a script: thoughts, code fences, JSON, HTML, quotation, labels, prose in any language.
+"""Text that a model writes around a script: thoughts, code fences, JSON, HTML, quotation, labels, prose in any language.
 
-The lenient reading takes these off before it reads steps, each with a warning (LWT001, LWT036, LWT037) and its edits.
-Three things are never taken off: a line that may be a step, or a part of one, outside of which no fence holds the script (it stays
+The lenient parser removes it before it reads steps, each part with a warning (LWT001, LWT036, LWT037) and its edits.
+Three things are never removed: a line that may be a step or a part of one, unless a fence elsewhere holds the script (it stays
 and is an error); a step in a string; a fault between steps inside a fence. Every stage is linear in the text.
 """
 
@@ -39,7 +39,7 @@ _CLOSING = re.compile(
 
 
 def open_thought(text: str, start: int) -> int | None:
-    """Return where the thoughts that begin the line at ``start`` end; -1 if they have no end yet, None if it begins with none."""
+    """Return the end of the thoughts that begin at ``start``; -1 if they are not closed, None if no thoughts begin there."""
     opening = _OPENING.match(text, start)
     if opening is None:
         return None
@@ -48,7 +48,7 @@ def open_thought(text: str, start: int) -> int | None:
 
 
 def _thoughts(text: str) -> Stage:
-    """Take off thoughts, and the drafts of steps in them."""
+    """Remove thoughts, and the drafts of steps in them."""
     if not _OPENING.search(text) and not _CLOSING.search(text):
         return _NOTHING
     found: list[Diagnostic] = []
@@ -122,7 +122,7 @@ _MOST_VALUES = 20
 
 
 def _strings(text: str) -> Stage:
-    """Take steps out of the strings of a JSON text or a Python list, and of lines that are one string each."""
+    """Extract steps from the strings of a JSON text or a Python list, and from lines that are one string each."""
     if not re.search(rf"""["'](?:\s|\\n|```\w*)*\({ID}\)[ \t]*=""", text):
         return _NOTHING
     first = _CALL_LINE.search(text)
@@ -177,7 +177,7 @@ def _strings(text: str) -> Stage:
 
 
 def _region(text: str, start: int) -> int | None:
-    """Return where the bracketed value or the string that begins at ``start`` ends."""
+    """Return the end of the bracketed value or the string that begins at ``start``."""
     depth = 0
     for token in _TOKEN.finditer(text, start):
         if depth == 0 and token.start() != start:
@@ -190,7 +190,7 @@ def _region(text: str, start: int) -> int | None:
 
 
 def _decoded(text: str) -> Any:
-    """Return what a JSON text or a Python literal says; None if it is neither."""
+    """Return the value of a JSON text or a Python literal; None if it is neither."""
     try:
         return json.loads(text, strict=False)
     except (ValueError, RecursionError):
@@ -202,7 +202,7 @@ def _decoded(text: str) -> Any:
 
 
 def _scripts_in(text: str, start: int, end: int) -> list[Span] | Diagnostic:
-    """Return the places of the strings of a value that hold steps, quotes included."""
+    """Return the spans of the strings of a value that contain steps, with their quotes."""
     value = _decoded(text[start:end])
     if value is None or len(text) > 1_000_000:
         return []
@@ -242,7 +242,7 @@ def _scripts_in(text: str, start: int, end: int) -> list[Span] | Diagnostic:
 
 
 def _unquoted(text: str, start: int, end: int, strings: list[Span]) -> list[Edit]:
-    """Return the edits that leave the contents of ``strings``, and line breaks between them, of ``[start, end)``."""
+    """Return the edits that reduce ``[start, end)`` to the contents of ``strings``, with line breaks between them."""
     edits: list[Edit] = []
     done, between = start, ""
     for span in strings:
@@ -269,7 +269,7 @@ _ENTITY_PROMPT = re.compile(r"=[ \t]*[A-Za-z]\w*[ \t]*\([ \t]*&(?:quot|apos|#34|
 
 
 def _entities(text: str) -> Stage:
-    """Take HTML's entities for the characters that they stand for, where the prompts' quotes are written so."""
+    """Replace HTML entities with their characters, if the quotes of the prompts are written as entities."""
     first = _ENTITY_PROMPT.search(text)
     if not first:
         return _NOTHING
@@ -289,7 +289,7 @@ _QUOTE_MARK = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 
 
 def _quotation(text: str) -> Stage:
-    """Take off ``> `` before lines that are quoted with a step among them."""
+    """Remove ``> `` before quoted lines, if one of them is a step."""
     found: list[Diagnostic] = []
     taken: list[Edit] = []
     if not re.search(r"^[ \t]*>", text, re.MULTILINE):
@@ -315,9 +315,9 @@ def _quotation(text: str) -> Stage:
 
 
 STAGES: tuple[Callable[[str], Stage], ...] = (_thoughts, _entities, _quotation, _strings, take_off_lines)
-"""What is taken off in turn, each from the text that the one before left."""
+"""The stages of removal, in order; each takes the text that the previous one returned."""
 
 
 def is_wrapped(text: str) -> bool:
-    """Say whether a text that reads without a fault may still hold steps in its comments: headings."""
+    """Return whether a valid text may still contain steps in its comments, as headings."""
     return re.search(rf"^[ \t]*#[^\n]*\({ID}\)[ \t]*=[ \t]*\w+[ \t]*\(", text, re.MULTILINE) is not None

@@ -1,6 +1,6 @@
-"""Habits from other languages that break a step: ``f"..."``, ``+``, ``type: json``, ``yes|no``, backticks, tuples.
+"""Syntax of other languages that breaks a step: ``f"..."``, ``+``, ``type: json``, ``yes|no``, backticks, tuples.
 
-Each explainer takes a step that can't be read and returns a fault, or None where the habit is not what broke it.
+Each explainer takes an invalid step and returns a fault, or None if that syntax is not the cause.
 """
 
 import re
@@ -17,7 +17,7 @@ __all__ = ["HABITS", "LATE", "bare_expression"]
 
 
 def _prefix(step: Broken) -> Fault | None:
-    """``f"..."``."""
+    """Explain ``f"..."``."""
     text, at = step.text, step.failure.offset
     found = re.search(r"\b[fFrRbBuU]{1,2}\Z", text[max(step.start, at - 4) : at])
     if step.failure.after != "name" or text[at : at + 1] not in ('"', "'") or not found:
@@ -39,7 +39,7 @@ _NAMED = r"(?:str\([ \t]*)?\(?[A-Za-z_][\w\-]*\)?\)?"
 
 
 def _joined(step: Broken) -> Fault | None:
-    """``"..." + {(a)} + "..."``, and strings that stand below each other, as Python joins them."""
+    """Explain ``"..." + {(a)} + "..."``, and strings on consecutive lines, as Python joins them."""
     text, at, failure = step.text, step.failure.offset, step.failure
     plus = text.startswith("+", at)
     below = text[at : at + 1] in ('"', "'") and "\n" in text[at - (len(text[:at]) - len(text[:at].rstrip())) : at]
@@ -63,7 +63,7 @@ def _joined(step: Broken) -> Fault | None:
 
 
 def _operand_before(step: Broken, at: int, operand: str) -> int | None:
-    """Return where the operand begins that ends before ``at``."""
+    """Return where the operand that ends before ``at`` begins."""
     end = len(step.text[:at].rstrip())
     opened = step.failure.opened
     for start in (opened, *(m.start() for m in re.finditer(rf"(?<=[(,\s]){operand}", step.text[step.start : end]))):
@@ -75,7 +75,7 @@ def _operand_before(step: Broken, at: int, operand: str) -> int | None:
 
 
 def _one_string(chain: str, operand: str, offset: int) -> tuple[Edit, ...]:
-    """Return the edit that makes one string of a chain of operands; none where their quotes differ in what they hold."""
+    """Return the edit that makes one string of a chain of operands; no edit if their quotes conflict with their contents."""
     pieces, mark = [], ""
     for found in re.finditer(operand, chain, re.DOTALL):
         piece = found[0]
@@ -93,7 +93,7 @@ def _one_string(chain: str, operand: str, offset: int) -> tuple[Edit, ...]:
 
 
 def _choice(step: Broken) -> Fault | None:
-    """``type=yes|no``, ``type="yes" or "no"``, ``type=list[str]``."""
+    """Explain ``type=yes|no``, ``type="yes" or "no"``, ``type=list[str]``."""
     text, at = step.text, step.failure.offset
     named = re.search(rf"\btype[ \t]*=[ \t]*({OPTION_VALUE})[ \t]*\Z", text[step.start : at])
     if not named or step.failure.after not in ("value", "name"):
@@ -114,12 +114,12 @@ def _choice(step: Broken) -> Fault | None:
 
 
 def _habit(step: Broken, message: str, start: int, end: int, hint: str, *edits: Edit) -> Fault | None:
-    """Return the fault if its edits carry further; else something else is wrong here (a quote that ends a prompt)."""
+    """Return the fault if parsing gets further with its edits; else None, because the cause is another one."""
     return fault("LWT005", message, start, end, hint, edits=edits) if step.furthered_by(*edits) else None
 
 
 def _wrong_mark(step: Broken) -> Fault | None:
-    """``type: json``, a semicolon for a comma, ``{"a" = 1}``, ``"a": 1`` without its quotes."""
+    """Explain ``type: json``, a semicolon for a comma, ``{"a" = 1}``, ``"a": 1`` without quotes."""
     text, at, failure = step.text, step.failure.offset, step.failure
     mark = text[at : at + 1]
     swap = Edit(Span(at, at + 1), "=" if mark == ":" else ":" if mark == "=" else ",")
@@ -143,7 +143,7 @@ def _wrong_mark(step: Broken) -> Fault | None:
 
 
 def _is_prose(step: Broken, colon: int) -> bool:
-    """Say whether the word before a colon is none of the options that a prompt has: ``LLM(Next: ...``."""
+    """Return whether the word before a colon is not an option of a prompt: ``LLM(Next: ...``."""
     found = re.search(r"\b(?:LLM|llm|Llm|ANSWER)[ \t]*\(\s*(\w+)[ \t]*\Z", step.text[step.start : colon])
     return found is not None and not is_option(found[1]) and not re.compile(r":\s*[\"']").match(step.text, colon)
 
@@ -152,7 +152,7 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 def _brackets(step: Broken) -> Fault | None:
-    """A closing bracket of another kind, a tuple, a reference without its braces."""
+    """Explain a closing bracket of another kind, a tuple, a reference without its braces."""
     text, at, failure = step.text, step.failure.offset, step.failure
     mark, right = text[at : at + 1], _CLOSING.get(failure.inside, ")")
     if failure.after in ("value", "name") and mark and mark in ")]}" and mark != right:
@@ -177,7 +177,7 @@ def _brackets(step: Broken) -> Fault | None:
 
 
 def _between_values(step: Broken) -> Fault | None:
-    """A comma or a colon left out in a list or an object."""
+    """Explain a missing comma or colon in a list or an object."""
     text, at, failure = step.text, step.failure.offset, step.failure
     calls = re.compile(r"[A-Z]+[ \t]*\(").match(text, at) is not None
     if (
@@ -200,7 +200,7 @@ _BARE = re.compile(r"(?:for|in|if|else|and|or|not|is)\b|\[")
 
 
 def _is_of_string(text: str, at: int) -> bool:
-    """Say whether what stands at ``at`` is of a string or an expression whose quotes are astray, and no value of its own."""
+    """Return whether the text at ``at`` belongs to a string or an expression with misplaced quotes, and is not a value."""
     if text[at - 1] in "\"'" and re.match(r"\w", text[at]):
         return True
     return re.search(r"\w\s*\Z", text[max(0, at - 99) : at]) is not None and _BARE.match(text, at) is not None
@@ -212,7 +212,7 @@ def _word(text: str, at: int) -> str:
 
 
 def _inline_comment(step: Broken) -> Fault | None:
-    """``# note`` behind an argument."""
+    """Explain ``# note`` after an argument."""
     text, at = step.text, step.failure.offset
     found = re.compile(r"#|//|--").match(text, at)
     if not found or step.failure.after not in ("value", "name", "comma", "open", "list", "object"):
@@ -226,7 +226,7 @@ def _inline_comment(step: Broken) -> Fault | None:
 
 
 def _formatted(step: Broken) -> Fault | None:
-    """``"..." % a`` and ``"...".format(a)``."""
+    """Explain ``"..." % a`` and ``"...".format(a)``."""
     found = re.compile(r"%|\.\s{0,9}\w+\(").match(step.text, step.failure.offset)
     if not found or step.failure.after != "value":
         return None
@@ -239,13 +239,13 @@ _TAIL = option_tail("")
 
 
 _FIRST_CLOSES = re.compile(rf"(?:{REFERENCE}|[^\"'])*+[\"'](?<=\w[\"'])\s{{0,9}},\s{{0,9}}[\"']")
-"""The first quote of a text ends something: ``x", "y``."""
+"""The first quote of a text closes a string: ``x", "y``."""
 
 _PROMPT = re.compile(r"\b(?:LLM|llm|Llm)[ \t]*\(\s*")
 
 
 def _bare_prompt(step: Broken) -> Fault | None:
-    """A prompt without quotes, or without its first one."""
+    """Explain a prompt without quotes, or without its opening quote."""
     text, failure = step.text, step.failure
     begin = max((m.end() for m in _PROMPT.finditer(text, step.start, min(failure.offset + 1, step.stop))), default=-1)
     if (
@@ -261,7 +261,7 @@ def _bare_prompt(step: Broken) -> Fault | None:
         if mark and end - begin > 3 and text[end - 3 : end] == mark * 3:
             mark *= 3
         if not mark and text[begin:end].count("'") % 2 and re.search(r"\W'[ ,]", text[begin:end]):
-            continue  # a quote of its own, which is no apostrophe
+            continue  # a real quote, not an apostrophe
         if (
             swallows(text, begin, end)
             or loose_tail(text, begin, end, is_expression=False)
@@ -282,7 +282,7 @@ def _bare_prompt(step: Broken) -> Fault | None:
 
 
 def _ends(text: str, begin: int, trimmed: int) -> list[int]:
-    """Return where a prompt without quotes may end: before options, at its only quote, before a last parenthesis."""
+    """Return where an unquoted prompt may end: before options, at its only quote, before a last parenthesis."""
     tails = [found.start() for found in _TAIL.finditer(text, begin, trimmed)]
     quotes = [found.start() + 1 for found in re.compile(r"[\"'](?=\s{0,9}[,)\]}])").finditer(text, begin, trimmed)]
     closing: list[int] = []
@@ -293,13 +293,13 @@ def _ends(text: str, begin: int, trimmed: int) -> list[int]:
 
 
 def _quotes(text: str, begin: int, end: int, mark: str) -> list[int]:
-    """Return where ``mark`` stands in ``[begin, end)`` outside references."""
+    """Return the places of ``mark`` in ``[begin, end)`` outside of references."""
     piece = re.compile(rf"{reference_pattern()}|\\[\\{mark}]|{mark}")
     return [found.start() for found in piece.finditer(text, begin, end) if found[0] == mark]
 
 
 def _reference(step: Broken) -> Fault | None:
-    """A reference that stands alone, with its brackets inside, its braces doubled or spaces in it."""
+    """Explain a reference outside of strings with its brackets inside, its braces doubled or spaces in it."""
     text, at = step.text, step.failure.offset
     if step.failure.after not in ("open", "comma", "equals", "list", "colon", "object") or at >= step.stop:
         return None
@@ -313,32 +313,32 @@ def _reference(step: Broken) -> Fault | None:
     span, right = found
     if re.match(r"[\w\"']", text[span.end : span.end + 1]):
         return None  # a prompt's first words: its opening quote is missing
-    what = f"`{shown(text[span.start : span.end], 60)}` is no reference"
+    what = f"`{shown(text[span.start : span.end], 60)}` is not a reference"
     return _habit(step, what, span.start, span.end, f"write {shown(right, 60)}", Edit(span, right))
 
 
 HABITS = (
     _prefix, _reference, _joined, _choice, _bare_prompt, _wrong_mark, _brackets, _inline_comment, _formatted,
 )  # fmt: skip
-"""In the order in which they are asked: each before what would misread it. Inner quotes are looked for behind them."""
+"""Explainers in the order of their calls: each before those that would misread its fault. Inner quotes are tried after them."""
 
 LATE = (_between_values,)
-"""What is asked once no quote can be meant as text."""
+"""Explainers that run after those in which a quote is text."""
 
 
-# Expressions without quotes around them: ``when={(score)} > 3``, ``EXPR(n + 1, n={(a)})``.
+# Unquoted expressions: ``when={(score)} > 3``, ``EXPR(n + 1, n={(a)})``.
 
 _BEGIN = re.compile(r"(?P<what>\bwhen[ \t]{0,9}=|=[ \t]{0,9}EXPR[ \t]{0,9}\()\s{0,9}(?=[^\s\"'=])")
 _END = re.compile(r"\s{0,99}(?:,\s{0,99}[A-Za-z_]\w{0,60}[ \t]{0,9}=(?!=)|,?\s{0,99}\))")
 _LONGEST = 2_000
-"""Code points of an expression that is looked for; a longer one stands in quotes."""
+"""Maximum length in code points of an unquoted expression; a longer one must be in quotes."""
 _LONGEST_STEP = 20_000
-"""Code points of a step that is read again for each place where the expression may end."""
+"""Maximum length in code points of a step that is read again for each possible end of the expression."""
 _MOST_ENDS = 4
 
 
 def bare_expression(step: Broken) -> Fault | None:
-    """Return the fault of an expression that stands without quotes, with the edits that put them there."""
+    """Return the fault of an unquoted expression, with the edits that add its quotes."""
     text, at = step.text, step.failure.offset
     if step.failure.after not in ("value", "name", "open", "equals") or step.failure.quote:
         return None
@@ -364,7 +364,7 @@ _CLOSING_BRACKETS = re.compile(r"[\"'](?=\s{0,9}(?:[,;]\s{0,9}[A-Za-z_]\w{0,60}[
 
 
 def _unopened(step: Broken, begin: int) -> Fault | None:
-    """An expression that has its closing quote only: the first quote before options or the end that nothing in it pairs."""
+    """Explain an expression with only its closing quote: the first unpaired quote before options or before the end."""
     text, end = step.text, min(step.trimmed, begin + _LONGEST)
     for found in _CLOSING_BRACKETS.finditer(text, begin, end):
         mark, at = found[0], found.start()
@@ -384,7 +384,7 @@ def _unopened(step: Broken, begin: int) -> Fault | None:
 
 
 def _expression_ends(step: Broken, begin: int, at: int) -> Iterator[int]:
-    """Yield where the expression may end: before an option behind it, else before a parenthesis, the last one first."""
+    """Yield the possible ends of the expression: before a following option, else before each parenthesis, the last one first."""
     found = list(_END.finditer(step.text, at, min(step.trimmed, begin + _LONGEST)))
     options = [match.start() for match in found if match[0].rstrip()[-1] == "="]
     closing = [match.start() for match in found if match[0].rstrip()[-1] == ")"]
@@ -393,12 +393,12 @@ def _expression_ends(step: Broken, begin: int, at: int) -> Iterator[int]:
 
 
 def _mark(expression: str) -> str:
-    """Return the quote that nothing in the expression ends; nothing where it has both. Those in references end no string."""
+    """Return a quote that does not occur in the expression; nothing if both do. Quotes in references do not count."""
     own = re.sub(REFERENCE, "", expression)
     return '"' if '"' not in own else "'" if "'" not in own else ""
 
 
 def _is_paired(expression: str) -> bool:
-    """Say whether each quote in the expression has its other one."""
+    """Return whether every quote in the expression is paired."""
     own = re.sub(REFERENCE, "", expression)
     return re.sub(r"\"[^\"]*\"|'[^']*'", "", own).count('"') == 0 and own.count("'") % 2 == 0

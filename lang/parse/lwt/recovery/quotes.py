@@ -1,7 +1,7 @@
-"""Quotes that are missing, or stand in a prompt as its text: where they belong, if that can be known.
+"""Missing quotes, and quotes that are a prompt's text: finds their place, if it can be determined.
 
-Where a quote is missing, a step can often be read with one in any of several places, and most of them make its options text of the
-prompt. So what looks like options stays outside of strings, and where only a guess is left the fault has a hint and no edit.
+With a missing quote, a step can often be read with one in any of several places, and most of them make its options text of the
+prompt. So text that looks like options stays outside of strings; if only a guess is possible, the fault has a hint and no edit.
 """
 
 import re
@@ -17,13 +17,13 @@ from .references import Broken
 __all__ = ["inner_quotes", "open_string", "quoted_name", "stray_quote", "unclosed_before_options", "unopened_value"]
 
 _MOST = 5_000
-"""Quotes that are escaped in one prompt; one with more was not meant as a prompt, and each costs an edit that is tried."""
+"""Maximum number of quotes escaped in one prompt; a text with more is not a prompt, and each costs an edit that is tried."""
 _TAIL = option_tail("[\"']")
 _NAMED = re.compile(r"([A-Za-z_]\w*)[ \t]*=\s*\Z")
 
 
 def unclosed_before_options(step: Broken) -> Fault | None:
-    """``"... , type="a" | "b")``: a string's closing quote is missing, and an option's quote closes it."""
+    """Explain ``"... , type="a" | "b")``: a string's closing quote is missing, so an option's quote closes it."""
     for opened in {step.failure.opened: 0, step.failure.first_string: 0}:
         if opened > step.start and (found := _unclosed_at(step, opened)):
             return found
@@ -54,7 +54,7 @@ def _before(step: Broken, tail: Tail, mark: str) -> tuple[Edit, ...]:
 
 
 def _other_quote(step: Broken, end: int, mark: str) -> list[Edit]:
-    """Return the edit that makes the quote before ``end`` the string's own, where it is of the other kind and closes nothing."""
+    """Return the edit that replaces an unmatched quote of the other kind before ``end`` with ``mark``, the string's quote."""
     text = step.text
     last = text[end - 1 : end]
     if last not in ("'", '"') or last == mark:
@@ -78,7 +78,7 @@ _VALUE = re.compile(r"[,(]\s{0,9}(?P<name>[A-Za-z_]\w{0,60})[ \t]{0,4}=[ \t]{0,4
 
 
 def unopened_value(step: Broken) -> Fault | None:
-    """``model=small")``: an option's value has its closing quote only."""
+    """Explain ``model=small")``: an option's value has only its closing quote."""
     text, at = step.text, step.failure.offset
     if step.failure.after not in ("name", "value", "comma") or step.failure.quote:
         return None
@@ -101,7 +101,7 @@ def unopened_value(step: Broken) -> Fault | None:
 
 
 def stray_quote(step: Broken) -> Fault | None:
-    """``LLM("Rate {(input)}"", type=int)``: a quote too many, beside the string's own or behind another value."""
+    """Explain ``LLM("Rate {(input)}"", type=int)``: a surplus quote next to the string's own or after another value."""
     text, at, failure = step.text, step.failure.offset, step.failure
     candidates: list[Span] = []
     if failure.after == "value" and text[at : at + 1] in ("'", '"'):
@@ -127,7 +127,7 @@ _QUOTED_NAME = re.compile(rf"([\"'])({'|'.join(sorted(OPTION_NAMES))})\1[ \t]*\Z
 
 
 def quoted_name(step: Broken) -> Fault | None:
-    """``"type"=int``: an option's name in quotes."""
+    """Explain ``"type"=int``: an option's name in quotes."""
     text, at = step.text, step.failure.offset
     if step.failure.after != "value" or text[at : at + 1] != "=":
         return None
@@ -141,7 +141,7 @@ def quoted_name(step: Broken) -> Fault | None:
 
 
 def inner_quotes(step: Broken) -> Fault | None:
-    """A quote inside the prompt ended it too early. The prompt ends at the last quote + ``)`` before the next head."""
+    """Explain an inner quote that ended the prompt too early. The prompt ends at the last quote + ``)`` before the next head."""
     text = step.text
     for opened in _candidates(step):
         mark = text[opened]
@@ -169,9 +169,9 @@ def inner_quotes(step: Broken) -> Fault | None:
 
 
 def _between_delimiters(text: str, start: int, end: int, inner: list[int]) -> list[int]:
-    """Return which of the quotes in ``[start, end)`` are text where others of them end strings before options.
+    """Return the quotes in ``[start, end)`` that are text, if others of them end strings before options.
 
-    None where that can't be known: no quote delimits anything, or options would become text all the same.
+    An empty list if this cannot be determined: no quote delimits anything, or options would become text.
     """
     delimiters = {at for at in inner if delimits(text, at)}
     masked = list(text[start : end + 1])
@@ -184,7 +184,7 @@ def _between_delimiters(text: str, start: int, end: int, inner: list[int]) -> li
 
 
 def _candidates(step: Broken) -> Iterator[int]:
-    """Yield where the string that was cut may begin: an option's own value, else the prompt."""
+    """Yield the possible starts of the cut string: an option's own value, else the prompt."""
     opened, first = step.failure.opened, step.failure.first_string
     if first < 0:
         return
@@ -195,7 +195,7 @@ def _candidates(step: Broken) -> Iterator[int]:
 
 
 def _closings(step: Broken, opened: int, mark: str) -> Iterator[int]:
-    """Yield where the string may end: before options that stand behind it, else at the last quote + ``)``."""
+    """Yield the possible ends of the string: before options that follow it, else at the last quote + ``)``."""
     tails = [m for m in _TAIL.finditer(step.text, opened + 1, step.stop) if m[0][0] == mark]
     if tails:
         yield tails[-1].start()
@@ -213,7 +213,7 @@ def _closings(step: Broken, opened: int, mark: str) -> Iterator[int]:
 
 
 def _bare_quotes(text: str, start: int, end: int, mark: str) -> list[int]:
-    """Return where an unescaped ``mark`` stands in ``[start, end)`` outside references."""
+    """Return the places of unescaped ``mark`` in ``[start, end)`` outside of references."""
     found: list[int] = []
     piece = re.compile(rf"{reference_pattern()}|\\[\\{mark}]|{mark}")
     for match in piece.finditer(text, start, end):
@@ -223,9 +223,9 @@ def _bare_quotes(text: str, start: int, end: int, mark: str) -> list[int]:
 
 
 def open_string(step: Broken) -> Fault | None:
-    """The string is never closed before the next head."""
+    """Explain a string that is not closed before the next head."""
     failure, text = step.failure, step.text
-    # A string that runs on is closed by the next step's quote: then reading stops behind this step.
+    # An unclosed string is closed by the next step's quote: then parsing stops after this step.
     ran_on = failure.first_string >= 0 and failure.offset >= step.stop
     opened = failure.opened if failure.quote or ran_on else failure.first_string
     if opened < 0:
@@ -242,7 +242,7 @@ def open_string(step: Broken) -> Fault | None:
 def _closing_edits(step: Broken, opened: int, mark: str) -> tuple[Edit, ...]:
     """Return the edit that closes the string: before options, else before the last parentheses, else at the end.
 
-    None where the string would take in what may be options, a bracket that none of its own has opened, or other paragraphs.
+    None if the string would include possible options, an unmatched closing bracket, or other paragraphs.
     """
     text, at = step.text, step.trimmed
     tail = loose_tail(text, opened + len(mark), at, is_expression=_is_expression(step, opened))
@@ -251,7 +251,7 @@ def _closing_edits(step: Broken, opened: int, mark: str) -> tuple[Edit, ...]:
     inside = text[opened + len(mark) : at]
     if _ends_astray(inside) or swallows(text, opened + len(mark), at):
         return ()
-    # A parenthesis that closes one of the text's own is text itself.
+    # A parenthesis that closes one of the text is text itself.
     open_ones = max(inside.count(")") - inside.count("("), 0)
     places = [at - count for count in (1, 2) if text[at - count : at] == ")" * count and count <= open_ones]
     candidates = [edit for place in places for edit in _other_quote(step, place, mark)]

@@ -1,7 +1,7 @@
-"""Slips in writing references that leave them as text: what was meant, and its exact spelling.
+"""Misspelt references that are read as text: the intended reference, and its exact spelling.
 
-Pure text in, diagnostics out. The lenient reading makes the edits (except for LWT024, which stays text), the linter
-reports the same slips in a strict script. LWT.md, "Syntax", lists them.
+Pure text in, diagnostics out. The lenient parser makes the edits (except for LWT024, which stays text), the linter
+reports the same faults in a strict script. LWT.md, "Syntax", lists them.
 """
 
 import re
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 SLIPS = frozenset({"LWT024", "LWT025", "LWT026", "LWT027"})
-"""The codes that ``find_slips`` gives."""
+"""The codes that ``find_slips`` reports."""
 
 _ID = r"\w[\w-]*(?:\.\w[\w-]*)*"
 _ACCESSORS = r"""(?:\[(?:"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*'|\\"[^"\\\n]*\\"|\\'[^'\\\n]*\\'|[\w.\-]+|-?[0-9]*:-?[0-9]*)\])"""
@@ -36,7 +36,7 @@ _DOUBLED = re.compile(rf"\{{\{{\(({_ID})\)({_ACCESSORS}*)\}}\}}({_ACCESSORS}*)")
 _BRACES = re.compile(rf"(?P<reference>{_REFERENCE.pattern})|(?P<run>\{{+)(?P<opening>\(?)|\}}")
 _FREE_TEXT = re.compile(r"\{\(([^{}\n]{0,200})\)\}")
 _MOST = 1000
-"""Slips reported in one string; what is left of a text that has more was not meant as a prompt."""
+"""Maximum number of misspelt references reported in one string; a text with more is not a prompt."""
 
 
 _QUOTED_ID = re.compile(rf"\{{\(([\"'])({_ID})\1\)\}}")
@@ -46,7 +46,7 @@ _NEAR = re.compile(r"\{\(+[ \t]{0,4}([\w][\w.\- ]{0,60}?)[ \t]{0,4}(?:\)*[ \t]{0
 
 
 def broken_references(text: str, start: int, stop: int) -> Iterator[tuple[Span, str]]:
-    """Yield the slips in ``[start, stop)`` that have quotes, which end the string around them, and their right spelling."""
+    """Yield the misspelt references with quotes in ``[start, stop)``, which end the string, and their right spelling."""
     at = text.find("{(", start, stop)
     while at >= 0:
         inside = _INSIDE.match(text, at, stop) or _INSIDE_BOTH.match(text, at, stop)
@@ -71,7 +71,7 @@ _BARE = re.compile(rf"\$?\{{{{1,2}}[ \t]{{0,4}}({_ID})[ \t]{{0,4}}\}}{{1,2}}")
 
 
 def respelled(text: str, start: int, stop: int) -> tuple[Span, str] | None:
-    """Return what a slip at ``start``, outside of strings, was meant to be."""
+    """Return the right spelling of a misspelt reference at ``start``, outside of strings."""
     inside = _INSIDE.match(text, start, stop) or _INSIDE_BOTH.match(text, start, stop)
     if inside:
         return Span(start, inside.end()), f"{{({inside[1]})}}{inside[2]}"
@@ -86,12 +86,11 @@ def respelled(text: str, start: int, stop: int) -> tuple[Span, str] | None:
 
 
 def find_slips(raw: str, offset: int, known_ids: Collection[str], *, is_read: bool = False) -> list[Diagnostic]:
-    """Return the slips in ``raw``, the text between the quotes of a string, which stands at ``offset`` of its source.
+    """Return the misspelt references in ``raw``, the text between the quotes of a string, at ``offset`` in its source.
 
-    Each diagnostic is a warning whose edits give the strict spelling. ``{{(id)}}`` is a slip only where ``id`` is one
-    of ``known_ids``, for it is also the right spelling of a literal ``{(id)}`` before a ``}``; where the edits are going to be
-    made (``is_read``) it always is, and the messages say what is read.
-    Linear in the length of ``raw``.
+    Each diagnostic is a warning whose edits give the strict spelling. ``{{(id)}}`` is reported only if ``id`` is one of
+    ``known_ids``, because it is also the right spelling of a literal ``{(id)}`` before a ``}``; if the edits are going to be made
+    (``is_read``), it is always reported, and the messages describe the text as read. Linear in the length of ``raw``.
     """
     if "{(" not in raw:
         return []
@@ -119,7 +118,7 @@ def find_slips(raw: str, offset: int, known_ids: Collection[str], *, is_read: bo
 
 
 def _next_opening(raw: str, at: int) -> tuple[int, int] | None:
-    """Return start and end of the next run of ``{`` with its ``(``. (As a regular expression it would be quadratic.)"""
+    """Return start and end of the next run of ``{`` with its ``(``. (A regular expression for it would be quadratic.)"""
     brace = raw.find("{(", at)
     if brace < 0:
         return None
@@ -130,7 +129,7 @@ def _next_opening(raw: str, at: int) -> tuple[int, int] | None:
 
 
 def _unpartnered(raw: str) -> set[int]:
-    """Return the places of every ``}`` that closes nothing, if ``raw`` has more ``}`` than ``{``. References don't count."""
+    """Return the places of every unmatched ``}``, if ``raw`` has more ``}`` than ``{``. Those of references do not count."""
     places, depth, excess = set(), 0, 0
     for token in _BRACES.finditer(raw):
         if token["reference"]:
@@ -148,7 +147,7 @@ def _unpartnered(raw: str) -> set[int]:
 
 
 def _single(raw: str, start: int, offset: int, known_ids: Collection[str], *, is_read: bool) -> tuple[Diagnostic, int]:
-    """Tell what was meant by a ``{(`` that begins no reference, and where to go on."""
+    """Explain a ``{(`` that does not begin a reference, and return where to go on."""
     inside = _INSIDE.match(raw, start) or _INSIDE_BOTH.match(raw, start)
     if inside:
         right = f"{{({inside[1]})}}{inside[2]}"
@@ -156,7 +155,7 @@ def _single(raw: str, start: int, offset: int, known_ids: Collection[str], *, is
             "LWT025",
             "warning",
             f"the brackets of `{_short(inside[0])}` stand inside its braces"
-            + (f"; it is read as `{_short(right)}`" if is_read else ", so it is no reference"),
+            + (f"; it is read as `{_short(right)}`" if is_read else ", so it is not a reference"),
             Span(offset + start, offset + inside.end()),
             (f"write `{_short(right)}`",),
             (Edit(Span(offset + start, offset + inside.end()), right),),
@@ -167,7 +166,7 @@ def _single(raw: str, start: int, offset: int, known_ids: Collection[str], *, is
     name = re.sub(r"[ .\-]+", lambda gap: "_" if " " in gap[0] else gap[0], near[1]) if near else ""
     if near and not near[0].endswith("}") and (brace := _BRACE_LATER.match(raw, near.end())):
         span = Span(offset + start, offset + brace.end())
-        message = f"`{_short(raw[start : brace.end()])}` is no reference, so it stays as text"
+        message = f"`{_short(raw[start : brace.end()])}` is not a reference, so it stays as text"
         ways = (f"if a reference is meant, write `{{({near[1]})}}`", "for literal text write `{{(` instead of `{(`")
         return Diagnostic(
             "LWT024", "warning", message, span, ways, (Edit(Span(span.start, span.start), "{"),)
@@ -177,7 +176,7 @@ def _single(raw: str, start: int, offset: int, known_ids: Collection[str], *, is
         return Diagnostic(
             "LWT024",
             "warning",
-            f"`{_short(near[0])}` is no reference"
+            f"`{_short(near[0])}` is not a reference"
             + (f"; it is read as `{_short(right)}`" if is_read else ", so it stays as text"),
             Span(offset + start, offset + near.end()),
             (f"write `{_short(right)}`",),
@@ -192,7 +191,7 @@ def _single(raw: str, start: int, offset: int, known_ids: Collection[str], *, is
     return Diagnostic(
         "LWT024",
         "warning",
-        f"`{shown}` is no reference, so it stays as text",
+        f"`{shown}` is not a reference, so it stays as text",
         Span(offset + start, offset + end),
         tuple(advice),
         (Edit(Span(offset + start, offset + start), "{"),),
@@ -200,17 +199,17 @@ def _single(raw: str, start: int, offset: int, known_ids: Collection[str], *, is
 
 
 def _several(match: re.Match[str], offset: int, known_ids: Collection[str], *, is_read: bool) -> Diagnostic:
-    """Tell of ``{(a), (b)}``: two references where all of it names steps, else text."""
+    """Explain ``{(a), (b)}``: two references if all of it names steps, else text."""
     names = [each[0][1:-1] for each in _ONE_OF_SEVERAL.finditer(match[0])]
     right = _ONE_OF_SEVERAL.sub(lambda each: f"{{{each[0]}}}", match[0][1:-1])
     span = Span(offset + match.start(), offset + match.end())
     what = f"`{_short(match[0])}` has {len(names)} ids in one pair of braces"
     if all(name in known_ids or name in RESERVED for name in names):
-        then = f"; it is read as `{_short(right)}`" if is_read else ", so it is no reference and stays as text"
+        then = f"; it is read as `{_short(right)}`" if is_read else ", so it is not a reference and stays as text"
         return Diagnostic("LWT024", "warning", what + then, span, (f"write `{_short(right)}`",), (Edit(span, right),))
     hints = (f"if references are meant, write `{_short(right)}`", "for literal text write `{{(` instead of `{(`")
     edit = Edit(Span(span.start, span.start), "{")
-    return Diagnostic("LWT024", "warning", f"{what}, so it is no reference and stays as text", span, hints, (edit,))
+    return Diagnostic("LWT024", "warning", f"{what}, so it is not a reference and stays as text", span, hints, (edit,))
 
 
 def _doubled(match: re.Match[str], offset: int, known_ids: Collection[str] | None) -> Diagnostic | None:
@@ -246,9 +245,9 @@ def _short(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-# References as other languages write them: ``{name}``, ``{{ name.key }}``, ``${name}``, ``$name``, ``{ (name) }``.
-# All of it is text in LWT and may be meant as such, so only what names a step or the input is reported. The model would see the
-# spelling instead of the value.
+# References in the syntax of other languages: ``{name}``, ``{{ name.key }}``, ``${name}``, ``$name``, ``{ (name) }``.
+# All of these are text in LWT and may be meant as such, so only those that name a step or the input are reported. The model would
+# get this text in place of the value.
 
 _PATH = r"""(?P<path{n}>(?:\.\w{{1,60}}|\[(?:\d{{1,9}}|"[^"\\\n]{{1,60}}"|'[^'\\\n]{{1,60}}')\]){{0,9}})"""
 _LOOKALIKE = re.compile(
@@ -263,14 +262,14 @@ _MOST_LOOKALIKES = 100
 
 
 def has_lookalikes(text: str) -> bool:
-    """Say whether it is worth looking: most scripts have nothing of the kind anywhere."""
+    """Return whether ``find_lookalikes`` may find anything: most scripts have no such text."""
     if "$" not in text and text.count("{") == text.count("{("):
         return False
     return any(found[0][1:2] != "(" for found in _FIRST.finditer(text))
 
 
 def path_of(path: str, mark: str) -> str:
-    """Return ``.key[0]`` as accessors: ``["key"][0]``. In a string that ``mark`` encloses any quotes do."""
+    """Return ``.key[0]`` as accessors: ``["key"][0]``, with single quotes if ``mark``, the string's quote, is single."""
     quote = "'" if mark.startswith("'") else '"'
     pieces = []
     for key, index, double, single in _STEP.findall(path):
@@ -280,7 +279,7 @@ def path_of(path: str, mark: str) -> str:
 
 
 def find_lookalikes(raw: str, offset: int, names: Collection[str], mark: str) -> list[Diagnostic]:
-    """Return a warning (LWT041) for each place in ``raw`` that names one of ``names`` as another language would."""
+    """Return a warning (LWT041) for each place in ``raw`` that refers to one of ``names`` in the syntax of another language."""
     found: list[Diagnostic] = []
     for match in _LOOKALIKE.finditer(raw):
         name = match["name1"] or match["name2"] or match["name3"] or match["name4"]
@@ -296,7 +295,7 @@ def find_lookalikes(raw: str, offset: int, names: Collection[str], mark: str) ->
     return found
 
 
-# A step that can't be read, and the means to try a mend: who explains it offers no edit that was not tried.
+# An invalid step, and the means to try fixes: explainers offer only edits that were tried.
 
 _REST = re.compile(r"[ \t]*+[;,]?[ \t\r]*+(?:(?:#|//|--).*)?\Z")
 
@@ -305,7 +304,7 @@ _LINE = re.compile(r"^.*$", re.MULTILINE)
 
 
 def _without_around(step: str) -> str:
-    """Return the text of a step without the comments behind it, and without a fence that opens nothing."""
+    """Return the text of a step without the comments after it, and without a fence that opens nothing."""
     fences = [line.start() for line in _LINE.finditer(step) if FENCE.match(step, line.start())]
     if len(fences) % 2:
         step = step[: fences[-1]]
@@ -316,12 +315,12 @@ def _without_around(step: str) -> str:
 
 
 class Broken:
-    """A step with its head at ``start`` that can't be read; ``stop`` is where the next head stands."""
+    """An invalid step with its head at ``start``; ``stop`` is the place of the next head."""
 
     def __init__(self, text: str, start: int, stop: int, failure: Failure) -> None:
         self.text, self.start, self.stop, self.failure = text, start, stop, failure
         self.name = text[start + 1 : text.index(")", start)]
-        # A semicolon at the end of a line is a fault of its own; explain_rest has it once the step can be read.
+        # A semicolon at the end of a line is a separate fault; explain_rest reports it when the step is valid.
         self.trimmed = start + len(_without_around(text[start:stop]).rstrip("; \t\r\n"))
 
     def _read_with(self, edits: Iterable[Edit]) -> tuple[StepRead | Failure, str]:
@@ -331,29 +330,29 @@ class Broken:
 
     @property
     def is_followed(self) -> bool:
-        """Whether comments or a fence stand behind the step: then the last of its lines may be no text of its own."""
+        """Return whether comments or a fence follow the step: then its last line may not be part of its text."""
         return self.text[self.trimmed : self.stop].strip("; \t\r\n") != ""
 
     def mended_by(self, *edits: Edit) -> bool:
-        """Say whether the step reads to the end of its line once ``edits`` are made, a comment or semicolon left out."""
+        """Return whether the step is valid up to the end of its line after ``edits``, ignoring a comment or semicolon."""
         read, mended = self._read_with(edits)
         if not isinstance(read, StepRead):
             return False
         return _REST.match(mended, read.end, end_of_line(mended, read.end)) is not None
 
     def opened_by(self, edit: Edit) -> bool:
-        """Say whether reading comes past the place of ``edit``, once it is made, and ends outside of strings."""
+        """Return whether parsing gets past the place of ``edit`` after it, and ends outside of strings."""
         read, _ = self._read_with([edit])
         if isinstance(read, StepRead):
             return self.mended_by(edit)
         return not read.quote and self.start + read.offset > edit.span.start
 
     def furthered_by(self, *edits: Edit) -> bool:
-        """Say whether the step reads once ``edits`` are made, or at least to a fault further on, outside strings."""
+        """Return whether the step is valid after ``edits``, or has its first fault further on, outside of strings."""
         if self.mended_by(*edits):
             return True
         read, mended = self._read_with(edits)
         if isinstance(read, StepRead) or read.quote:
             return False
-        # Counted from the end: what the edits made longer or shorter lies before both places.
+        # Counted from the end: the edits change lengths only before both places.
         return len(mended) - read.offset < self.stop - self.failure.offset - 1

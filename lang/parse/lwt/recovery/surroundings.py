@@ -1,7 +1,7 @@
 """Lines around the steps of a script that a model wrote: labels before heads, fences, prose in any language.
 
-The lenient reading makes remarks of what holds no step. What may be a step, or a part of one, stays and is an error, unless all
-steps stand inside of code fences and it outside. See ``docs/design/lwt.md#syntax``.
+The lenient parser turns text without steps into comments. Text that may be a step, or a part of one, stays and is an error,
+unless all steps are inside of code fences and this text is outside. See ``docs/design/lwt.md#syntax``.
 """
 
 import re
@@ -33,23 +33,23 @@ __all__ = ["LINE_WITH_FENCE", "MAX_FENCES", "MOST_BROKEN", "Stage", "take_off_li
 
 
 MAX_FENCES = 10_000
-"""Maximum number of lines of a text that open or close a code fence. The lines around each are explained by themselves."""
+"""Maximum number of lines of a text that open or close a code fence. The lines around each are explained separately."""
 
 
 MOST_BROKEN = 200
-"""Steps that can't be read and are passed over by reading; behind these, only lines are looked at."""
+"""Maximum number of invalid steps that are skipped by parsing; after these, only lines are examined."""
 
 
 @frozen
 class Stage:
-    """One layer that was taken off: the edits, in place order or not, and what is told of them."""
+    """The result of one stage: the edits, in any order, and their diagnostics."""
 
     edits: tuple[Edit, ...]
     diagnostics: tuple[Diagnostic, ...]
 
 
 def warned(message: str, start: int, end: int, hint: str, edits: list[Edit], code: str = "LWT001") -> Diagnostic:
-    """Return the warning that tells of something taken off."""
+    """Return the warning about removed text."""
     return Diagnostic(code, "warning", message, Span(start, end), (hint,), tuple(edits))
 
 
@@ -63,11 +63,11 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _STEP_WORD = re.compile(r"(?i)steps?\b")
 _FENCE_PREFIX = re.compile(r"[ \t]*(?:[-*+>\u2022]|\d{1,3}[.)])[ \t]+(?=`{3,}|~{3,})")
 _PLAIN = re.compile(rf"([ \t\r{INVISIBLE}]*+)[^\W\d_][^\n(]*+(?=\n|\Z)")
-"""A line that begins with a letter and has no parenthesis: text, for neither a head nor a fence nor a comment looks like that."""
+"""A line that begins with a letter and has no parenthesis: it is text, because heads, fences and comments look different."""
 _FENCE_MARK = re.compile(r"[ \t]*+(?P<mark>`{3,}+|~{3,}+)[ \t]*+(?P<info>[^\n`]*+)$", re.MULTILINE)
 _FENCE_LINE = re.compile("^" + _FENCE_MARK.pattern, re.MULTILINE)
 LINE_WITH_FENCE = re.compile(r"^[^\n]*?(?P<mark>`{3}|~{3})", re.MULTILINE)
-"""A line that may open or close a code fence. It is found in linear time: the search begins at no place but a line's first."""
+"""A line that may open or close a code fence. Linear: the search begins only at starts of lines."""
 _HEADING = re.compile(rf"#{{1,6}}[ \t]*[^\n(]{{0,60}}(?=\({ID}\)[ \t]*=[ \t]*[A-Za-z]\w*[ \t]*\()")
 _CALL_BEHIND = re.compile(r"[ \t]*(?:\w+[ \t]*\(|[\"'\[{(]|-?\d|$|\Z)", re.MULTILINE)
 
@@ -79,7 +79,7 @@ _OPENS_TEXT = re.compile(r"(?:\"\"\"|''')\Z")
 
 
 def _may_be_a_step(line: str) -> bool:
-    """Say whether a line between steps may be a step, or what is left of one: then it is no prose."""
+    """Return whether a line between steps may be a step, or a part of one: then it is not prose."""
     if _ONLY_MARKS.match(line) or _OPENS_TEXT.search(line):
         return False
     if (
@@ -94,7 +94,7 @@ def _may_be_a_step(line: str) -> bool:
 
 @define
 class _Line:
-    """A line, or the lines of a step. ``first``: its first character that shows. ``kind``: "step", "broken", "fence", "text", "comment"."""
+    """A line, or those of a step. ``first``: first visible character. ``kind``: "step", "broken", "fence", "text", "comment"."""
 
     kind: str
     start: int
@@ -109,7 +109,7 @@ class _Line:
 
 @define
 class _Lines:
-    """Goes over a text line by line, and step by step where there are steps."""
+    """Reads a text line by line, and step by step at the steps."""
 
     text: str
     found: list[_Line] = field(factory=list)
@@ -119,11 +119,11 @@ class _Lines:
 
     @property
     def within(self) -> int:
-        """The number of the code fence around, 0 outside of fences."""
+        """Return the number of the enclosing code fence, 0 outside of fences."""
         return self.fences if self.fence else 0
 
     def gather(self) -> None:
-        """Find what every line is."""
+        """Classify every line."""
         text, at = self.text, 0
         while at < len(text):
             if plain := _PLAIN.match(text, at):
@@ -165,7 +165,7 @@ class _Lines:
         return not self.fence and self.text.startswith("##", first) and _HEADING.match(self.text, first) is not None
 
     def _head(self, first: int, end: int) -> int | None:
-        """Return where the head of the step on this line stands, a prefix before it or not."""
+        """Return the place of the step's head on this line, with or without a prefix before it."""
         text = self.text
         if dressed := _DRESSED_HEAD.match(text, first):
             return dressed.start()
@@ -202,7 +202,7 @@ class _Lines:
         return end
 
     def _stop(self, head: int) -> int:
-        """Return where a step that can't be read ends at the latest: before the next head, or the end of its fence."""
+        """Return the maximum end of an invalid step: before the next head, or the end of its fence."""
         text = self.text
         stop = next_head(text, head)
         if self.fence:
@@ -216,7 +216,7 @@ class _Lines:
 
 
 def take_off_lines(text: str) -> Stage:
-    """Take off what stands before heads, and make remarks of prose."""
+    """Remove text before heads, and turn prose into comments."""
     lines = _Lines(text)
     lines.gather()
     edits: list[Edit] = []
@@ -244,7 +244,7 @@ _Tell = Callable[..., None]
 
 
 def _compare(text: str, line: _Line, inside: _Line | None, tell: _Tell, told: list[Diagnostic]) -> None:
-    """Say what becomes of a step outside of the code fences that hold others, ``inside`` among them with the same id."""
+    """Report a step outside of the code fences that contain others; ``inside`` is the step with the same id in them."""
     end = min(line.end, end_of_line(text, line.first))
     if inside is None:
         message = f"step ({line.name}) stands outside of the code fence that holds other steps; it counts"
@@ -258,19 +258,19 @@ def _compare(text: str, line: _Line, inside: _Line | None, tell: _Tell, told: li
 
 
 _MOST_REMARKS = 500
-"""Lines of text together that are kept as remarks. More are left out: nobody reads them in a script."""
+"""Maximum number of consecutive lines of text that become comments. Longer text is removed."""
 _ODD = re.compile(r"[(){=:.\u2026]")
 _ELIDED = re.compile(r"\.\.\.|\u2026")
 
 
 def _prefixes(text: str, lines: list[_Line], tell: _Tell) -> None:
-    """Take off what stands before heads and fences, and take lines that only mention a step for text."""
+    """Remove text before heads and fences, and classify lines that only mention a step as text."""
     proper = {line.name for line in lines if line.kind in ("step", "broken") and _is_proper(text, line)}
     for line in lines:
         if line.kind == "fence" and line.prefix_end >= 0:
             end = min(line.end + 1, len(text))
             tell(
-                "a code fence is no part of a script",
+                "a code fence is not part of a script",
                 line.first,
                 line.end,
                 "remove the line",
@@ -301,7 +301,7 @@ def _prefixes(text: str, lines: list[_Line], tell: _Tell) -> None:
         prefix = text[line.first : line.prefix_end]
         words = [word for word in _WORD.findall(prefix) if not _STEP_WORD.match(word)]
         if BULLET.match(text, line.first):
-            continue  # explained where steps are read
+            continue  # explained by the parser of steps
         if words and (line.name in proper or not _is_label(line, prefix, words)):
             line.kind = "text"
             line.end = end_of_line(text, line.first)
@@ -323,7 +323,7 @@ def _is_proper(text: str, line: _Line) -> bool:
 
 
 def _is_label(line: _Line, prefix: str, words: list[str]) -> bool:
-    """Say whether the words before a head announce the step, and nothing is said of it behind."""
+    """Return whether the words before a head announce the step, and do not describe it."""
     if prefix.rstrip()[-1:].isalnum():
         return line.kind == "step" and len(words) <= 2 and not line.has_words_behind
     return True
@@ -344,7 +344,7 @@ def _groups(lines: list[_Line]) -> Iterator[list[_Line]]:
 
 
 def _prose(text: str, group: list[_Line], names: Collection[str], tell: _Tell, *, is_outside: bool) -> None:
-    """Make remarks of lines of text; leave what may be a step, and what is text by all signs, to who reads the steps."""
+    """Turn lines of text into comments; leave possible steps and certain prose to the parser of steps."""
     bodies = [text[line.first : line.end].strip() for line in group]
     if all(map(is_text, bodies, ["", *bodies])):
         return
@@ -352,7 +352,7 @@ def _prose(text: str, group: list[_Line], names: Collection[str], tell: _Tell, *
     left: list[_Line] = []
     for line, body in zip(group, bodies, strict=True):
         if not _ODD.search(body):
-            continue  # most lines: no step has none of these
+            continue  # true of most lines: every step has one of these
         later = _LATER_HEAD.search(body)
         is_steplike = _may_be_a_step(body) or bool(later and later["id"] not in names)
         if is_steplike:
@@ -375,13 +375,13 @@ def _prose(text: str, group: list[_Line], names: Collection[str], tell: _Tell, *
         )
         hint = "put it into the fence if it is a step"
     else:
-        message = "this line is no step" if len(taken) == 1 else f"these {len(taken)} lines are no steps"
+        message = "this line is not a step" if len(taken) == 1 else f"these {len(taken)} lines are not steps"
         hint = "a note is a line that starts with #"
     tell(message, first.first, first.end, hint, edits)
 
 
 def _may_be_a_head(line: str, names: Collection[str]) -> bool:
-    """Say whether a line may be meant as the head of a step; one that says what a step of ``names`` is, is not."""
+    """Return whether a line may be meant as the head of a step; a line that describes a step of ``names`` is not."""
     bullet = BULLET.match(line)
     line = line[bullet.end() :] if bullet else line
     bad = BAD_HEAD.match(line)

@@ -134,27 +134,27 @@ def _likely_of_loop(argv: list[str], message: str) -> str:
 
 COMMANDS: Mapping[str, str] = {
     "run": "Run a script, a program or a plan.",
-    "check": "Report all that is wrong with scripts, programs and seeds.",
+    "check": "Report errors and warnings of scripts, programs, plans and seeds.",
     "fmt": "Format scripts in place.",
     "plan": "Show what a run would do: layers, critical path, final step.",
-    "gasl": "Run commands one after the other and show what the last one gives.",
+    "gasl": "Run GASL commands in order and show the result of the last one.",
     "repl": "A prompt for GASL commands, LWT steps and expressions over the same values; .help tells more.",
-    "answer": "Answer an instruction, judge the answer, and write it again until it is good enough.",
-    "ask": "Answer a question about a graph: suppose, plan, run the plan, look at what came of it, until there is an answer.",
+    "answer": "Answer an instruction, judge the answer, and improve it until it is good enough.",
+    "ask": "Answer a question about a graph: hypothesise, plan, execute and evaluate until it is answered.",
     "rank": "Rank items for a request: plan a prompt script, complete it, run it.",
     "serve": "Serve iterative answers and scripts over HTTP, and the Lab page to try them.",
     "lsp": "Serve an editor over stdin and stdout: diagnostics, completion, hover and the rest, for .lwt, .gasl and .seed.json.",
     "mcp": "Serve tools, resources and prompts to an agent, over stdio or HTTP.",
     "agent-kit": "Write schemas, tool definitions, grammars and system prompts for agents into one folder.",
-    "replay": "Run a state's commands again, with the recorded answers of the model, and compare.",
+    "replay": "Repeat the commands of a state with the recorded model answers, and compare.",
     "report": "Write one HTML page.",
     "grammar": "Print a grammar that makes a model write readable scripts.",
-    "rules": "List the rules that check goes by, or explain one.",
-    "seed": "Compile Formula Seeds, run them on contexts, compute again, see where a value is from.",
-    "graph": "Look at a graph: how it is loaded, and what it holds.",
-    "state": "Look into a state, compare, fork, take back, verify.",
-    "runs": "List kept runs, or show one in full.",
-    "model": "Get and list models that run in this machine's memory.",
+    "rules": "List the rules of check, or explain one.",
+    "seed": "Compile Formula Seeds, run them on contexts, recompute and explain results.",
+    "graph": "Show how a graph is loaded and what it contains.",
+    "state": "Show, compare, fork, roll back and verify a state.",
+    "runs": "List stored runs, or show one in full.",
+    "model": "Download and list models that run locally.",
 }
 """The commands in the order of the help, with what the list there says of each: the first sentence of its own help."""
 
@@ -218,7 +218,7 @@ def _version(asked: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Prompt scripts, graph programs and plans: check them, run them, see what they found."""

@@ -146,7 +146,7 @@ def _index(version: str) -> str:
 
 def agent_kit(
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="DIR", help="The folder to write; made where there is none.")
+        str, typer.Option("--output", "-o", metavar="DIR", help="Output directory; created if missing.")
     ] = "agent-kit",
 ) -> int:
     """Write schemas, tool definitions, grammars and system prompts for agents into one folder.
@@ -190,7 +190,7 @@ def _check_room(folder: Path, names: Iterable[str]) -> None:
         for above in path.relative_to(folder).parents:
             if os.path.lexists(folder / above) and not (folder / above).is_dir():
                 raise Misused(
-                    f"{folder / above} is no folder, and the kit has one there", "name another one with --output"
+                    f"{folder / above} is not a folder, and the kit has one there", "name another one with --output"
                 )
         if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
-            raise Misused(f"{path} is no regular file, and the kit has one there", "name another one with --output")
+            raise Misused(f"{path} is not a regular file, and the kit has one there", "name another one with --output")

@@ -16,7 +16,7 @@ def answer(
         str | None,
         typer.Argument(
             metavar="INSTRUCTION",
-            help="The question or task; - is stdin. Not needed with --request.",
+            help="The question or task, or - for stdin. Not needed with --request.",
             show_default=False,
         ),
     ] = None,
@@ -26,12 +26,12 @@ def answer(
             "--resp-format",
             metavar="TEXT",
             show_default=False,
-            help="The form that the answer should have; any without.",
+            help="Form of the answer (default: any).",
         ),
     ] = None,
     eval_crit: Annotated[
         str | None,
-        typer.Option("--criteria", "--eval-crit", metavar="TEXT", show_default=False, help="What the judge goes by."),
+        typer.Option("--criteria", "--eval-crit", metavar="TEXT", show_default=False, help="Criteria for the judge."),
     ] = None,
     checks: Annotated[
         list[str] | None,
@@ -39,7 +39,7 @@ def answer(
             "--check",
             metavar="CHECK",
             show_default=False,
-            help="What every answer must have, checked without a model: regex:PATTERN, not-regex:PATTERN, contains:TEXT, "
+            help="A check that every answer must pass, without a model: regex:PATTERN, not-regex:PATTERN, contains:TEXT, "
             "words:MIN..MAX, length:MIN..MAX, lines:MIN..MAX, paragraphs:N, json, schema:{...}. Can be given again.",
         ),
     ] = None,
@@ -50,7 +50,7 @@ def answer(
             metavar="N",
             show_default=False,
             rich_help_panel=_HOW,
-            help="The most iterations, 1 to 10; 3 without.",
+            help="Maximum number of iterations, 1 to 10 (default 3).",
         ),
     ] = None,
     score_threshold: Annotated[
@@ -61,7 +61,7 @@ def answer(
             metavar="SCORE",
             show_default=False,
             rich_help_panel=_HOW,
-            help="An answer of at least this score is accepted, 0.0 to 1.0; 0.8 without.",
+            help="Minimum score of an accepted answer, 0.0 to 1.0 (default 0.8).",
         ),
     ] = None,
     attempts: Annotated[
@@ -71,7 +71,7 @@ def answer(
             metavar="N",
             show_default=False,
             rich_help_panel=_HOW,
-            help="Answers written side by side in each iteration, of which the best counts, 1 to 8; 1 without.",
+            help="Answers written in parallel in each iteration, 1 to 8 (default 1); the best one counts.",
         ),
     ] = None,
     judges: Annotated[
@@ -81,7 +81,7 @@ def answer(
             metavar="N",
             show_default=False,
             rich_help_panel=_HOW,
-            help="How many judge each answer, the median counts, 0 to 9; 1 without, 0 where there are only checks.",
+            help="Number of judges of each answer, 0 to 9 (default 1, or 0 if there are only checks); the median counts.",
         ),
     ] = None,
     judge_llm: Annotated[
@@ -92,7 +92,7 @@ def answer(
             callback=no_key,
             show_default=False,
             rich_help_panel=LIMITS,
-            help="The model that judges, in place of the one that writes; given again, each is a judge of a panel.",
+            help="Model of the judge (default: the model that writes). Repeat it for a panel of judges.",
         ),
     ] = None,
     template: Annotated[
@@ -102,7 +102,7 @@ def answer(
             metavar="NAME",
             show_default=False,
             rich_help_panel=_HOW,
-            help="The prompts, by their name; default without.",
+            help="Name of the prompt template (default: default).",
         ),
     ] = None,
     templates: Annotated[
@@ -112,7 +112,7 @@ def answer(
             metavar="FILE",
             show_default=False,
             rich_help_panel=_HOW,
-            help="Prompts of your own, a JSON file.",
+            help="Custom prompt templates, a JSON file.",
         ),
     ] = None,
     examples: Annotated[
@@ -122,7 +122,7 @@ def answer(
             metavar="FILE",
             show_default=False,
             rich_help_panel=_HOW,
-            help="Keep accepted answers in this file, and show them as examples for like instructions.",
+            help="Store accepted answers in this file, and show them as examples for similar instructions.",
         ),
     ] = None,
     request: Annotated[
@@ -131,7 +131,7 @@ def answer(
             "--request",
             metavar="FILE",
             show_default=False,
-            help="The whole request as JSON, as the HTTP API takes it; - is stdin. What is typed beside it goes before it.",
+            help="The request as JSON, as in the HTTP API, or - for stdin. Other options override it.",
         ),
     ] = None,
     output_format: Annotated[
@@ -150,7 +150,7 @@ def answer(
             max=2,
             show_default=False,
             rich_help_panel=_HOW,
-            help="Of the model that writes, 0 to 2; the model's own without, and 0.8 for the attempts after the first.",
+            help="Temperature of the model that writes, 0 to 2 (default: the model's own, and 0.8 for attempts after the first).",
         ),
     ] = None,
     answer_tokens: Annotated[
@@ -161,7 +161,7 @@ def answer(
             min=1,
             show_default=False,
             rich_help_panel=_HOW,
-            help="The most tokens of an answer; one that is cut off is asked for again.",
+            help="Maximum number of tokens of an answer; a truncated answer is requested again.",
         ),
     ] = None,
     time_limit: Annotated[
@@ -172,7 +172,7 @@ def answer(
             min=0.001,
             show_default=False,
             rich_help_panel=LIMITS,
-            help="The most seconds; the best answer until then is the answer.",
+            help="Time limit in seconds; on expiry the best answer so far is returned.",
         ),
     ] = None,
     llm: ModelSpec = None,
@@ -184,7 +184,7 @@ def answer(
     rate: Rate = None,
     no_cache: NoCache = False,
 ) -> int:
-    """Answer an instruction, judge the answer, and write it again until it is good enough.
+    """Answer an instruction, judge the answer, and improve it until it is good enough.
 
     The answer goes to stdout, the iterations to stderr as they happen.
 

@@ -28,22 +28,24 @@ def ask(
         str,
         typer.Argument(
             metavar="GRAPH",
-            help="A graph: a GraphML, GML, GEXF, JSON or CSV file, or nx:NAME for one of NetworkX's own.",
+            help="A graph: a GraphML, GML, GEXF, JSON or CSV file, or nx:NAME for a graph of NetworkX.",
             show_default=False,
         ),
     ],
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question; - is stdin.", show_default=False)],
+    question: Annotated[
+        str, typer.Argument(metavar="QUESTION", help="The question, or - for stdin.", show_default=False)
+    ],
     state: Annotated[
         str | None,
         typer.Option(
             "--state",
             metavar="DIR",
-            help="Keep findings and steps in this folder; the same question goes on there, or is answered from it.",
+            help="Store findings and steps in this directory. The same question continues there, or is answered from it.",
             show_default=False,
         ),
     ] = None,
     max_steps: Annotated[
-        int, typer.Option("--max-steps", metavar="N", min=1, help="The most steps, those of earlier attempts too.")
+        int, typer.Option("--max-steps", metavar="N", min=1, help="Maximum number of steps, earlier attempts included.")
     ] = 12,
     max_repairs: Annotated[
         int,
@@ -52,10 +54,12 @@ def ask(
             metavar="N",
             min=0,
             max=20,
-            help="How often a refused plan goes back to the model, in a step.",
+            help="Maximum number of repairs of a refused plan in each step.",
         ),
     ] = 2,
-    again: Annotated[bool, typer.Option("--again", help="Ask anew, whatever the state has of this question.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Start over, even if the state has an answer to this question.")
+    ] = False,
     force: OnAnotherGraph = False,
     raw: AsWritten = False,
     chunks: ChunksFile = None,
@@ -71,28 +75,38 @@ def ask(
             "--search",
             show_default=False,
             rich_help_panel=SEARCH,
-            help="Try several plans, each on a copy of the state, and keep the best that answers; --max-steps counts plans.",
+            help="Search: try several plans, each on a copy of the state, and keep the best answer; --max-steps counts plans.",
         ),
     ] = None,
     width: Annotated[
-        int, typer.Option("--width", metavar="N", min=1, rich_help_panel=SEARCH, help="States that beam keeps.")
+        int,
+        typer.Option(
+            "--width", metavar="N", min=1, rich_help_panel=SEARCH, help="Number of states that beam search keeps."
+        ),
     ] = 3,
     branching: Annotated[
         int,
         typer.Option(
-            "--branching", metavar="N", min=1, max=8, rich_help_panel=SEARCH, help="The most plans tried in a state."
+            "--branching",
+            metavar="N",
+            min=1,
+            max=8,
+            rich_help_panel=SEARCH,
+            help="Maximum number of plans tried in each state.",
         ),
     ] = 3,
     depth: Annotated[
         int,
-        typer.Option("--depth", metavar="N", min=1, rich_help_panel=SEARCH, help="The most plans one after the other."),
+        typer.Option(
+            "--depth", metavar="N", min=1, rich_help_panel=SEARCH, help="Maximum depth of the search, in plans."
+        ),
     ] = 8,
     value: Annotated[
         Literal["judge", "filled"],
         typer.Option(
             "--value",
             rich_help_panel=SEARCH,
-            help="What says how good a state is: the model, or how many keys hold something.",
+            help="Value of a state: rated by the model, or the share of keys with a value.",
         ),
     ] = "judge",
     enough: Annotated[
@@ -103,7 +117,7 @@ def ask(
             min=0.0,
             max=1.0,
             rich_help_panel=SEARCH,
-            help="The value of an answer that ends the search.",
+            help="Value of an answer that ends the search.",
         ),
     ] = 0.8,
     tree: Annotated[
@@ -113,7 +127,7 @@ def ask(
             metavar="FILE",
             show_default=False,
             rich_help_panel=SEARCH,
-            help="Write the tree: as .json, .mmd (Mermaid) or .dot (Graphviz), else as text; - is stderr.",
+            help="Write the search tree as .json, .mmd (Mermaid), .dot (Graphviz) or text; - is stderr.",
         ),
     ] = None,
     prompt_characters: Annotated[
@@ -124,7 +138,7 @@ def ask(
             min=6000,
             show_default=False,
             rich_help_panel=LIMITS,
-            help="The most characters of a prompt; 24000 without, 9000 for the local model.",
+            help="Maximum number of characters of a prompt (default 24000, 9000 for the local model).",
         ),
     ] = None,
     time_limit: Annotated[
@@ -135,7 +149,7 @@ def ask(
             min=0.001,
             show_default=False,
             rich_help_panel=LIMITS,
-            help="The most seconds; asking again goes on.",
+            help="Time limit in seconds; asking again continues.",
         ),
     ] = None,
     llm: ModelSpec = None,
@@ -147,7 +161,7 @@ def ask(
             metavar="N",
             min=0,
             rich_help_panel=LIMITS,
-            help="The most calls, those of the plans' own commands too; the one that would exceed it is not made.",
+            help="Maximum number of calls, those of plans included; a call that would exceed it is not made.",
         ),
     ] = 500,
     max_tokens: MaxTokens = None,
@@ -156,7 +170,7 @@ def ask(
     rate: Rate = None,
     no_cache: NoCache = False,
 ) -> int:
-    """Answer a question about a graph: suppose, plan, run the plan, look at what came of it, until there is an answer.
+    """Answer a question about a graph: hypothesise, plan, execute and evaluate until it is answered.
 
     The answer goes to stdout; hypotheses, commands, decisions and evidence to stderr as they come. Exit code 4 where the answer rests
     on nothing.

@@ -18,10 +18,10 @@ def check(
     state: StateFolder = None,
     raw: AsWritten = False,
     output_format: Annotated[
-        Literal["human", "json"], typer.Option("--format", help="Pictures for people, or one JSON array.")
+        Literal["human", "json"], typer.Option("--format", help="Text for people, or one JSON array.")
     ] = "human",
 ) -> int:
-    """Report all that is wrong with scripts, programs and seeds.
+    """Report errors and warnings of scripts, programs, plans and seeds.
 
     A program or a plan is checked against the graph and the state, where they are given; a seed against the input, a context or
     a list of them, with how many reviews each keyword keeps. Exit code 3 where something is an error.

@@ -23,10 +23,8 @@ from ..params import Lenient, MaxSteps, ScriptFiles
 
 def fmt(
     files: ScriptFiles,
-    check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; exit code 1 where a file would change.")
-    ] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="Write nothing; print what would change.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 if a file would change.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Write nothing; print the changes.")] = False,
     lenient: Lenient = False,
     max_steps: MaxSteps = 10_000,
 ) -> int:

@@ -30,9 +30,7 @@ def gasl(
     bare: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND]", hidden=True)] = None,
     commands: Annotated[
         list[str] | None,
-        typer.Option(
-            "--command", "-c", metavar="COMMAND", help="A GASL command; can be given again.", show_default=False
-        ),
+        typer.Option("--command", "-c", metavar="COMMAND", help="A GASL command. Repeatable.", show_default=False),
     ] = None,
     graph: GraphSource = None,
     state: StateFolder = None,
@@ -43,7 +41,7 @@ def gasl(
             metavar="SPEC",
             callback=no_key,
             show_default=False,
-            help="Who answers PROCESS, CLASSIFY and ANALYZE.",
+            help="Model for PROCESS, CLASSIFY and ANALYZE.",
         ),
     ] = None,
     chunks: ChunksFile = None,
@@ -51,10 +49,10 @@ def gasl(
     raw: AsWritten = False,
     output_format: Annotated[
         Literal["auto", "table", "json"],
-        typer.Option("--format", help="A table, or JSON. auto: a table where a person looks on, else JSON."),
+        typer.Option("--format", help="Table or JSON. auto: a table where a person looks on, else JSON."),
     ] = "auto",
 ) -> int:
-    """Run commands one after the other and show what the last one gives.
+    """Run GASL commands in order and show the result of the last one.
 
     Without --state nothing is kept. Exit code 3 where a command can't be read, 1 where one fails.
 
@@ -105,7 +103,7 @@ def run_commands(commands: Sequence[str], bare: Sequence[str], ground: Ground, l
 
 
 def _usable(commands: Sequence[str], bare: Sequence[str]) -> Sequence[str]:
-    """Return what is to be run. Raises ``Misused`` for what is no command at all, with what was probably meant."""
+    """Return what is to be run. Raises ``Misused`` for what is not a command at all, with what was probably meant."""
     for text in (*bare, *commands):
         name = text.removeprefix("@")
         if os.path.isfile(name):

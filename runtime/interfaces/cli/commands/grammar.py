@@ -8,7 +8,9 @@ __all__ = ["grammar"]
 
 
 def grammar(
-    language: Annotated[Literal["lwt", "gasl", "expr"], typer.Argument(help="The language.", show_default=False)],
+    language: Annotated[
+        Literal["lwt", "gasl", "expr"], typer.Argument(help="Language of the grammar.", show_default=False)
+    ],
     dialect: Annotated[
         Literal["llguidance", "openai", "lark"],
         typer.Option(

@@ -14,7 +14,7 @@ from ...figures import attribute_rows, cut_value
 from ..output import Exit, json_text, say
 from ..params import AsWritten
 
-app = typer.Typer(name="graph", no_args_is_help=True, help="Look at a graph: how it is loaded, and what it holds.")
+app = typer.Typer(name="graph", no_args_is_help=True, help="Show how a graph is loaded and what it contains.")
 
 Source = Annotated[
     str,
@@ -22,7 +22,7 @@ Source = Annotated[
         metavar="GRAPH", help="A graph file (GraphML, GEXF, GML, JSON, CSV, TSV), or nx:NAME.", show_default=False
     ),
 ]
-Form = Annotated[Literal["table", "json"], typer.Option("--format", help="A table, or JSON.")]
+Form = Annotated[Literal["table", "json"], typer.Option("--format", help="Table or JSON.")]
 
 
 @app.command("info")

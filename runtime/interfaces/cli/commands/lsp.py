@@ -29,7 +29,7 @@ def perform() -> int:
     if find_spec("pygls") is None:
         raise Misused("lsp: its extra is not installed", "pip install 'knotwork[editor]'")
     if sys.stdin is None or sys.stdout is None:
-        raise Misused("lsp: there is no stdin or no stdout to talk over", "an editor starts it with both")
+        raise Misused("lsp needs stdin and stdout", "an editor starts it with both")
     if sys.stdin.isatty():
         say("an editor starts this and talks to it over stdin; Ctrl-D ends it")
     from ...lsp.features import serve

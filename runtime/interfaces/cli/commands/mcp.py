@@ -41,9 +41,7 @@ HTTP = "Over HTTP"
 def mcp(
     graph: GraphSource = None,
     state: StateFolder = None,
-    read_only: Annotated[
-        bool, typer.Option("--read-only", help="Only read the state: whatever would change it is refused.")
-    ] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Read-only: refuse all changes of the state.")] = False,
     force: OnAnotherGraph = False,
     raw: AsWritten = False,
     chunks: ChunksFile = None,
@@ -54,11 +52,11 @@ def mcp(
             "--model",
             metavar="NAME=SPEC",
             callback=no_key,
-            help="Another model that scripts and plans may name.",
+            help="Additional model that scripts and plans may name.",
             show_default=False,
         ),
     ] = None,
-    no_model: Annotated[bool, typer.Option("--no-model", help="Ask no model at all.")] = False,
+    no_model: Annotated[bool, typer.Option("--no-model", help="Make no calls to models.")] = False,
     port: Annotated[
         int | None,
         typer.Option(
@@ -67,12 +65,12 @@ def mcp(
             min=0,
             max=65535,
             rich_help_panel=HTTP,
-            help="Serve streamable HTTP on this port instead of stdio; 0 picks a free one.",
+            help="Serve streamable HTTP on this port instead of stdio; 0 picks a free port.",
             show_default=False,
         ),
     ] = None,
     host: Annotated[
-        str, typer.Option("--host", metavar="HOST", rich_help_panel=HTTP, help="The address to listen on.")
+        str, typer.Option("--host", metavar="HOST", rich_help_panel=HTTP, help="Address to listen on.")
     ] = "127.0.0.1",
     keys: Annotated[
         str | None,
@@ -80,26 +78,31 @@ def mcp(
             "--keys",
             metavar="FILE",
             rich_help_panel=HTTP,
-            help="Where keys are kept: those that knotwork serve --add-key makes.",
+            help="File of the API keys made by knotwork serve --add-key.",
             show_default=False,
         ),
     ] = None,
     rate_per_key: Annotated[
         float,
         typer.Option(
-            "--rate-per-key", metavar="N", min=1, rich_help_panel=HTTP, help="Requests of one key in a minute."
+            "--rate-per-key",
+            metavar="N",
+            min=1,
+            rich_help_panel=HTTP,
+            help="Maximum number of requests per key and minute.",
         ),
     ] = 600.0,
-    log: Annotated[
-        bool, typer.Option("--log", rich_help_panel=HTTP, help="Write a line on stderr for each request.")
-    ] = False,
+    log: Annotated[bool, typer.Option("--log", rich_help_panel=HTTP, help="Log each request on stderr.")] = False,
     max_runs: Annotated[
-        int, typer.Option("--max-runs", metavar="N", min=1, rich_help_panel=LIMITS, help="Tools at work at once.")
+        int,
+        typer.Option(
+            "--max-runs", metavar="N", min=1, rich_help_panel=LIMITS, help="Maximum number of parallel tool calls."
+        ),
     ] = 16,
     time_limit: Annotated[
         float,
         typer.Option(
-            "--time-limit", metavar="S", min=0.001, rich_help_panel=LIMITS, help="Seconds one call of a tool may take."
+            "--time-limit", metavar="S", min=0.001, rich_help_panel=LIMITS, help="Time limit of a tool call in seconds."
         ),
     ] = 600.0,
     max_calls: MaxCalls = None,

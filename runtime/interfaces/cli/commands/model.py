@@ -9,7 +9,7 @@ import typer
 from .....adapters.llm import NotConfigured, weights
 from ..output import Exit, complain, json_text, say
 
-app = typer.Typer(name="model", no_args_is_help=True, help="Get and list models that run in this machine's memory.")
+app = typer.Typer(name="model", no_args_is_help=True, help="Download and list models that run locally.")
 
 
 @app.command("pull")
@@ -31,7 +31,7 @@ def pull(
 
 @app.command("list")
 def list_(
-    output_format: Annotated[Literal["table", "json"], typer.Option("--format", help="A table, or JSON.")] = "table",
+    output_format: Annotated[Literal["table", "json"], typer.Option("--format", help="Table or JSON.")] = "table",
 ) -> int:
     """List the models that need no service.
 

@@ -13,7 +13,9 @@ def plan(
     file: Annotated[
         str,
         typer.Argument(
-            metavar="FILE", help="A script, a GASL program, a plan or a Formula Seed; - is stdin.", show_default=False
+            metavar="FILE",
+            help="A script, a GASL program, a plan or a Formula Seed, or - for stdin.",
+            show_default=False,
         ),
     ],
     output_format: Annotated[

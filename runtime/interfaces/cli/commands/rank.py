@@ -47,7 +47,7 @@ def rank(
     ] = None,
     request: Annotated[
         str | None,
-        typer.Option("--request", "-r", metavar="TEXT", show_default=False, help="What is wanted, in a sentence."),
+        typer.Option("--request", "-r", metavar="TEXT", show_default=False, help="The request, in one sentence."),
     ] = None,
     requests: Annotated[
         str | None,
@@ -66,14 +66,15 @@ def rank(
             metavar="N",
             min=1,
             show_default=False,
-            help="Only the first N requests; of one it changes nothing.",
+            help="Use only the first N requests.",
         ),
     ] = None,
     llm: ModelSpec = None,
     output_format: Annotated[
         Literal["auto", "table", "json", "plain"],
         typer.Option(
-            "--format", help="plain: positions from 1, a line a request. auto: a table on a terminal, else json."
+            "--format",
+            help="plain: positions from 1, one line per request. auto: a table on a terminal, otherwise json.",
         ),
     ] = "auto",
     resume: Annotated[
@@ -82,12 +83,12 @@ def rank(
             "--resume",
             metavar="RUN",
             show_default=False,
-            help="Go on with a kept run: its answers are not asked for again.",
+            help="Resume a stored run and reuse its answers.",
         ),
     ] = None,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Resume though the items or requests changed; what is affected is asked again."),
+        typer.Option("--force", help="Resume although items or requests changed; affected calls are repeated."),
     ] = False,
     max_iterations: Annotated[
         int | None,
@@ -96,7 +97,7 @@ def rank(
             metavar="N",
             show_default=False,
             rich_help_panel=LIMITS,
-            help="The most answers of the model while it expands a plan, 1 to 50; 10 without.",
+            help="Maximum number of model answers while a plan is expanded, 1 to 50 (default 10).",
         ),
     ] = None,
     time_limit: Annotated[
@@ -107,7 +108,7 @@ def rank(
             min=0.001,
             show_default=False,
             rich_help_panel=LIMITS,
-            help="The most seconds for each request.",
+            help="Time limit per request in seconds.",
         ),
     ] = None,
     max_concurrency: MaxConcurrency = 8,
@@ -119,7 +120,7 @@ def rank(
             min=0,
             show_default=False,
             rich_help_panel=LIMITS,
-            help="The most calls of all requests; the one that would exceed it is not made. 100 for each request without.",
+            help="Maximum number of calls of all requests (default: 100 for each request); a call that would exceed it is not made.",
         ),
     ] = None,
     max_tokens: MaxTokens = None,
@@ -246,7 +247,7 @@ def _requests(name: str) -> list[str]:
         except ValueError as error:
             why = str(error).replace("(line 1, ", "(")  # of this line
             raise Misused(
-                f"{source.name}, line {number}: no JSON: {why}", _as_lines(source.text, source.name)
+                f"{source.name}, line {number}: not JSON: {why}", _as_lines(source.text, source.name)
             ) from None
         if isinstance(value, dict):
             value = next((value[key] for key in _KEYS if key in value), None)

@@ -294,9 +294,7 @@ def repl(
     ] = None,
     commands: Annotated[
         list[str] | None,
-        typer.Option(
-            "--command", "-c", metavar="TEXT", help="Run this and leave; can be given again.", show_default=False
-        ),
+        typer.Option("--command", "-c", metavar="TEXT", help="Run this text and exit. Repeatable.", show_default=False),
     ] = None,
     files: Annotated[
         list[str] | None,
@@ -305,15 +303,15 @@ def repl(
             "-f",
             metavar="FILE",
             show_default=False,
-            help="Run a file's text and leave, before any -c; can be given again.",
+            help="Run the text of a file and exit; files run before -c. Repeatable.",
         ),
     ] = None,
     fail_fast: Annotated[
-        bool, typer.Option("--fail-fast", help="Leave at the first that fails, with its exit code.")
+        bool, typer.Option("--fail-fast", help="Exit at the first failure, with its exit code.")
     ] = False,
     mode: Annotated[
         Literal["auto", "table", "json", "csv", "md"],
-        typer.Option("--mode", help="How results are written. auto: a table where a person looks on, else JSON."),
+        typer.Option("--mode", help="Output format. auto: a table on a terminal, otherwise JSON."),
     ] = "auto",
     state: StateFolder = None,
     llm: ModelSpec = None,
@@ -325,7 +323,7 @@ def repl(
             callback=no_key,
             show_default=False,
             rich_help_panel=LIMITS,
-            help="A model for model=NAME and SET llm.model; can be given again.",
+            help="Model for model=NAME and SET llm.model. Repeatable.",
         ),
     ] = None,
     input_file: InputFile = None,
@@ -337,9 +335,7 @@ def repl(
     max_cost: MaxCost = None,
     price: PriceOf = None,
     no_cache: NoCache = False,
-    no_rc: Annotated[
-        bool, typer.Option("--no-rc", help="Do not run the file of one's own settings at the start.")
-    ] = False,
+    no_rc: Annotated[bool, typer.Option("--no-rc", help="Do not run the user's settings file at the start.")] = False,
 ) -> int:
     """A prompt for GASL commands, LWT steps and expressions over the same values; .help tells more.
 
@@ -381,7 +377,7 @@ def perform(asked: ReplAsked) -> int:
         raise Misused("stdin can be the input or the commands, not both", "put the input into a file, or give -c or -f")
     graph = asked.desk.ground.graph
     if isinstance(graph, str) and graph.endswith((".gasl", ".lwt")):
-        raise Misused(f"{graph} is no graph but has commands to be run", f"knotwork repl GRAPH -f {graph}")
+        raise Misused(f"{graph} is a command file, not a graph", f"knotwork repl GRAPH -f {graph}")
     for name in asked.files:
         if name != "-" and not os.path.exists(name):
             try:

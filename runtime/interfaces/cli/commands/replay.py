@@ -19,7 +19,8 @@ from ..params import AsWritten, ChunksFile, GraphSource, no_key
 
 def replay(
     folder: Annotated[
-        str, typer.Argument(metavar="DIR", help="The state's folder, or an exported state.json.", show_default=False)
+        str,
+        typer.Argument(metavar="DIR", help="Directory of the state, or an exported state.json.", show_default=False),
     ],
     graph: GraphSource = None,
     llm: Annotated[
@@ -29,14 +30,14 @@ def replay(
             metavar="SPEC",
             callback=no_key,
             show_default=False,
-            help="Who is asked where no answer is recorded; nobody without it.",
+            help="Model for answers that were not recorded (default: none).",
         ),
     ] = None,
     chunks: ChunksFile = None,
     raw: AsWritten = False,
-    output_format: Annotated[Literal["table", "json"], typer.Option("--format", help="A table, or JSON.")] = "table",
+    output_format: Annotated[Literal["table", "json"], typer.Option("--format", help="Table or JSON.")] = "table",
 ) -> int:
-    """Run a state's commands again, with the recorded answers of the model, and compare.
+    """Repeat the commands of a state with the recorded model answers, and compare.
 
     The state itself is not touched. Exit code 0 where the result is identical, 1 where it differs.
 

@@ -28,7 +28,7 @@ def report(
         str,
         typer.Argument(
             metavar="RUN|STATE",
-            help="A run's id or folder; or a state's folder, or an exported state.json.",
+            help="Id or directory of a run, directory of a state, or an exported state.json.",
             show_default=False,
         ),
     ],
@@ -38,7 +38,7 @@ def report(
             "--output",
             "-o",
             metavar="FILE",
-            help="Where to; report.html in the folder without it, - is stdout.",
+            help="Output file, or - for stdout (default: report.html in the directory).",
             show_default=False,
         ),
     ] = None,
@@ -60,7 +60,7 @@ def report(
 
 
 # What ``report`` does: finds out what it is told of, reads it, writes the page whole or not at all.
-# A folder with ``run.jsonl`` is a run's, a name that is no path is looked for among the kept runs, all else is a state's.
+# A folder with ``run.jsonl`` is a run's, a name that is not a path is looked for among the kept runs, all else is a state's.
 
 _PAGE = "report.html"
 _QUESTIONS = 20
@@ -117,7 +117,7 @@ def _no_run(named: str, folder: Path) -> None:
     """Raise ``Misused`` where ``folder`` looks like a run's, whose records are gone: it has a log of events, or stands among the runs."""
     looks = (folder / LOG).is_file() or folder.resolve().parent == base_directory().resolve()
     if looks and not (folder / FILE).is_file():
-        raise Misused(f"{named} is no run's folder: it has no {FILE}", "knotwork runs lists the runs that there are")
+        raise Misused(f"{named} is not a run's folder: it has no {FILE}", "knotwork runs lists the runs that there are")
 
 
 def _kept() -> list[str]:

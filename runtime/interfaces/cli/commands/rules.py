@@ -10,10 +10,10 @@ from ..output import Exit, colour, complain, json_text, paint
 
 
 def rules(
-    code: Annotated[str | None, typer.Argument(help="One code, told in full.", show_default=False)] = None,
-    output_format: Annotated[Literal["text", "json"], typer.Option("--format", help="text or JSON.")] = "text",
+    code: Annotated[str | None, typer.Argument(help="Code of one rule to explain.", show_default=False)] = None,
+    output_format: Annotated[Literal["text", "json"], typer.Option("--format", help="Text or JSON.")] = "text",
 ) -> int:
-    """List the rules that check goes by, or explain one.
+    """List the rules of check, or explain one.
 
     Example: knotwork rules LWT012
     """

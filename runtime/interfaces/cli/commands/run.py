@@ -277,7 +277,7 @@ def run(
         str | None,
         typer.Argument(
             metavar="FILE",
-            help="An .lwt script, a .gasl program or a JSON plan; - is stdin. Not needed with --resume.",
+            help="An .lwt script, a .gasl program or a JSON plan, or - for stdin. Not needed with --resume.",
             show_default=False,
         ),
     ] = None,
@@ -288,7 +288,10 @@ def run(
     query: Annotated[
         str | None,
         typer.Option(
-            "--query", metavar="TEXT", show_default=False, help="The question, which the state and its report keep."
+            "--query",
+            metavar="TEXT",
+            show_default=False,
+            help="The question; it is stored in the state and shown in its report.",
         ),
     ] = None,
     llm: ModelSpec = None,
@@ -300,7 +303,7 @@ def run(
             callback=no_key,
             show_default=False,
             rich_help_panel=LIMITS,
-            help="A model that the script may name with model=; can be given again.",
+            help="Model that the script may name with model=. Repeatable.",
         ),
     ] = None,
     output_format: Annotated[
@@ -317,28 +320,30 @@ def run(
             "--resume",
             metavar="RUN",
             show_default=False,
-            help="Go on with a kept run: its answers are not asked for again.",
+            help="Resume a stored run and reuse its answers.",
         ),
     ] = None,
     force: Annotated[
         bool,
         typer.Option(
             "--force",
-            help="Resume though script or input changed, and ask again what is affected; go on with a state of another graph.",
+            help="Resume although script or input changed and repeat affected calls; use a state of another graph.",
         ),
     ] = False,
     raw: AsWritten = False,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Print every prompt that can be known and the number of calls; call nothing."),
+        typer.Option(
+            "--dry-run", help="Print all prompts that are known in advance and the number of calls, without any call."
+        ),
     ] = False,
     schedule: Annotated[
         Literal["eager", "layered"],
-        typer.Option("--schedule", help="Start a step when its inputs are ready, or layer by layer."),
+        typer.Option("--schedule", help="eager: start a step when its inputs are ready. layered: layer by layer."),
     ] = "eager",
     max_concurrency: MaxConcurrency = 16,
     all_steps: Annotated[
-        bool, typer.Option("--all-steps", help="Run steps too that the final one does not need.")
+        bool, typer.Option("--all-steps", help="Also run steps that the final step does not need.")
     ] = False,
     lenient: Lenient = False,
     strict_types: StrictTypes = False,

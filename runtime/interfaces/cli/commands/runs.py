@@ -22,16 +22,18 @@ if TYPE_CHECKING:
 
 app = typer.Typer(name="runs", invoke_without_command=True)
 
-Form = Annotated[Literal["table", "json"], typer.Option("--format", help="A table, or JSON.")]
+Form = Annotated[Literal["table", "json"], typer.Option("--format", help="Table or JSON.")]
 
 
 @app.callback()
 def runs(
     context: typer.Context,
     output_format: Form = "table",
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The most runs to list, latest first.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, help="Maximum number of runs to list, latest first.")
+    ] = 20,
 ) -> int:
-    """List kept runs, or show one in full.
+    """List stored runs, or show one in full.
 
     Example: knotwork runs --limit 5
     """
@@ -43,7 +45,7 @@ def runs(
 
 @app.command("show")
 def show(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or its folder.", show_default=False)],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Id or directory of the run.", show_default=False)],
     output_format: Form = "table",
 ) -> int:
     """Show what a kept run did, step by step, and how to resume it.
@@ -184,19 +186,27 @@ def _tokens(record: dict[str, Any]) -> int:
 def _read(path: Path) -> _Told:
     """Read a run's records; what is torn or damaged ends the reading, the rest is shown."""
     told = _Told()
+    items: Counter[str] = Counter()  # tokens of steps that have not ended: an ended step has the total of its items
     try:
         with open(path / FILE, "rb") as file:
             for line in file:
                 record = json.loads(line)
                 if record["record"] == "run_started":
                     told.planned = int(record["options"].get("steps", 0))
+                elif record["record"] == "run_resumed":
+                    told.tokens += items.total()
+                    items.clear()
+                elif record["record"] == "item_done":
+                    items[record["step"]] += 0 if record.get("reused") else _tokens(record)
                 elif record["record"] == "step_done":
                     told.steps[record["step"]] = record
                     told.tokens += 0 if record.get("reused") else _tokens(record)
+                    items.pop(record["step"], None)
                 elif record["record"] == "run_finished":
                     told.finished = record
     except (OSError, ValueError, KeyError, TypeError):
-        return told
+        pass
+    told.tokens += items.total()
     return told
 
 

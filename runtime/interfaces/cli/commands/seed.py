@@ -22,17 +22,17 @@ __all__ = ["app"]
 app = typer.Typer(
     name="seed",
     no_args_is_help=True,
-    help="Compile Formula Seeds, run them on contexts, compute again, see where a value is from.",
+    help="Compile Formula Seeds, run them on contexts, recompute and explain results.",
 )
 
 SeedFile = Annotated[
-    str, typer.Argument(metavar="SEED", help="A Formula Seed, a .seed.json file; - is stdin.", show_default=False)
+    str, typer.Argument(metavar="SEED", help="A Formula Seed (.seed.json), or - for stdin.", show_default=False)
 ]
 ResultsFile = Annotated[
     str,
     typer.Argument(
         metavar="RESULTS",
-        help="What seed run wrote as JSON lines, or lines with a context and its extractions; - is stdin.",
+        help="Results of seed run as JSON lines, or lines with a context and its extractions, or - for stdin.",
         show_default=False,
     ),
 ]
@@ -42,7 +42,7 @@ ContextsOption = Annotated[
         "--contexts",
         metavar="FILE",
         show_default=False,
-        help="The contexts of the results, where the results don't have them.",
+        help="Contexts of the results, if the results do not contain them.",
     ),
 ]
 WhichContext = Annotated[
@@ -51,7 +51,7 @@ WhichContext = Annotated[
         "--context",
         metavar="NAME|N",
         show_default=False,
-        help="Which result: the context's name, or its number from 1 on.",
+        help="Result to explain: name of the context, or its number from 1.",
     ),
 ]
 OutFile = Annotated[
@@ -61,7 +61,7 @@ OutFile = Annotated[
         "-o",
         metavar="FILE",
         show_default=False,
-        help="Where the results go, a line as each comes: a .jsonl, .ndjson or .csv file; stdout without it.",
+        help="Output file (.jsonl, .ndjson or .csv), written line by line (default: stdout).",
     ),
 ]
 OutFormat = Annotated[
@@ -80,7 +80,7 @@ AllowInvalid = Annotated[
         min=0,
         max=1,
         show_default=False,
-        help="The share of a context's kept reviews, such as 0.05, that may lack a field; else the seed's own, 0.",
+        help="Share of a context's kept reviews that may lack a field, such as 0.05 (default: the seed's own, 0).",
     ),
 ]
 Brief = Annotated[bool, typer.Option("--brief", help="Leave the extractions out.")]
@@ -93,7 +93,7 @@ def run(
         str,
         typer.Argument(
             metavar="CONTEXTS",
-            help="Contexts with their reviews: a JSON object a line, a JSON list, or one object; - is stdin.",
+            help="Contexts with their reviews: a JSON object per line, a JSON list, one object, or - for stdin.",
             show_default=False,
         ),
     ],
@@ -106,18 +106,19 @@ def run(
             "--resume",
             metavar="RUN",
             show_default=False,
-            help="Go on with a kept run: what it extracted is not asked for again, and --out is completed.",
+            help="Resume a stored run: reuse its extractions and complete --out.",
         ),
     ] = None,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Write --out anew though it is there; resume though seed or contexts changed."),
+        typer.Option("--force", help="Overwrite an existing --out file; resume although the seed or contexts changed."),
     ] = False,
     brief: Brief = False,
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Say what is kept by which keyword, and how many calls and tokens that is; call nothing."
+            "--dry-run",
+            help="Report the reviews kept by each keyword, and the number of calls and tokens, without any call.",
         ),
     ] = False,
     max_concurrency: MaxConcurrency = 16,
@@ -167,24 +168,27 @@ def compile_task(
     task: Annotated[
         str,
         typer.Argument(
-            metavar="TASK", help="A text that says what to compute from reviews; - is stdin.", show_default=False
+            metavar="TASK", help="Description of what to compute from reviews, or - for stdin.", show_default=False
         ),
     ],
     output: Annotated[
         str | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Where the seed goes; stdout without it.", show_default=False
+            "--output", "-o", metavar="FILE", help="Output file of the seed (default: stdout).", show_default=False
         ),
     ] = None,
     task_name: Annotated[
         str | None,
         typer.Option(
-            "--task-name", metavar="NAME", help="The seed's task_name; the model finds one without.", show_default=False
+            "--task-name",
+            metavar="NAME",
+            help="task_name of the seed (default: chosen by the model).",
+            show_default=False,
         ),
     ] = None,
     repairs: Annotated[
         int,
-        typer.Option("--repairs", metavar="N", min=0, max=10, help="The most repairs that are asked for in each step."),
+        typer.Option("--repairs", metavar="N", min=0, max=10, help="Maximum number of repairs in each step."),
     ] = 3,
     example: Annotated[
         str | None,
@@ -192,10 +196,10 @@ def compile_task(
             "--example",
             metavar="CONTEXTS",
             show_default=False,
-            help="Contexts with reviews: the seed must fit them too, and what its filter keeps of them is told.",
+            help="Contexts that the seed must fit; the reviews that its filter keeps are reported.",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write --output anew though it is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the --output file if it exists.")] = False,
     time_limit: Annotated[
         float | None,
         typer.Option(
@@ -204,7 +208,7 @@ def compile_task(
             min=0.001,
             show_default=False,
             rich_help_panel=LIMITS,
-            help="The most seconds; there is no seed then.",
+            help="Time limit in seconds; on expiry no seed is written.",
         ),
     ] = None,
     llm: ModelSpec = None,
@@ -236,7 +240,7 @@ def compute(
     contexts: ContextsOption = None,
     out: OutFile = None,
     output_format: OutFormat = "auto",
-    force: Annotated[bool, typer.Option("--force", help="Write --out anew though it is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the --out file if it exists.")] = False,
     brief: Brief = False,
     allow_invalid: AllowInvalid = None,
 ) -> int:
@@ -258,7 +262,7 @@ def explain(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A step or an output of the seed.", show_default=False)],
     context: WhichContext = None,
     contexts: ContextsOption = None,
-    output_format: Annotated[Literal["text", "json"], typer.Option("--format", help="Text, or JSON.")] = "text",
+    output_format: Annotated[Literal["text", "json"], typer.Option("--format", help="Text or JSON.")] = "text",
 ) -> int:
     """Say where a value is from: its steps, their extractions, the reviews.
 
@@ -275,11 +279,11 @@ def sensitivity(
     results: ResultsFile,
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Outputs to look at; all without.", show_default=False),
+        typer.Argument(metavar="[NAME]...", help="Outputs to analyse (default: all).", show_default=False),
     ] = None,
     context: WhichContext = None,
     contexts: ContextsOption = None,
-    output_format: Annotated[Literal["text", "json"], typer.Option("--format", help="Text, or JSON.")] = "text",
+    output_format: Annotated[Literal["text", "json"], typer.Option("--format", help="Text or JSON.")] = "text",
 ) -> int:
     """Say which single extractions an output hangs on: without one, or with one value of it changed, it is another.
 
@@ -310,7 +314,7 @@ def convert(
     seed: SeedFile,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to; stdout without it.", show_default=False),
+        typer.Option("--output", "-o", metavar="FILE", help="Output file (default: stdout).", show_default=False),
     ] = None,
 ) -> int:
     """Write a seed of the older form (000) in the declarative one (002). What stays an expression is told on stderr.

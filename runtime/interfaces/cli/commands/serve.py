@@ -31,9 +31,9 @@ KEYS = "Keys"
 
 
 def serve(
-    host: Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option("--host", metavar="HOST", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", "-p", metavar="N", min=0, max=65535, help="The port; 0 picks a free one.")
+        int, typer.Option("--port", "-p", metavar="N", min=0, max=65535, help="Port; 0 picks a free port.")
     ] = 8000,
     llm: ModelSpec = None,
     models: Annotated[
@@ -42,29 +42,33 @@ def serve(
             "--model",
             metavar="NAME=SPEC",
             callback=no_key,
-            help="Another model that clients may name.",
+            help="Additional model that clients may name.",
             show_default=False,
         ),
     ] = None,
     history: Annotated[
         str | None,
         typer.Option(
-            "--history", metavar="FILE", help="Where answers are kept; beside the runs without it.", show_default=False
+            "--history",
+            metavar="FILE",
+            help="File of the answers' history (default: next to the runs).",
+            show_default=False,
         ),
     ] = None,
     keep_runs: Annotated[
-        int, typer.Option("--keep-runs", metavar="N", min=1, help="Runs kept of each key; the oldest ones go.")
+        int,
+        typer.Option("--keep-runs", metavar="N", min=1, help="Number of runs kept per key; the oldest are deleted."),
     ] = 1000,
     templates: Annotated[
         str | None,
-        typer.Option("--templates", metavar="FILE", help="Prompts that clients may name.", show_default=False),
+        typer.Option("--templates", metavar="FILE", help="Prompt templates that clients may name.", show_default=False),
     ] = None,
     cors: Annotated[
         list[str] | None,
         typer.Option(
             "--cors",
             metavar="ORIGIN",
-            help="A site whose pages may ask, such as https://example.org.",
+            help="Allowed origin of web pages, such as https://example.org.",
             show_default=False,
         ),
     ] = None,
@@ -74,7 +78,7 @@ def serve(
             "--keys",
             metavar="FILE",
             rich_help_panel=KEYS,
-            help="Where keys are kept; beside the runs without it.",
+            help="File of the API keys (default: next to the runs).",
             show_default=False,
         ),
     ] = None,
@@ -84,37 +88,49 @@ def serve(
             "--add-key",
             metavar="NAME",
             rich_help_panel=KEYS,
-            help="Make a key, print it once, and leave.",
+            help="Make an API key, print it once, and exit.",
             show_default=False,
         ),
     ] = None,
     remove_key: Annotated[
         str | None,
         typer.Option(
-            "--remove-key", metavar="NAME", rich_help_panel=KEYS, help="Remove a key, and leave.", show_default=False
+            "--remove-key", metavar="NAME", rich_help_panel=KEYS, help="Remove an API key and exit.", show_default=False
         ),
     ] = None,
     list_keys: Annotated[
-        bool, typer.Option("--list-keys", rich_help_panel=KEYS, help="List the keys by name, and leave.")
+        bool, typer.Option("--list-keys", rich_help_panel=KEYS, help="List the API keys by name and exit.")
     ] = False,
     max_runs: Annotated[
-        int, typer.Option("--max-runs", metavar="N", min=1, rich_help_panel=LIMITS, help="Runs under way at once.")
+        int,
+        typer.Option("--max-runs", metavar="N", min=1, rich_help_panel=LIMITS, help="Maximum number of parallel runs."),
     ] = 16,
     max_runs_per_key: Annotated[
         int,
-        typer.Option("--max-runs-per-key", metavar="N", min=1, rich_help_panel=LIMITS, help="The same, of one key."),
+        typer.Option(
+            "--max-runs-per-key",
+            metavar="N",
+            min=1,
+            rich_help_panel=LIMITS,
+            help="Maximum number of parallel runs per key.",
+        ),
     ] = 4,
     rate_per_key: Annotated[
-        str, typer.Option("--rate-per-key", metavar="N/minute", rich_help_panel=LIMITS, help="Requests of one key.")
+        str,
+        typer.Option(
+            "--rate-per-key", metavar="N/minute", rich_help_panel=LIMITS, help="Maximum number of requests per key."
+        ),
     ] = "120/minute",
     time_limit: Annotated[
         float,
-        typer.Option("--time-limit", metavar="S", min=0.001, rich_help_panel=LIMITS, help="Seconds a run may take."),
+        typer.Option(
+            "--time-limit", metavar="S", min=0.001, rich_help_panel=LIMITS, help="Time limit of a run in seconds."
+        ),
     ] = 600.0,
     grace: Annotated[
         float,
         typer.Option(
-            "--grace", metavar="S", min=0, rich_help_panel=LIMITS, help="Seconds that runs get to finish at the end."
+            "--grace", metavar="S", min=0, rich_help_panel=LIMITS, help="Seconds that runs have to finish at shutdown."
         ),
     ] = 30.0,
     max_calls: MaxCalls = None,
@@ -122,7 +138,7 @@ def serve(
     max_cost: MaxCost = None,
     price: PriceOf = None,
     no_cache: NoCache = False,
-    log: Annotated[bool, typer.Option("--log", help="Write a line on stderr for each request.")] = False,
+    log: Annotated[bool, typer.Option("--log", help="Log each request on stderr.")] = False,
 ) -> int:
     """Serve iterative answers and scripts over HTTP, and the Lab page to try them.
 

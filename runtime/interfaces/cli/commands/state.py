@@ -24,12 +24,12 @@ from ...figures import (
 from ..inputs import reading, there, writable
 from ..output import Exit, Misused, complain, json_text, say, write
 
-app = typer.Typer(name="state", no_args_is_help=True, help="Look into a state, compare, fork, take back, verify.")
+app = typer.Typer(name="state", no_args_is_help=True, help="Show, compare, fork, roll back and verify a state.")
 
 Folder = Annotated[
-    str, typer.Argument(metavar="DIR", help="The state's folder, or an exported state.json.", show_default=False)
+    str, typer.Argument(metavar="DIR", help="Directory of the state, or an exported state.json.", show_default=False)
 ]
-Form = Annotated[Literal["table", "json"], typer.Option("--format", help="A table, or JSON.")]
+Form = Annotated[Literal["table", "json"], typer.Option("--format", help="Table or JSON.")]
 
 
 @app.command("show")
@@ -52,7 +52,9 @@ def show(
 @app.command("log")
 def log(
     folder: Folder,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The most steps to list, latest last.")] = 50,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, help="Maximum number of steps to list, latest last.")
+    ] = 50,
     output_format: Form = "table",
 ) -> int:
     """List what was done, step by step, with the state's hash after each commit.
@@ -68,7 +70,8 @@ def diff(
     folder: Folder,
     before: Annotated[str, typer.Argument(metavar="BEFORE", help="A hash from the log, or another state's folder.")],
     after: Annotated[
-        str | None, typer.Argument(metavar="[AFTER]", help="Likewise; the state as it is now without it.")
+        str | None,
+        typer.Argument(metavar="[AFTER]", help="A hash or a directory, likewise (default: the current state)."),
     ] = None,
     output_format: Form = "table",
 ) -> int:
@@ -83,7 +86,7 @@ def diff(
 @app.command("fork")
 def fork(
     folder: Folder,
-    into: Annotated[str, typer.Argument(metavar="NEW", help="The folder of the fork; it must not be there.")],
+    into: Annotated[str, typer.Argument(metavar="NEW", help="Directory of the fork; it must not exist.")],
 ) -> int:
     """Make a state of its own that begins as this one is now.
 
@@ -96,7 +99,7 @@ def fork(
 @app.command("rollback")
 def rollback(
     folder: Folder,
-    to: Annotated[str, typer.Argument(metavar="HASH", help="A hash from the log; its beginning will do.")],
+    to: Annotated[str, typer.Argument(metavar="HASH", help="A hash from the log, or its first characters.")],
 ) -> int:
     """Take a state back to an earlier commit. That is a commit, too: the history stays, and nothing is lost.
 
@@ -111,7 +114,7 @@ def export(
     folder: Folder,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to; stdout without it.", show_default=False),
+        typer.Option("--output", "-o", metavar="FILE", help="Output file (default: stdout).", show_default=False),
     ] = None,
 ) -> int:
     """Write a state as one JSON object: variables, history, provenance, and what a replay needs.

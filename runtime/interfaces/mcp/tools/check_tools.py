@@ -323,7 +323,7 @@ async def _explained_program(call: ToolCall, asked: ExplainArguments, source: So
     if len(rows) == commands:
         return Explained(**told, steps=call.page(rows), model_calls=calls)
     seconds = ground.settings.limits.seconds
-    why = f"it was cut off: a call has {seconds:g} seconds" if late.is_so else f"at most {_COMMANDS:,} are explained"
+    why = f"timed out after {seconds:g} s (limit per call)" if late.is_so else f"at most {_COMMANDS:,} are explained"
     return Explained(**told, steps=call.page(rows), left_out=commands - len(rows), why=why)
 
 

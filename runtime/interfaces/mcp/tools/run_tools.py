@@ -121,7 +121,7 @@ class _Outcome:
 async def _run_plan(call: Call, asked: RunPlanArguments) -> PlanRan:
     if isinstance(asked.plan, str) and asked.plan.lstrip()[:1].isalpha():
         hint = "commands without a plan are for execute; a plan is " + '{"plan_id": ..., "why": ..., "commands": [...]}'
-        raise Refused("arguments", "plan: it is no JSON", hint)
+        raise Refused("arguments", "plan: it is not JSON", hint)
     source = source_of(asked.plan, NAMES["plan"])
     return await _run(call, asked.session, asked.limit, source, "plan", asked.plan)
 
@@ -232,7 +232,7 @@ def _ran(call: Call, number: str, record: ExecutionRecord, cut_off: bool) -> Ran
     if cut_off and record.status == "cancelled":
         seconds = call.ground.settings.limits.seconds
         hint = "what was committed before stays"
-        error = {"message": f"it was cut off: a call has {seconds:g} seconds", "hint": hint}
+        error = {"message": f"timed out after {seconds:g} s (limit per call)", "hint": hint}
     if error.get("kind") == BudgetExceeded.kind:
         error = {**error, "hint": LIMIT_HINT}
     if error.get("kind") == "not_configured" and call.ground.models.default is None:
@@ -252,13 +252,13 @@ RUN_PLAN = Tool(
     "run_plan", "Run a plan",
     "Check a plan of GASL commands against the graph and the state, and run it. One with errors is refused with its diagnostics before "
     "anything runs. A plan begins without variables; `execute` goes on with those that it leaves. Cancelling ends it in order: what was "
-    "committed stays. A status other than success is no error of the call: look at the commands.",
+    "committed stays. A status other than success is not an error of the call: look at the commands.",
     RunPlanArguments, PlanRan, _run_plan, writes=True, asks=True, graph=True, again=False,
 )  # fmt: skip
 EXECUTE = Tool(
     "execute", "Execute commands",
     "Run GASL commands one after the other with the variables of the session, until one fails. All are checked first. A status other "
-    "than success is no error of the call: look at the commands.",
+    "than success is not an error of the call: look at the commands.",
     ExecuteArguments, PlanRan, _execute, writes=True, asks=True, graph=True, again=False,
 )  # fmt: skip
 
@@ -298,7 +298,7 @@ class ScriptRan(Diagnosed):
     status: Literal["complete", "partial", "failed", "cancelled", "refused"] = "refused"
     final: str = Field(default="", description="The step whose output this is")
     output: Page | None = Field(default=None, description="The final step's text")
-    value: Page | None = Field(default=None, description="Its value, where that is no text")
+    value: Page | None = Field(default=None, description="Its value, where that is not a text")
     steps: list[Step] = Field(
         default_factory=list, description="In order. Of very many: those that failed, and the first of the others"
     )
@@ -360,7 +360,7 @@ def _told_script(call: Call, run: Run, tally: Tally, told: Told, limit: int, lat
     value = plain(run.value)
     warnings = [str(excerpt(printable(text), 300)) for text in run.warnings[:20]] + coercions(run)
     if late.is_so:
-        warnings.append(f"it was cut off: a call has {call.ground.settings.limits.seconds:g} seconds")
+        warnings.append(f"timed out after {call.ground.settings.limits.seconds:g} s (limit per call)")
     rows = [_step(call, result).model_dump(mode="json") for result in run.steps.values()]
     listed = call.listed(rows, lambda row: row["status"] == "failed", _STEPS)
     return ScriptRan(

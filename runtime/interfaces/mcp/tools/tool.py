@@ -106,7 +106,7 @@ class Call:
     def _with_dropped(
         self, found: Sequence[diagnostic.Diagnostic], source: Source, session: str
     ) -> Sequence[diagnostic.Diagnostic]:
-        """Return ``found`` with the truth about variables that went with their session: their names are no slips."""
+        """Return ``found`` with the truth about variables that went with their session: their names are not slips."""
         gone = self.ground.sessions.dropped(self.session(session)) if session else None
         if gone is None:
             return found

@@ -1,4 +1,4 @@
-"""The dot commands: what is said to the session itself, not to the graph or a model. One table; a room by subject."""
+"""The dot commands: commands for the session itself, not for the graph or a model. One table; one module per subject."""
 
 import asyncio
 import re
@@ -27,7 +27,7 @@ DOTS: Mapping[str, Dot] = MappingProxyType(
         )
     }
 )  # fmt: skip
-"""All of them, in the order of the help."""
+"""All dot commands, in the order of the help."""
 
 _FORM = re.compile(r"\s*[.\\](?P<name>[A-Za-z?]+)(?P<argument>.*)", re.DOTALL)
 _LIKELY = {
@@ -36,7 +36,7 @@ _LIKELY = {
     "dump": "save", "export": "save", "model": "llm", "time": "timer", "timing": "timer", "cost": "budget", "h": "help", "?": "help",
     "keys": "state", "plan": "explain", "why": "explain", "open": "read",
 }  # fmt: skip
-"""What people type who know other prompts."""
+"""Commands of other prompts that users may type."""
 
 
 async def run_dot(piece: Piece, desk: Desk, cancel: asyncio.Event) -> Outcome:
@@ -49,7 +49,7 @@ async def run_dot(piece: Piece, desk: Desk, cancel: asyncio.Event) -> Outcome:
 
 
 def unknown(text: str) -> Outcome | None:
-    """Return what is wrong with a text as a dot command before it runs; None where there is such a command."""
+    """Return the error of a text as a dot command before it runs; None if the command exists."""
     found = _found(text)
     return found if isinstance(found, Outcome) else None
 
@@ -57,7 +57,7 @@ def unknown(text: str) -> Outcome | None:
 def _found(text: str) -> tuple[Dot, str] | Outcome:
     found = _FORM.match(text.rstrip("; \t\r\n"))
     if found is None:
-        return misused(f"{text.strip()} is no dot command", ".help lists them")
+        return misused(f"{text.strip()} is not a dot command", ".help lists them")
     name, argument = found["name"].lower(), found["argument"]
     dot = DOTS.get(name)
     if dot is None or (argument and not argument[0].isspace()):
@@ -69,16 +69,16 @@ def _found(text: str) -> tuple[Dot, str] | Outcome:
     return dot, argument
 
 
-# What may stand behind a dot command: names of what the session has, for whoever completes what is typed.
+# The possible arguments of a dot command, for completion.
 
 _DETAIL = 60
 _LOGGED = 30
 
 
 def arguments(dot: Dot, desk: Desk, schema: Callable[[], Schema | None]) -> Iterator[tuple[str, str]]:
-    """Yield what the command takes, each with what it is; nothing where that is a file, or a text of the languages.
+    """Yield the possible arguments, each with a description; none if the argument is a file or a text of the languages.
 
-    ``schema`` gives the graph's, None as long as it is not there.
+    ``schema`` returns the graph's schema, None until it is available.
     """
     match dot.takes:
         case "attribute":

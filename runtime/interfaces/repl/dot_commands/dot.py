@@ -1,4 +1,4 @@
-"""What a dot command is, and what it is given."""
+"""The definition of a dot command, and its arguments."""
 
 import asyncio
 import shlex
@@ -16,12 +16,12 @@ from ..repl_workspace import Desk
 __all__ = ["Asked", "Dot", "Takes", "beside"]
 
 Takes = Literal["", "attribute", "value", "key", "hash", "file", "mode", "switch", "command", "topic", "model", "limit"]
-"""What the argument is: who completes it asks."""
+"""The kind of argument, for completion."""
 
 
 @frozen
 class Asked:
-    """A dot command as it was typed: the text behind its name, and what there is to work on."""
+    """A dot command as typed: the text after its name, and its context."""
 
     argument: str
     desk: Desk
@@ -31,14 +31,14 @@ class Asked:
 
     @property
     def words(self) -> list[str]:
-        """The words of the argument; quotes keep one together."""
+        """The words of the argument; quotes group words."""
         try:
             return shlex.split(self.argument)
-        except ValueError:  # a quote that is not closed
+        except ValueError:  # an unclosed quote
             return self.argument.split()
 
     def missing(self, message: str, name: str, known: Sequence[str]) -> Outcome:
-        """Return the outcome of a name that is none of ``known``: what was probably meant is its hint, and its fix."""
+        """Return the outcome for a name missing from ``known``: the probable intended name is its hint and its fix."""
         near = nearest(name, known)
         fix = "" if near is None else near.join(self.piece.text.rsplit(name, 1))
         return misused(message, like(name, known), fix)
@@ -46,7 +46,7 @@ class Asked:
 
 @frozen
 class Dot:
-    """``usage`` is how it is typed, ``summary`` a line of help, ``more`` the rest of it."""
+    """A dot command: ``usage`` is its syntax, ``summary`` one line of help, ``more`` the rest of the help."""
 
     name: str
     usage: str
@@ -57,7 +57,7 @@ class Dot:
 
 
 def beside(run: Callable[[Asked], Outcome]) -> Callable[[Asked], Awaitable[Outcome]]:
-    """Return what runs ``run`` beside the event loop: it waits for a disk."""
+    """Return a coroutine function that runs ``run`` in a thread, because it waits for a disk."""
 
     async def waited(asked: Asked) -> Outcome:
         return await asyncio.to_thread(run, asked)

@@ -1,4 +1,4 @@
-"""``.schema .vars .state .log .diff``: what there is. Nothing is changed."""
+"""The read-only commands ``.schema .vars .state .log .diff``."""
 
 import re
 from collections.abc import Mapping
@@ -189,7 +189,7 @@ DIFF = Dot(
 )  # fmt: skip
 
 
-# ``.explain``: how a text would run, and the rule behind a message.
+# ``.explain``: how a text would run, or the rule of a diagnostic.
 
 
 async def _explain(asked: Asked) -> Outcome:
@@ -255,7 +255,7 @@ def _text_of(text: str) -> str:
 
 
 def of_rule(rule: Rule) -> Outcome:
-    """Return what there is to say of a rule."""
+    """Return the description of a rule."""
     lines = [f"{rule.code} {rule.name}: {rule.severity}", "", rule.summary, rule.why]
     for title, text in (("Reported:", rule.bad), ("Right:", rule.good)):
         if text:

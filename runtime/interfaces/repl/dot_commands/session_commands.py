@@ -1,4 +1,4 @@
-"""``.read FILE`` and ``.save FILE``: a session from a file, and to one."""
+"""``.read FILE`` and ``.save FILE``: read a session from a file, and write it to one."""
 
 import re
 import shlex
@@ -26,11 +26,11 @@ __all__ = ["BUDGET", "HELP", "LLM", "MODE", "OUTPUT", "QUIT", "READ", "SAVE", "T
 
 _TOLD = 3
 _MOST = 16 << 20
-"""Bytes of a file that is read."""
+"""Maximum bytes of a file to read."""
 
 
 class Unread(Exception):
-    """A file that can't be read: ``message`` says why, ``near`` is one that was probably meant."""
+    """A file that can't be read: ``message`` says why, ``near`` is the probable intended file."""
 
     def __init__(self, message: str, near: str = "") -> None:
         super().__init__(message)
@@ -49,7 +49,7 @@ def read_text(name: str) -> Source:
         raise Unread(f"{name} can't be read: there is no such file", _near(path)) from None
     except UnicodeDecodeError:
         raise Unread(f"{name} is not text in UTF-8") from None
-    except (OSError, ValueError) as error:  # ValueError: a name with a NUL in it
+    except (OSError, ValueError) as error:  # ValueError: a name with a NUL character
         raise Unread(f"{name} can't be read: {getattr(error, 'strerror', None) or error}") from None
     if len(data) > _MOST:
         raise Unread(f"{name} has more than {_MOST >> 20} MiB, the most that is read")
@@ -109,7 +109,7 @@ def _save(asked: Asked) -> Outcome:
 
 
 def _not_run(name: str, other: Path, made: Saved) -> tuple[str, ...]:
-    """Say why ``knotwork run`` would refuse what was saved, and what takes all of it."""
+    """Return why ``knotwork run`` would refuse the saved file, and which format can hold everything."""
     if not made.faults:
         return ()
     faults = "; ".join(made.faults[:_TOLD]) + (f"; {len(made.faults) - _TOLD} more" if len(made.faults) > _TOLD else "")
@@ -127,7 +127,7 @@ SAVE = Dot(
 )  # fmt: skip
 
 
-# ``.undo``: the state and the values as they were.
+# ``.undo``: restores the earlier state and values.
 
 _HASH = re.compile(r"[0-9A-Fa-f]+")
 
@@ -182,7 +182,7 @@ UNDO = Dot(
 )  # fmt: skip
 
 
-# ``.help`` and ``.quit``: what there is, and the way out.
+# ``.help`` and ``.quit``: the list of commands, and the end of the session.
 
 _INTRODUCTION = """\
 FIND nodes WHERE degree > 20 AS hubs   a GASL command
@@ -220,7 +220,7 @@ async def _help(asked: Asked) -> Outcome:
 
 
 def _reference(topic: str) -> str:
-    """Return what the language service says of a word: a command, an operation, a function."""
+    """Return the language service's help on a word: a command, an operation, a function."""
     from .....lang.service import hover
 
     for text in (topic.upper(), topic.lower(), f"({topic.lower()})={topic.upper()}("):
@@ -233,7 +233,7 @@ def _reference(topic: str) -> str:
 
 
 def _as_text(markdown: str) -> str:
-    """Return markdown as a person reads it on a terminal."""
+    """Return markdown as plain text for a terminal."""
     from rich.console import Console
     from rich.markdown import Markdown
 
@@ -251,7 +251,7 @@ HELP = Dot("help", ".help [TOPIC]", "this; or more on a command or a code", _hel
 QUIT = Dot("quit", ".quit", "end the session; so does Ctrl-D", _quit)
 
 
-# ``.mode .output .timer .llm .budget``: how results are shown, who is asked, and what that may cost.
+# ``.mode .output .timer .llm .budget``: display of results, choice of model, and limits.
 
 
 async def _mode(asked: Asked) -> Outcome:
@@ -314,7 +314,7 @@ async def _llm(asked: Asked) -> Outcome:
 
 
 def _meant(spec: str, hint: str) -> str:
-    """Return the command with the spec that the hint has; what stands for a model's name in it is the one that was given."""
+    """Return the command with the spec from the hint; the given name replaces the placeholder for a model's name."""
     near = re.fullmatch(r"did you mean (\S+)\?", hint)
     if near is None:
         return ""
@@ -365,7 +365,7 @@ _Number = TypeVar("_Number", int, float)
 
 
 def _number(text: str, read: Callable[[str], _Number]) -> _Number | None:
-    """Return a limit, None for no limit. Raises ``ValueError`` for what is neither."""
+    """Return a limit, None for no limit. Raises ``ValueError`` for other text."""
     if text.lower() == "none":
         return None
     number = read(text)

@@ -61,7 +61,7 @@ def _written(value: Any) -> str:
 
 
 def _is_listed(text: str) -> bool:
-    """Say whether the page lists it: a boolean that is no number, a tuple that is a list, a comparison with null."""
+    """Say whether the page lists it: a boolean that is not a number, a tuple that is a list, a comparison with null."""
     nulls = re.search(r"\b(?:n|null|nul)\b", text) and re.search(r"==|!=|\bin\b", text)
     return "true" in text or "false" in text or "(" in text or bool(nulls)
 
