@@ -6,6 +6,7 @@ from itertools import islice, takewhile
 from attrs import evolve
 
 from ...diagnostic import Diagnostic, Edit, Severity
+from ...parse.gasl import keywords
 from ...printer.gasl_printer import format_key, format_name
 from ...source import Span
 from ...trees import gasl
@@ -15,17 +16,10 @@ from .context import Binding, Context, Lint, Step, Use, lint
 __all__ = ["KEY_LINTS", "LINTS", "named"]
 
 _OFFERED = 8
-_KEYWORDS = frozenset({
-    "AGGREGATE", "ALL", "ANALYZE", "AND", "ANY", "AS", "ASC", "ASSERT", "BRANCH", "BY", "CANCEL", "CATCH",
-    "CLASSIFY", "COMPUTE", "CONNECT", "CONTAINS", "COUNT", "COUNTER", "DECLARE", "DEPTH", "DESC", "DICT",
-    "DIRECTION", "EDGES", "ELSE", "END", "ENDS_WITH", "EXCEPT", "EXISTS", "EXPLAIN", "FALSE", "FIELDS", "FINALLY",
-    "FIND", "FROM", "GRAPH", "IF", "IN", "INTERSECT", "INTO", "IS", "JOIN", "LEN", "LIMIT", "LIST", "MATCHES",
-    "MAXLEN", "MEASURE", "MERGE", "NODES", "NONE", "NOT", "NULL", "ON", "OR", "ORDER", "PATHS", "PLAN", "PROCESS",
-    "RADIUS", "RANK", "REPLACE", "REQUIRE", "RESET", "RETURNING", "SELECT", "SET", "SHORTEST", "STARTS_WITH",
-    "SUBGRAPH", "THEN", "TO", "TRUE", "TRY", "UNION", "UPDATE", "USING", "VIA", "WALK", "WHERE", "WITH",
-    "WITH_DESCRIPTION",
+_COMMON = frozenset({
+    "BOOL", "BOTH", "EDGES", "EMPTY", "ERROR", "FLOAT", "GRAPH", "INT", "MAX", "MEAN", "MEDIAN", "MIN", "NODES", "OUT", "PARTIAL",
+    "PATHS", "SCHEMA_MISMATCH", "SUM", "TEXT",
 })  # fmt: skip
-_COMMON = frozenset({"NODES", "EDGES", "PATHS", "GRAPH"})
 """Keywords that are common variable names and are not mistaken for keywords."""
 
 
@@ -135,7 +129,7 @@ def named_like_keyword(context: Context) -> Iterator[Diagnostic]:
     seen: set[str] = set()
     for binding in context.flow.bindings:
         word = binding.name.upper()
-        if word in _KEYWORDS and word not in _COMMON and binding.name not in seen:
+        if word in keywords() and word not in _COMMON and binding.name not in seen:
             seen.add(binding.name)
             message = f"the variable {binding.name} is named like a word of the language"
             yield context.found("GASL054", message, binding.span, "another name reads more easily")
