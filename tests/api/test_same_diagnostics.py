@@ -12,6 +12,7 @@ from knotwork.lang.diagnostic import Diagnostic, all_as_json, apply_edits
 from knotwork.lang.service import Known, read
 from knotwork.lang.source import Source
 from knotwork.runtime.interfaces.lsp.server import check as check_in_editor
+from knotwork.runtime.interfaces.notebook.cells import Cell, checked
 from knotwork.runtime.interfaces.repl.runners import check as check_at_prompt
 from knotwork.runtime.interfaces.repl.session import Waiting
 from knotwork.runtime.models.factory import open_graph
@@ -134,7 +135,24 @@ def http(folder: Path, language: str, text: str) -> list[Fault] | None:
     return faults(asyncio.run(work())["diagnostics"])
 
 
-INTERFACES: dict[str, Runner] = {"python": python, "cli": cli, "mcp": mcp, "lsp": lsp, "repl": repl, "http": http}
+def notebook(folder: Path, language: str, text: str) -> list[Fault] | None:
+    if language not in ("lwt", "gasl") or "file=" in text:
+        return None
+    place = desk(GRAPH)
+    asyncio.run(place.schema())
+    cell = Cell(text, "In[1]", magic=language)  # type: ignore[arg-type]
+    return of_values(asyncio.run(checked(cell, place)).diagnostics, text)
+
+
+INTERFACES: dict[str, Runner] = {
+    "python": python,
+    "cli": cli,
+    "mcp": mcp,
+    "lsp": lsp,
+    "repl": repl,
+    "http": http,
+    "notebook": notebook,
+}
 
 
 @pytest.mark.parametrize("name", TEXTS)
