@@ -86,7 +86,7 @@ class Follower:
         self.met.append(Met(token.type, token.start_pos or 0, token.end_pos or 0))
 
     def over(self, thread: LexerThread) -> "Follower | None":
-        """Take all tokens of a lexer and return itself; None if the text has an unknown token or one that is not allowed."""
+        """Consume all tokens of a lexer and return self; None if a token is unknown or not allowed."""
         try:
             for token in thread.lex(self):  # type: ignore[no-untyped-call]
                 self.feed_token(token)

@@ -192,7 +192,7 @@ class SeedResult:
         return self._provenance(name)
 
     def with_provenance(self, provenance: Callable[[str], Any]) -> "SeedResult":
-        """Return the result with ``provenance`` as the function that computes provenance."""
+        """Return a copy of the result that computes its provenance by calling ``provenance``."""
         return evolve(self, provenance=provenance)
 
     def as_json(self) -> dict[str, Any]:

@@ -75,7 +75,7 @@ def test_the_tree_is_written_as_the_files_name_asks(name: str, begins: str, mode
 def test_a_large_tree_is_shown_by_its_best_way_and_whole_where_it_is_wanted(model: str) -> None:
     words = ("ask", GRAPH, QUESTION, "--llm", model, "--search", "beam", "--enough", "1", "--max-steps", "20")
     short, whole = call(*words), call(*words, "--tree", "-")
-    assert "branches beside; --tree - shows them" in short.err
+    assert "other branches; --tree - shows them" in short.err
     assert len(whole.err.splitlines()) > len(short.err.splitlines())
     assert "the value of this answer is 0.90; 1 would be enough" in short.err
 

@@ -119,7 +119,7 @@ def backslash_n(context: Context) -> Iterator[Diagnostic]:
         what = "a newline" if mark == "\\n" else "a tab"
         more = f" ({len(spans)} of them in this string)" if len(spans) > 1 else ""
         message = f"`{mark}` in a string is a backslash and a letter, not {what}{more}"
-        yield context.found("LWT029", message, spans[0], f"if {what} is meant, write it as it is", edits=edits)
+        yield context.found("LWT029", message, spans[0], f"if you mean {what}, write exactly that", edits=edits)
 
 
 _OPENED = re.compile(

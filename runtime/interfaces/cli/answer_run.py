@@ -136,7 +136,7 @@ def _shown(name: str) -> str:
 
 
 def _from_file(name: str) -> dict[str, Any]:
-    """Return the part of a request in a file. Raises ``Unreadable`` and ``Misused``."""
+    """Read the part of a request that is stored in a file. Raises ``Unreadable`` and ``Misused``."""
     try:
         said = read_input(name)
     except Unreadable as error:

@@ -116,7 +116,7 @@ def _searched(search: Explored, whole: bool) -> None:
     if not whole and len(lines) > _TREE:
         beside = len(lines) - len(way)
         say(
-            f"  and {beside} branch{'' if beside == 1 else 'es'} beside; --tree - shows {'it' if beside == 1 else 'them'}"
+            f"  and {beside} other branch{'' if beside == 1 else 'es'}; --tree - shows {'it' if beside == 1 else 'them'}"
         )
 
 

@@ -126,7 +126,7 @@ class Results:
                 named = [each for each in self.known.values() if each.get("name") == name]
                 if not named:
                     raise Misused(
-                        f"{self.items.shown} has {name}, and the contexts have not", "are they the same run's?"
+                        f"{self.items.shown} has {name}, and the contexts have not", "are both files of the same run?"
                     )
                 found = named[0]
             return found

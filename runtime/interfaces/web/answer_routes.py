@@ -1,4 +1,4 @@
-"""The addresses below /lab that answer with data: ask for answers, follow, list, fetch, cancel and delete runs."""
+"""The data endpoints below /lab: request answers; follow, list, fetch, cancel and delete runs."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -30,11 +30,11 @@ from .web_models import Parts, Route, TheCaller, TheParts
 __all__ = ["STREAMED", "can_judge", "router"]
 
 
-# ``GET /lab/about``: what the server offers, as a form needs to know it.
+# ``GET /lab/about``: what the server offers, for the form of the Lab page.
 
 
 def about_of(parts: Parts, templates: Mapping[str, Template]) -> About:
-    """Return what ``parts`` offer."""
+    """Return models, templates, bounds and limits of the server."""
     offered, limits = parts.offered, parts.settings.limits
     return About(
         version=__version__,
@@ -55,11 +55,11 @@ def about_of(parts: Parts, templates: Mapping[str, Template]) -> About:
 
 
 def can_judge(spec: str) -> bool:
-    """Say whether the model is one that can judge. The local default is too small to: it finds everything good."""
+    """Return whether the model can judge. The local default is too small: it rates every answer as good."""
     return spec != "local" and not spec.startswith("local:")
 
 
-# What the OpenAPI document says of responses besides their models.
+# Response descriptions for the OpenAPI document.
 
 _PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
@@ -101,7 +101,7 @@ STREAMED: dict[str, Any] = {
 router = APIRouter(prefix="/lab", tags=["answers"], route_class=Route)
 
 MOST = 100
-"""Runs of one page of the list."""
+"""Maximum number of runs per page of the list."""
 
 
 def _runs_of(request: Request) -> Runs:
@@ -128,10 +128,10 @@ LastEvent = Annotated[
     responses={200: LOCATED, 502: FAILED},
 )
 async def generate_answer(asked: GenerateAnswerRequest, who: TheCaller, runs: TheRuns) -> Response:
-    """Generate an answer, evaluate it, and feed back what was found, until the score reaches the threshold or the iterations
-    are used up; then the best answer counts. The response comes when the run is over.
+    """Generate an answer, evaluate it, and feed the evaluation back until the score reaches the threshold or the iterations
+    are used up; then the best answer is returned. The response is sent when the run has ended.
 
-    If the client goes away the run goes on: `GET /lab/runs` lists it.
+    If the client disconnects, the run continues: `GET /lab/runs` lists it.
     """
     run = await runs.start(who, asked)
     return _json(await run.wait(), {"Location": _location(run.id)})
@@ -144,12 +144,12 @@ async def generate_answer(asked: GenerateAnswerRequest, who: TheCaller, runs: Th
     responses={200: LOCATED | STREAMED},
 )
 async def stream_answer(asked: GenerateAnswerRequest, who: TheCaller, runs: TheRuns) -> Response:
-    """The same as a stream of server-sent events. The first one is `run` with the run's id; then come those of the answer
+    """The same as a stream of server-sent events. The first event is `run` with the run's id; then come the answer's events
     (`answer.started`, `iteration.started`, `candidate.written`, `call.started`, `call.retried`, `call.finished`,
-    `iteration.finished`, `answer.finished`, `warning`, `budget.reached`), and at last `result` with the response or `problem`
+    `iteration.finished`, `answer.finished`, `warning`, `budget.reached`), and finally `result` with the response or `problem`
     with the problem document. `id` counts events from 1.
 
-    If the client goes away the run goes on; `GET /lab/runs/{id}/events` follows it again.
+    If the client disconnects, the run continues; `GET /lab/runs/{id}/events` follows it again.
     """
     run = await runs.start(who, asked)
     return Following(followed(run.stream), _location(run.id))
@@ -162,14 +162,14 @@ async def list_runs(
     limit: Annotated[int, Query(ge=1, le=MOST, description="The most runs")] = 20,
     before: Annotated[str | None, Query(pattern="^[0-9a-f]{32}$", description="`next` of the page before")] = None,
 ) -> Response:
-    """List the key's own runs, the newest first."""
+    """List the runs of the client's key, newest first."""
     rows, more = await runs.page(who, limit, before)
     return _json({"runs": [summary(row) for row in rows], "next": rows[-1].id if more else None})
 
 
 @router.get("/runs/{id}", summary="Fetch a run", response_model=RunDetail, responses={404: MISSING})
 async def get_run(id: RunId, who: TheCaller, runs: TheRuns) -> Response:
-    """Fetch a run with its request and all that it has come to, while it goes and after."""
+    """Fetch a run with its request and its results so far, during the run or after its end."""
     return _json(detail(await runs.get(who, id)))
 
 
@@ -180,9 +180,9 @@ async def get_run(id: RunId, who: TheCaller, runs: TheRuns) -> Response:
     responses={200: STREAMED, 204: {"description": "The run is over and the client has its last event"}, 404: MISSING},
 )
 async def follow_run(id: RunId, who: TheCaller, runs: TheRuns, last: LastEvent = None) -> Response:
-    """Send the run's events from the beginning, or from after `Last-Event-ID`, and then those that come. Of a run that is over
-    beginning, iterations and end are sent. Where a client is so slow that events are not kept any more it gets an event
-    `gap` that says which.
+    """Send the run's events from the beginning or after `Last-Event-ID`, and then new events as they happen. For a finished run
+    only beginning, iterations and end are sent. A client that is too slow to receive all events gets an event `gap` with the
+    numbers of the missing ones.
     """
     number = int(last or 0)
     live = runs.live(who, id)
@@ -190,7 +190,7 @@ async def follow_run(id: RunId, who: TheCaller, runs: TheRuns, last: LastEvent =
         return Following(followed(live.stream, number))
     kept = await runs.get(who, id)
     if kept.row.status != "interrupted" and number >= kept.row.last_event:
-        return Response(status_code=204)  # an EventSource would ask again for ever
+        return Response(status_code=204)  # otherwise an EventSource would reconnect for ever
     return Following(replayed(kept, number))
 
 
@@ -198,20 +198,20 @@ async def follow_run(id: RunId, who: TheCaller, runs: TheRuns, last: LastEvent =
     "/runs/{id}/cancel", summary="Cancel a run", status_code=202, response_model=RunSummary, responses={404: MISSING}
 )
 async def cancel_run(id: RunId, who: TheCaller, runs: TheRuns) -> Response:
-    """Have a run end: calls under way are stopped, and the best answer so far is the final one. A run that is over stays as it is."""
+    """Cancel a run: calls in flight are stopped, and the best answer so far is the final one. A finished run is not changed."""
     return _json(summary((await runs.cancel(who, id)).row), status=202)
 
 
 @router.delete("/runs/{id}", summary="Delete a run", status_code=204, responses={404: MISSING})
 async def delete_run(id: RunId, who: TheCaller, runs: TheRuns) -> Response:
-    """Delete a run from the history; one under way is cancelled first."""
+    """Delete a run from the history; an active run is cancelled first."""
     await runs.delete(who, id)
     return Response(status_code=204)
 
 
 @router.get("/about", summary="What the server offers")
 async def about(parts: TheParts, who: TheCaller, runs: TheRuns) -> About:
-    """Tell models, templates, bounds and limits: all that a form needs."""
+    """Return models, templates, bounds and limits, as needed by a form."""
     return about_of(parts, runs.templates)
 
 

@@ -1,4 +1,4 @@
-"""The application: its middleware in order, its routes, and what lives as long as it does."""
+"""The application: middleware, routes, lifespan, and the server process."""
 
 import asyncio
 import socket
@@ -29,17 +29,17 @@ from .web_models import Offered, Parts, ServerSettings, TheParts
 
 __all__ = ["create_app", "serve"]
 
-# HEAD: what GET would answer, without its body.
+# HEAD: the response of GET without its body.
 
 
 class Heads:
-    """Middleware that has GET answer HEAD. As soon as the head is sent the route is told that the client has gone."""
+    """Middleware that serves HEAD with GET. Once the head is sent, the route sees a client disconnect."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand the request on."""
+        """Handle a request."""
         if scope["type"] != "http" or scope["method"] != "HEAD":
             await self._app(scope, receive, send)
             return
@@ -62,13 +62,13 @@ class Heads:
         await self._app({**scope, "method": "GET"}, gone, head)
 
 
-# ``GET /healthz``: whether the server is there and takes runs. And what stands at the address itself.
+# ``GET /healthz``: whether the server accepts runs. ``GET /``: redirect to the Lab page.
 
 health_router = APIRouter(tags=["server"])
 
 
 class Health(BaseModel):
-    """The server is there and takes runs."""
+    """The server is up and accepts runs."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"status": "ok"}]})
 
@@ -77,7 +77,7 @@ class Health(BaseModel):
 
 @health_router.get("/healthz", summary="Whether the server takes runs")
 async def healthz(parts: TheParts) -> Health:
-    """Say that the server is there. Needs no key. At shutdown it is a 503."""
+    """Report that the server is up. Needs no key. Returns 503 during shutdown."""
     parts.gate.check_open()
     return Health()
 
@@ -85,11 +85,11 @@ async def healthz(parts: TheParts) -> Health:
 @health_router.get("/", include_in_schema=False)
 @health_router.get("/lab/", include_in_schema=False)
 async def root() -> RedirectResponse:
-    """Lead who typed only the address to the page."""
+    """Redirect to the Lab page."""
     return RedirectResponse("/lab")
 
 
-# The OpenAPI document: title, version, the problems that every operation may answer, and the key.
+# The OpenAPI document: title, version, the problems common to all operations, and the key.
 
 _ABOUT = """\
 Iterative answers (generate, evaluate, feed back, until an answer is good enough) and prompt scripts.
@@ -132,7 +132,7 @@ _WITH_BODY = {
 
 
 def describe(app: FastAPI) -> None:
-    """Have ``app`` serve the document at /openapi.json."""
+    """Make ``app`` serve the OpenAPI document at /openapi.json."""
 
     def made() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -167,7 +167,7 @@ def _with_problems(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def create_app(settings: ServerSettings) -> FastAPI:
-    """Return the application of ``settings``. What it opens it opens in its lifespan, which raises ``NotConfigured``."""
+    """Return the application for ``settings``. Its lifespan opens models and history and raises ``NotConfigured``."""
     keys, gate = Keys(settings.keys), Gate(settings.limits)
 
     @asynccontextmanager
@@ -200,7 +200,7 @@ def _uncached(spec: str) -> None:
 
 
 def _middleware(settings: ServerSettings, keys: Keys, gate: Gate) -> list[Middleware]:
-    """Return the layers around the routes, from outside."""
+    """Return the middleware around the routes, outermost first."""
     own = [Middleware(Heads)]
     if settings.cors:
         own.insert(
@@ -213,19 +213,19 @@ def _middleware(settings: ServerSettings, keys: Keys, gate: Gate) -> list[Middle
     return door(settings, keys, gate, own)
 
 
-# The server as a process: where it listens, what it says on stderr, and how it ends without losing what is finished.
-# The first SIGTERM or Ctrl-C closes the door for new runs and gives those under way their grace, then cancels them: what they
-# finished is kept, and whoever follows is told the end. The second cancels at once. uvicorn waits for open streams before it ends
-# an application, so runs are ended before uvicorn is told to stop.
+# The server process: listening and graceful shutdown.
+# The first SIGTERM or Ctrl-C refuses new runs, waits the grace period for active ones, then cancels them: finished iterations are
+# saved, and followers receive the end. The second signal cancels at once. uvicorn waits for open streams before it ends an
+# application, so runs are ended before uvicorn is stopped.
 
 _IDLE = 30
-"""Seconds that a connection may say nothing between requests."""
+"""Seconds that a connection may be idle between requests."""
 
 
 def serve(settings: ServerSettings, ready: Callable[[str], None]) -> bool:
-    """Listen until a signal comes; ``ready`` is called with the address once requests are taken.
+    """Serve until a signal arrives; ``ready`` is called with the URL once requests are accepted.
 
-    Returns False where a second signal cut the end short. Raises ``NoPort``, ``NotConfigured``, and what ``Runs.open`` does.
+    Returns False if a second signal cut the shutdown short. Raises ``NoPort``, ``NotConfigured``, and the errors of ``Runs.open``.
     """
     with listening(settings.host, settings.port) as made:
         return asyncio.run(_serve(settings, made, lambda: ready(url_of(made))))
@@ -241,7 +241,7 @@ async def _serve(settings: ServerSettings, made: socket.socket, ready: Callable[
 
 
 class _Ending:
-    """How the server ends: in our order, not in uvicorn's."""
+    """Graceful shutdown in our order instead of uvicorn's."""
 
     def __init__(self, app: FastAPI, grace: float) -> None:
         self._application = app
@@ -249,7 +249,7 @@ class _Ending:
         self._under_way: asyncio.Task[None] | None = None
 
     def heard(self, server: Server, number: int) -> None:
-        """Begin to end; cut it short where that is under way."""
+        """Start the shutdown; if it has started already, cut it short."""
         gate = self._application.state.parts.gate
         if self._under_way is None:
             gate.close()
@@ -262,7 +262,7 @@ class _Ending:
             self._under_way.cancel()
 
     async def _end(self, server: Server) -> None:
-        """Let runs finish, cancel what is left, then have uvicorn stop."""
+        """Let runs finish, cancel the remaining ones, then stop uvicorn."""
         state = self._application.state
         gate = state.parts.gate
         try:

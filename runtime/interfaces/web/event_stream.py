@@ -1,7 +1,7 @@
-"""A run's events while it goes: numbered, bounded, and followed by as many as like, each at a pace of its own.
+"""The events of an active run: numbered, bounded, and readable by any number of followers, each at its own pace.
 
-Followers share one log and hold only a number in it, so a slow one costs no memory; where it falls behind the log's bounds it is
-told how many it missed, and the history has what counts.
+Followers share one log and hold only an event number, so a slow follower costs no memory. A follower that falls behind the log's
+bounds gets a "gap" event with the missed numbers; the history has the iterations and the end.
 """
 
 import asyncio
@@ -21,16 +21,16 @@ from .history import Kept, written
 __all__ = ["Following", "Stream", "followed", "replayed"]
 
 _MOST = 4096
-"""Events that are kept of a run under way."""
+"""Maximum number of stored events of an active run."""
 _LARGEST = 8 << 20
-"""Bytes of them."""
+"""Maximum bytes of the stored events."""
 _LEFT_OUT = {CallStarted.name: "prompt", CallFinished.name: "text"}
-"""Long, and told by other events: what is asked is in the request and the feedback, answers are in candidate.written."""
+"""Long fields left out: prompts follow from request and feedback, answers are in candidate.written."""
 
 
 @frozen
 class Told:
-    """An event as it is sent: its number in the run from 1, its name, its JSON."""
+    """An event as sent: its number in the run from 1, its name, its JSON."""
 
     id: int
     name: str
@@ -39,7 +39,7 @@ class Told:
 
 @define(eq=False)
 class Stream:
-    """The events of one run. ``began``: when it began, by ``time.perf_counter``; events tell the seconds since. One event loop."""
+    """The events of one run. ``began``: start by ``time.perf_counter``; events give seconds since then. For one event loop."""
 
     began: float
     last: int = 0
@@ -50,31 +50,31 @@ class Stream:
     _changed: asyncio.Event = field(factory=asyncio.Event)
 
     def emit(self, event: Event) -> None:
-        """Take an event of the runtime; made to be a subscriber."""
+        """Add an event of the runtime; use this method as a subscriber."""
         told = as_json(event)
         told.pop(_LEFT_OUT.get(event.name, ""), None)
         told["at"] = round(event.at - self.began, 3)
         self.append(event.name, told)
 
     def append(self, name: str, data: Mapping[str, Any]) -> None:
-        """Add an event, and wake who follows."""
+        """Add an event and wake the followers."""
         self.last += 1
         self._keep(Told(self.last, name, written(data)))
 
     def close(self) -> None:
-        """Add no more."""
+        """Mark the stream as complete and wake the followers."""
         self.closed = True
         self._wake()
 
     def thin(self) -> None:
-        """Forget all but the last event: the run is over, and who has not read it by now is too slow."""
+        """Drop all but the last event: the run ended long ago, and followers that have not read it are too slow."""
         while len(self._kept) > 1:
             self._forget()
 
     async def after(self, last: int, patience: float) -> AsyncIterator[list[Told]]:
-        """Yield the events after number ``last`` in batches, an empty one after each ``patience`` seconds without any.
+        """Yield the events after number ``last`` in batches, and an empty batch after each ``patience`` seconds without events.
 
-        What is not kept any more is an event "gap" that says which numbers are missing. Ends when the stream is closed.
+        Dropped events are replaced by an event "gap" with the missing numbers. Ends when the stream is closed.
         """
         while True:
             batch = self._since(last)
@@ -117,19 +117,19 @@ class Stream:
         self._changed = asyncio.Event()
 
 
-# Server-sent events of a run: live ones as they come, those of a run that is over from the history.
-# ``id`` is the event's number in its run, from 1, the same whenever it is read: a client that lost its connection sends the last
-# one it has in ``Last-Event-ID`` and gets what follows.
+# Server-sent events of a run: from the stream while it is active, from the history afterwards.
+# ``id`` is the event's number in its run, from 1, and never changes: after a lost connection a client sends the last id it has in
+# ``Last-Event-ID`` and gets the following events.
 
 HEARTBEAT = 15.0
-"""Seconds without an event after which a comment is sent: proxies end connections that say nothing."""
+"""Seconds without an event after which a comment is sent: proxies close idle connections."""
 
-_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}  # a proxy passes every event on at once
+_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}  # makes a proxy forward each event at once
 _CHUNK = 1 << 16
 
 
 class Following(EventSourceResponse):
-    """The response of a stream of events. It lets go of them as soon as whoever reads has gone."""
+    """A response that streams events. It closes the generator as soon as the client disconnects."""
 
     def __init__(self, chunks: AsyncGenerator[bytes], location: str = "") -> None:
         super().__init__(chunks, headers=_HEADERS | ({"Location": location} if location else {}))
@@ -144,7 +144,7 @@ class Following(EventSourceResponse):
 
 
 async def followed(stream: Stream, last: int = 0, heartbeat: float = HEARTBEAT) -> AsyncGenerator[bytes]:
-    """Yield the run's events after number ``last`` in the wire's format until the run is over."""
+    """Yield the run's events after number ``last`` in wire format until the run ends."""
     async for batch in stream.after(last, heartbeat):
         if not batch:
             yield KEEPALIVE_COMMENT
@@ -153,13 +153,16 @@ async def followed(stream: Stream, last: int = 0, heartbeat: float = HEARTBEAT) 
 
 
 async def replayed(kept: Kept, last: int = 0) -> AsyncGenerator[bytes]:
-    """Yield the events that the history has of a run that is over, after number ``last``."""
+    """Yield the events of a finished run after number ``last`` from the history."""
     for chunk in _chunks([told for told in _events(kept, last) if told.id > last]):
         yield chunk
 
 
 def _events(kept: Kept, last: int) -> list[Told]:
-    """Return beginning, iterations and end. A run that was interrupted may have told more than was kept: its end comes after ``last``."""
+    """Return beginning, iterations and end.
+
+    An interrupted run may have sent more events than were saved, so its end is numbered after ``last``.
+    """
     row = kept.row
     told = [Told(1, "run", written(beginning(row)))]
     best: float | None = None
@@ -183,7 +186,7 @@ def _events(kept: Kept, last: int) -> list[Told]:
 
 
 def _chunks(batch: Sequence[Told]) -> list[bytes]:
-    """Return the events as the wire has them, small ones together."""
+    """Return the events in wire format, small ones combined."""
     chunks, chunk = [], b""
     for told in batch:
         chunk += format_sse_event(data_str=_on_one_line(told.data.decode()), event=told.name, id=str(told.id))
@@ -194,5 +197,5 @@ def _chunks(batch: Sequence[Told]) -> list[bytes]:
 
 
 def _on_one_line(data: str) -> str:
-    """Escape what ends no line of an event but a line of Unicode: many a client splits there all the same."""
+    """Escape Unicode line separators: they do not end a line of an event, but many clients split there."""
     return data.replace("\x85", r"\u0085").replace("\u2028", r"\u2028").replace("\u2029", r"\u2029")

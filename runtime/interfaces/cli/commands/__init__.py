@@ -1,7 +1,7 @@
-"""The commands put together: names, help, and how one is loaded.
+"""The command table: names, help texts, and lazy loading.
 
-A command is a room of its own in this folder, named as the command, which is loaded when somebody types it: the list in
-the help takes no command's options, and ``check`` none of the others'.
+Each command is a module in this folder with the name of the command. A module is imported only when its command is used:
+the list in the help imports no module, and ``check`` imports no other command's module.
 """
 
 import os
@@ -19,7 +19,7 @@ from ..output import MEANINGS, Exit, Misused
 __all__ = ["COMMANDS", "app", "command", "in_our_words", "loaded"]
 
 
-# What those who read the command line for us say of an option, in our words.
+# Messages of the command-line libraries about options, reworded.
 
 _HEAD = re.compile(r"Invalid value for '([^']+)'(?: / '[^']+')*: (.*)", re.DOTALL)
 _WORDS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
@@ -37,7 +37,7 @@ _WORDS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
 
 
 def in_our_words(message: str) -> str:
-    """Return a message about the command line, without the words of the libraries that read it."""
+    """Return a command-line error message without the wording of Typer and pydantic."""
     message = message.replace(": Value error, ", ": ").rstrip(".")
     head = _HEAD.fullmatch(message)
     if head is None:
@@ -56,7 +56,7 @@ def _listed(text: str) -> str:
     return ", ".join(re.findall(r"'([^']*)'", text))
 
 
-# What a person meant who typed something that is not there: words of other tools, options that stand elsewhere.
+# Hints for unknown commands and options: names used by other tools, and options in the wrong place.
 
 LIKELY: Mapping[str, str] = {
     "lint": "check", "validate": "check", "verify": "state verify", "format": "fmt", "query": "gasl", "html": "report",
@@ -72,11 +72,11 @@ LIKELY: Mapping[str, str] = {
     **dict.fromkeys(("agent", "agents", "tools"), "mcp"), "kit": "agent-kit",
     "server": "serve", "http": "serve", "web": "serve", "lab": "serve", "keys": "serve --list-keys",
 }  # fmt: skip
-"""The command that people mean who type a word of other tools."""
+"""The knotwork command for a command name that other tools use."""
 
 
 def likely(message: str, argv: list[str]) -> str:
-    """Say what was probably meant, where the message itself does not."""
+    """Return a hint at the probable intention; empty if the message needs no hint."""
     if argv[:1] == ["run"] and message.startswith("Got unexpected extra argument"):
         return "run takes one script; its input is given with --input FILE"
     if argv[:1] in (["answer"], ["ask"], ["rank"]) or argv[:2] == ["seed", "compile"]:
@@ -120,7 +120,7 @@ _MISSING = {
 
 
 def _likely_of_loop(argv: list[str], message: str) -> str:
-    """Say what was probably meant of a command that puts a task in words to a model."""
+    """Return the hint for ``answer``, ``ask``, ``rank`` and ``seed compile``."""
     if message.startswith("Got unexpected extra argument"):
         return _QUOTED[argv[0]]
     if message.startswith("No such option: --model"):
@@ -156,7 +156,7 @@ COMMANDS: Mapping[str, str] = {
     "runs": "List stored runs, or show one in full.",
     "model": "Download and list models that run locally.",
 }
-"""The commands in the order of the help, with what the list there says of each: the first sentence of its own help."""
+"""The commands in the order of the help, each with the first sentence of its help text."""
 
 
 def loaded(name: str) -> Any:
@@ -171,7 +171,7 @@ def loaded(name: str) -> Any:
 
 
 class _Group(TyperGroup):
-    """The commands, of which only names and help are there; one that isn't is met with the one that was meant."""
+    """The root group: only names and help texts are loaded; an unknown name gets a suggestion."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(
@@ -179,7 +179,7 @@ class _Group(TyperGroup):
         )
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command that ``args`` begin with."""
+        """Return the command named by the first of ``args``, loaded."""
         typed = args[0] if args else ""
         if typed == "help" and typed not in self.commands:
             ctx.fail("No such command 'help'. Did you mean 'knotwork --help'?")
@@ -225,7 +225,7 @@ def _root(
 
 
 def command(argv: list[str]) -> int:
-    """Run one command line and return its exit code; wrong usage is told here."""
+    """Run one command line and return its exit code; report wrong usage on stderr."""
     from .....adapters.llm.keys import mask_keys
     from ..output import complain
 
@@ -239,7 +239,7 @@ def command(argv: list[str]) -> int:
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         message = mask_keys(in_our_words(error.format_message()), typed=True)
-        if message and type(error).__name__ != "NoArgsIsHelpError":  # then the help has been printed
+        if message and type(error).__name__ != "NoArgsIsHelpError":  # the help has been printed already
             complain(message, likely(message, argv))
             if context is not None:
                 print(f"{context.get_usage().strip()}\nSee {context.command_path} --help.", file=sys.stderr)

@@ -21,7 +21,7 @@ from ..output import Exit, Misused, say
 __all__ = ["COMMANDS", "MORE"]
 
 
-# The files of the kit: their names and texts. Pure: the command line writes them.
+# Names and texts of the kit's files. No I/O here; ``write_kit`` writes the files.
 
 COMMANDS: Mapping[str, str] = {
     "schema": "knotwork graph schema GRAPH --format json",
@@ -36,9 +36,9 @@ COMMANDS: Mapping[str, str] = {
     "seed_check": "knotwork check task.seed.json --input contexts.json --format json",
     "seed_compute": "knotwork seed compute task.seed.json extractions.jsonl --format jsonl",
 }
-"""What does on the command line what a tool says.
+"""The equivalent command of each tool.
 
-``page`` and ``session`` have none: a command writes all of its result, and keeps nothing but the state.
+``page`` and ``session`` have no equivalent: a command writes its whole result and saves nothing but the state.
 """
 
 MORE: Mapping[str, Sequence[str]] = {
@@ -56,13 +56,13 @@ MORE: Mapping[str, Sequence[str]] = {
         "sensitivity: `knotwork seed sensitivity task.seed.json extractions.jsonl --format json`",
     ),
 }
-"""How the arguments of a tool are said there, where that is not plain."""
+"""How to pass a tool's arguments to the command, where this is not obvious."""
 
 _DIALECTS = {"llguidance": "llguidance (llama.cpp, vLLM, local models)", "openai": "OpenAI's custom tools"}
 
 
 def kit(version: str) -> dict[str, str]:
-    """Return the texts by their paths in the kit, ``llms.txt`` first."""
+    """Return the file texts by path in the kit, ``llms.txt`` first."""
     files = {f"schemas/{name}.schema.json": schema_of(name) for name in SCHEMAS}
     files |= {f"openai/strict/{name}.schema.json": _json(_strict(name)) for name in SCHEMAS}
     files["openai/functions.json"] = _json([_function(name) for name in COMMANDS])
@@ -73,7 +73,7 @@ def kit(version: str) -> dict[str, str]:
 
 
 def _strict(name: str) -> dict[str, Any]:
-    """Return the schema ``name`` in the form that strict mode takes."""
+    """Return the schema ``name`` in the form required by strict mode."""
     form = strict_form(json.loads(schema_of(name)), bounds=True)
     if form is None:
         raise ValueError(f"the schema of {name} has no strict form")
@@ -90,7 +90,7 @@ def _function(name: str) -> dict[str, Any]:
         "name": name,
         "description": tool.description,
         "parameters": parameters,
-        "strict": False,  # the strict form knows no free JSON values, and an input or an extraction is one
+        "strict": False,  # strict mode does not allow arbitrary JSON values, which inputs and extractions are
     }
 
 
@@ -151,7 +151,7 @@ def agent_kit(
 ) -> int:
     """Write schemas, tool definitions, grammars and system prompts for agents into one folder.
 
-    Files of the kit that are there are replaced; others are left alone.
+    Existing files of the kit are replaced; other files are left alone.
 
     Example: knotwork agent-kit -o kit/
     """
@@ -159,7 +159,7 @@ def agent_kit(
     return write_kit(output)
 
 
-# What ``agent-kit`` does: it writes the files, each whole or not at all.
+# The ``agent-kit`` command: writes each file atomically.
 
 
 def write_kit(output: str) -> int:
@@ -173,7 +173,7 @@ def write_kit(output: str) -> int:
         raise Misused(f"{output} is a file; the kit is a folder", "name another one with --output")
     files = kit(__version__)
     _check_room(folder, files)
-    for name, text in reversed(files.items()):  # llms.txt, which links to all others, is the last
+    for name, text in reversed(files.items()):  # llms.txt links to all other files, so it is written last
         path = folder / name
         named_folder(path.parent)
         replace_file(path, text, follow=False)
@@ -184,7 +184,7 @@ def write_kit(output: str) -> int:
 
 
 def _check_room(folder: Path, names: Iterable[str]) -> None:
-    """Raise ``Misused`` where something else stands in the place of a file or a folder of the kit: then nothing is written."""
+    """Raise ``Misused``, before anything is written, if another kind of file is in the place of a kit file or folder."""
     for name in names:
         path = folder / name
         for above in path.relative_to(folder).parents:

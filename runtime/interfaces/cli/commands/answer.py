@@ -1,4 +1,4 @@
-"""``knotwork answer``: an answer that is judged, fed back and written again until it is good enough."""
+"""``knotwork answer``: generate an answer, judge it, and rewrite it with the feedback until it is good enough."""
 
 from typing import Annotated, Literal
 
@@ -188,7 +188,7 @@ def answer(
 
     The answer goes to stdout, the iterations to stderr as they happen.
 
-    Exit code 4 where there is an answer and its score is below the threshold.
+    Exit code 4 if there is an answer but its score is below the threshold.
 
     Example: knotwork answer "Explain tides" --criteria "Names the moon; no jargon" --check words:40..120
     """

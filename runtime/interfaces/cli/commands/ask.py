@@ -1,4 +1,4 @@
-"""``knotwork ask``: a question about a graph, answered step by step by plans that a model makes."""
+"""``knotwork ask``: answer a question about a graph with plans that a model writes."""
 
 from typing import Annotated, Literal
 
@@ -172,12 +172,12 @@ def ask(
 ) -> int:
     """Answer a question about a graph: hypothesise, plan, execute and evaluate until it is answered.
 
-    The answer goes to stdout; hypotheses, commands, decisions and evidence to stderr as they come. Exit code 4 where the answer rests
-    on nothing.
+    The answer goes to stdout; hypotheses, commands, decisions and evidence to stderr as they happen. Exit code 4 if the answer is
+    not backed by evidence.
 
-    With --search several plans are tried side by side. --state gets what was found at the end, in one piece.
+    With --search several plans are tried in parallel, and --state gets the findings at the end, all at once.
 
-    With --state the same command goes on after Ctrl-C, a kill or a limit, and pays for nothing twice.
+    With --state the same command resumes after Ctrl-C, a kill or a limit; no call is paid for twice.
 
     Example: knotwork ask nx:les_miserables "Who meets the most people?" --state run/ --llm openai:gpt-5-mini
     """

@@ -1,4 +1,4 @@
-"""``knotwork check``: everything that is wrong with scripts, programs and seeds, before anything is spent."""
+"""``knotwork check``: report errors in scripts, programs, plans and seeds without running them."""
 
 from typing import Annotated, Literal
 
@@ -23,8 +23,8 @@ def check(
 ) -> int:
     """Report errors and warnings of scripts, programs, plans and seeds.
 
-    A program or a plan is checked against the graph and the state, where they are given; a seed against the input, a context or
-    a list of them, with how many reviews each keyword keeps. Exit code 3 where something is an error.
+    A program or a plan is checked against the graph and the state, if given; a seed against the input (one context or a list of
+    contexts), with the number of reviews that each keyword keeps. Exit code 3 if there is an error.
 
     Example: knotwork check cafes.lwt --input request.json
     """

@@ -1,4 +1,4 @@
-"""``knotwork fmt``: scripts in their canonical spelling."""
+"""``knotwork fmt``: format scripts and programs canonically."""
 
 import difflib
 import sys
@@ -32,7 +32,7 @@ def fmt(
 
     Stdin (-) is formatted to stdout. A file with errors is left alone (exit code 3).
 
-    With --lenient, text that a model wrote becomes a strict script.
+    With --lenient, model-written text is converted to a strict script.
 
     Example: knotwork fmt --diff *.lwt
     """
@@ -40,7 +40,7 @@ def fmt(
     return format_files(files, "lenient" if lenient else "strict", check=check, diff=diff, max_steps=max_steps)
 
 
-# What ``fmt`` does: reads strictly (or leniently), prints canonically, replaces files whole or not at all.
+# The ``fmt`` command: parses strictly (or leniently), prints canonically, replaces files atomically.
 
 
 def format_files(names: Sequence[str], mode: Mode, *, check: bool, diff: bool, max_steps: int) -> int:
@@ -69,7 +69,7 @@ def format_files(names: Sequence[str], mode: Mode, *, check: bool, diff: bool, m
 
 
 def _read_and_formatted(source: Source, mode: Mode, max_steps: int) -> str | None:
-    """Return the formatted text; None, and why, where the text has errors."""
+    """Return the formatted text; if the text has errors, show them and return None."""
     kind = required(source, ("script", "program"), "fmt formats scripts (.lwt) and programs (.gasl), no JSON")
     read = parse_lwt(source, mode, max_steps) if kind == "script" else _program(source)
     errors = tuple(d for d in read.diagnostics if has_errors([d]))
@@ -87,11 +87,11 @@ def _read_and_formatted(source: Source, mode: Mode, max_steps: int) -> str | Non
 
 
 _TOLD = 20
-"""Liberties told one by one; ``check --lenient`` draws them all."""
+"""Maximum number of lenient readings that are listed; ``check --lenient`` shows all."""
 
 
 def _tell_liberties(script: Script) -> None:
-    """Say on stderr, a line each, what was read otherwise than it stands."""
+    """Report each lenient reading on stderr, one line each."""
     source, found = script.source, script.diagnostics
     for diagnostic in found[:_TOLD]:
         line, column = source.position(diagnostic.span.start if diagnostic.span else 0)
@@ -101,7 +101,7 @@ def _tell_liberties(script: Script) -> None:
 
 
 def _formatted(script: Script) -> str:
-    """Return the canonical text; what it says when read again must be the same script."""
+    """Return the canonical text; raise ``RuntimeError`` if parsing it again gives another script."""
     text = format_lwt(script)
     if parse_lwt(text, max_steps=None).items != script.items:
         raise RuntimeError(f"formatting {script.source.name} would change what it says")
@@ -115,7 +115,7 @@ def _program(source: Source) -> Program:
 
 
 def _formatted_program(program: Program) -> str:
-    """As ``_formatted`` for a program."""
+    """Do the same as ``_formatted`` for a program."""
     from .....lang.printer.gasl_printer import format_gasl
 
     text = format_gasl(program)
@@ -132,7 +132,7 @@ def _put(name: str, source: Source, text: str, *, check: bool, diff: bool) -> in
         if check and text != source.text:
             say(f"{source.name} would change")
         return Exit.FAILED if check and text != source.text else Exit.DONE
-    if name == STDIN or is_stream(Path(name)):  # a pipe can't take back what was read from it
+    if name == STDIN or is_stream(Path(name)):  # a pipe can't be rewritten in place
         sys.stdout.write(text)
     elif text != source.text:
         try:

@@ -1,4 +1,4 @@
-"""``knotwork gasl``: one command, or a few, on a graph."""
+"""``knotwork gasl``: run one or more GASL commands on a graph."""
 
 import asyncio
 import os
@@ -54,7 +54,7 @@ def gasl(
 ) -> int:
     """Run GASL commands in order and show the result of the last one.
 
-    Without --state nothing is kept. Exit code 3 where a command can't be read, 1 where one fails.
+    Without --state nothing is saved. Exit code 3 if a command can't be parsed or fails its checks, 1 if a command fails.
 
     Example: knotwork gasl -c 'FIND nodes WHERE degree > 20 AS hubs' --graph nx:les_miserables
     """
@@ -65,11 +65,11 @@ def gasl(
     )
 
 
-# What ``gasl -c`` does: commands one after the other, in one session, and what the last one gives.
+# The ``gasl`` command: runs the commands in order in one session and shows the result of the last one.
 
 
 def run_commands(commands: Sequence[str], bare: Sequence[str], ground: Ground, llm: str | None, form: Form) -> int:
-    """Run the commands until one fails; return the exit code. ``bare`` are those that stand on the line without ``-c``."""
+    """Run the commands until one fails; return the exit code. ``bare``: commands given without ``-c``."""
     commands = _usable(commands, bare)
     source = Source("\n".join(commands), "<command>")
     program = parse_gasl(source)
@@ -103,7 +103,7 @@ def run_commands(commands: Sequence[str], bare: Sequence[str], ground: Ground, l
 
 
 def _usable(commands: Sequence[str], bare: Sequence[str]) -> Sequence[str]:
-    """Return what is to be run. Raises ``Misused`` for what is not a command at all, with what was probably meant."""
+    """Return the commands to run. Raises ``Misused``, with a hint, for arguments that are not commands."""
     for text in (*bare, *commands):
         name = text.removeprefix("@")
         if os.path.isfile(name):
@@ -118,7 +118,7 @@ def _usable(commands: Sequence[str], bare: Sequence[str]) -> Sequence[str]:
 
 
 def _tell(record: ExecutionRecord) -> None:
-    """Say what was not as wanted."""
+    """Report the error of a record, if it has one."""
     if record.error is None:
         return
     message, hint = str(record.error["message"]), str(record.error.get("hint") or "")

@@ -1,4 +1,4 @@
-"""``knotwork grammar``: a language's grammar, for programs that constrain what a model writes."""
+"""``knotwork grammar``: print a language's grammar for constrained decoding."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""``knotwork graph``: what a graph file holds, and what loading changes in it."""
+"""``knotwork graph``: the contents of a graph file, and the changes made by loading it."""
 
 from collections.abc import Mapping
 from os.path import commonprefix
@@ -45,10 +45,10 @@ def schema(graph: Source, raw: AsWritten = False, output_format: Form = "table")
     return show_schema(graph, raw, output_format)
 
 
-# What ``graph`` shows: the report of a load, and the schema.
+# Output of ``graph``: the load report and the schema.
 
 _EXCERPT = 40
-"""Characters of a value in a table."""
+"""Maximum characters of a value in a table."""
 
 _MOST_KINDS = 12
 
@@ -114,9 +114,9 @@ def _print_attributes(kind: str, attributes: Mapping[str, Attribute]) -> None:
 
 
 def _sides(before: Any, after: Any) -> tuple[str, str]:
-    """Return what was and what is, in Python's notation, cut to where they differ."""
+    """Return the ``repr`` of both values, cut to the part where they differ."""
     texts = repr(before), repr(after)
-    same = len(commonprefix(texts))  # noqa: RUF071  # texts, no paths
+    same = len(commonprefix(texts))  # noqa: RUF071  # texts, not paths
     if max(map(len, texts)) <= _EXCERPT or same < _EXCERPT // 2:
         return _cut(texts[0]), _cut(texts[1])
     start = same - _EXCERPT // 2
@@ -128,7 +128,7 @@ def _cut(text: str) -> str:
 
 
 def _as_json(schema: Schema) -> dict[str, Any]:
-    """Return the schema as JSON; values are ``{"value", "count"}``, attributes lists in the order of the graph."""
+    """Return the schema as JSON: values as ``{"value", "count"}``, attributes as lists in the order of the graph."""
 
     def attributes(known: Mapping[str, Attribute]) -> list[dict[str, Any]]:
         return [

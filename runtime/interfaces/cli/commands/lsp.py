@@ -13,7 +13,7 @@ __all__ = ["perform"]
 def lsp() -> int:
     """Serve an editor over stdin and stdout: diagnostics, completion, hover and the rest, for .lwt, .gasl and .seed.json.
 
-    Editors start this themselves; docs/reference/editors.md says how each is told to.
+    Editors start this command themselves; docs/reference/editors.md has the settings for each editor.
 
     Example: knotwork lsp (the command of the server in an editor's settings)
     """
@@ -21,11 +21,11 @@ def lsp() -> int:
     return perform()
 
 
-# What ``lsp`` does.
+# The ``lsp`` command.
 
 
 def perform() -> int:
-    """Serve until the editor leaves; return the exit code. Raises ``Misused`` where there is no editor at the other end."""
+    """Serve until the editor disconnects; return the exit code. Raises ``Misused`` if the extra, stdin or stdout is missing."""
     if find_spec("pygls") is None:
         raise Misused("lsp: its extra is not installed", "pip install 'knotwork[editor]'")
     if sys.stdin is None or sys.stdout is None:
@@ -34,13 +34,13 @@ def perform() -> int:
         say("an editor starts this and talks to it over stdin; Ctrl-D ends it")
     from ...lsp.features import serve
 
-    # Streams of our own: what anything prints goes to stderr, not between the messages; and a thread that still waits for input
-    # when the process ends holds no lock that the end needs. So stdin is not closed either.
+    # Use duplicates of stdin and stdout: other output then goes to stderr, not between the messages, and a thread that still
+    # waits for input at exit does not hold a lock that the interpreter needs. For the same reason stdin is not closed.
     stdin = open(os.dup(sys.stdin.fileno()), "rb")  # noqa: SIM115
     stdout = open(os.dup(sys.stdout.fileno()), "wb")  # noqa: SIM115
     if sys.stderr is not None:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     ended_well = serve(stdin, stdout)
-    with contextlib.suppress(OSError):  # what could not be written to a client that has gone
+    with contextlib.suppress(OSError):  # the client has gone
         stdout.close()
     return Exit.DONE if ended_well else Exit.FAILED

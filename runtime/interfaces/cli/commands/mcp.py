@@ -1,4 +1,4 @@
-"""``knotwork mcp``: the languages for agents, over the Model Context Protocol."""
+"""``knotwork mcp``: serve the languages to agents over the Model Context Protocol."""
 
 import logging
 import os
@@ -35,7 +35,7 @@ from ..params import (
 from .serve import keys_path, say_keys, whether_keys_are_needed
 
 HTTP = "Over HTTP"
-"""The heading under which help lists these."""
+"""The help heading of the HTTP options."""
 
 
 def mcp(
@@ -113,7 +113,7 @@ def mcp(
 ) -> int:
     """Serve tools, resources and prompts to an agent, over stdio or HTTP.
 
-    Limits on calls, tokens and cost hold from the server's start to its end. No file is read or written but those named here.
+    Limits on calls, tokens and cost apply to the whole life of the server. Only the files named here are read or written.
 
     Example: knotwork mcp --graph nx:les_miserables --state run/ --max-calls 200
     """
@@ -126,12 +126,12 @@ def mcp(
     return perform(asked)
 
 
-# What a person asked of ``mcp``, as values.
+# The arguments of ``mcp``.
 
 
 @frozen
 class McpAsked:
-    """The arguments of ``knotwork mcp``, under the names that the command line has."""
+    """The arguments of ``knotwork mcp``, named as on the command line."""
 
     graph: str | None
     state: str | None
@@ -156,11 +156,14 @@ class McpAsked:
     cache: bool
 
 
-# ``mcp`` put together: what was asked as the server's settings, what it opens, and the transport. stdout is the client's.
+# Builds the server from the arguments: settings, workspace, transport. stdout belongs to the client.
 
 
 def perform(asked: McpAsked) -> int:
-    """Serve until the client has gone or a signal comes. Raises ``Misused``, ``NotConfigured``, ``AdapterError``, ``StoreError``."""
+    """Serve until the client leaves or a signal arrives.
+
+    Raises ``Misused``, ``NotConfigured``, ``AdapterError`` and ``StoreError``.
+    """
     _require(asked)
     logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
     settings = _settings(asked)
@@ -172,7 +175,7 @@ def _require(asked: McpAsked) -> None:
         raise Misused("mcp: its extra is not installed", "pip install 'knotwork[mcp]'")
     if asked.port is not None and any(find_spec(name) is None for name in ("fastapi", "uvicorn")):
         raise Misused("mcp --http: the server's extra is not installed", "pip install 'knotwork[mcp,server]'")
-    check_folder(asked.state)  # a path has no empty name any more
+    check_folder(asked.state)  # before ``Path`` turns an empty name into "."
     if asked.state is not None and os.path.isfile(asked.state) and not asked.read_only:
         hint = f"knotwork state fork {asked.state} DIR makes a folder of an exported state, or --read-only"
         raise Misused(f"{asked.state} is a file; --state takes a folder, in which the state is kept", hint)
@@ -196,7 +199,7 @@ def _settings(asked: McpAsked) -> Settings:
 
 
 def _spec(asked: McpAsked) -> str | None:
-    """Return the model's spec; None where there is none, which is no reason not to serve what needs none."""
+    """Return the model's spec; None if no model is configured: tools that need no model still work."""
     if asked.no_model:
         return None
     if asked.llm is not None:

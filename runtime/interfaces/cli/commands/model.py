@@ -41,11 +41,11 @@ def list_(
     return list_installed(output_format)
 
 
-# What ``model`` does: the local model's weights, fetched, taken from a file, listed.
+# The ``model`` commands: download the local model's weights, take them from a file, list them.
 
 
 def pull_model(file: str | None) -> int:
-    """Get the weights, saying what, how large, whose licence and where they go; write their path to stdout."""
+    """Get the weights and report name, size, licence and target folder; write the path to stdout."""
     try:
         path = weights.pull(say) if file is None else weights.pull_from(Path(file))
     except NotConfigured as error:
@@ -56,7 +56,7 @@ def pull_model(file: str | None) -> int:
 
 
 def list_installed(form: Literal["table", "json"]) -> int:
-    """List the weights that are there."""
+    """List the installed weights."""
     found = weights.installed()
     if form == "json":
         print(

@@ -1,4 +1,4 @@
-"""``knotwork plan``: what a run would do, in what order."""
+"""``knotwork plan``: show what a run would do, and in which order."""
 
 from typing import Annotated, Literal
 
@@ -28,8 +28,8 @@ def plan(
 ) -> int:
     """Show what a run would do: layers, critical path, final step.
 
-    Of a program or a plan: its commands, which takes from which, which ask a model.
-    Of a Formula Seed: what it computes, from what. Steps that are not needed for the end are marked x. Nothing is called.
+    For a program or a plan: its commands, their dependencies, and which commands call a model.
+    For a Formula Seed: its values and their dependencies. Steps not needed for the output are marked x. No model is called.
 
     Example: knotwork plan cafes.lwt --format dot | dot -Tsvg > cafes.svg
     """

@@ -1,4 +1,4 @@
-"""``knotwork rank``: items ranked for a request; a model plans a script, completes it, and the script names the items."""
+"""``knotwork rank``: rank items for a request. A model plans a script and completes it; the script's output names the items."""
 
 import asyncio
 import os
@@ -131,7 +131,8 @@ def rank(
 ) -> int:
     """Rank items for a request: plan a prompt script, complete it, run it.
 
-    Positions count from 1. The ranking goes to stdout, everything about it to stderr. Exit code 4 where only some requests have one.
+    Positions count from 1. The ranking goes to stdout, progress and messages to stderr. Exit code 4 if only some requests were
+    ranked.
 
     Example: knotwork rank cafes.json --request "cafe with drive-thru"
     """
@@ -146,14 +147,12 @@ def rank(
     )  # fmt: skip
 
 
-# What ``rank`` does before anything is spent: items and requests read and checked, an earlier run found.
-
-# What ``rank`` has when everything is read and nothing is spent yet.
+# Before the first model call: read and check items and requests, load a run to resume.
 
 
 @frozen
 class Ready:
-    """What will be ranked: the items as they were given, the requests, and the run that goes on with it."""
+    """The items as given, the prepared work, the requests, and the stored run if one is resumed."""
 
     given: Any
     work: Work
@@ -166,11 +165,11 @@ _ITEMS = '[{"name": "Milkcrate"}, ...], or {"items": [...]}'
 _OF_SCRIPTS = "knotwork run SCRIPT --input -"
 _LINE = '{"request": "cafe with drive-thru"}'
 _KEYS = ("request", "context", "query", "question", "text")
-"""What a line of requests may call the request; "context" is the older name."""
+"""Keys under which a line of a requests file may give the request; "context" is the older name."""
 
 
 def perform(asked: RankAsked) -> int:
-    """Do what was asked and return the exit code. Raises ``Misused`` and ``NotConfigured``."""
+    """Run the command and return the exit code. Raises ``Misused`` and ``NotConfigured``."""
     only_one_stdin([asked.items, asked.requests])
     if asked.request is not None and asked.requests is not None:
         raise Misused("--request and --requests are both given", "one of them")
@@ -185,7 +184,6 @@ def perform(asked: RankAsked) -> int:
         return Exit.USAGE
     except RequestError as error:
         raise Misused(f"{_place(asked, error.parameter)}: {error.message}", error.hint) from None
-    # brings the event loop, which nothing before needs
 
     return run(asked, ready)
 
@@ -199,7 +197,7 @@ def _ready(asked: RankAsked) -> Ready:
     else:
         raise Misused("there are no items to rank", _EXAMPLE)
     if asked.request is not None:
-        requests: Sequence[str] = [asked.request]  # --limit, at least 1, changes nothing
+        requests: Sequence[str] = [asked.request]  # --limit is at least 1 and has no effect here
     elif asked.requests is not None:
         requests = _requests(asked.requests)[: asked.limit]
     elif stored is not None:
@@ -213,7 +211,7 @@ def _ready(asked: RankAsked) -> Ready:
 
 
 def _hinted(error: Unreadable) -> Diagnostic:
-    """Return what is wrong with a file, its hints in the words of this command: they are those of a script's input."""
+    """Return the diagnostic of a file with hints for this command; the original hints are about a script's input."""
     found, name = error.diagnostic, error.source.name
     if found.message.endswith("it is a folder"):
         return evolve(found, hints=(f"name a file in it, with {_ITEMS}",))
@@ -234,7 +232,7 @@ def _place(asked: RankAsked, parameter: str) -> str:
 
 
 def _requests(name: str) -> list[str]:
-    """Return the requests of a file: a line each, a JSON object or a JSON string. Raises ``Unreadable`` and ``Misused``."""
+    """Return the requests of a file, one JSON object or JSON string per line. Raises ``Unreadable`` and ``Misused``."""
     from .....adapters.llm.answers import read_json
 
     source = read_source(name, like="*.jsonl")
@@ -245,7 +243,7 @@ def _requests(name: str) -> list[str]:
         try:
             value = read_json(line)
         except ValueError as error:
-            why = str(error).replace("(line 1, ", "(")  # of this line
+            why = str(error).replace("(line 1, ", "(")  # the line number is given by our message
             raise Misused(
                 f"{source.name}, line {number}: not JSON: {why}", _as_lines(source.text, source.name)
             ) from None
@@ -260,7 +258,7 @@ def _requests(name: str) -> list[str]:
 
 
 def _as_lines(text: str, name: str) -> str:
-    """Say how requests are written, and how what the file probably has is brought into that form."""
+    """Return a hint with the format of requests and a command that converts the file's probable format."""
     if text.lstrip()[:1] == "[":
         return f"a line is {_LINE}; of one list lines are made by: jq -c '.[]' {name}"
     if text.lstrip()[:1] not in ("{", '"'):
@@ -268,7 +266,7 @@ def _as_lines(text: str, name: str) -> str:
     return f"a line is {_LINE}"
 
 
-# What ``rank`` does once all is known: the models, the rankings, their display, the end.
+# The run itself: models, rankings, display, final report.
 
 
 def run(asked: RankAsked, ready: Ready) -> int:
@@ -305,7 +303,7 @@ def run(asked: RankAsked, ready: Ready) -> int:
 
 
 def _most(asked: RankAsked, ready: Ready) -> int:
-    """Return how many calls may be made."""
+    """Return the maximum number of model calls."""
     given = asked.limits.max_calls
     return CALLS * len(ready.requests) if given is None else given
 
@@ -355,16 +353,16 @@ async def _ranked(
 
 
 def _screen(calls: Calls, requests: Sequence[str]) -> "Screen | None":
-    """Return the live display where a person looks on; None in a pipe and beside the debug log."""
+    """Return the live display; None if stderr is not a terminal or the debug log is on."""
     if level() or not is_terminal(sys.stderr):
         return None
-    from ..rank_view import Screen  # brings rich, which a pipe does not need
+    from ..rank_view import Screen  # imports rich, which a pipe does not need
 
     return Screen(calls, requests)
 
 
 def _teller(number: int, screen: "Screen | None", *, several: bool) -> Callable[[Event], None]:
-    """Return what tells of one request: the debug log where it is asked for, else the display or lines."""
+    """Return the event subscriber of one request: the debug log if it is on, else the display or plain lines."""
     if level():
         return DebugLog(level(), 1, number)
     return Lines(number, several) if screen is None else screen.of(number)

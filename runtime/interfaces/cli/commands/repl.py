@@ -1,4 +1,4 @@
-"""``knotwork repl``: commands, steps and expressions one after the other, at a prompt or from a pipe."""
+"""``knotwork repl``: run commands, steps and expressions interactively or from a pipe."""
 
 import asyncio
 import os
@@ -51,22 +51,20 @@ from ..turn import ReplAsked, Screen, Turn, run_batch
 __all__ = ["greet", "worth_trying"]
 
 
-# The prompt's loop: what is typed is run, and after an error Tab offers its fix.
-
-# The first screen: what there is to work on, and a command to try. It asks for nothing that takes a while.
+# The greeting: graph, state, model and a command to try. It uses only information that is available quickly.
 
 
 _SAMPLE = 200
-"""Nodes that are looked at to find an attribute to try."""
+"""Number of nodes examined to find an attribute for the suggested command."""
 _MOST_KINDS = 20
 _LONGEST = 40
 _TELLING = re.compile(r"(?:\A|_)(?:type|kind|label|labels|category|class|group)\Z", re.IGNORECASE)
-"""Names of attributes that say what a node is."""
+"""Names of attributes that give the type of a node."""
 _SPEC = 60
 
 
 def greet(ground: Ground, desk: Desk) -> None:
-    """Say what there is, and what one could do with it."""
+    """Print the greeting: version, graph, state, model and a command to try."""
     say(f"knotwork {version('knotwork')}")
     for name, told in (("graph", _graph(desk)), ("state", _state(ground, desk)), ("model", _model(desk.model))):
         say(printable(f"  {name}  {told}"))
@@ -105,7 +103,7 @@ def _model(model: Model) -> str:
 
 
 def worth_trying(adapter: GraphAdapter | None) -> str:
-    """Return a text that does something on this graph: its most frequent kind of node where its first nodes have kinds."""
+    """Return an example command for this graph; it selects the most frequent kind of node if the first nodes have kinds."""
     if adapter is None:
         return "sum(n * n for n in [1, 2, 3])"
     try:
@@ -117,7 +115,7 @@ def worth_trying(adapter: GraphAdapter | None) -> str:
 
 
 def _kind(nodes: list[Item]) -> tuple[str, str] | None:
-    """Return an attribute that says what nodes are, and its most frequent value; None where none does."""
+    """Return the attribute that gives the type of nodes and its most frequent value; None if not found."""
     seen: dict[str, Counter[str]] = {}
     for node in nodes:
         for name, value in node.items():
@@ -126,28 +124,29 @@ def _kind(nodes: list[Item]) -> tuple[str, str] | None:
     for name, counts in sorted(_telling(seen, len(nodes)), key=lambda pair: _TELLING.search(pair[0]) is None):
         value = counts.most_common(1)[0][0]
         command = f'FIND nodes WHERE {name} = "{value}" AS hubs'
-        # A name or a value that has to be quoted in some way is none to begin with.
+        # Skip names and values that need special quoting: they make a poor first example.
         if re.fullmatch(r"[\w .,-]+", value) and len(value) <= _LONGEST and not parse_gasl(command).diagnostics:
             return name, value
     return None
 
 
 def _telling(seen: dict[str, Counter[str]], nodes: int) -> Iterator[tuple[str, Counter[str]]]:
-    """Yield the attributes of at least half the nodes that have few values, and more than one."""
+    """Yield attributes present on at least half the nodes with more than one but few distinct values."""
     for name, counts in seen.items():
         if 2 * counts.total() >= nodes and 1 < len(counts) <= min(_MOST_KINDS, nodes // 3):
             yield name, counts
 
 
-# What Ctrl-C does by how far a session at the prompt has come: there is no moment in which another handler could end it.
+# Ctrl-C at the prompt, by stage of the session. One handler is installed throughout, so no other handler can end the session.
 
 
 @define
 class Life:
-    """``hear`` is called in the handler, from before the state is opened to the end; what runs meanwhile hears for itself.
+    """Stage of a prompt session. The signal handler calls ``hear`` from before the state is opened until the end.
 
-    While all is opened it leaves: nothing is there to be lost. Then it does what ``between`` does, which drops what is typed.
-    While all is closed the second one leaves: the first may have been meant for what was run last.
+    While the session opens, a signal ends the process: there is nothing to lose yet. While it is open, a signal calls
+    ``between``, which discards the typed text. While it closes, only the second signal ends the process: the first may have been
+    meant for the last command. Running commands handle signals themselves.
     """
 
     between: Callable[[], object] = lambda: None
@@ -157,15 +156,15 @@ class Life:
     _late: int = 0
 
     def opened(self) -> None:
-        """From now on there is something to be lost."""
+        """Mark the session as open: from now on a signal does not end the process at once."""
         self._stage = "open"
 
     def ending(self) -> None:
-        """From now on nothing more is run."""
+        """Mark the session as closing: no more commands are run."""
         self._stage = "ending"
 
     def hear(self, told: Heard) -> None:
-        """Take in a signal. Raises ``KeyboardInterrupt`` as long as nothing is open, as Python does by itself."""
+        """Handle a signal. Raises ``KeyboardInterrupt``, as Python does by default, while the session opens."""
         match self._stage:
             case "opening":
                 raise KeyboardInterrupt
@@ -184,7 +183,7 @@ _ASIDE = re.compile(r"\s*\.(?:explain|help)\b", re.IGNORECASE)
 
 
 def need_prompt() -> None:
-    """Load what the prompt is made of, which takes a moment. Raises ``Misused`` where it is not there."""
+    """Import the prompt's modules, which is slow. Raises ``Misused`` if prompt_toolkit is not installed."""
     if find_spec("prompt_toolkit") is None:
         raise Misused(
             "repl: its extra is not installed",
@@ -194,7 +193,7 @@ def need_prompt() -> None:
 
 
 async def run_prompt(asked: ReplAsked, desk: Desk, life: Life) -> int:
-    """Run the prompt until it is left; return the exit code."""
+    """Run the prompt until the user leaves; return the exit code."""
     from ...repl.terminal import Dropped, make_prompt, paged
 
     turn = Turn(Session(desk), Screen(desk.settings, paged))
@@ -215,7 +214,7 @@ async def run_prompt(asked: ReplAsked, desk: Desk, life: Life) -> int:
             return Exit.DONE
         while not life.is_ended:
             try:
-                # Its own way with Ctrl-C would leave moments before and after it to Python's.
+                # prompt_toolkit's own Ctrl-C handling would leave gaps before and after it to Python's handler.
                 text = await prompt.prompt_async(handle_sigint=False)
             except Dropped:
                 continue
@@ -232,27 +231,27 @@ async def run_prompt(asked: ReplAsked, desk: Desk, life: Life) -> int:
 
 
 class _Seen:
-    """The graph's schema, once it is there: whoever completes does not wait for it."""
+    """The graph's schema once computed, None before; completion does not wait for it."""
 
     def __init__(self, desk: Desk) -> None:
         self.schema: Schema | None = None
         self._desk = desk
 
     async def look(self) -> None:
-        """Have it made."""
+        """Compute the schema."""
         self.schema = await self._desk.schema()
 
 
 class _Fixes:
-    """The text that mends what was typed last, with what was not run behind it."""
+    """The fixed text of the last input, followed by the pieces that were not run."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
         self.text = ""
-        """What Tab puts on an empty prompt; empty where nothing is known."""
+        """The text that Tab inserts at an empty prompt; empty if no fix is known."""
 
     def tell(self, typed: str, done: list[Outcome]) -> None:
-        """Say after an error what Tab does, and what was not run. Who asks what an error means wants its fix all the same."""
+        """Report after an error what Tab inserts and what was not run. ``.explain`` and ``.help`` keep the current fix."""
         if not done or (_ASIDE.match(typed) and done[-1].is_good):
             return
         left, mended = self._turn.left, done[-1].mended
@@ -269,7 +268,7 @@ def _hint(text: str) -> None:
 
 
 async def _own_settings(turn: Turn, path: Path) -> bool:
-    """Run the file of one's own settings, if there is one; say whether it ends the session."""
+    """Run the user's settings file if it exists; return whether it ends the session."""
     try:
         text = await asyncio.to_thread(path.read_text, encoding="utf-8")
     except FileNotFoundError:
@@ -339,7 +338,7 @@ def repl(
 ) -> int:
     """A prompt for GASL commands, LWT steps and expressions over the same values; .help tells more.
 
-    Not at a terminal it reads commands from stdin. Exit code: that of the first that failed, as if it had been run alone.
+    Without a terminal it reads commands from stdin. Exit code: that of the first failed command, as if it had been run alone.
 
     Example: knotwork repl nx:les_miserables --state story/
     """
@@ -360,15 +359,15 @@ def repl(
     )  # fmt: skip
 
 
-# What ``repl`` does: opens the desk, then runs what it was given, or the prompt.
+# The ``repl`` command: opens the workspace, then runs the given commands or the prompt.
 
 
 def perform(asked: ReplAsked) -> int:
-    """Do what was asked and return the exit code. Raises ``Misused``, ``AdapterError``, ``StoreError`` and ``NotConfigured``."""
+    """Run the command and return the exit code. Raises ``Misused``, ``AdapterError``, ``StoreError`` and ``NotConfigured``."""
     only_one_stdin([*asked.files, asked.input_file])
     at_prompt = not (asked.files or asked.commands) and sys.stdin is not None and sys.stdin.isatty()
     if at_prompt and sys.stdout.isatty() and not is_terminal(sys.stdout):
-        # A terminal that can't move its cursor, as the shell of an editor: lines are taken as from a pipe.
+        # A terminal without cursor movement, such as an editor's shell: read lines as from a pipe.
         say("TERM=dumb: no prompt here; each line is run as it comes, .quit ends")
         at_prompt = False
     if at_prompt and not is_terminal(sys.stdout):
@@ -387,7 +386,7 @@ def perform(asked: ReplAsked) -> int:
     if not at_prompt:
         return asyncio.run(_batch(asked, _desk(asked)))
     life = Life()
-    with hearing(life.hear):  # asyncio has no handler of its own where there is one
+    with hearing(life.hear):  # asyncio installs no SIGINT handler if there is one already
         need_prompt()
         desk = _desk(asked)
         life.opened()
@@ -395,7 +394,7 @@ def perform(asked: ReplAsked) -> int:
 
 
 def _desk(asked: ReplAsked) -> Desk:
-    """Open all of it, before there is an event loop: what takes a while here ends at once with Ctrl-C."""
+    """Open the workspace before the event loop starts, so that Ctrl-C ends a slow start at once."""
     given = None if asked.input_file is None else _input(asked.input_file)
     return open_desk(evolve(asked.desk, given=given), telling(warn))
 

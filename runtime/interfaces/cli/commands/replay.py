@@ -1,4 +1,4 @@
-"""``knotwork replay``: run a recorded session again and say whether it comes out the same."""
+"""``knotwork replay``: run a recorded session again and compare the results."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ def replay(
 ) -> int:
     """Repeat the commands of a state with the recorded model answers, and compare.
 
-    The state itself is not touched. Exit code 0 where the result is identical, 1 where it differs.
+    The state itself is not changed. Exit code 0 if the result is identical, 1 if it differs.
 
     Example: knotwork replay run/ --graph nx:les_miserables
     """
@@ -47,7 +47,7 @@ def replay(
     return replay_state(folder, graph, llm, chunks, raw, output_format)
 
 
-# What ``replay`` does: runs a recorded session beside the state, and tells what differs.
+# The ``replay`` command: runs the recorded session in a separate state and reports differences.
 
 _CELL = 100
 
@@ -55,9 +55,9 @@ _CELL = 100
 def replay_state(
     folder: str, graph: str | None, llm: str | None, chunks: str | None, raw: bool, form: Literal["table", "json"]
 ) -> int:
-    """Replay and tell; the exit code says whether it came out the same.
+    """Replay, report, and return the exit code: ``DONE`` if identical, else ``FAILED``.
 
-    The graph and the chunks are those that the state names, unless others are given.
+    The graph and the chunks are those recorded in the state unless given.
     """
     recorded = read_state(there(folder))
     source = graph or graph_of(recorded)
@@ -93,7 +93,7 @@ def _tell(verdict: Verdict) -> None:
 
 
 def _reasons(recorded: Mapping[str, Any], verdict: Verdict) -> Iterator[str]:
-    """Yield what was done past the commands, which a replay can't do again."""
+    """Yield the changes made outside commands, which a replay can't repeat."""
     if any(entry.get("part") == ROLLBACK for entry in recorded.get("history") or ()):
         yield "the state was taken back by hand (knotwork state rollback), which no command says"
 

@@ -1,4 +1,4 @@
-"""``knotwork report``: a run, or a state, as one page that explains itself."""
+"""``knotwork report``: write a run or a state as one self-contained HTML page."""
 
 import os
 import sys
@@ -47,11 +47,11 @@ def report(
 ) -> int:
     """Write one HTML page.
 
-    Of a run (rank, ask, seed compile, run): each phase with its status, time, tokens and cost, each call with prompt and answer, repairs
-    with what was wrong, tools, commands, decisions.
+    For a run (rank, ask, seed compile, run): each phase with its status, time, tokens and cost, each call with prompt and answer,
+    repairs with their errors, tools, commands, decisions.
 
-    Of a state: the question, each step and why, the findings with their evidence, the graph around them, the questions that were asked.
-    The graph is the one that the state was made with, unless one is given; without it only what the evidence names is drawn.
+    For a state: the question, each step with its reason, the findings with their evidence, the graph around them, the questions
+    asked. The graph is the one recorded in the state unless --graph is given; if it can't be read, only the evidence is drawn.
 
     Example: knotwork report run/ -o findings.html
     """
@@ -59,16 +59,16 @@ def report(
     return write_report(named, output, graph, raw)
 
 
-# What ``report`` does: finds out what it is told of, reads it, writes the page whole or not at all.
-# A folder with ``run.jsonl`` is a run's, a name that is not a path is looked for among the kept runs, all else is a state's.
+# The ``report`` command: finds the run or state, reads it, and writes the page atomically.
+# A folder with ``run.jsonl`` is a run; a bare name is searched among the stored runs; anything else is a state.
 
 _PAGE = "report.html"
 _QUESTIONS = 20
-"""Questions of a state that its page tells, the latest."""
+"""Maximum number of questions on a state's page, latest first."""
 
 
 def write_report(named: str, output: str | None, graph: str | None, raw: bool = False) -> int:
-    """Write the page and say where it is. Raises ``Misused``, ``StoreError``, ``AdapterError`` and ``OSError``."""
+    """Write the page and report its path. Raises ``Misused``, ``StoreError``, ``AdapterError`` and ``OSError``."""
     if output is not None and output != STDIN and Path(output).is_dir():
         raise Misused(f"{output} is a folder", f"name a file in it: --output {Path(output) / _PAGE}")
     writable(output, (".html", ".htm"))
@@ -83,13 +83,13 @@ def write_report(named: str, output: str | None, graph: str | None, raw: bool = 
         sys.stdout.write(page + "\n")
         return Exit.DONE
     path = Path(output) if output is not None else beside
-    replace_file(path, page, follow=output is not None)  # a folder that was given away may have a link under our name
+    replace_file(path, page, follow=output is not None)  # a folder received from others may contain a link with this name
     say(printable(f"written to {path}"))
     return Exit.DONE
 
 
 def _run_named(named: str) -> Path | None:
-    """Return a run's folder; None where a state is meant. Raises ``Misused`` where nothing has the name."""
+    """Return the run's folder; None if ``named`` is a state. Raises ``Misused`` if neither exists."""
     path = Path(named)
     if (path / FILE).is_file():
         return path
@@ -109,12 +109,12 @@ def _run_named(named: str) -> Path | None:
             else "knotwork runs lists the runs; a state is the folder that --state named"
         )
         raise Misused(f"there is no run and no state {named}", hint)
-    there(named)  # says what it has to say of a state that is not there
+    there(named)  # raises, with a hint
     return None
 
 
 def _no_run(named: str, folder: Path) -> None:
-    """Raise ``Misused`` where ``folder`` looks like a run's, whose records are gone: it has a log of events, or stands among the runs."""
+    """Raise ``Misused`` if ``folder`` looks like a run (event log, or among the runs) without its records."""
     looks = (folder / LOG).is_file() or folder.resolve().parent == base_directory().resolve()
     if looks and not (folder / FILE).is_file():
         raise Misused(f"{named} is not a run's folder: it has no {FILE}", "knotwork runs lists the runs that there are")
@@ -128,7 +128,7 @@ def _kept() -> list[str]:
 
 
 def _like(path: Path) -> bool:
-    """Say whether something beside where the state would be has a name like it."""
+    """Return whether the folder of ``path`` has an entry with a similar name."""
     try:
         return nearest(path.name, os.listdir(path.absolute().parent)) is not None
     except OSError:
@@ -155,7 +155,7 @@ def _of_state(folder: str, graph: str | None, raw: bool) -> str:
 
 
 def _questions(state: Path) -> tuple[list[Account], int]:
-    """Return the latest questions that were asked of a state, and how many there are before them."""
+    """Return the latest questions asked of a state and the number of earlier ones."""
     try:
         folders = sorted((each for each in (state / FOLDER).iterdir() if (each / FILE).is_file()), reverse=True)
     except OSError:
@@ -174,7 +174,7 @@ def _beside(state: Path) -> Path:
 
 
 def _graph(state: Mapping[str, Any], named: str | None, raw: bool) -> GraphAdapter | None:
-    """Return the graph that was named, or the one that the state was made with, if it can still be read."""
+    """Return the graph ``named``, else the state's recorded graph if it can be read, else None."""
     if named is not None:
         return loaded(named, raw)
     source = graph_of(state)

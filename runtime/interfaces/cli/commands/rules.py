@@ -1,4 +1,4 @@
-"""``knotwork rules``: what each diagnostic code means."""
+"""``knotwork rules``: list and explain the diagnostic codes."""
 
 import sys
 from typing import Annotated, Any, Literal
@@ -21,11 +21,11 @@ def rules(
     return explain(code, output_format)
 
 
-# What ``rules`` shows: the catalogue as a table, or one rule in full.
+# Output of ``rules``: the table of all rules, or one rule in full.
 
 
 def explain(code: str | None, form: Literal["text", "json"]) -> int:
-    """Write the table, or the rule ``code`` (by code or name)."""
+    """Write the table of rules, or the rule ``code`` (a code or a name)."""
     if code is None:
         chosen = list(RULES.values())
     else:

@@ -1,4 +1,4 @@
-"""``knotwork run``: a script against a model, a program or a plan against a graph."""
+"""``knotwork run``: run a script with a model, or a program or a plan on a graph."""
 
 import asyncio
 import os
@@ -53,14 +53,12 @@ from ..run_view import Asked, Lines, Tally, finish, resume_command
 __all__ = ["needs_default"]
 
 
-# What ``run`` does before anything is spent: read, check, and find out what an earlier run leaves open.
-
-# A run that is ready to begin.
+# Before the first model call: read, check, and load a run to resume.
 
 
 @frozen
 class Job:
-    """What is to be run: the checked script and its input, and the earlier run where one is resumed."""
+    """A run that is ready to start: the checked script, its input, and the stored run if one is resumed."""
 
     checked: CheckedScript
     given: Any
@@ -68,15 +66,15 @@ class Job:
 
     @property
     def script(self) -> Script:
-        """The script that was checked."""
+        """The checked script."""
         return self.checked.script
 
 
-# Which of the models of a run its script needs.
+# The models that a script needs.
 
 
 def needs_default(script: Script) -> bool:
-    """Say whether a step asks the run's own model. A script of constants, or of graph commands, runs without one."""
+    """Return whether a step calls the run's default model. Scripts of constants or graph commands need no model."""
     calls = [node for step in script.steps for node in walk(step) if isinstance(node, Call)]
     return any(
         call.operation not in BUILTIN
@@ -90,13 +88,13 @@ _ASKING = re.compile(r"\b(?:PROCESS|CLASSIFY|ANALYZE)\b", re.IGNORECASE)
 
 
 def _program_asks(call: Call) -> bool:
-    """Say whether the program of a GASL call may ask a model; that of a file may."""
+    """Return whether the program of a GASL call may call a model; true for a program in a file."""
     texts = [part.value for part in walk(call) if isinstance(part, Text)]
     return call.option("file") is not None or any(_ASKING.search(text) for text in texts)
 
 
 def perform_script(asked: Asked, source: Source | None) -> int:
-    """Run the script ``source``, or go on with a kept run, and return the exit code."""
+    """Run the script ``source``, or resume a stored run, and return the exit code."""
     named = named_specs(asked.models)
     try:
         stored = load(asked.resume) if asked.resume is not None else None
@@ -116,7 +114,6 @@ def perform_script(asked: Asked, source: Source | None) -> int:
             )
         asked = _with_graph(asked, job.script)
         spec = _spec(asked, job.script)
-        # brings the event loop, which nothing before needs
 
         return execute(asked, job, spec, named)
     except RunError as error:
@@ -125,7 +122,7 @@ def perform_script(asked: Asked, source: Source | None) -> int:
 
 
 def _as_before(asked: Asked, named: dict[str, str], stored: Stored) -> tuple[Asked, dict[str, str]]:
-    """Fill in what the command line leaves open from the run that is resumed."""
+    """Fill in missing command-line options from the resumed run."""
     options = stored.head.get("options", {})
     asked = evolve(
         asked,
@@ -137,7 +134,7 @@ def _as_before(asked: Asked, named: dict[str, str], stored: Stored) -> tuple[Ask
 
 
 def _job(asked: Asked, source: Source | None, stored: Stored | None, named: dict[str, str]) -> Job | Checked:
-    """Read and check; a ``Checked`` says what is wrong."""
+    """Read and check the script and input; return a ``Checked`` with the errors if there are any."""
     mode: Mode = "lenient" if asked.lenient else "strict"
     try:
         if source is None:
@@ -155,7 +152,7 @@ def _job(asked: Asked, source: Source | None, stored: Stored | None, named: dict
 
 
 def refused(checked: Checked, asked: Asked) -> int:
-    """Tell why nothing was run."""
+    """Report why nothing was run; return the exit code."""
     show([checked.without_remarks], sys.stderr)
     if asked.form == "json":
         from ..run_view import refusal
@@ -168,7 +165,7 @@ def refused(checked: Checked, asked: Asked) -> int:
 
 
 def _with_graph(asked: Asked, script: Script) -> Asked:
-    """Find the graph of the script's GASL steps: the one that is given, else the one that the state was made with."""
+    """Set the graph of the script's GASL steps: the given one, else the one recorded in the state."""
     ground = asked.ground
     calls = (node for step in script.steps for node in walk(step) if isinstance(node, Call))
     if not any(call.operation == "GASL" for call in calls):
@@ -188,7 +185,7 @@ def _wants_input(script: Script) -> bool:
 
 
 def _spec(asked: Asked, script: Script) -> str | None:
-    """Return the spec of the run's own model; None where no step asks it. Raises ``NotConfigured``."""
+    """Return the spec of the run's default model; None if no step calls it. Raises ``NotConfigured``."""
     if asked.llm is not None:
         return asked.llm
     if not needs_default(script):
@@ -198,11 +195,14 @@ def _spec(asked: Asked, script: Script) -> str | None:
     return default_spec(os.environ)
 
 
-# What ``run`` does once all is known: models, the run itself, its display, and the report at its end.
+# The run itself: models, execution, display, final report.
 
 
 def execute(asked: Asked, job: Job, spec: str | None, named: dict[str, str]) -> int:
-    """Run the job and return the exit code. Raises ``NotConfigured``, ``RunError``, ``Misused``, ``AdapterError`` and ``StoreError``."""
+    """Run the job and return the exit code.
+
+    Raises ``NotConfigured``, ``RunError``, ``Misused``, ``AdapterError`` and ``StoreError``.
+    """
     tally = Tally()
     screen = _display(tally, job.script.source.name)
     note = screen.note if screen is not None else say
@@ -217,14 +217,14 @@ def execute(asked: Asked, job: Job, spec: str | None, named: dict[str, str]) -> 
         events.subscribe(subscriber)
     recorder: Recorder | None = None
     try:
-        # Before there is a run: what can't be opened leaves no folder.
+        # Open the graph first: if it can't be opened, no run folder is left behind.
         with in_words_of_options(), on_graph(asked.ground.wanted(), models, events, telling(warn)) as workshop:
             recorder = _recorder(asked, job, spec or "", named)
             if workshop is not None:
                 workshop.run_id = recorder.run_id
             with logged(events, recorder.path):
                 run = asyncio.run(_executed(asked, job, models, events, recorder, screen, workshop))
-    except ScriptError as error:  # the run's own check has the last word
+    except ScriptError as error:  # found by the run's own check
         show([Checked(error.diagnostics, error.source)], sys.stderr)
         return Exit.ERRORS
     finally:
@@ -236,12 +236,12 @@ def execute(asked: Asked, job: Job, spec: str | None, named: dict[str, str]) -> 
 
 
 def _display(tally: Tally, name: str) -> Display | None:
-    """Return the display: live on a terminal, lines in a pipe, none beside the debug log."""
+    """Return the display: live on a terminal, lines in a pipe, None if the debug log is on."""
     if level():
         return None
     if not is_terminal(sys.stderr):
         return Lines(tally)
-    from ..run_view import Screen  # brings rich, which a pipe does not need
+    from ..run_view import Screen  # imports rich, which a pipe does not need
 
     return Screen(tally, name)
 
@@ -357,7 +357,7 @@ def run(
 ) -> int:
     """Run a script, a program or a plan.
 
-    The output goes to stdout, everything about the run to stderr. Exit code 4 where only a part failed.
+    The output goes to stdout, progress and messages to stderr. Exit code 4 if only a part failed.
 
     Example: knotwork run cafes.lwt --input request.json
     """
@@ -373,11 +373,11 @@ def run(
     )  # fmt: skip
 
 
-# What ``run`` does first: reads the file and hands it to what runs its language.
+# The ``run`` command: reads the file and runs it according to its language.
 
 
 def perform(asked: Asked) -> int:
-    """Do what was asked and return the exit code."""
+    """Run the command and return the exit code."""
     if asked.file is None and asked.resume is None:
         raise Misused("run needs a script", "knotwork run FILE, or knotwork run --resume RUN")
     only_one_stdin([asked.file, asked.input_file])

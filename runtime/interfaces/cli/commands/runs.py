@@ -1,4 +1,4 @@
-"""``knotwork runs``: the runs that are kept on this machine."""
+"""``knotwork runs``: list and show the runs stored on this machine."""
 
 import json
 import re
@@ -56,15 +56,15 @@ def show(
     return show_kept(run, output_format)
 
 
-# What ``runs`` shows: kept runs as a table, and one in full.
+# Output of ``runs``: stored runs as a table, and one run in full.
 
 _EXCERPT = 60
-"""Characters of an output in a table."""
+"""Maximum characters of an output in a table."""
 
 
 @define
 class _Told:
-    """What a run's records say, the last word on each step."""
+    """The contents of a run's records, with the last record of each step."""
 
     steps: dict[str, dict[str, Any]] = field(factory=dict)
     finished: dict[str, Any] | None = None
@@ -111,8 +111,10 @@ def list_kept(form: Literal["table", "json"], limit: int) -> int:
 
 
 def _figures(path: Path, kind: str) -> tuple[int, int, int]:
-    """Return how many steps of a run are done, how many there are, and its tokens. A seed's steps are its contexts, a ranking's its
-    requests, a compilation's its phases."""
+    """Return the number of completed steps, of all steps, and of tokens of a run.
+
+    Steps are the contexts of a seed run, the requests of a ranking, the phases of a compilation.
+    """
     if kind in LOOPS:
         return loop_figures(path, kind)
     if kind == SEED:
@@ -168,7 +170,7 @@ def show_kept(run: str, form: Literal["table", "json"]) -> int:
 
 
 def _kind(run: str) -> str | None:
-    """Return the kind of a kept run, None for a script's. Raises ``RunError``."""
+    """Return the kind of a stored run, None for a script's run. Raises ``RunError``."""
     first = next(whole_records(find_folder(run)), None)
     return None if first is None or isinstance(first, Damage) else first[1].get("kind")
 
@@ -184,9 +186,9 @@ def _tokens(record: dict[str, Any]) -> int:
 
 
 def _read(path: Path) -> _Told:
-    """Read a run's records; what is torn or damaged ends the reading, the rest is shown."""
+    """Return the contents of a run's records up to the first truncated or damaged one."""
     told = _Told()
-    items: Counter[str] = Counter()  # tokens of steps that have not ended: an ended step has the total of its items
+    items: Counter[str] = Counter()  # tokens of unfinished steps; a finished step has the total of its items
     try:
         with open(path / FILE, "rb") as file:
             for line in file:
@@ -210,15 +212,15 @@ def _read(path: Path) -> _Told:
     return told
 
 
-# What ``runs`` shows of a kept ranking, compilation or question: each phase with what it took, and how to go on.
+# A stored ranking, compilation or question: each phase with its cost, and how to resume.
 
 _PHASES = 3
-"""Phases of a compilation."""
+"""Number of phases of a compilation."""
 _LONGEST = 60
 
 
 def loop_figures(path: Path, kind: str) -> tuple[int, int, int]:
-    """Return how many parts of a run are done, how many there are (requests, phases), and its tokens. What is damaged is left out."""
+    """Return the number of completed parts, of all parts (requests, phases), and of tokens of a run; zeros if unreadable."""
     try:
         records = records_of(path)
     except RunError:
@@ -330,17 +332,17 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-# What ``runs`` shows of a kept run of a seed: its contexts, and how to go on.
+# A stored seed run: its contexts, and how to resume.
 
 _LISTED = 50
-"""Contexts that are listed one by one."""
+"""Maximum number of contexts listed."""
 _DONE = re.compile(rb'\{"record": "context_done"')
 _USAGE = re.compile(rb'"usage": \[(\d{1,15}), (\d{1,15})\]')
 
 
 @frozen
 class KeptContext:
-    """The last word on one context."""
+    """The last record of one context."""
 
     name: str
     status: str
@@ -350,7 +352,7 @@ class KeptContext:
 
 
 def read_contexts(path: Path) -> tuple[dict[int, KeptContext], int]:
-    """Return the contexts that came to an end, by index, and the tokens of all extractions. What is damaged ends the reading."""
+    """Return the finished contexts by index and the tokens of all extractions, up to the first damaged record."""
     contexts: dict[int, KeptContext] = {}
     tokens = 0
     try:
@@ -361,7 +363,7 @@ def read_contexts(path: Path) -> tuple[dict[int, KeptContext], int]:
                     counts = (int(told["counts"][name]) for name in ("kept", "extracted", "failed"))
                     contexts[int(told["context"])] = KeptContext(str(told["name"]), str(told["status"]), *counts)
                 elif line.startswith(b'{"record": "extraction_done"') and (usage := list(_USAGE.finditer(line))):
-                    tokens += int(usage[-1][1]) + int(usage[-1][2])  # the last one: a review's text may say so, too
+                    tokens += int(usage[-1][1]) + int(usage[-1][2])  # the last match: a review's text may match too
     except (OSError, ValueError, KeyError, TypeError):
         return contexts, tokens
     return contexts, tokens

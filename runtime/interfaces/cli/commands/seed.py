@@ -1,4 +1,4 @@
-"""``knotwork seed``: Formula Seeds. Compile them, run them on contexts, compute again, and ask where a value is from."""
+"""``knotwork seed``: compile Formula Seeds, run them on contexts, recompute results, and trace values."""
 
 from typing import Annotated, Literal
 
@@ -133,9 +133,9 @@ def run(
 ) -> int:
     """Filter, extract and compute: a result for each context.
 
-    The results go to stdout or --out, everything about the run to stderr. The run is kept and can be resumed.
+    The results go to stdout or --out, progress and messages to stderr. The run is stored and can be resumed.
 
-    Exit code 4 where only some of the contexts have a complete result.
+    Exit code 4 if only some of the contexts have a complete result.
 
     Example: knotwork seed run risk.seed.json cafes.jsonl --out results.jsonl
     """
@@ -221,8 +221,8 @@ def compile_task(
 ) -> int:
     """Have a model write the seed for a task: conditions, computation graph, seed, each checked and repaired.
 
-    The seed goes to stdout or --output and passes check; the steps are told on stderr as they happen. Where none comes out, exit code
-    1, nothing is written, and stderr has the best draft with what is wrong.
+    The seed goes to stdout or --output and passes check; the steps are reported on stderr as they happen. If no valid seed is
+    found, the exit code is 1, nothing is written, and stderr shows the best draft with its errors.
 
     Example: knotwork seed compile allergy.md -o risk.seed.json --example cafes.jsonl
     """
@@ -246,7 +246,7 @@ def compute(
 ) -> int:
     """Compute again from what was extracted. No model is asked.
 
-    For a seed whose formulas changed. Exit code 4 where only some of the contexts have a complete result.
+    Use it after changing a seed's formulas. Exit code 4 if only some of the contexts have a complete result.
 
     Example: knotwork seed compute risk.seed.json results.jsonl --format csv
     """

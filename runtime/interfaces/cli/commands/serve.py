@@ -1,4 +1,4 @@
-"""``knotwork serve``: iterative answers and scripts over HTTP, and the Lab page."""
+"""``knotwork serve``: serve iterative answers, scripts and the Lab page over HTTP."""
 
 import logging
 import os
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["keys_path", "say_keys", "whether_keys_are_needed"]
 
 KEYS = "Keys"
-"""The heading under which help lists these."""
+"""The help heading of the key options."""
 
 
 def serve(
@@ -142,7 +142,7 @@ def serve(
 ) -> int:
     """Serve iterative answers and scripts over HTTP, and the Lab page to try them.
 
-    Without keys only this machine is served. Limits on calls, tokens and cost are those of one run.
+    Without keys the server accepts only local clients. Limits on calls, tokens and cost apply to each run.
 
     Example: knotwork serve --llm openai:gpt-4o --port 8000
     """
@@ -154,12 +154,12 @@ def serve(
     return perform(asked)
 
 
-# What a person asked of ``serve``, as values.
+# The arguments of ``serve``.
 
 
 @frozen
 class ServeAsked:
-    """The arguments of ``knotwork serve``, under the names that the command line has."""
+    """The arguments of ``knotwork serve``, named as on the command line."""
 
     host: str
     port: int
@@ -190,7 +190,7 @@ class ServeAsked:
 
 
 def manage_keys(asked: ServeAsked, path: Path) -> int:
-    """Change or list the keys of the file and return the exit code. The key itself goes to stdout, once."""
+    """Add, remove or list keys and return the exit code. A new key is written to stdout and is not shown again."""
     from ...http.access import KeysError, add_key, read_keys, remove_key
 
     if sum((asked.add_key is not None, asked.remove_key is not None, asked.list_keys)) > 1:
@@ -212,16 +212,16 @@ def manage_keys(asked: ServeAsked, path: Path) -> int:
     return Exit.DONE
 
 
-# Who gets into a server over HTTP: where its keys are kept, and that no other machine comes in without one.
+# Access to a server over HTTP: the key file, and the check that other machines need a key.
 
 
 def keys_path(given: str | None) -> Path:
-    """Return the file of the keys: the one that was named, or the one that all servers of a person share."""
+    """Return the key file: the given one, or the default one, which all servers of a user share."""
     return Path(given) if given is not None else base_directory().parent / "keys.json"
 
 
 def whether_keys_are_needed(keys: "Keys", host: str) -> bool:
-    """Say it. Raises ``KeysError``, and ``Misused`` where there are none and ``host`` lets other machines in."""
+    """Return whether clients need a key. Raises ``KeysError``, and ``Misused`` if ``host`` is not loopback and no key exists."""
     from ...http.server import is_loopback
 
     needed = keys.needed
@@ -234,18 +234,18 @@ def whether_keys_are_needed(keys: "Keys", host: str) -> bool:
 
 
 def say_keys(needed: bool) -> None:
-    """Tell whether a client needs a key."""
+    """Report on stderr whether clients need a key."""
     say("keys: needed" if needed else "keys: none needed on this machine; knotwork serve --add-key NAME makes one")
 
 
-# ``serve`` put together: what was asked as the server's settings, the server, and what is told on stderr.
+# Builds the server from the arguments: settings, server, messages on stderr.
 
 _ALIASES = {"local": "local", "replay": "replay", "record": "record"}
-"""What a model is called that has only a file for a name: a path is nobody's business."""
+"""Public names of models whose spec is a file path; the path is not disclosed."""
 
 
 def perform(asked: ServeAsked) -> int:
-    """Do what was asked and return the exit code. Raises ``Misused`` and ``NotConfigured``."""
+    """Run the command and return the exit code. Raises ``Misused`` and ``NotConfigured``."""
     for name in ("fastapi", "uvicorn"):
         if find_spec(name) is None:
             raise Misused("serve: its extra is not installed", "pip install 'knotwork[server]'")
@@ -280,7 +280,7 @@ def _serve(asked: ServeAsked, keys: Path) -> int:
     except NoPort as error:
         complain(str(error), "--port 0 picks a free one")
         return Exit.FAILED
-    except RequestError as error:  # the templates'
+    except RequestError as error:  # from reading the templates
         raise Misused(error.message, error.hint) from None
     return Exit.DONE if in_order else Exit.INTERRUPTED
 
@@ -321,7 +321,7 @@ def _models(asked: ServeAsked) -> "tuple[Model, ...]":
 
 
 def _name_of(spec: str) -> str:
-    """Return what clients call the model: its own name, never an address or a path."""
+    """Return the model's name for clients; never an address or a path."""
     if spec.startswith(("http://", "https://")):
         return spec.partition("#")[2] or "default"
     scheme, _, rest = spec.partition(":")

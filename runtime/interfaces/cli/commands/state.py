@@ -1,4 +1,4 @@
-"""``knotwork state``: what a state holds, how it came to be, and taking it back."""
+"""``knotwork state``: show, compare, fork, roll back, export and verify states."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -135,7 +135,7 @@ def verify(folder: Folder, output_format: Form = "table") -> int:
     return verify_state(folder, output_format)
 
 
-# What ``state show``, ``log`` and ``diff`` write: a state as tables, for a person, or as JSON.
+# Output of ``state show``, ``log`` and ``diff``: tables or JSON.
 
 StateForm = Literal["table", "json"]
 
@@ -143,7 +143,7 @@ _ROWS = 200
 
 
 def show_state(folder: str, key: str | None, evidence: bool, form: StateForm) -> int:
-    """Write the keys, or what one holds."""
+    """Write the list of keys, or the value of ``key``."""
     with reading(folder) as store:
         state = store.snapshot()
         if key is None:
@@ -246,7 +246,7 @@ def show_log(folder: str, limit: int, form: StateForm) -> int:
 
 
 def show_difference(folder: str, before: str, after: str | None, form: StateForm) -> int:
-    """Write how two states differ: hashes of this one's commits, or other states' folders."""
+    """Write the differences of two states, each given as a commit hash of this state or the folder of another."""
 
     def state(named: str) -> Snapshot | str:
         if not Path(named).exists():
@@ -275,11 +275,11 @@ def show_difference(folder: str, before: str, after: str | None, form: StateForm
     return Exit.DONE
 
 
-# What ``state fork``, ``rollback``, ``export`` and ``verify`` do.
+# The commands ``state fork``, ``rollback``, ``export`` and ``verify``.
 
 
 def fork_state(folder: str, into: str) -> int:
-    """Make the fork and say its hash."""
+    """Create the fork and report its hash."""
     if Path(into).exists():
         raise Misused(f"{into} is there already", "a fork gets a folder of its own")
     made = fork_on_disk(there(folder), into)
@@ -288,7 +288,7 @@ def fork_state(folder: str, into: str) -> int:
 
 
 def roll_back(folder: str, to: str) -> int:
-    """Take the state back, as a commit, and note it in the history."""
+    """Roll the state back with a new commit and record it in the history."""
     if there(folder).is_file():
         raise Misused(
             f"{folder} is a file, which is only read", f"knotwork state fork {folder} NEW makes a state of it"
@@ -322,7 +322,7 @@ def export_state(folder: str, output: str | None) -> int:
 
 
 def verify_state(folder: str, form: Literal["table", "json"]) -> int:
-    """Check every file, byte by byte and against the others, and say of each what was found."""
+    """Check every file byte by byte and against the others; report the result for each."""
     there(folder)
     found = verify_on_disk(folder)
     told: dict[str, Any] = {"state": folder, "ok": found.ok, "hash": found.hash, "steps": found.steps}
