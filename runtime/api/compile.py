@@ -93,9 +93,7 @@ async def compile_seed(
     if not isinstance(record, bool):
         raise RequestError("record", f"True or False is wanted, not {type(record).__name__}")
     if cache is not None and not (model or llm is None or isinstance(llm, str)):
-        raise RequestError(
-            "cache", "a custom client has no name that a cache could know it by", "give model=NAME"
-        )
+        raise RequestError("cache", "a custom client has no name that a cache could know it by", "give model=NAME")
     if limits.get("max_tokens") is not None or limits.get("max_cost") is not None:
         asked.setdefault("max_tokens", ANSWER_TOKENS)
     warned = Warnings(events)

@@ -225,7 +225,7 @@ _IDLE = 30
 def serve(settings: ServerSettings, ready: Callable[[str], None]) -> bool:
     """Serve until a signal arrives; ``ready`` is called with the URL once requests are accepted.
 
-    Returns False if a second signal cut the shutdown short. Raises ``NoPort``, ``NotConfigured``, and the errors of ``Runs.open``.
+    Returns False if a second signal cut the shutdown short. Raises ``NoPort``, ``NotConfigured`` and the errors of ``Runs.open``.
     """
     with listening(settings.host, settings.port) as made:
         return asyncio.run(_serve(settings, made, lambda: ready(url_of(made))))

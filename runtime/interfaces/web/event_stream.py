@@ -67,7 +67,7 @@ class Stream:
         self._wake()
 
     def thin(self) -> None:
-        """Drop all but the last event: the run ended long ago, and followers that have not read it are too slow."""
+        """Drop all but the last event: the run has ended, and followers that have not read them are too slow."""
         while len(self._kept) > 1:
             self._forget()
 

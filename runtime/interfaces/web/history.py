@@ -1,7 +1,8 @@
-"""The server's history of runs: a SQLite file, written and read by one thread, a run's finished iterations before they are told.
+"""The server's history of runs: a SQLite file, written and read by one thread.
 
-A run's row stands before its first call, each iteration is committed when it is over, the end too. A run that has no end when the
-file is opened was interrupted: what it finished stands. Every query names an owner, so that nobody sees another's runs.
+A run's row is committed before its first call; each iteration and the end are committed before they are reported. A run without
+an end when the file is opened was interrupted; its finished iterations remain. Every query names an owner, so that no client sees
+the runs of another.
 """
 
 import asyncio
@@ -24,16 +25,16 @@ from ..http.problems import written
 __all__ = ["History", "HistoryError", "Kept", "Part", "Row", "written"]
 
 
-# A run as the history has it: the row that lists show, and the whole with its request and iterations.
+# A stored run: its row for lists, and the whole run with request and iterations.
 
 
 @frozen
 class Row:
-    """What a list shows of a run. ``created``: seconds since 1970; ``best``: the index of the best iteration, None for none.
+    """The list entry of a run. ``created``: seconds since 1970; ``best``: the index of the best iteration, or None.
 
-    ``status``: running, accepted, best, failed, or interrupted (the server ended before the run did). ``instruct`` is whole.
-    ``score``, ``seconds``, ``calls``, tokens and ``cost`` are those of the finished iterations, at the end of the run.
-    ``last_event``: the number of the last event that was told.
+    ``status``: running, accepted, best, failed, or interrupted (the server ended before the run did). ``instruct`` is not cut.
+    ``score``, ``seconds``, ``calls``, tokens and ``cost`` cover the finished iterations, and the run when it has ended.
+    ``last_event``: the number of the last event sent.
     """
 
     id: str
@@ -60,7 +61,7 @@ class Row:
         return astuple(self)
 
     def changing(self) -> tuple[Any, ...]:
-        """Return the values that a run changes while it goes."""
+        """Return the values that change during the run."""
         return (self.status, self.stopped, *astuple(self)[9:])
 
 
@@ -69,7 +70,7 @@ COLUMNS = ", ".join(attribute.name for attribute in fields(Row))
 
 @frozen
 class Part:
-    """A finished iteration: its number, the number of the event that tells it, its JSON object."""
+    """A finished iteration: its number, the number of its event, its JSON object."""
 
     number: int
     event: int
@@ -82,7 +83,7 @@ class Part:
 
 @frozen
 class Kept:
-    """A run with all that is known of it. ``metadata`` is that of its response, empty before the end."""
+    """A whole run. ``metadata`` is that of its response, empty before the end."""
 
     row: Row
     request: dict[str, Any]
@@ -91,12 +92,12 @@ class Kept:
 
 
 def read_row(found: tuple[Any, ...]) -> Row:
-    """Return the row of ``SELECT`` ``COLUMNS``."""
+    """Return the ``Row`` for a result of ``SELECT`` ``COLUMNS``."""
     return Row(*found)
 
 
 def read_kept(found: tuple[Any, ...], parts: list[tuple[Any, ...]]) -> Kept:
-    """Return the run of a row with request and metadata, and of its iterations' rows."""
+    """Return the run for a database row with request and metadata and the rows of its iterations."""
     *row, request, metadata = found
     read = tuple(Part(number, event, orjson.loads(body)) for number, event, body in parts)
     return Kept(read_row(tuple(row)), orjson.loads(request), orjson.loads(metadata), read)
@@ -120,7 +121,7 @@ _TABLES = (
     " event INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (run, number))",
 )
 _OWN_FAULT = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError, OverflowError, UnicodeEncodeError)
-"""What only the write itself can be the reason of: the others of its transaction are tried again without it."""
+"""Errors caused by one write alone: the other writes of its transaction are then tried separately."""
 
 
 class HistoryError(StoreError):
@@ -128,10 +129,10 @@ class HistoryError(StoreError):
 
 
 class History:
-    """The runs of all owners in the file ``path`` (made with its folder 0700 and itself 0600).
+    """The runs of all owners in the file ``path`` (created with mode 0600, its folder with 0700).
 
-    ``keep``: how many runs an owner may have; the oldest ones that are over go. ``busy``: seconds to wait for another process.
-    One process at a time has it open. It belongs to one event loop.
+    ``keep``: maximum number of runs per owner; the oldest finished runs are deleted. ``busy``: seconds to wait for another
+    process. Only one process at a time can open the file. For one event loop.
     """
 
     def __init__(self, path: Path, keep: int, busy: float = 2.0) -> None:
@@ -146,7 +147,7 @@ class History:
         self._closed = False
 
     async def open(self) -> int:
-        """Open the file and return how many of its runs were found without an end. Raises ``HistoryError``."""
+        """Open the file and return the number of runs without an end. Raises ``HistoryError``."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._worker, self._open)
         except BaseException:
@@ -154,23 +155,23 @@ class History:
             raise
 
     async def begun(self, row: Row, request: Mapping[str, Any]) -> None:
-        """Keep a run that begins, and let the owner's oldest ones go where there are too many. Raises ``HistoryError``."""
+        """Store a new run and delete the owner's oldest runs beyond the limit. Raises ``HistoryError``."""
         body = written(request)
         await self._write(lambda file: self._begin(file, row, body))
 
     async def iterated(self, row: Row, part: Part) -> None:
-        """Keep a finished iteration, with what the run has come to by it. Raises ``HistoryError``."""
+        """Store a finished iteration and the updated row of the run. Raises ``HistoryError``."""
         await self._write(lambda file: _insert(file, row, (part,)))
 
     async def ended(self, row: Row, metadata: Mapping[str, Any]) -> None:
-        """Keep the end of a run. Raises ``HistoryError``."""
+        """Store the end of a run. Raises ``HistoryError``."""
         body = written(metadata)
         await self._write(lambda file: _update(file, row, body))
 
     async def rewritten(
         self, row: Row, request: Mapping[str, Any], metadata: Mapping[str, Any], parts: tuple[Part, ...]
     ) -> None:
-        """Keep a whole run in one transaction, whatever there is of it already. Raises ``HistoryError``."""
+        """Store a whole run in one transaction, replacing any earlier data of it. Raises ``HistoryError``."""
         told, body = written(request), written(metadata)
 
         def write(file: sqlite3.Connection) -> None:
@@ -182,12 +183,12 @@ class History:
         await self._write(write)
 
     async def deleted(self, owner: str, run: str) -> bool:
-        """Delete a run and say whether there was one. Raises ``HistoryError``."""
+        """Delete a run and return whether it existed. Raises ``HistoryError``."""
         query = "DELETE FROM runs WHERE owner = ? AND id = ?"
         return bool(await self._write(lambda file: file.execute(query, (owner, run)).rowcount))
 
     async def find(self, owner: str, run: str) -> Kept | None:
-        """Return the run with its iterations, None where the owner has none of this id. Raises ``HistoryError``."""
+        """Return the run with its iterations; None if the owner has no run with this id. Raises ``HistoryError``."""
 
         def read(file: sqlite3.Connection) -> Kept | None:
             query = f"SELECT {COLUMNS}, request, metadata FROM runs WHERE owner = ? AND id = ?"  # noqa: S608 - a constant
@@ -200,17 +201,17 @@ class History:
         return await self._read(read)
 
     async def page(self, owner: str, limit: int, before: str | None = None) -> tuple[list[Row], bool]:
-        """Return the owner's newest runs, of those older than ``before``, and whether there are more. Raises ``HistoryError``."""
+        """Return the owner's newest runs older than ``before``, and whether there are more. Raises ``HistoryError``."""
 
         def read(file: sqlite3.Connection) -> tuple[list[Row], bool]:
             query = f"SELECT {COLUMNS} FROM runs WHERE owner = ? AND id < ? ORDER BY id DESC LIMIT ?"  # noqa: S608 - a constant
-            found = file.execute(query, (owner, before or "~", limit + 1)).fetchall()  # "~" is after every id
+            found = file.execute(query, (owner, before or "~", limit + 1)).fetchall()  # "~" sorts after every id
             return [read_row(one) for one in found[:limit]], len(found) > limit
 
         return await self._read(read)
 
     async def aclose(self) -> None:
-        """Write what is under way and close the file; more than once is fine."""
+        """Finish pending writes and close the file; may be called more than once."""
         if self._closed:
             return
         if self._flushing is not None:
@@ -223,7 +224,7 @@ class History:
         return await self._work(lambda: self._one(read))
 
     async def _write(self, write: Callable[[sqlite3.Connection], Any]) -> Any:
-        """Have ``write`` in the next transaction: those that come while the disk is busy share one."""
+        """Run ``write`` in the next transaction; writes that arrive while the disk is busy share one transaction."""
         if self._closed:
             raise HistoryError("the history is closed")
         done = asyncio.get_running_loop().create_future()
@@ -237,7 +238,7 @@ class History:
             batch, self._pending = self._pending, []
             given = await self._work(lambda batch=batch: self._together([write for write, _ in batch]))  # type: ignore[misc]
             for (_, done), outcome in zip(batch, given, strict=True):
-                if done.done():  # who waited for it was cancelled
+                if done.done():  # the waiting task was cancelled
                     continue
                 if isinstance(outcome, HistoryError):
                     done.set_exception(outcome)
@@ -249,7 +250,7 @@ class History:
             raise HistoryError("the history is closed")
         return await asyncio.get_running_loop().run_in_executor(self._worker, work)
 
-    # The worker's thread.
+    # The methods below run in the worker thread.
 
     def _open(self) -> int:
         try:
@@ -268,7 +269,7 @@ class History:
         return left.rowcount
 
     def _prepare(self, file: sqlite3.Connection) -> None:
-        """Make the tables in a new file; see that an old one is whole and ours."""
+        """Create the tables in a new file; check that an existing file is undamaged and a history."""
         (application,), (version,) = (
             file.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version")
         )
@@ -290,14 +291,14 @@ class History:
         if whole != "ok":
             raise _damaged(self.path, whole)
         file.execute("PRAGMA journal_mode=WAL")
-        file.execute("PRAGMA synchronous=FULL")  # an iteration costs seconds of a model, a sync milliseconds
+        file.execute("PRAGMA synchronous=FULL")  # an iteration takes seconds, a sync milliseconds
         file.execute("PRAGMA foreign_keys=ON")
 
     def _begin(self, file: sqlite3.Connection, row: Row, request: bytes) -> None:
         marks = ", ".join("?" * (len(row.values()) + 2))
         query = f"INSERT INTO runs ({COLUMNS}, request, metadata) VALUES ({marks})"  # noqa: S608 - constants
         file.execute(query, (*row.values(), request, b"{}"))
-        # LIMIT 1 OFFSET finds the newest run that is too many; NULL where there are fewer, and nothing is deleted.
+        # LIMIT 1 OFFSET finds the newest run beyond the limit; with fewer runs it is NULL and nothing is deleted.
         query = (
             "DELETE FROM runs WHERE owner = ?1 AND status != 'running' AND id <="
             " (SELECT id FROM runs WHERE owner = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)"
@@ -313,7 +314,7 @@ class History:
             raise HistoryError(f"the history can't be read: {error}") from None
 
     def _together(self, writes: list[Callable[[sqlite3.Connection], Any]]) -> list[Any]:
-        """Do all ``writes`` in one transaction and return what they return, or the error of each."""
+        """Do all ``writes`` in one transaction; return the result or the error of each."""
         file = self._file
         if file is None:
             return [HistoryError("the history is not open")] * len(writes)
@@ -322,7 +323,7 @@ class History:
             given = [write(file) for write in writes]
             file.execute("COMMIT")
         except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:
-            with contextlib.suppress(sqlite3.Error):  # it may have rolled back by itself
+            with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back already
                 if file.in_transaction:
                     file.execute("ROLLBACK")
             if len(writes) > 1 and isinstance(error, _OWN_FAULT):
@@ -332,7 +333,7 @@ class History:
 
     def _shut(self) -> None:
         if self._file is not None:
-            with contextlib.suppress(sqlite3.Error):  # all that counts is committed
+            with contextlib.suppress(sqlite3.Error):  # everything important is committed
                 self._file.close()
             self._file = None
         if self._lock >= 0:
@@ -356,7 +357,7 @@ def _update(file: sqlite3.Connection, row: Row, metadata: bytes | None) -> None:
 
 
 def _locked(path: Path) -> int:
-    """Take the lock beside the file; the system lets go of it when the process ends."""
+    """Acquire the lock file next to the file; the system releases it when the process ends."""
     lock = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,6 +1,6 @@
-"""The answers that the server works at, and those that it has kept: begun, listed, fetched, cancelled, deleted, each by its owner.
+"""Active and stored answer runs: start, list, fetch, cancel and delete, each by its owner.
 
-A run belongs to the server, not to the request that began it: whoever asked may go away, and follow it again.
+A run belongs to the server, not to the request that started it: the client may disconnect and follow it again later.
 """
 
 import asyncio
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 __all__ = ["Runs"]
 
 
-# A run under way: its task, its events, and its history, which has each iteration before anybody hears of it.
+# An active run: its task, its events, and its history, which stores each iteration before followers receive it.
 
 _CALLS = 16
-"""Calls of one run in flight at once."""
+"""Maximum concurrent calls of one run."""
 _LINGER = 30.0
-"""Seconds after its end that a run's events wait for who is slow to read them."""
+"""Seconds that a run's events stay available to slow followers after its end."""
 
 
 @define(eq=False)
 class LiveRun:
-    """A run from its beginning to its end. ``seconds``: the most time that it gets.
+    """A run from start to end. ``seconds``: its time limit.
 
-    After the end ``outcome`` is its response, or the problem that says why there is none.
+    After the end ``outcome`` is the response, or the problem that explains why there is no response.
     """
 
     id: str
@@ -57,7 +57,7 @@ class LiveRun:
     _templates: Mapping[str, Template]
     _seconds: float
     instead: str = ""
-    """Why another model answers than the request names."""
+    """Why another model than the requested one answers; empty if the requested one does."""
     stream: Stream = field(init=False)
     row: Row = field(init=False)
     task: "asyncio.Task[None]" = field(init=False)
@@ -66,7 +66,7 @@ class LiveRun:
     _parts: list[Part] = field(factory=list, init=False)
     _metadata: dict[str, Any] = field(factory=dict, init=False)
     _lost: str = field(default="", init=False)
-    """Why the history has not all of the run."""
+    """Why the history is missing a part of the run; empty if it is complete."""
 
     def __attrs_post_init__(self) -> None:
         self.stream = Stream(time.perf_counter())
@@ -77,11 +77,11 @@ class LiveRun:
 
     @property
     def kept(self) -> Kept:
-        """The run as far as it is."""
+        """The run in its current state."""
         return Kept(self.row, self._request.model_dump(), self._metadata, tuple(self._parts))
 
     def begin(self, ended: Callable[["LiveRun"], None]) -> None:
-        """Start the work; ``ended`` hears when nothing of it is under way any more."""
+        """Start the run; ``ended`` is called when its task is done."""
         self.task = asyncio.create_task(self._go(), name=f"run {self.id}")
 
         def over(task: "asyncio.Task[None]") -> None:
@@ -91,21 +91,21 @@ class LiveRun:
             asyncio.get_running_loop().call_later(_LINGER, _thin, weakref.ref(self.stream))
             ended(self)
             if not task.cancelled() and (error := task.exception()) is not None:
-                at = traceback.extract_tb(error.__traceback__)[-1]  # without its text: a client's words may be in it
+                at = traceback.extract_tb(error.__traceback__)[-1]  # without the message: it may contain client data
                 LOG.error("run %s broke: %s at %s:%s", self.id, type(error).__name__, at.filename, at.lineno)
 
         self.task.add_done_callback(over)
 
     async def begun(self) -> None:
-        """Wait until the history has the run (or is known not to): who hears of it finds it again, whatever happens."""
+        """Wait until the run is stored or storing it has failed, so that a client can find a run once it knows its id."""
         await self._begun.wait()
 
     def cancel(self) -> None:
-        """Have it end with the best answer that it has so far."""
+        """Ask the run to end with its best answer so far."""
         self._place.cancel.set()
 
     async def wait(self) -> dict[str, Any]:
-        """Return the response when the run is over. Raises ``Problem`` where there is none."""
+        """Wait for the end and return the response. Raises ``Problem`` if there is no response."""
         await asyncio.wait([self.task])
         if isinstance(self.outcome, Problem):
             raise self.outcome
@@ -129,7 +129,7 @@ class LiveRun:
             raise
 
     async def _iterated(self, iteration: Iteration) -> None:
-        """Keep a finished iteration; the service tells of it only then."""
+        """Store a finished iteration; the service emits its event afterwards."""
         event = self.stream.last + 1
         part = Part(iteration.iteration_number, event, iteration.as_json())
         row = advanced(self.row, part.body, event)
@@ -145,13 +145,13 @@ class LiveRun:
         await self._end(finished(self.row, answered, self.stream.last + 1), told)
 
     async def _broken(self, error: BaseException) -> None:
-        """Tell of a run that was ended from outside, or by a fault of ours. What it finished stands."""
+        """End a run that was cancelled from outside or failed with an internal error. Finished iterations remain."""
         ours = not isinstance(error, asyncio.CancelledError)
         told = {"reason": "an error of the server's own; its log has more"} if ours else {}
         await self._end(evolve(self.row, status="interrupted", last_event=self.stream.last + 1), told)
 
     async def _end(self, row: Row, metadata: dict[str, Any]) -> None:
-        """Keep the end, then tell it."""
+        """Store the end, then send it."""
         await self._keep(self._history.ended(row, metadata))
         self.row, self._metadata = row, metadata
         if self._lost:
@@ -164,7 +164,7 @@ class LiveRun:
         self.stream.append(name, told)
 
     async def _keep(self, writing: Any) -> None:
-        """Wait until the history has it. Where it can't, the answer goes on: it is what is paid for."""
+        """Wait for a write to the history. If it fails, the run continues: its answer is already being paid for."""
         if self._lost:
             writing.close()
             return
@@ -175,7 +175,7 @@ class LiveRun:
             LOG.warning("run %s can't be kept for now: %s", self.id, error.message)
 
     async def _keep_all(self) -> None:
-        """Try once more, with the whole run; where that fails too, say so in the response."""
+        """Try once more to store the whole run; if that fails too, add a warning to the response."""
         try:
             kept = self.kept
             await self._history.rewritten(self.row, kept.request, kept.metadata, kept.parts)
@@ -187,18 +187,18 @@ class LiveRun:
 
 
 def _thin(stream: "weakref.ref[Stream]") -> None:
-    """Only who still reads it holds it."""
+    """Thin the stream if a follower still holds it."""
     if (held := stream()) is not None:
         held.thin()
 
 
 _PATIENCE = 5.0
-"""Seconds that a cancelled run gets to hand over what it has, before its task is cancelled."""
+"""Seconds that a cancelled run has to return its best answer before its task is cancelled."""
 
 
 @define(eq=False)
 class Runs:
-    """The runs of one server. It belongs to one event loop. ``found``: runs that an earlier process left without an end."""
+    """The runs of one server, for one event loop. ``found``: number of runs left without an end by an earlier process."""
 
     settings: "ServerSettings"
     offered: "Offered"
@@ -211,7 +211,7 @@ class Runs:
 
     @classmethod
     async def open(cls, settings: "ServerSettings", offered: "Offered", gate: "Gate") -> "Runs":
-        """Open the history and read the templates. Raises ``HistoryError``, and for templates ``RequestError`` and ``OSError``."""
+        """Open the history and read the templates. Raises ``HistoryError``; for templates ``RequestError`` and ``OSError``."""
         templates = {} if settings.templates is None else read_templates(settings.templates)
         history = History(settings.history, settings.keep)
         found = await history.open()
@@ -222,7 +222,7 @@ class Runs:
         return cls(settings, offered, gate, history, templates, found)
 
     async def start(self, who: "Who", request: "GenerateAnswerRequest") -> LiveRun:
-        """Begin a run and return it once it is kept. Raises ``Problem`` (no such model, no place) and ``RequestError``."""
+        """Start a run and return it once it is stored. Raises ``Problem`` (unknown model, no free slot) and ``RequestError``."""
         found = self.offered.find(request.model)
         wanted = asked(request)
         await self._check(wanted)
@@ -242,18 +242,18 @@ class Runs:
         return run
 
     async def _check(self, request: AnswerRequest) -> None:
-        """Have the service look at the request and ask nobody: what it refuses is refused before a run begins."""
+        """Let the service validate the request without calling a model, so that it is refused before a run starts."""
         cancelled = asyncio.Event()
         cancelled.set()
         await answer(request, Caller(None, {}, None, Trace(), 1), templates=self.templates, cancel=cancelled)
 
     def live(self, who: "Who", run: str) -> LiveRun | None:
-        """Return the owner's run if it is under way."""
+        """Return the owner's run if it is active, else None."""
         found = self._live.get(run)
         return found if found is not None and found.row.owner == who.id else None
 
     async def page(self, who: "Who", limit: int, before_id: str | None = None) -> tuple[list[Row], bool]:
-        """Return the owner's newest runs, of those older than ``before_id``, and whether there are more. Raises ``Problem``."""
+        """Return the owner's newest runs older than ``before_id``, and whether there are more. Raises ``Problem``."""
         before = dict(self._live)
         try:
             rows, more = await self.history.page(who.id, limit, before_id)
@@ -263,7 +263,7 @@ class Runs:
         return [live[row.id].row if row.id in live else over(row) for row in rows], more
 
     async def get(self, who: "Who", run: str) -> Kept:
-        """Return the owner's run as far as it is. Raises ``Problem``: 404 where the owner has none of this id."""
+        """Return the owner's run in its current state. Raises ``Problem``: 404 if the owner has no run with this id."""
         live = self.live(who, run)
         if live is not None:
             return live.kept
@@ -276,14 +276,14 @@ class Runs:
         return evolve(found, row=over(found.row))
 
     async def cancel(self, who: "Who", run: str) -> Kept:
-        """Have the run end, with the best answer that it has so far; one that is over stays as it is. Raises ``Problem``."""
+        """Ask the run to end with its best answer so far; a finished run is not changed. Raises ``Problem``."""
         live = self.live(who, run)
         if live is not None:
             live.cancel()
         return await self.get(who, run)
 
     async def delete(self, who: "Who", run: str) -> None:
-        """Delete the run; one under way is cancelled first. Raises ``Problem``."""
+        """Delete the run; an active run is cancelled first. Raises ``Problem``."""
         live = self.live(who, run)
         if live is not None:
             live.cancel()
@@ -296,7 +296,7 @@ class Runs:
             raise Problem("no-such-run", 404, "There is no such run", "it may have been deleted, or be another key's")
 
     async def drain(self, grace: float) -> None:
-        """Begin no more runs; give those under way ``grace`` seconds, then have them end with what they have."""
+        """Refuse new runs; wait ``grace`` seconds for active runs, then end them with their best answers so far."""
         self.gate.close()
         live = list(self._live.values())
         if live and grace > 0:
@@ -307,12 +307,12 @@ class Runs:
         await self._over(left)
 
     async def aclose(self) -> None:
-        """End what is under way and close the history."""
+        """End active runs and close the history."""
         await self.drain(0.0)
         await self.history.aclose()
 
     async def _over(self, runs: "list[LiveRun]") -> None:
-        """Wait until ``runs``, which are cancelled, are over; end those that don't come to it."""
+        """Wait for the cancelled ``runs``; cancel the tasks of those that do not end in time."""
         tasks = [run.task for run in runs]
         if not tasks:
             return
@@ -326,20 +326,20 @@ class Runs:
         self._live.pop(run.id, None)
 
     def _new_id(self) -> str:
-        """Return an id that sorts by time: 48 bits of milliseconds, 80 random ones. No two of a process are out of order."""
+        """Return an id that sorts by time: 48 bits of milliseconds, 80 random bits; strictly increasing within a process."""
         made = f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
-        if made <= self._newest:  # within the same millisecond, or the clock was set back
+        if made <= self._newest:  # same millisecond, or the clock was set back
             made = f"{int(self._newest[:12], 16) + 1:012x}{made[12:]}"
         self._newest = made
         return made
 
 
 def over(row: Row) -> Row:
-    """Return the row of a run that is not under way; one whose end could not be written has none."""
+    """Return the row of an inactive run; if its end could not be written, the status is "interrupted"."""
     return evolve(row, status="interrupted") if row.status == "running" else row
 
 
 def unreadable(error: HistoryError) -> Problem:
-    """Return the problem of a history that can't be read; what is wrong with the file is the server's business."""
+    """Return the problem for an unreadable history; details go to the server's log only."""
     LOG.warning("%s", error)
     return Problem("history-unavailable", 503, "The history can't be read now", headers={"Retry-After": "5"})

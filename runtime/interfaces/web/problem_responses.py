@@ -1,4 +1,4 @@
-"""From what FastAPI and the parts below raise to problem documents."""
+"""Problem documents for exceptions of FastAPI and of the runtime."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,15 +21,15 @@ OF_HTTP = {
     404: ("not-found", 404, "There is nothing here"),
     405: ("method-not-allowed", 405, "The method is not for this address"),
 }
-"""Name, status and title of the problem by the status of what FastAPI refuses by itself."""
+"""Problem name, status and title, by HTTP status of errors raised by FastAPI."""
 _METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 _FAULTS = 50
-"""Faults of one request that are told."""
+"""Maximum number of faults reported per request."""
 _LONGEST = 200
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Have ``app`` write problem documents for what FastAPI and the parts below raise."""
+    """Make ``app`` return problem documents for exceptions of FastAPI and of the runtime."""
 
     async def invalid_request(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for it
@@ -64,21 +64,21 @@ def add_handlers(app: FastAPI) -> None:
 
 
 def _methods(request: Request) -> list[str]:
-    """Return all methods that the address takes; the router itself names those of the first route only."""
+    """Return all methods allowed for the path; the router itself reports those of the first route only."""
     asked = {name: request.scope[name] for name in ("type", "path", "root_path", "headers")}
     routes = request.app.routes
 
     def taken(method: str) -> bool:
-        as_routed = "GET" if method == "HEAD" else method  # ``heads`` has GET answer HEAD
+        as_routed = "GET" if method == "HEAD" else method  # ``app.Heads`` serves HEAD with GET
         return any(route.matches(asked | {"method": as_routed})[0] is Match.FULL for route in routes)
 
     return [method for method in _METHODS if taken(method)]
 
 
 def invalid(errors: Sequence[Mapping[str, Any]], found: int | None = None) -> Problem:
-    """Return the problem of a request that can't be done as it is: each fault with its JSON pointer and a message.
+    """Return the problem for an invalid request: each fault with its JSON pointer and a message.
 
-    ``found``: how many there are, where ``errors`` are only the first.
+    ``found``: the number of all faults, if ``errors`` has only the first ones.
     """
     found = len(errors) if found is None else found
     told = "; ".join(f"{error['pointer'].removeprefix('/') or 'the body'}: {error['message']}" for error in errors[:3])
@@ -87,7 +87,7 @@ def invalid(errors: Sequence[Mapping[str, Any]], found: int | None = None) -> Pr
 
 
 def refused_script(diagnostics: Sequence[Mapping[str, Any]]) -> Problem:
-    """Return the problem of a script that may not run: nothing of it has."""
+    """Return the problem for a script with errors; nothing of it was run."""
     errors = [found for found in diagnostics if found["severity"] == "error"]
     first = f"{errors[0]['message']} ({errors[0]['code']})" if errors else ""
     more = f"; and {len(errors) - 1} more" if len(errors) > 1 else ""
@@ -99,7 +99,7 @@ def refused_script(diagnostics: Sequence[Mapping[str, Any]]) -> Problem:
 def _invalid_of(request: Request, error: RequestValidationError) -> Problem:
     model = _model_of(request)
     found, faults = [], error.errors()
-    for fault in faults[:_FAULTS]:  # tens of thousands of unknown names are one body
+    for fault in faults[:_FAULTS]:  # one body can have tens of thousands of unknown names
         where, *path = fault["loc"]
         told = {"pointer": "".join(f"/{_escaped(part)}" for part in path), "message": _message(fault)}
         if where != "body":
@@ -111,7 +111,7 @@ def _invalid_of(request: Request, error: RequestValidationError) -> Problem:
 
 
 def _message(fault: Mapping[str, Any]) -> str:
-    """Say what is wrong, and what is allowed, in our own words where we have some."""
+    """Return the message for a fault, with the allowed values; our own wording where there is one."""
     allowed = fault.get("ctx", {})
     match fault["type"]:
         case "model_attributes_type":
@@ -140,7 +140,7 @@ def _meant(name: str, model: type[BaseModel] | None) -> dict[str, Any]:
 
 
 def _model_of(request: Request) -> type[BaseModel] | None:
-    """Return the model of the route's body."""
+    """Return the model of the route's body, or None."""
     body = getattr(request.scope.get("route"), "body_field", None)
     kind = getattr(getattr(body, "field_info", None), "annotation", None)
     return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None

@@ -1,7 +1,7 @@
-"""The models that a server offers: opened once for its event loop, and for each run with limits of its own.
+"""The models that a server offers: opened once for its event loop, with separate limits for each run.
 
-Clients know models by the names that the server gives them; a spec, an address or a key never comes from outside, and is never
-told.
+Clients know models only by the names that the server gives them: a spec, an address or a key is never accepted from a client or
+sent to one.
 """
 
 import os
@@ -27,12 +27,12 @@ from ..http.server import Limits
 __all__ = ["ForRun", "Model", "Offered", "Parts", "Route", "RunLimits", "ServerSettings", "TheCaller", "TheParts"]
 
 
-# What a server is told at its start: where it listens, which models it offers, where it keeps things, and its limits.
+# The server's settings: address, models, files and limits.
 
 
 @frozen
 class Model:
-    """A model that is offered: the name that clients know it by, and its spec, which they never see."""
+    """An offered model: its name for clients, and its spec, which is not disclosed."""
 
     name: str
     spec: str
@@ -40,7 +40,7 @@ class Model:
 
 @frozen
 class RunLimits:
-    """What one run may spend (None: no limit) and how long it may take, in seconds. ``price`` is of a million tokens."""
+    """Spending limits of one run (None: no limit) and its time limit in seconds. ``price`` is per million tokens."""
 
     max_calls: int | None = None
     max_tokens: int | None = None
@@ -49,18 +49,18 @@ class RunLimits:
     seconds: float = 600.0
 
     def ledger(self) -> Ledger:
-        """Return a new run's ledger."""
+        """Return a ledger for a new run."""
         return Ledger(self.max_calls, self.max_tokens, self.max_cost)
 
 
 @frozen
 class ServerSettings:
-    """All that ``create_app`` needs. ``models``: at least one; the first is the default.
+    """The settings of ``create_app``. ``models``: at least one; the first is the default.
 
-    ``history``: the SQLite file of the answers, ``keys``: that of the keys (``http.keys.Keys``), ``templates``: the prompts by name.
-    ``keep``: runs of one key that the history keeps. ``cors``: origins whose pages may ask; none by default. ``grace``: seconds that
-    running answers get at shutdown.
-    ``cache``: whether calls are cached. ``log``: a line on stderr for each request.
+    ``history``: the SQLite file of answers. ``keys``: the key file (``http.access.Keys``). ``templates``: the file of named
+    prompts. ``keep``: maximum number of stored runs per key. ``cors``: allowed origins of other pages (default: none). ``grace``:
+    seconds given to active answers at shutdown. ``cache``: whether calls are cached. ``log``: whether to log each request on
+    stderr.
     """
 
     models: tuple[Model, ...]
@@ -82,14 +82,14 @@ class ServerSettings:
             raise ValueError("a server needs a model")
 
 
-# Routes whose body ``http.bodies.Bodies`` has parsed: FastAPI does not parse it again.
+# Routes whose body ``Bodies`` has parsed already: FastAPI does not parse it again.
 
 
 class Route(APIRoute):
-    """A route that takes the body as ``Bodies`` has parsed it."""
+    """A route that uses the body already parsed by ``Bodies``."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return what answers a request."""
+        """Return the request handler."""
         handle = super().get_route_handler()
 
         async def handled(request: Request) -> Response:
@@ -100,37 +100,37 @@ class Route(APIRoute):
 
 class _Parsed(Request):
     async def json(self) -> Any:
-        """Return the body's value."""
+        """Return the parsed body."""
         return self.state.json
 
 
-# A budget for each run, though all runs share the models' clients: calls are charged to the run that makes them.
-# The layer that counts stands below the cache and the re-asks, so that an answer out of the cache costs nothing and every request
-# that is sent counts; which run's ledger it counts in is told by the context of the call.
+# A budget for each run: all runs share the models' clients, but calls are charged to the run that makes them.
+# The counting layer is below the cache and the retries, so that cached answers cost nothing and every request sent is counted.
+# The context of the call selects the run's ledger.
 
 
 class RunsLedger(Ledger):
-    """The ledger that the shared clients have: it passes on to that of the run under way in the context."""
+    """The ledger of the shared clients: it delegates to the ledger of the current context's run."""
 
     def __init__(self, limits: RunLimits) -> None:
         super().__init__(limits.max_calls, limits.max_tokens, limits.max_cost)
         self.current: ContextVar[Ledger] = ContextVar("the run's ledger")
 
     async def reserve(self, need: Any, price: Price) -> Usage:
-        """Reserve room in the run's ledger."""
+        """Make a reservation in the run's ledger."""
         return await self.current.get().reserve(need, price)
 
     def again(self, hold: Usage, price: Price, notice: Notice) -> None:
-        """Count a request that is sent again in the run's ledger."""
+        """Count a repeated request in the run's ledger."""
         self.current.get().again(hold, price, notice)
 
     def settle(self, hold: Usage, used: Usage, price: Price) -> None:
-        """Replace a reservation in the run's ledger by what the call took."""
+        """Replace a reservation in the run's ledger with the actual usage of the call."""
         self.current.get().settle(hold, used, price)
 
 
 class Charged(Layer):
-    """A shared client whose calls are charged to one run. It needs no closing: the client is the server's."""
+    """A shared client whose calls are charged to one run. The server closes the client."""
 
     def __init__(self, inner: Client, shared: RunsLedger, ledger: Ledger) -> None:
         super().__init__(inner)
@@ -138,7 +138,7 @@ class Charged(Layer):
         self._ledger = ledger
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return the client's answer; raise ``BudgetExceeded`` where the run may spend no more."""
+        """Return the client's answer. Raises ``BudgetExceeded`` if the run's budget is used up."""
         token = self._shared.current.set(self._ledger)
         try:
             return await self._inner.generate(prompt, **options)
@@ -150,14 +150,14 @@ class Charged(Layer):
 
 
 SEED_DEFAULT = "gpt-4o"
-"""The model of a request in which the client names none."""
+"""Default of the request field ``model``."""
 
 _LISTED = 50
 
 
 @frozen
 class ForRun:
-    """What one run asks: its model, all models by their names, and the ledger that counts what they spend together."""
+    """The clients of one run: its model, all models by name, and the ledger for their total spending."""
 
     name: str
     spec: str
@@ -165,7 +165,7 @@ class ForRun:
     named: Mapping[str, Client] = field(repr=False)
     ledger: Ledger = field(repr=False)
     instead: str = ""
-    """That another model answers than the request names; "" where that is not so."""
+    """Message that another model than the requested one answers; empty if the requested one does."""
 
 
 @frozen
@@ -188,7 +188,7 @@ class Offered:
         warn: Callable[[str], None] | None = None,
         environ: Mapping[str, str] = os.environ,
     ) -> "Offered":
-        """Open a client for each of ``models``; ``cache`` says where the calls of a spec are cached. Raises ``NotConfigured``."""
+        """Open a client for each of ``models``; ``cache`` returns the cache file of a spec, or None. Raises ``NotConfigured``."""
         clients, ledger = {}, RunsLedger(limits)
         for model in models:
             settings = ModelSettings(model.spec, cache(model.spec), ledger, limits.price)
@@ -197,13 +197,13 @@ class Offered:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that requests may say, the default first."""
+        """The names allowed in requests, the default first."""
         return tuple(self.models)
 
     def find(self, name: str | None) -> Model:
-        """Return the model called ``name``; None, and the seed's own default where it isn't offered, are the server's default.
+        """Return the model ``name``; for None, or for ``SEED_DEFAULT`` if not offered, the server's default.
 
-        Raises ``Problem`` (422), which lists the names.
+        Raises ``Problem`` (422) with the list of names.
         """
         if name is None or (name == SEED_DEFAULT and name not in self.models):
             name = self.default
@@ -218,7 +218,7 @@ class Offered:
         return model
 
     def instead_of(self, name: str | None) -> str:
-        """Say that the server's default answers in the place of the model that a request names; "" where it does not."""
+        """Return a message if the server's default answers instead of the requested model, else an empty string."""
         if name != SEED_DEFAULT or name in self.models:
             return ""
         return (
@@ -226,9 +226,9 @@ class Offered:
         )
 
     def for_run(self, name: str | None = None) -> ForRun:
-        """Return the clients for one run, all on one ledger with the server's limits of a run. They need no closing.
+        """Return the clients for one run, all charged to one ledger with the server's limits per run; do not close them.
 
-        Raises ``Problem`` as ``find`` does.
+        Raises ``Problem`` like ``find``.
         """
         found, ledger = self.find(name), self.limits.ledger()
         named: dict[str, Client] = {
@@ -237,17 +237,17 @@ class Offered:
         return ForRun(found.name, found.spec, named[found.name], named, ledger, self.instead_of(name))
 
     async def aclose(self) -> None:
-        """Let go of every client."""
+        """Close every client."""
         for client in self._clients.values():
             await client.aclose()
 
 
-# What the routes of a server share, and how a route gets at it: ``parts: TheParts`` and ``who: TheCaller`` as parameters.
+# Shared objects of the routes, as parameters ``parts: TheParts`` and ``who: TheCaller``.
 
 
 @frozen
 class Parts:
-    """The server's settings, keys, gate and models. They live as long as the app does."""
+    """The server's settings, keys, gate and models, for the lifetime of the app."""
 
     settings: ServerSettings
     keys: Keys
@@ -256,7 +256,7 @@ class Parts:
 
 
 def parts_of(request: Request) -> Parts:
-    """Return the parts of the app that ``request`` came to."""
+    """Return the parts of the app that received ``request``."""
     parts: Parts = request.app.state.parts
     return parts
 
@@ -272,7 +272,7 @@ def who_of(
     request: Request,
     bearer: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)],  # for the OpenAPI document
 ) -> Who:
-    """Return whose request it is. ``guarding.Guard`` has looked at the key before the body came."""
+    """Return the owner of the request. ``http.access.Guard`` has verified the key before the body was read."""
     who: Who = request.state.who
     return who
 

@@ -83,7 +83,7 @@ def write_report(named: str, output: str | None, graph: str | None, raw: bool = 
         sys.stdout.write(page + "\n")
         return Exit.DONE
     path = Path(output) if output is not None else beside
-    replace_file(path, page, follow=output is not None)  # a folder received from others may contain a link with this name
+    replace_file(path, page, follow=output is not None)  # the folder of another user may contain a link with this name
     say(printable(f"written to {path}"))
     return Exit.DONE
 

@@ -244,7 +244,7 @@ def compute(
     brief: Brief = False,
     allow_invalid: AllowInvalid = None,
 ) -> int:
-    """Compute again from what was extracted. No model is asked.
+    """Compute again from what was extracted. No model is called.
 
     Use it after changing a seed's formulas. Exit code 4 if only some of the contexts have a complete result.
 
@@ -317,7 +317,7 @@ def convert(
         typer.Option("--output", "-o", metavar="FILE", help="Output file (default: stdout).", show_default=False),
     ] = None,
 ) -> int:
-    """Write a seed of the older form (000) in the declarative one (002). What stays an expression is told on stderr.
+    """Write a seed of the older form (000) in the declarative one (002). Remaining expressions are reported on stderr.
 
     Example: knotwork seed convert old.seed.json -o risk.seed.json
     """

@@ -101,7 +101,7 @@ def rollback(
     folder: Folder,
     to: Annotated[str, typer.Argument(metavar="HASH", help="A hash from the log, or its first characters.")],
 ) -> int:
-    """Take a state back to an earlier commit. That is a commit, too: the history stays, and nothing is lost.
+    """Take a state back to an earlier commit. This is a new commit: the history is kept and nothing is lost.
 
     Example: knotwork state rollback run/ 4f2a91
     """
