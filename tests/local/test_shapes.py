@@ -77,5 +77,5 @@ def test_a_grammar_that_can_not_be_read_changes_nothing(model: LocalModel) -> No
 def test_several_shapes_at_once_are_refused(model: LocalModel) -> None:
     with pytest.raises(BadRequest, match="exclude"):
         asyncio.run(model.generate("hi", tools=TOOLS, grammar="start: A"))
-    with pytest.raises(BadRequest, match="no custom tool"):
+    with pytest.raises(BadRequest, match="not a custom tool"):
         asyncio.run(model.generate("hi", grammar=json.dumps({"type": "function"})))
