@@ -15,9 +15,6 @@ from typing import Any, Literal, TextIO, cast
 
 from attrs import frozen
 
-__all__ = ["NAMED", "Shelf", "Table", "named_file", "named_folder", "named_opener", "private_folder"]
-
-
 # Permissions of created files and folders: the user's own folders are closed to others, whatever the umask.
 
 NAMED = 0o644

@@ -14,11 +14,6 @@ from attrs import field, frozen
 from ..lang.errors import KnotworkError
 from ..lang.trees.gasl import StateType
 
-__all__ = [
-    "Change", "Declaration", "DeclareKey", "Difference", "Evidence", "MergeInto", "ReplaceWith", "ResetKey",
-    "Snapshot", "StateError", "StateStore", "StoreError", "counted_label",
-]  # fmt: skip
-
 Evidence: TypeAlias = Mapping[str, Any]
 """One piece of evidence, a JSON object. ``kind`` is "graph" (``nodes``: [id], ``edges``: [[source, target, key?]], the graph's own
 ``source_id``/``doc_id``/``file_path``, ``snippet``) or "model" (``model``, ``temperature``, ``prompt_hash``, ``at``, ``shown``:

@@ -15,11 +15,6 @@ from attrs import frozen
 
 from .literals import MAX_DEPTH, Unreadable, is_too_deep, kind_of, read_literal, short
 
-__all__ = [
-    "BLANK", "MAX_ANSWER", "CutOff", "ObjectRead", "ReadAs", "bare_text", "fenced_blocks", "inner_text", "read_object",
-    "without_thinking",
-]  # fmt: skip
-
 ReadAs = Literal["exact", "thinking", "fenced", "embedded", "literal"]
 MAX_ANSWER = 200_000
 """Maximum number of characters of an answer that are read; a longer answer is unreadable."""

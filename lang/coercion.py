@@ -19,8 +19,6 @@ from attrs import evolve, frozen
 from .answers import BLANK, MAX_ANSWER, CutOff, bare_text, fenced_blocks, inner_text, read_object, without_thinking
 from .literals import MAX_DIGITS, Reading, Unreadable, is_json, kind_of, read, short
 
-__all__ = ["Fit", "Type", "Unfit", "as_type", "as_value", "choice_of"]
-
 Type: TypeAlias = str | Sequence[str]
 """A type's name (text, json, list, int, float, bool), or the labels of a choice as a tuple or list."""
 

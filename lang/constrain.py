@@ -16,8 +16,6 @@ from typing import Literal
 
 from .. import grammar
 
-__all__ = ["DIALECTS", "LANGUAGES", "Dialect", "constrain"]
-
 Dialect = Literal["llguidance", "openai"]
 DIALECTS: tuple[Dialect, ...] = ("llguidance", "openai")
 LANGUAGES = ("lwt", "gasl", "expr")

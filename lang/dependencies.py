@@ -10,20 +10,6 @@ from typing import Literal, TypeAlias
 
 from .trees.lwt import RESERVED, Call, Choice, ListValue, ObjectValue, Reference, Script, Step, Template, Value
 
-__all__ = [
-    "Diagram",
-    "FinalRule",
-    "critical_path",
-    "cycles",
-    "dot",
-    "final_step",
-    "layers",
-    "mermaid",
-    "needed",
-    "step_dependencies",
-    "step_references",
-]
-
 Graph: TypeAlias = Mapping[str, tuple[str, ...]]
 FinalRule = Literal["final", "only sink", "last"]
 

@@ -13,23 +13,6 @@ from attrs import evolve, frozen
 
 from .source import Source, Span
 
-__all__ = [
-    "WIDTH",
-    "Diagnostic",
-    "Edit",
-    "Severity",
-    "all_as_json",
-    "apply_edits",
-    "as_json",
-    "compatible",
-    "has_errors",
-    "is_slip",
-    "is_spelling",
-    "nearest",
-    "picture",
-    "sort_key",
-]
-
 Severity = Literal["error", "warning", "info"]
 
 

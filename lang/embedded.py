@@ -14,8 +14,6 @@ from attrs import evolve, frozen
 
 from .trees.lwt import Reference, Template, Text
 
-__all__ = ["Embedded", "Inside", "Named", "embedded", "embedded_expression", "escaped"]
-
 Quote: TypeAlias = Literal["", '"', "'", "`", "#"]
 """The open construct: nothing, a string of either kind, a name, a comment."""
 

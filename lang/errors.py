@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .diagnostic import Diagnostic
 
-__all__ = ["KnotworkError"]
-
 
 class KnotworkError(Exception):
     """An error that knotwork raises on purpose: ``except knotwork.KnotworkError`` catches all of them.

@@ -13,10 +13,6 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-__all__ = [
-    "MAX_DEPTH", "MAX_DIGITS", "How", "Reading", "Unreadable", "is_json", "is_too_deep", "kind_of", "read", "read_literal", "short",
-]  # fmt: skip
-
 How = Literal["json", "python", "fence", "bracket list"]
 
 MAX_TEXT = 16_000_000

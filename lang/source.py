@@ -5,8 +5,6 @@ from functools import cached_property
 
 from attrs import field, frozen
 
-__all__ = ["NOWHERE", "Source", "Span"]
-
 
 @frozen(order=True)
 class Span:

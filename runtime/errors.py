@@ -2,8 +2,6 @@
 
 from ..lang.errors import KnotworkError
 
-__all__ = ["Misused", "RequestError", "WrongFile", "check_pairs", "shown"]
-
 
 class RequestError(KnotworkError, ValueError):
     """The request is invalid. ``parameter`` names the faulty parameter, ``hint`` suggests a fix."""

@@ -10,8 +10,6 @@ import re
 from itertools import islice
 from typing import Any
 
-__all__ = ["NAMING", "clipped", "excerpt", "fenced", "shortened"]
-
 NAMING = ("id", "name", "label", "title", "source", "target")
 """Fields that identify an item: an excerpt keeps them before all others."""
 _TEXT = 600

@@ -11,8 +11,6 @@ from ..lang.diagnostic import nearest
 from .errors import RequestError, shown
 from .events import Events
 
-__all__ = ["OPTIONS", "Ending", "Repetition", "call_options", "check_limits", "check_listeners", "seconds"]
-
 OPTIONS = ("temperature", "max_tokens", "stop", "seed", "timeout", "retries")
 """The port's options for a loop's calls; judges get the last three."""
 

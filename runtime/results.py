@@ -15,11 +15,6 @@ from ..lang.literals import short
 from ..lang.source import Source, Span
 from ..lang.trees.lwt import Step
 
-__all__ = [
-    "Access", "Before", "Failed", "Outcome", "Record", "Recorded", "Run", "ScriptError", "Status", "StepFailed", "StepResult",
-    "Trace", "add_costs", "coercions", "plain", "run_json",
-]  # fmt: skip
-
 NO_USAGE = Usage()
 
 Status = Literal["complete", "partial", "failed", "cancelled"]

@@ -12,8 +12,6 @@ from typing import Literal
 
 from attrs import define, field
 
-__all__ = ["Policy", "Scheduler"]
-
 Policy = Literal["eager", "layered"]
 
 _TURN = 32

@@ -23,20 +23,6 @@ from .results import Access, Failed, StepFailed, StepResult, Trace, plain
 if TYPE_CHECKING:
     from ..lang.parse.expr import ExprRead
 
-__all__ = [
-    "PromptError",
-    "Scope",
-    "fill",
-    "filled",
-    "placeholders",
-    "read_prompt",
-    "render",
-    "resolve",
-    "text_of",
-    "value_of",
-    "written",
-]
-
 LONGEST = 4_000_000
 """Maximum characters of a rendered template: a short template that repeats a long input could fill the memory."""
 

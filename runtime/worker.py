@@ -13,8 +13,6 @@ from typing import Any, TypeVar, Unpack
 from ..adapters.llm import Completion, Notice, Options
 from ..adapters.llm.middleware import Client, Layer
 
-__all__ = ["Across", "beside"]
-
 T = TypeVar("T")
 
 

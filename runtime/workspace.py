@@ -18,25 +18,6 @@ if TYPE_CHECKING:
     from ..adapters.llm import LLM
     from ..adapters.llm.budget import Ledger
 
-__all__ = [
-    "Chunks",
-    "GivenUp",
-    "Ground",
-    "M",
-    "Models",
-    "NoFolder",
-    "NoGraph",
-    "Opened",
-    "OtherGraph",
-    "Telling",
-    "chunks_of",
-    "close_models",
-    "graph_of",
-    "open_ground",
-    "raw_of",
-    "texts_of",
-]
-
 Texts: TypeAlias = Callable[[str], str | None]
 """A function that returns the text of a chunk by its id."""
 Chunks: TypeAlias = Mapping[str, str] | Texts | str | Path

@@ -23,8 +23,6 @@ from .tables import Computed, computed, forget
 if TYPE_CHECKING:
     from .path_search import PathQuery
 
-__all__ = ["NetworkXAdapter", "graph_hash", "summarise"]
-
 _MOST_PATHS = 1_000_000
 _NAMES = ("name", "label", "title")
 

@@ -13,8 +13,6 @@ from functools import cached_property
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Alarm", "Ended", "Late", "watched"]
-
 T = TypeVar("T")
 
 _LOOK = 0.05

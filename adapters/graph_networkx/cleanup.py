@@ -15,9 +15,6 @@ import networkx as nx
 from .load_report import HABITS, Change, ChangeLog
 from .rows import LARGEST, digits, fit_id, fit_text, is_fit, json_value, reserved
 
-__all__ = ["normalise"]
-
-
 # Conventions of graph-writing tools (nano-graphrag, LightRAG), undone per column, never because of a single value:
 # - Quotes around whole values ('"PERSON"') are removed if every text of the column is quoted and all values are text or null.
 # - ``<SEP>`` between the texts of several chunks is split if every text has it (at least two texts), if every part is quoted,

@@ -13,9 +13,6 @@ from ...lang.evaluate.conditions.interpreter import leaf_test
 from ...lang.trees.conditions import Comparison, NullTest, Operator, Variable
 from .rows import plain
 
-__all__ = ["Array", "Coded", "Leaf", "Mask", "Numbers", "numbers_of"]
-
-
 # Search for a text in many texts at once: all texts are stored in one buffer, which is searched as a whole.
 
 _BETWEEN = b"\xff"

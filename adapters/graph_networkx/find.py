@@ -19,9 +19,6 @@ from .tables import Computed, Table, forget
 if TYPE_CHECKING:
     from .tables import Column
 
-__all__ = ["MISSING", "StaleGraphWarning", "find", "node_named", "plan_of", "positions_of", "predicate_of"]
-
-
 # ``ORDER BY``: several fields, each ascending or descending, null always last, ties in the original order.
 
 Row = TypeVar("Row", bound=tuple[Any, ...])

@@ -16,8 +16,6 @@ from ..graph import AdapterError
 from .rows import DEGREES, Kind, attribute_reader, degree_of, node_id, plain, readers_of, reserved, rows_of
 from .tables import Computed, keeps
 
-__all__ = ["Decision", "column_of_field", "decide", "fields_of", "selected", "texts_of"]
-
 _SMALL = 256
 """A graph with fewer rows is scanned: that is faster than building columns."""
 _SELECTIVE = 0.10

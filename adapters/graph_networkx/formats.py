@@ -20,19 +20,6 @@ from attrs import frozen
 from ...lang.diagnostic import nearest
 from ..graph import AdapterError
 
-__all__ = [
-    "DEEPEST",
-    "LONGEST_TAG",
-    "fault",
-    "generate",
-    "generators",
-    "parse_xml",
-    "read_edges",
-    "read_gexf",
-    "read_node_link",
-]
-
-
 # Guarded XML parsing with Python's expat: no document type and so no entities, bounded depth and tokens, errors with lines.
 # Before expat 2.6, feeding a huge tag in small pieces takes quadratic time, so the size of a tag or comment is bounded too.
 

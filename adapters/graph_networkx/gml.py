@@ -14,8 +14,6 @@ from attrs import define, frozen
 
 from .formats import DEEPEST, fault
 
-__all__ = ["read_gml"]
-
 _TOKEN = re.compile(
     r"""(?P<blank>\s+|\#[^\n]*)
     |(?P<word>[A-Za-z][0-9A-Za-z_]*)

@@ -16,8 +16,6 @@ from attrs import define, field, frozen
 from ...lang.diagnostic import nearest
 from .formats import fault, parse_xml
 
-__all__ = ["read_graphml"]
-
 _TYPES: dict[str, str] = {
     "boolean": "boolean",
     "int": "integer",

@@ -5,8 +5,6 @@ from typing import Any, Literal
 
 from attrs import define, field, frozen
 
-__all__ = ["HABITS", "Change", "ChangeKind", "ChangeLog", "LoadReport"]
-
 ChangeKind = Literal["quotes", "lists", "lines", "numbers", "ids", "names", "non-finite", "values"]
 
 _SAYS: dict[ChangeKind, str] = {

@@ -21,8 +21,6 @@ from .load_report import LoadReport
 if TYPE_CHECKING:
     from .adapter import NetworkXAdapter
 
-__all__ = ["LARGEST_FILE", "Loaded", "load", "read_graph"]
-
 LARGEST_FILE = 512 * 2**20
 """Maximum bytes of a graph file (default)."""
 

@@ -21,9 +21,6 @@ from .cancellable import Alarm, Ended, Late, watched
 from .neighbourhood import resolved
 from .rows import Deadline, node_id
 
-__all__ = ["MEASURES", "measure"]
-
-
 # Betweenness accumulated source by source, so that partial results remain usable at the time limit.
 # The algorithm is Brandes' (2001), as in ``networkx.betweenness_centrality``, on lists of integers.
 

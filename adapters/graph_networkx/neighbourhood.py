@@ -15,8 +15,6 @@ from .find import MISSING, node_named, predicate_of
 from .rows import Deadline, Items, edge_item, node_item
 from .tables import computed
 
-__all__ = ["connect", "resolved", "subgraph", "walk"]
-
 _CHUNK = 4096
 Row = tuple[Any, Any, Any, Any]
 """Source, target, key (None if the graph has no keys) and attributes, as conditions on edges read them."""

@@ -18,9 +18,6 @@ from .paths import Block, Endpoints, Filter, Shortest, search_paths
 from .rows import Deadline, Items, edge_item, edge_readers, node_id, node_readers, path_item, plain
 from .tables import Computed
 
-__all__ = ["PathQuery", "find_paths", "path_plan"]
-
-
 # Parts of a path condition that can be checked early: on the path's ends, its length, its nodes and edges.
 # Only operands of the outermost AND are split off, and every path found is checked against the full condition, so a part that
 # is not recognised here costs time but never changes the result.

@@ -17,8 +17,6 @@ from ...lang.evaluate.conditions import Predicate
 from .rows import Deadline
 from .tables import Adjacency, Table, distinct
 
-__all__ = ["Block", "Endpoints", "Filter", "Shortest", "search_paths"]
-
 # Filter for the nodes or edges allowed on a path, evaluated once for each node or edge visited by a search.
 
 _UNASKED, _NO, _YES = 0, 1, 2

@@ -17,34 +17,6 @@ from ...lang.evaluate.conditions import ConditionError, Predicate, Reader, look_
 from ...lang.trees.conditions import Field
 from ..graph import AdapterError, Caps, Item, NodeId, Stoppable
 
-__all__ = [
-    "DEGREES",
-    "LARGEST",
-    "Deadline",
-    "Items",
-    "Kind",
-    "attribute_reader",
-    "degree_of",
-    "digits",
-    "edge_item",
-    "edge_readers",
-    "fit_id",
-    "fit_text",
-    "is_fit",
-    "item_value",
-    "json_value",
-    "node_id",
-    "node_item",
-    "node_readers",
-    "path_item",
-    "plain",
-    "readers_of",
-    "reserved",
-    "rows_of",
-    "scan",
-]
-
-
 # JSON values for the contents of a NetworkX graph:
 # NumPy scalars and arrays: number, text, boolean or list; tuples and sets: lists (sets in a fixed order); dates, times: ISO 8601
 # text; enumerations: their value; decimals and fractions: float; bytes: text, invalid UTF-8 escaped; NaN: null; infinity: null in

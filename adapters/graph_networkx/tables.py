@@ -19,20 +19,6 @@ from ...lang.trees.conditions import And, Comparison, Condition, Constant, Field
 from .column_types import Array, Coded, Leaf, Mask, Numbers, numbers_of
 from .rows import Kind, plain
 
-__all__ = [
-    "Adjacency",
-    "Column",
-    "Computed",
-    "Table",
-    "Through",
-    "column_of",
-    "computed",
-    "distinct",
-    "forget",
-    "keeps",
-    "mask_of",
-]
-
 Positions = NDArray[np.int32]
 _LOOK = 8192
 """Rows read between two checks of the clock."""

@@ -22,23 +22,6 @@ from ...lang.evaluate.text_checks import too_large_in
 from ...lang.literals import is_json
 from . import BadRequest
 
-__all__ = [
-    "answer_format",
-    "check_answer",
-    "check_choice",
-    "first_fault",
-    "instructions",
-    "json_words",
-    "prose_of",
-    "read_json",
-    "repair_prompt",
-    "strict_ready",
-    "unfenced",
-    "unwrap",
-    "validator",
-]
-
-
 # JSON Schema validation with bounds: neither a hostile schema nor a hostile answer blocks the event loop. Where ``jsonschema``
 # uses Python's ``re`` or compares all items pairwise, it is replaced; the rest is limited to two seconds.
 

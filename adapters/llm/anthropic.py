@@ -26,8 +26,6 @@ from .service_errors import in_band_error, status_error
 from .strict_schema import Strictness
 from .tools import about_tools, called_text, marked, message_tools, offered
 
-__all__ = ["AnthropicModel"]
-
 _DEFAULT_MAX_TOKENS = 4096
 _OPTIONAL = ("output_config", "temperature", "tool_choice", "tools")
 

@@ -12,8 +12,6 @@ from . import BudgetExceeded, Completion, LLMError, NotConfigured, Notice, Optio
 from .answers import canonical
 from .middleware import Client, Granted, Layer, Patience
 
-__all__ = ["Budget", "Ledger", "Price", "Priced"]
-
 _USUAL_ANSWER = 1024
 _NO_LIMIT = 1 << 62
 _FRAME = 64

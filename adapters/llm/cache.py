@@ -14,8 +14,6 @@ from . import BudgetExceeded, Completion, LLMError, Notice, Options, TimedOut, U
 from .answers import canonical
 from .middleware import Client, Layer, asked_for, fitting
 
-__all__ = ["Cached", "request_key"]
-
 _VERSION = 1
 _TABLE = Table(
     what="the call cache",

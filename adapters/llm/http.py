@@ -23,27 +23,6 @@ from .answers import read_json
 from .keys import hidden
 from .service_errors import in_band_error, status_error
 
-__all__ = [
-    "MAX_BODY",
-    "BodyTooLarge",
-    "BodyUnreadable",
-    "BoundedClient",
-    "Broken",
-    "Pools",
-    "Watch",
-    "body_object",
-    "connection_hint",
-    "count",
-    "event_object",
-    "finish_stream",
-    "joined",
-    "server_events",
-    "unfinished",
-    "watching",
-    "whole_body",
-]
-
-
 # Connections in many small pools: httpx's pool checks all its connections for each request, which is slow with hundreds.
 # A pool is filled before the next one is used, so that few concurrent calls share few connections.
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from . import NotConfigured
 
-__all__ = ["has_key", "hidden", "known_keys", "mask_keys", "refuse_key"]
-
 _SHORTEST = 8
 """Minimum length of a key, and of a key's prefix that is masked."""
 _LONG = 16

@@ -39,8 +39,6 @@ from . import (
 from .answers import instructions
 from .tools import call_schema, llguidance_text, marked, offered, read_grammar
 
-__all__ = ["LocalModel", "choice_grammar", "is_continued"]
-
 DEFAULT_TIMEOUT = 120.0
 DEFAULT_MAX_TOKENS = 256
 DEFAULT_SEED = 1

@@ -21,24 +21,6 @@ from .answers import check_answer, check_choice, instructions, read_json, repair
 from .keys import mask_keys
 from .tools import check_tools, judge_call, marked, offered, read_grammar
 
-__all__ = [
-    "Again",
-    "Client",
-    "Granted",
-    "Layer",
-    "ModelCheck",
-    "NoText",
-    "Own",
-    "Patience",
-    "Throttled",
-    "Validated",
-    "as_client",
-    "asked_for",
-    "fitting",
-    "is_same_model",
-    "structured",
-]
-
 _TIMEOUT = 120.0
 _NOT_ASKED = frozenset(("notify", "tidy", "timeout", "retries", "repairs", "sample", "strict_types", "tally"))
 """Options that control the call but are not part of the request."""

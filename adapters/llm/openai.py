@@ -28,9 +28,6 @@ from .service_errors import status_error
 from .strict_schema import Strictness
 from .tools import about_tools, called_text, custom_tool, function_tools, marked, offered, read_grammar
 
-__all__ = ["OpenAIModel"]
-
-
 # Parsing of chat completions: a body or a stream, of text or of calls, becomes one complete answer or an error.
 
 _WHOLE = frozenset(("stop", "eos", "eos_token", "end_turn", "stop_sequence"))

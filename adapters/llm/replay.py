@@ -31,8 +31,6 @@ from .answers import canonical, read_json
 from .middleware import Client, Layer, Own, asked_for
 from .tools import called_text, marked
 
-__all__ = ["RecordModel", "ReplayModel"]
-
 _HEADER = "cassette"
 _ERRORS: dict[str, type[LLMError]] = {
     kind.kind: kind for kind in vars(llm).values() if isinstance(kind, type) and issubclass(kind, LLMError)

@@ -24,8 +24,6 @@ from .keys import hidden
 from .middleware import Own, Patience
 from .service_errors import status_error
 
-__all__ = ["DEFAULT_TIMEOUT", "SDKModel"]
-
 DEFAULT_TIMEOUT = 120.0
 """Seconds for a whole call without its own timeout."""
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0  # seconds, as in the SDKs

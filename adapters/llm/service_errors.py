@@ -21,8 +21,6 @@ from . import (
 )
 from .keys import mask_keys
 
-__all__ = ["in_band_error", "status_error"]
-
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing|credit balance|out of credits", re.I)
 _TOO_LONG = re.compile(
     r"context_length_exceeded|exceed_context_size|string_above_max_length|request_too_large|prompt is too long"

@@ -16,8 +16,6 @@ from attrs import define, evolve, field, frozen
 from . import Completion
 from .answers import canonical, read_json, strict_ready, unfenced
 
-__all__ = ["Means", "Strictness", "bounded_form", "means_of", "restored", "strict_form"]
-
 _KEPT = ("type", "description", "enum", "const")
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems")
 """Limits that OpenAI's rules accept and Anthropic's do not."""

@@ -17,11 +17,6 @@ from ...lang.answers import CutOff, without_thinking
 from . import CALLED, BadAnswer, BadRequest, Completion, Options, Tool, ToolCall
 from .answers import canonical, first_fault, read_json, strict_ready, unfenced, validator
 
-__all__ = [
-    "Grammar", "about_tools", "call_schema", "called_text", "check_tools", "custom_tool", "function_tools", "judge_call",
-    "llguidance_text", "marked", "message_tools", "offered", "read_grammar",
-]  # fmt: skip
-
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _CALL_LIKE = re.compile(r'(?:```\w*\s*)?\[?\s*\{\s*"(?:(?:tool|arguments)"\s*:|name"\s*:[^:]*"arguments")')
 _KEYS = (frozenset(("tool", "arguments")), frozenset(("name", "arguments")))

@@ -26,8 +26,6 @@ from attrs import frozen
 from ..sqlite_store import private_folder
 from . import NotConfigured
 
-__all__ = ["SMOLLM2", "Installed", "Stopped", "Weights", "find", "installed", "models_dir", "pull", "pull_from"]
-
 _CHUNK = 1 << 20
 _POLL = 0.1  # seconds between two checks of a download, a lock or a request to stop
 

@@ -18,8 +18,6 @@ from .nodes import CounterNode, DictNode, ListNode, Node, counted, find, identit
 from .persistent import EMPTY, EMPTY_TABLE, Table, Vector
 from .values import evidence_text, field_of, texts_of, whole_copy
 
-__all__ = ["apply", "attached", "change_of", "check_name", "undeclared", "with_proofs", "written"]
-
 RESERVED = frozenset({"_meta", "items", "value"})
 """Names used by the written form of a state: no part of a key may have one of them."""
 

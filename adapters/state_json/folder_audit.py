@@ -16,8 +16,6 @@ from .log.files import reason
 from .snapshot import Entries, Moment
 from .state_object import CHECK, NAME, as_json, from_json, from_text, hash_of
 
-__all__ = ["Audit", "Looked", "Nested", "audit"]
-
 Nested = Callable[[Path], Iterator[tuple[Path, str | None]]]
 """Checks the files of a subfolder: each path with its fault, "" if there is none, None if unknown."""
 

@@ -20,9 +20,6 @@ from .snapshot import Commits, Moment, flagged, with_about, written_form
 from .state_object import from_json, node_of, with_proof
 from .values import as_text, evidence_text, field_of, joined, parsed, plain, texts_of
 
-__all__ = ["advanced", "applied", "past", "patch", "patched", "record", "recovered"]
-
-
 # The difference between two states as JSON for the journal, used to store a rollback. Its size depends on the differences only.
 # Operations: ``{"do": "put", "key", "form", "proofs"}`` (a key and all below it, in state object form), ``{"do": "drop",
 # "key"}``, ``{"do": "list" | "dict" | "counter", "key", ...}`` with the changes of items, fields, counts and evidence. A vector's

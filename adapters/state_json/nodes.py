@@ -15,24 +15,6 @@ from ..state import StateError
 from .persistent import EMPTY, EMPTY_TABLE, Table, Vector, digest
 from .values import added, as_text, joined, number, parsed, plain
 
-__all__ = [
-    "NOTHING",
-    "CounterNode",
-    "DictNode",
-    "Items",
-    "ListNode",
-    "Node",
-    "counted",
-    "find",
-    "identity",
-    "identity_of",
-    "put",
-    "summed",
-    "walk",
-    "whole",
-]
-
-
 # Index of a list's items, from identity to position, shared by the versions of the list.
 # Successive versions share one dictionary: an entry counts for a version only if its position is below the version's
 # length. A version that is extended a second time (a fork, a rolled-back block) gets its own layer above. So a fork costs

@@ -20,9 +20,6 @@ from .snapshot import Commits, Entries, Moment, with_about
 from .state_object import NAME, as_json, from_text, hash_of
 from .store import Durability, JSONStateStore, utc_now
 
-__all__ = ["fork_directory", "open_store", "read_brief"]
-
-
 # Opens a directory's state from the journal, or, if that is damaged, from ``state.json`` if it is complete.
 # A clean close leaves a mark (``log.journal.Seal``) with the hash of ``state.json``. If nothing was committed since,
 # ``state.json`` has the whole state even if the journal is damaged, and nothing is lost.

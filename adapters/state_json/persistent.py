@@ -13,8 +13,6 @@ import orjson
 from attrs import field, frozen
 from blake3 import blake3
 
-__all__ = ["EMPTY", "EMPTY_TABLE", "WIDTH", "Table", "Vector", "canonical", "digest"]
-
 # Digests of values. Values that are equal as JSON have one digest, whatever the key order of objects and their history.
 
 

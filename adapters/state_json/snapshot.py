@@ -16,19 +16,6 @@ from .nodes import NOTHING, CounterNode, DictNode, ListNode, Node, find, walk
 from .persistent import EMPTY, Table, Vector, canonical
 from .values import as_fragment, parsed, plain
 
-__all__ = [
-    "About",
-    "Commits",
-    "Entries",
-    "JSONSnapshot",
-    "Moment",
-    "differences",
-    "flagged",
-    "summary",
-    "with_about",
-    "written_form",
-]
-
 
 @frozen(eq=False)
 class JSONSnapshot:

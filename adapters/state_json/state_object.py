@@ -25,20 +25,6 @@ from .persistent import EMPTY, Table, Vector, canonical
 from .snapshot import About, JSONSnapshot, Moment
 from .values import as_text, evidence_text, field_of, joined, parsed, texts_of, whole_text
 
-__all__ = [
-    "CHECK",
-    "NAME",
-    "as_json",
-    "from_json",
-    "from_text",
-    "hash_of",
-    "node_of",
-    "replay_of",
-    "with_check",
-    "with_proof",
-    "write_state",
-]
-
 CHECK = "check"
 """The key of a file's check value."""
 

@@ -19,8 +19,6 @@ from .state_object import NAME as STATEFILE
 from .state_object import as_json, replay_of, write_state
 from .values import parsed, whole_copy, whole_text
 
-__all__ = ["Durability", "JSONStateStore", "utc_now"]
-
 Durability = Literal["command", "plan"]
 
 

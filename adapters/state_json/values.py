@@ -13,11 +13,6 @@ from ..state import Evidence, StateError
 from .log.codec import encode_to_keep, encoded_copy
 from .persistent import Table
 
-__all__ = [
-    "Field", "added", "as_fragment", "as_text", "evidence_text", "field_of", "joined", "number", "parsed", "plain",
-    "texts_of", "whole_copy", "whole_text",
-]  # fmt: skip
-
 Field: TypeAlias = "bytes | Table"
 """A DICT's field: JSON text, or a table if it is an object."""
 

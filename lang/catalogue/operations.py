@@ -9,18 +9,6 @@ from typing import Literal
 
 from attrs import field, frozen
 
-__all__ = [
-    "BUILTIN",
-    "COMMON_OPTIONS",
-    "FUNCTIONS",
-    "LLM_OPTIONS",
-    "METHODS",
-    "Function",
-    "OptionSpec",
-    "Parameter",
-    "Signature",
-]
-
 Kind = Literal[
     "template", "expression", "json", "list", "call", "string", "strings", "checks", "int", "float", "type", "name",
     "condition", "value",

@@ -9,8 +9,6 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-__all__ = ["SETTINGS", "Setting", "fault_of"]
-
 
 @frozen
 class Setting:

@@ -13,20 +13,6 @@ from attrs import field, frozen
 from ..diagnostic import Diagnostic, Edit
 from ..source import Source, Span
 
-__all__ = [
-    "CLOSING",
-    "JsonNode",
-    "JsonPath",
-    "JsonRead",
-    "Scalar",
-    "StringMap",
-    "json_fault",
-    "path_text",
-    "read_number",
-    "read_string",
-    "read_word",
-]
-
 JsonPath: TypeAlias = Sequence[str | int]
 """The path from the root to a value: keys and indexes."""
 

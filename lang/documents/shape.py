@@ -16,8 +16,6 @@ from .json_tree import JsonNode, JsonPath, path_text
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-__all__ = ["Misfit", "fitted", "json_schema", "misfits"]
-
 _MOST = 100
 """Maximum number of misfits reported; a document with more has one cause."""
 

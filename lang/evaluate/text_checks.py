@@ -14,9 +14,6 @@ from attrs import field, frozen
 from ..diagnostic import nearest
 from ..errors import KnotworkError
 
-__all__ = ["FORMS", "MOST", "Check", "CheckError", "read_check", "too_large_in"]
-
-
 # Untrusted patterns, bounded: RE2 patterns, and those of a JSON Schema, which Python's engines compile.
 
 _MEMORY = 8 << 20

@@ -20,8 +20,6 @@ from lark.exceptions import UnexpectedInput, UnexpectedToken
 from lark.lexer import LexerThread
 from lark.parsers.lalr_analysis import Shift
 
-__all__ = ["Automaton", "Follower", "Met", "States"]
-
 States: TypeAlias = tuple[int, ...]
 """The parser's stack of states after a text."""
 

@@ -13,8 +13,6 @@ from ..diagnostic import Diagnostic, Edit
 from ..source import Span
 from ..trees import Node
 
-__all__ = ["Fault", "Repaired", "fault", "is_ended", "is_remark", "reads_as_text", "repair", "respan", "shown"]
-
 
 @frozen
 class Fault:

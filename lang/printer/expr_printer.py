@@ -33,8 +33,6 @@ from ..trees.expr import (
     TupleDisplay,
 )
 
-__all__ = ["VALUE", "format_expr", "rank"]
-
 _Piece: TypeAlias = Any
 """A text to write, or a node with the lowest rank allowed in its place without parentheses."""
 

@@ -16,8 +16,6 @@ from ..trees import Node, gasl
 from ..trees.conditions import And, Comparison, Condition, Constant, Field, Items, Length, Not, NullTest, Or, Variable
 from ..trees.gasl import Branch, Command, Comment, Explain, Item, Key, Name, On, Path, Program, Statement, Try
 
-__all__ = ["format_command", "format_condition", "format_gasl", "format_key", "format_name", "format_text"]
-
 _LINE: Final = object()
 """A new line, at the current indentation."""
 _IN: Final = object()

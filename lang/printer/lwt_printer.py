@@ -29,8 +29,6 @@ from ..trees.lwt import (
     Word,
 )
 
-__all__ = ["format_call", "format_lwt", "format_reference", "format_step", "format_template", "format_value"]
-
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 
 

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from ..documents.json_tree import JsonRead
     from ..documents.seed import SeedRead
 
-__all__ = ["Reading", "Text", "diagnosed", "read", "seed_schemas"]
-
-
 _T = TypeVar("_T")
 
 

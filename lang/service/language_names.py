@@ -26,16 +26,6 @@ from ..trees.lwt import RESERVED, Call, Comment, Option, Step, Template, referen
 from .document import Reading
 from .model import Language, SymbolKind
 
-__all__ = [
-    "Names",
-    "Occurrence",
-    "expr_occurrences",
-    "gasl_occurrences",
-    "insides_of",
-    "lwt_occurrences",
-    "seed_occurrences",
-]
-
 
 def as_it_is(name: str) -> str | None:
     """Return a name unchanged if it needs no quotes or escapes: letters, digits and ``_``."""

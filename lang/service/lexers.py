@@ -12,8 +12,6 @@ from pygments.lexer import Lexer
 from . import semantic_tokens
 from .model import Language, TokenType
 
-__all__ = ["ExprLexer", "GaslLexer", "LwtLexer", "SeedLexer"]
-
 _TYPES: dict[TokenType, Any] = {
     "keyword": pygments_token.Keyword, "command": pygments_token.Keyword.Declaration, "variable": pygments_token.Name.Variable,
     "step": pygments_token.Name.Label, "function": pygments_token.Name.Function, "string": pygments_token.String,

@@ -13,30 +13,6 @@ from ..source import Span
 from ..trees.gasl import StateType
 from ..trees.lwt import MISSING
 
-__all__ = [
-    "LANGUAGES",
-    "Completion",
-    "CompletionKind",
-    "Fold",
-    "Hover",
-    "Known",
-    "Language",
-    "Place",
-    "StateKey",
-    "Symbol",
-    "SymbolKind",
-    "Token",
-    "TokenType",
-    "Variable",
-    "block",
-    "code",
-    "excerpt",
-    "listed",
-    "of_attribute",
-    "plain",
-    "value_text",
-]
-
 Language = Literal["lwt", "gasl", "expr", "seed"]
 
 LANGUAGES: tuple[Language, ...] = ("lwt", "gasl", "expr", "seed")

@@ -39,18 +39,6 @@ from .model import (
 )
 from .semantic_tokens import tokens_in
 
-__all__ = [
-    "can_be_renamed",
-    "defined",
-    "folds_of",
-    "hovered",
-    "names_in",
-    "occurrences_in",
-    "places",
-    "renamed",
-    "symbols_of",
-]
-
 _LONGEST = 200
 
 

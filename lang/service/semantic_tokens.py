@@ -15,9 +15,6 @@ from ..parse.lwt.shapes import HEAD
 from .document import Reading
 from .model import Language, Token, TokenType
 
-__all__ = ["tokens_in", "tokens_of"]
-
-
 # The tokens of a script. A step extends from its head to its closing parenthesis; text between steps has no tokens.
 
 _OUTSIDE = re.compile(

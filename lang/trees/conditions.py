@@ -10,11 +10,6 @@ from attrs import frozen
 
 from . import Node
 
-__all__ = [
-    "And", "Comparison", "Condition", "Constant", "Field", "Items", "Length", "Not", "NullTest", "Operator", "Or",
-    "Quantifier", "Variable",
-]  # fmt: skip
-
 Operator = Literal["=", "!=", "<", "<=", ">", ">=", "IN", "NOT IN", "CONTAINS", "STARTS_WITH", "ENDS_WITH", "MATCHES"]
 """The operators by their canonical spelling; ``==`` is read as ``=`` and ``<>`` as ``!=``."""
 

@@ -12,12 +12,6 @@ from attrs import frozen
 
 from . import Node
 
-__all__ = [
-    "Arithmetic", "BoolChain", "Call", "Clause", "Comparison", "Comprehension", "Conditional", "DictDisplay", "Expr", "Field",
-    "ListDisplay", "Literal", "MethodCall", "Name", "Namespace", "Negative", "Not", "Operator", "Power", "Slicing", "Subscript",
-    "Test", "TupleDisplay",
-]  # fmt: skip
-
 Namespace = OneOf["extraction", "meta", "context"]
 """The only names allowed before a dot."""
 

@@ -15,14 +15,6 @@ from ..source import Source
 from . import Node
 from .conditions import Condition
 
-__all__ = [
-    "JOINED_FIELDS", "Aggregate", "Analyze", "Assert", "Branch", "Cancel", "Classify", "Column", "ColumnType", "Command",
-    "Comment", "Computation", "Connect", "Count", "Declare", "Explain", "Find", "FindPaths", "Function", "Item", "Join", "Key",
-    "Measure", "Name", "On", "OnStatus", "Order", "Path", "Process", "Program", "Rank", "Require", "Reset",
-    "SelectFields", "SelectWhere", "SetCommand", "SetOperation", "StateType", "Statement", "Subgraph", "Try", "Update",
-    "Walk", "joined_names", "written",
-]  # fmt: skip
-
 StateType = Literal["LIST", "DICT", "COUNTER"]
 ColumnType = Literal["TEXT", "INT", "FLOAT", "BOOL", "LIST"]
 Function = Literal["count", "sum", "mean", "min", "max", "median"]

@@ -16,11 +16,6 @@ from ..diagnostic import Diagnostic
 from ..source import Source
 from . import Node, walk
 
-__all__ = [
-    "ABSENT", "MISSING", "RESERVED", "Accessor", "Call", "Choice", "Comment", "Index", "Key", "ListValue", "Mode", "ObjectValue", "Option",
-    "Reference", "Scalar", "Script", "Slice", "Step", "Template", "Text", "Value", "Word", "references",
-]  # fmt: skip
-
 MAX_STEPS = 10_000
 """Default maximum number of steps of a script (``--max-steps``, ``max_steps=``)."""
 

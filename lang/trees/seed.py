@@ -17,29 +17,6 @@ from . import Node
 from .expr import Expr, Name
 from .expr import Field as FieldName
 
-__all__ = [
-    "IN_PARTS",
-    "Aggregate",
-    "Case",
-    "CaseRule",
-    "Const",
-    "DefineFilter",
-    "Extracted",
-    "FieldType",
-    "FilterUse",
-    "Form",
-    "Formula",
-    "FormulaSeed",
-    "Keep",
-    "KeepMatch",
-    "Lookup",
-    "Match",
-    "ReviewHandling",
-    "SeedStep",
-    "Strategy",
-    "Where",
-]  # fmt: skip
-
 Form = Literal["000", "002"]
 FieldType = Literal["enum", "int", "float", "bool", "text", "list"]
 Strategy = Literal["truncate_head", "truncate_tail", "split"]

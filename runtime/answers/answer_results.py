@@ -23,24 +23,6 @@ from ..results import NO_USAGE
 if TYPE_CHECKING:
     from attrs import Attribute
 
-__all__ = [
-    "ATTEMPTS",
-    "ITERATIONS",
-    "JUDGES",
-    "LONGEST",
-    "AnswerFailed",
-    "AnswerRequest",
-    "Answered",
-    "Candidate",
-    "Evaluation",
-    "Fault",
-    "Iteration",
-    "Status",
-    "Stopped",
-    "points",
-    "usage_json",
-]
-
 Status = Literal["accepted", "best", "failed"]
 """accepted: an answer reached the threshold; best: no answer did, the best one is returned; failed: no answer was evaluated."""
 

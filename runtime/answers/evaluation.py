@@ -27,9 +27,6 @@ from ..results import Failed, StepFailed
 from .answer_results import Evaluation
 from .judges import DIGITS, SUGGESTIONS, Panel
 
-__all__ = ["Evaluating", "Verdict", "as_evaluator", "as_evaluators", "check_evaluators", "read_check", "read_checks"]
-
-
 # Deterministic checks of an answer: they cost nothing, and their results are feedback that a small model can use.
 # White space around an answer is ignored. A check gives 1.0 or 0.0, its requirement, and the actual value. Its time is limited:
 # a pattern that would take longer than about a second for a long answer fails, a schema is given two seconds.

@@ -17,9 +17,6 @@ from ..templates import filled
 from .answer_results import JUDGES, AnswerRequest, Evaluation, points
 from .templates import Template
 
-__all__ = ["ANSWER_SCHEMA", "Ask", "Asker", "Generator", "Losses", "feedback_on", "place_of", "way_of_asking"]
-
-
 # Feedback: the text for the generator about its last answer, including the answer itself.
 # See ``docs/design/loops.md#iterative-answers``.
 # An answer and its evaluation are data: they are placed between fences that they can't contain, with limited length. Only

@@ -27,10 +27,6 @@ from .answer_results import AnswerRequest, Evaluation
 from .generator import Asker, place_of
 from .templates import Template
 
-__all__ = [
-    "DIGITS", "LONGEST_JUDGED", "SUGGESTIONS", "Panel", "Scale", "can_judge", "disagreement", "evaluation_schema", "read_score", "scale_of",
-]  # fmt: skip
-
 Scale = Literal["auto", "unit", "ten"]
 """A judge's scale. "unit": a number from 0.0 to 1.0, as in the seed. "ten": a whole number from 0 to 10. "auto": unit."""
 

@@ -22,9 +22,6 @@ from .generator import Ask, Asker, Generator, Losses, feedback_on, way_of_asking
 from .judges import Panel, Scale, can_judge, scale_of
 from .templates import Template, find_template
 
-__all__ = ["TOO_SMALL", "Examples", "OnIteration", "answer", "ready"]
-
-
 # The end of an iterative answer: reasons for an early stop, and the sentences that report it.
 
 

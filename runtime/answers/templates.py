@@ -23,8 +23,6 @@ from ..errors import RequestError
 from ..templates import placeholders
 from .answer_results import AnswerRequest
 
-__all__ = ["BUILTIN", "LONGEST", "MOST", "NEWEST", "KeptExamples", "Template", "find_template", "read_templates"]
-
 _LONGEST = 20_000
 """Maximum characters of one text."""
 _MOST = 100

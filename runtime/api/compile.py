@@ -25,8 +25,6 @@ from ..seeds.compute import check, load
 from ..seeds.reviews import read_context
 from .clients import Clients, Warnings, file_of
 
-__all__ = ["ANSWER_TOKENS", "checker", "compile_seed"]
-
 ANSWER_TOKENS = 8192
 """Tokens that an answer may have under a limit on tokens or cost, where a budget would grant no more than a short text's."""
 _LIMITS = ("max_calls", "max_tokens", "max_cost")

@@ -14,8 +14,6 @@ from ...lang.trees import gasl as tree
 from ...lang.trees.conditions import Condition as ConditionTree
 from ..gasl.errors import ParseError
 
-__all__ = ["Condition", "GASLParser", "Program", "condition", "program"]
-
 
 @frozen
 class Program(tree.Program):

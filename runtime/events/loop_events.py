@@ -6,23 +6,6 @@ from attrs import frozen
 
 from .run_events import Event
 
-__all__ = [
-    "AnswerFinished",
-    "AnswerStarted",
-    "BranchClosed",
-    "BranchOpened",
-    "CandidateWritten",
-    "DecisionMade",
-    "DraftMended",
-    "HypothesisFormed",
-    "IterationFinished",
-    "IterationStarted",
-    "PhaseFinished",
-    "PhaseStarted",
-    "RepairAsked",
-    "ToolCalled",
-]
-
 
 @frozen
 class PhaseStarted(Event):

@@ -7,28 +7,6 @@ from typing import Any, ClassVar
 import attrs
 from attrs import define, field, frozen
 
-__all__ = [
-    "AnswerRead",
-    "BudgetReached",
-    "CallFinished",
-    "CallRetried",
-    "CallStarted",
-    "CommandFinished",
-    "CommandStarted",
-    "Event",
-    "Events",
-    "PlanFinished",
-    "PlanStarted",
-    "RunFinished",
-    "RunStarted",
-    "StateChanged",
-    "StepFinished",
-    "StepSkipped",
-    "StepStarted",
-    "Warned",
-    "as_json",
-]
-
 
 @frozen
 class Event:

@@ -18,9 +18,6 @@ from .dispatcher import failure, incomplete_sources, resting_on
 from .record_writer import Place
 from .records import ContextStore, ExecutionRecord, ExecutionResult, Session, Status, Value
 
-__all__ = ["Ran", "handles", "run_branch", "run_on", "run_try"]
-
-
 # The part of a plan's interface that compound commands (a block, a branch) use.
 
 

@@ -16,8 +16,6 @@ from ..events import BudgetReached
 from .commands import RUNNERS
 from .records import STOPPING, ExecutionResult, Runner, Session, Value, cut
 
-__all__ = ["CommandDispatcher", "failure", "incomplete_sources", "resting_on", "settled"]
-
 _REASONS = 3
 """Maximum number of reasons in a message; the value has all of them."""
 _LONGEST = 500

@@ -16,8 +16,6 @@ from ...lang.diagnostic import Diagnostic, compatible, has_errors, picture
 from ...lang.errors import KnotworkError
 from ...lang.source import Source
 
-__all__ = ["ExecutionError", "ParseError", "PlanError"]
-
 
 class ExecutionError(KnotworkError):
     """The executor can't do the requested operation now. ``hint`` suggests a fix."""

@@ -30,9 +30,6 @@ from .prepare import Ready, checked, faults_of, is_document
 from .record_writer import Clock, Place, Remembering, Turns, recorded
 from .records import ContextStore, ExecutionRecord, ExecutionResult, Session, Status, cut, plan_status
 
-__all__ = ["GASLExecutor"]
-
-
 # Return values of a ``run_until_complete`` step function: an answer, a command, or a plan in any form.
 
 _COMPLETE = "COMPLETE:"

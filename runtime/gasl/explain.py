@@ -25,8 +25,6 @@ from .commands.find import shortest_bound
 from .commands.model_calls import batches, shown
 from .records import ExecutionResult, Session, Value
 
-__all__ = ["explain"]
-
 _DEEPEST = 50
 
 

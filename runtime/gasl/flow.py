@@ -23,8 +23,6 @@ from .explain import explain
 from .record_writer import Clock, Place, recorded
 from .records import STOPPING, ExecutionRecord, ExecutionResult, Session, Status, as_history, storable
 
-__all__ = ["Flow", "watched"]
-
 _GIVEN_ITEMS, _GIVEN_LENGTH = 1_000, 64_000
 """Limits for the given variables that the history saves: items per variable, and characters of all as JSON."""
 _DEEPEST = 64

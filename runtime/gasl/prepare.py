@@ -20,18 +20,6 @@ if TYPE_CHECKING:
 
 from .errors import PlanError
 
-__all__ = [
-    "Ready",
-    "apply",
-    "ceiling_of",
-    "checked",
-    "faults_of",
-    "in_force",
-    "is_document",
-    "ready_of",
-]
-
-
 # ``SET``: changes one setting of the running plan, within its range and never above the host's ceiling.
 
 _CAPS = "adapter.caps."

@@ -16,8 +16,6 @@ from ...lang.diagnostic import as_json
 from ...lang.source import Source
 from .records import ExecutionRecord, ExecutionResult, Value
 
-__all__ = ["Clock", "Place", "Remembering", "Turns", "recorded", "request_of"]
-
 _FIELDS = 20
 """Maximum number of field names in a shape."""
 _COUNTED = 500

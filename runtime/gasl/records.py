@@ -15,25 +15,6 @@ from ...lang.diagnostic import Diagnostic
 from ..events import Events
 from ..excerpts import NAMING
 
-__all__ = [
-    "STOPPING",
-    "ContextStore",
-    "ExecutionRecord",
-    "ExecutionResult",
-    "Runner",
-    "Session",
-    "Status",
-    "Value",
-    "as_history",
-    "cut",
-    "excerpt",
-    "kept_text",
-    "last_with_value",
-    "plan_status",
-    "storable",
-]
-
-
 # The variables of a plan: values that commands bind to their ``AS`` names, with evidence. See
 # ``docs/design/gasl.md#execution``.
 

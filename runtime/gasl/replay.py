@@ -23,8 +23,6 @@ from .flow import Flow
 from .record_writer import Turns, request_of
 from .records import ContextStore, Session, Value, excerpt, kept_text
 
-__all__ = ["Discrepancy", "Verdict", "areplay"]
-
 _TOLD = 20
 """Maximum number of discrepancies in a verdict."""
 _SHOWN = 200

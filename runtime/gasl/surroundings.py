@@ -15,19 +15,6 @@ if TYPE_CHECKING:
     from ...lang.catalogue.schema import Schema
     from ...lang.trees.gasl import StateType
 
-__all__ = [
-    "ROLLBACK",
-    "TOO_DEEP",
-    "Origin",
-    "Surroundings",
-    "is_of_another",
-    "origins",
-    "roll_back",
-    "same_name",
-    "told_of_another",
-    "told_of_findings",
-]
-
 TOO_DEEP = Diagnostic("GASL023", "error", "blocks are nested too deeply", hints=("leave some of the nesting out",))
 """Diagnostic for a program that can't be checked because its blocks nest deeper than the interpreter's stack."""
 

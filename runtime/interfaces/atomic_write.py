@@ -11,8 +11,6 @@ from pathlib import Path
 from ...adapters.sqlite_store import NAMED
 from ...lang.errors import KnotworkError
 
-__all__ = ["UnknownSuffix", "is_stream", "known_suffix", "new_file", "replace_file"]
-
 _LINKS = 40
 """Maximum number of links followed, as many as the system does."""
 

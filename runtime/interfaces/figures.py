@@ -15,26 +15,6 @@ from ...lang.diagnostic import printable
 from ..events import BudgetReached, CallFinished, CallRetried, CallStarted, Event, StepFinished, StepStarted
 from ..gasl.surroundings import ROLLBACK
 
-__all__ = [
-    "ATTRIBUTE_COLUMNS",
-    "DIFFERENCE_COLUMNS",
-    "HISTORY_COLUMNS",
-    "KEY_COLUMNS",
-    "Calls",
-    "Work",
-    "attribute_rows",
-    "cell",
-    "clock",
-    "csv_line",
-    "cut_value",
-    "difference_rows",
-    "dollars",
-    "guarded",
-    "history_rows",
-    "key_rows",
-    "short_text",
-]
-
 
 @define
 class Calls:

@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     from ...adapters.llm.middleware import Client
     from ..models.factory import ModelSettings, Price
 
-__all__ = [
-    "Ground",
-    "Limits",
-    "check_folder",
-    "clients",
-    "in_words_of_options",
-    "named_specs",
-    "open_models",
-    "opened",
-    "price_of",
-]
-
 
 @frozen
 class Ground:

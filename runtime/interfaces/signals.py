@@ -12,8 +12,6 @@ from types import FrameType
 
 from attrs import define
 
-__all__ = ["Heard", "hearing", "interrupting"]
-
 _BOTH = (signal.SIGINT, signal.SIGTERM)
 
 

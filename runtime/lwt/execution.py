@@ -21,8 +21,6 @@ from .operations import OPERATIONS, Context, Operation, find
 if TYPE_CHECKING:
     from .operations.operation import Workshop
 
-__all__ = ["Execution"]
-
 
 @define
 class Execution:

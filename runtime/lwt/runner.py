@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ...lang.parse.lwt import StepFeed
     from .operations.operation import Workshop
 
-__all__ = ["run", "run_stream"]
-
 MAX_CONCURRENCY = 16
 """Default maximum number of concurrent steps, and of concurrent calls."""
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ...lang.linter.lwt import Context
     from ...lang.parse.expr import ExprRead
 
-__all__ = ["ScriptPlan", "context_of", "plan_of"]
-
 
 @frozen
 class ScriptPlan:

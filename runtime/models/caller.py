@@ -20,8 +20,6 @@ from ...lang.trees.lwt import Call, Script, Template
 from ..events import AnswerRead, BudgetReached, CallFinished, CallRetried, CallStarted, Events
 from ..results import NO_USAGE, Access, Failed, Outcome, Record, StepFailed, Trace, add_costs
 
-__all__ = ["HOPELESS", "Caller", "Counted", "Request", "Spent", "checked", "refuse_keys"]
-
 # The prompt texts that the runtime itself adds.
 
 _SHOWN = 600

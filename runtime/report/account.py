@@ -15,9 +15,6 @@ from ..results import add_costs
 if TYPE_CHECKING:
     from .drawings import Row, TreeDrawing
 
-__all__ = ["Account", "Entry", "Figures", "Phase", "Room", "Section", "figure", "number", "text"]
-
-
 # Fields of an event for the page: events come from a file, so a value of another type, or a non-finite number, counts as empty.
 
 _MOST = 10**15

@@ -10,8 +10,6 @@ from ...adapters.graph import AdapterError, GraphAdapter
 from ..gasl.records import cut
 from ..loops.search.trees import Tree, TreeBranch, TreeNode
 
-__all__ = ["Drawing", "Row", "Spot", "TreeDrawing", "draw", "draw_tree", "place_labels", "rows"]
-
 # Places the labels of nodes with as little overlap of labels and nodes as possible.
 
 Place: TypeAlias = tuple[float, float, str]

@@ -10,8 +10,6 @@ from attrs import field, frozen
 from ...adapters.llm import BY_HAND
 from ..gasl.records import cut, excerpt
 
-__all__ = ["Asked", "Finding", "Group", "groups", "sources_of", "touched"]
-
 _TITLES = ("name", "label", "title", "id", "answer", "text", "author", "entity")
 """Fields that name an item, best first."""
 _LONGEST = 300

@@ -15,9 +15,6 @@ from ..runs.journal import OPENED
 from .account import Account, Entry, Phase, Room, Section, figure, number, text
 from .steps import command_words
 
-__all__ = ["tell"]
-
-
 # The page entry of one event: a call with its prompt and answer, a repair with rendered diagnostics, a command, a branch.
 
 _PICTURED = 20

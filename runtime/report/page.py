@@ -12,9 +12,6 @@ from .drawings import draw
 from .findings import Group, groups, sources_of, touched
 from .steps import told
 
-__all__ = ["render", "render_run"]
-
-
 # The templates of the pages: all values are escaped, and control characters are made visible.
 
 

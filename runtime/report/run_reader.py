@@ -13,9 +13,6 @@ from ..runs.journal import LOG, Damage, read_log
 from .account import Account
 from .narrative import tell
 
-__all__ = ["events_of", "read_account", "records_of"]
-
-
 # Events derived from a run's records, if the events were not stored: answers without prompts, costs, statuses.
 
 _PHASES = ("plan", "expand")

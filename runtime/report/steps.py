@@ -12,9 +12,6 @@ from ...lang.trees import conditions as c
 from ...lang.trees import gasl as g
 from .account import figure
 
-__all__ = ["command_words", "in_words", "told"]
-
-
 # Commands and conditions in plain English, for readers who do not know the language.
 
 _LONGEST = 160

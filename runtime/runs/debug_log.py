@@ -46,8 +46,6 @@ from ..events import (  # fmt: skip
     Warned,
 )
 
-__all__ = ["DebugLog", "level"]
-
 
 def level(environment: Mapping[str, str] | None = None) -> int:
     """Return the level from the environment, 0 to 3; a value that is not a number counts as 0."""

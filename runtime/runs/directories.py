@@ -17,11 +17,6 @@ from ...adapters.sqlite_store import private_folder
 from ...lang.errors import KnotworkError
 from .journal import Busy, Damage, Journal, records
 
-__all__ = [
-    "ASK", "COMPILE", "FILE", "LOOPS", "RANK", "SEED", "RunError", "base_directory", "begin", "cache_file", "find_folder", "hash_of",
-    "read_run", "resumed", "versions", "whole_records",
-]  # fmt: skip
-
 FILE = "run.jsonl"
 SEED, RANK, COMPILE, ASK = "seed", "rank", "compile", "ask"
 """The ``kind`` in the head of a run of a Formula Seed, a ranking, a compilation or a question; a script's head has none."""

@@ -21,8 +21,6 @@ from attrs import define, field
 
 from ..events import Event, Events, Warned
 
-__all__ = ["LOG", "LONGEST", "OPENED", "Busy", "Damage", "EventLog", "Journal", "logged", "read_log", "records"]
-
 _CHECK = re.compile(rb', "check": "([0-9a-f]{8})"\}\n\Z')
 _CHECK_LENGTH = len(', "check": "00000000"}\n')
 

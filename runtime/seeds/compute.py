@@ -37,19 +37,6 @@ from .seed_results import Counts, Extraction, ResultError, SeedResult, Status
 if TYPE_CHECKING:
     from ...adapters.llm.budget import Price
 
-__all__ = [
-    "Computing",
-    "Estimate",
-    "FormulaSeed",
-    "Provenance",
-    "SeedError",
-    "check",
-    "estimate",
-    "load",
-    "require",
-    "text_of",
-]
-
 _ALLOW = "the result is complete all the same where allow_invalid (a share of the kept reviews) allows that many"
 
 

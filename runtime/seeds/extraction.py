@@ -41,9 +41,6 @@ from .extraction_prompts import (
 from .reviews import Review
 from .seed_results import Extraction
 
-__all__ = ["Extractor", "Kept", "Read", "Remembered", "extraction_of"]
-
-
 # The extraction cache: a model's value of a field in a review, by model, field and review. See
 # ``docs/design/seed.md#engine``.
 # It is separate from the call cache and finer: a seed with another formula makes no calls, one with another field asks only

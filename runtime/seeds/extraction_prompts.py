@@ -18,26 +18,6 @@ from ...lang.trees.seed import Extracted, FormulaSeed, ReviewHandling
 from ..excerpts import clipped, fenced
 from .reviews import Review
 
-__all__ = [
-    "TEMPLATE",
-    "Ask",
-    "Parts",
-    "Said",
-    "agreed",
-    "answer_schema",
-    "build_choice_prompt",
-    "build_extraction_prompt",
-    "build_reconcile_prompt",
-    "fill_extraction_prompt",
-    "merged",
-    "parts_of",
-    "read_answer",
-    "read_choice",
-    "tidied",
-    "way_of_asking",
-]
-
-
 # Reading a model's answer about one review: valid fields, and invalid fields with the model's text.
 # ``lang.coercion`` decides which values are valid; ``lang.answers`` finds the object.
 

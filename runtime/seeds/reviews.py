@@ -21,21 +21,6 @@ from ...lang.literals import kind_of
 from ...lang.trees.seed import FormulaSeed, Keep
 from ..excerpts import clipped
 
-__all__ = [
-    "Context",
-    "ContextError",
-    "Dated",
-    "FilterError",
-    "Keeper",
-    "KeywordCount",
-    "Review",
-    "keyword_counts",
-    "read_context",
-    "read_contexts",
-    "read_date",
-]
-
-
 # The date of a review in common written forms; only unambiguous forms are accepted.
 # Accepted: ISO dates and datetimes (``2023-05-17``, ``2023-05-17T08:00:00Z``), year first with other marks (``2023/5/17``),
 # month names (``May 17, 2023``, ``17 May 2023``), numeric day and month if one of them is over 12 (``17.05.2023``,

@@ -18,8 +18,6 @@ from ...adapters.llm import Usage
 from ...lang.errors import KnotworkError
 from ...lang.literals import kind_of
 
-__all__ = ["Counts", "Extraction", "ResultError", "ResultFault", "SeedResult", "Status", "read_result", "read_results"]
-
 Status = Literal["complete", "partial", "failed"]
 """Status of a result: complete, partial or failed.
 

@@ -24,8 +24,6 @@ from .extraction_prompts import Ask
 from .reviews import Context, ContextError, Keeper, Review, read_context
 from .seed_results import Counts, Extraction, ResultError, SeedResult
 
-__all__ = ["Keeping", "OnResult", "Totals", "run_many", "run_one"]
-
 OnResult = Callable[[SeedResult], Awaitable[None] | None]
 """Called with each result as soon as it is ready. If it is async, the run waits for it: a slow reader slows the run down."""
 

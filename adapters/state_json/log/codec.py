@@ -10,8 +10,6 @@ from typing import Any
 
 import orjson
 
-__all__ = ["DEPTH", "decode", "encode", "encode_again", "encode_to_keep", "encoded_copy"]
-
 DEPTH = 200
 """Maximum nesting of lists and objects."""
 

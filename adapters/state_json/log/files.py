@@ -16,8 +16,6 @@ from typing import BinaryIO
 
 from ...state import StoreError
 
-__all__ = ["Files", "lock", "open_to_read", "reason"]
-
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a FIFO must not block
 

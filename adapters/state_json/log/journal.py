@@ -18,31 +18,6 @@ from ...state import StoreError
 from .codec import decode, encode_again
 from .files import Files, open_to_read
 
-__all__ = [
-    "NOTHING",
-    "SEAL",
-    "Damaged",
-    "Fault",
-    "Kept",
-    "Line",
-    "Seal",
-    "behind",
-    "checked",
-    "encoded",
-    "expect",
-    "header",
-    "lines",
-    "link",
-    "opened",
-    "put",
-    "read_seal",
-    "read_snapshot",
-    "wrapped",
-    "write_seal",
-    "write_snapshot",
-    "written_later",
-]
-
 NOTHING = "0" * 64
 """The hash before the first line."""
 

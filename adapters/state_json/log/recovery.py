@@ -35,19 +35,6 @@ from .journal import (
     written_later,
 )
 
-__all__ = [
-    "Found",
-    "Generations",
-    "Missing",
-    "Records",
-    "begin",
-    "find",
-    "generations",
-    "journal_path",
-    "settle",
-    "snapshot_path",
-]
-
 _NAME = re.compile(r"(snap|wal)-(0|[1-9][0-9]{0,14})\.(?:json|jsonl)(\.new)?")
 _TRIES = 60
 _PIECE = 1 << 20

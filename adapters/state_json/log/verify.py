@@ -24,8 +24,6 @@ from .journal import (
 )
 from .recovery import Generations, generations, journal_path, snapshot_path
 
-__all__ = ["Damage", "VerifyReport", "verify"]
-
 
 @frozen
 class Damage:

@@ -4,8 +4,6 @@ from functools import partial
 
 from .rule import Rule
 
-__all__ = ["CLIENT_RULES", "FILE_RULES", "JSON_RULES", "PLAN_RULES", "RANK_RULES"]
-
 _GOOD = '{"a": 1}'
 
 _rule = partial(Rule, language="json")

@@ -4,8 +4,6 @@ from functools import partial
 
 from .rule import Rule
 
-__all__ = ["EXPR_CHECK_RULES", "EXPR_RULES"]
-
 _rule = partial(Rule, language="expr")
 _COUNT = "sum(1 for e in extractions if e['severity'] == 'mild')"
 _CHOICE = "'low' if score < 4 else 'high'"

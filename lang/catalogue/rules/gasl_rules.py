@@ -4,8 +4,6 @@ from functools import partial
 
 from .rule import Rule
 
-__all__ = ["GASL_CHECK_RULES", "GASL_RULES"]
-
 _rule = partial(Rule, language="gasl")
 _NODES = "FIND nodes AS people"
 _WHERE = 'FIND nodes WHERE entity_type = "PERSON" AS people'

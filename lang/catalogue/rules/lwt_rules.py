@@ -2,8 +2,6 @@
 
 from .rule import Rule
 
-__all__ = ["LWT_RULES"]
-
 _YES = '(final)=LLM("Say yes.")'
 _REVIEW = '{"review": "Lovely soup."}'
 

@@ -6,8 +6,6 @@ from attrs import frozen
 
 from ...diagnostic import Severity
 
-__all__ = ["Rule"]
-
 
 @frozen
 class Rule:

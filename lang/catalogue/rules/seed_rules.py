@@ -6,8 +6,6 @@ from typing import Any
 
 from .rule import Rule
 
-__all__ = ["SEED_RULES"]
-
 _FIELDS: list[dict[str, Any]] = [
     {"name": "severity", "type": "enum", "values": ["none", "mild", "severe"]},
     {"name": "served", "type": "bool", "description": "Whether food was served."},

@@ -31,9 +31,6 @@ from ...trees.expr import (
 from ...trees.seed import Extracted, Formula, FormulaSeed
 from .expressions import rebuilt
 
-__all__ = ["Converted", "convert"]
-
-
 # Converts the conditions of a comprehension over extractions to an equivalent ``where``.
 
 _TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}

@@ -13,9 +13,6 @@ from ...trees import Node, walk
 from ...trees.expr import Expr
 from ..json_tree import JsonNode, JsonPath, StringMap, path_text
 
-__all__ = ["Texts", "rebuilt"]
-
-
 # Rewrites trees of expressions, without recursion.
 
 _N = TypeVar("_N", bound=Node)

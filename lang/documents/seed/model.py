@@ -9,8 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from ...trees.seed import FieldType, KeepMatch, Match, Strategy
 
-__all__ = ["OPERATIONS", "FieldModel", "Seed000Model", "Seed002Model", "SeedSchemaModel", "Step000Model"]
-
 _NAME = {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$", "maxLength": 100}
 _SCALAR = {"type": ["string", "number", "boolean", "null"]}
 _ORDERED = {"type": ["string", "number"]}

@@ -35,8 +35,6 @@ from .where import Cases, Wheres
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-__all__ = ["MAX_FIELDS", "MAX_KEYWORDS", "MAX_STEPS", "SeedRead", "read_seed", "seed_in"]
-
 MAX_STEPS = 1_000
 MAX_FIELDS = 200
 MAX_KEYWORDS = 5_000

@@ -16,8 +16,6 @@ from .expressions import Texts
 from .validation import meant_for
 from .where import Cases, Wheres, kind_of
 
-__all__ = ["Fields", "Steps"]
-
 MAX_TABLE = 5_000
 _LONGEST = 200
 """Maximum length in characters of a name with its namespace."""

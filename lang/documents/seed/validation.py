@@ -17,9 +17,6 @@ from ..shape import Misfit, fitted
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-__all__ = ["ORDER", "Shapes", "meant_condition", "meant_for", "meant_test", "meant_where", "other_form"]
-
-
 # Rewrites a part of a seed with another shape as it was certainly meant: for edits that fix the whole part.
 # Models write parts in other formats: an object of fields instead of a list of them, names separated by commas in one text.
 

@@ -27,8 +27,6 @@ from ..json_tree import JsonNode, JsonPath, path_text
 from .expressions import Texts
 from .validation import ORDER, meant_test, meant_where
 
-__all__ = ["Cases", "Wheres", "kind_of"]
-
 OPERATORS: dict[str, Test | None] = {
     "==": "==", "!=": "!=", "in": "in", "not_in": "not in", ">": ">", ">=": ">=", "<": "<", "<=": "<=", "exists": None,
     "between": None,

@@ -14,24 +14,6 @@ from typing import Any, TypeAlias
 from ...errors import KnotworkError
 from ...trees.conditions import Comparison, Constant, Items, Operator, Variable
 
-__all__ = [
-    "DEEPEST",
-    "ConditionError",
-    "compare",
-    "constant_of",
-    "identity",
-    "is_null",
-    "is_of_empty_list",
-    "length",
-    "look_up",
-    "members_of",
-    "pattern_of",
-    "prepared",
-    "sort_key",
-    "too_deep",
-]
-
-
 # Errors of evaluating a condition.
 
 DEEPEST = 200

@@ -15,9 +15,6 @@ from ...trees.conditions import And, Comparison, Condition, Field, Length, Not, 
 from .comparison import DEEPEST, constant_of, is_null, is_of_empty_list, members_of, pattern_of, too_deep
 from .interpreter import Bound, Unbound, item_value, leaf_test, simplified, united
 
-__all__ = ["Predicate", "Reader", "compiled"]
-
-
 # A condition compiled for repeated evaluation.
 
 

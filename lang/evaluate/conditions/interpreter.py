@@ -22,9 +22,6 @@ from ...trees.conditions import (
 )
 from .comparison import DEEPEST, ConditionError, constant_of, is_null, length, look_up, prepared, too_deep
 
-__all__ = ["Bound", "Unbound", "bind", "evaluate", "item_value", "leaf_test", "matches", "simplified", "united"]
-
-
 # Binding of variables to values. A value is bound as a value and never becomes text to be parsed.
 
 

@@ -12,24 +12,6 @@ from typing import Any, TypeAlias
 from ...trees.expr import Operator
 from .values import NUMBERS, ExprError, Kind, Meter, a, elements_of, kind, shown
 
-__all__ = [
-    "OPERATORS",
-    "absolute",
-    "clamped",
-    "exponential",
-    "finite",
-    "logarithm",
-    "logarithm_to",
-    "negative",
-    "number",
-    "power",
-    "rounded",
-    "rounded_down",
-    "rounded_up",
-    "square_root",
-    "total",
-]
-
 Binary: TypeAlias = Callable[[Meter, Any, Any], Any]
 _SMALL = 1 << 63
 

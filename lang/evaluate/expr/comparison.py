@@ -23,23 +23,6 @@ from .values import (
     truth,
 )
 
-__all__ = [
-    "TESTS",
-    "count_of",
-    "distinct",
-    "equal",
-    "extreme_of",
-    "got",
-    "key_of",
-    "largest",
-    "mapping_key",
-    "meant",
-    "ordered",
-    "sliced",
-    "smallest",
-    "subscript",
-]
-
 _PLAIN = frozenset({str, int, float, type(None)})
 """Classes whose values Python compares with each other as the language does."""
 _LONG = 8

@@ -28,9 +28,6 @@ from .arithmetic import (
 from .comparison import count_of, distinct, got, key_of, largest, meant, ordered, smallest
 from .values import NUMBERS, Distinct, ExprError, Meter, a, elements_of, kind, shown, truth
 
-__all__ = ["FUNCTION_TABLE", "METHOD_TABLE", "function", "method"]
-
-
 # Functions of samples: median, percentile, variance, standard deviation, mode. Each is ``(meter, values, ...)``.
 # They equal those of Python's ``statistics``; ``percentile`` interpolates linearly, like numpy's default. Except ``mode``, they
 # do not depend on the order of the elements. An empty or too short sample is an error.

@@ -31,9 +31,6 @@ from .generator_writer import Unsupported as ExprUnsupported
 from .generator_writer import Writer, cost_bound, memory_bound
 from .interpreter import evaluate
 
-__all__ = ["call", "compiled", "function_of"]
-
-
 # Code for function calls. Other functions, and unusual arguments, are left to the interpreter's functions.
 
 _MOST_ELEMENTS_BITS = 40

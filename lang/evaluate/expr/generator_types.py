@@ -14,32 +14,6 @@ from ...trees.expr import Expr, ListDisplay, Literal, Test, TupleDisplay
 from .comparison import TESTS, mapping_key
 from .values import Distinct, Meter, checked_result
 
-__all__ = [
-    "ANYTHING",
-    "BOOLEAN",
-    "CHECKED",
-    "FLOAT_BITS",
-    "FOREIGN",
-    "MOST_BITS",
-    "NULL",
-    "OTHER",
-    "PLAIN",
-    "RESULT_BITS",
-    "SPACE",
-    "Code",
-    "Fallback",
-    "Kind",
-    "Unsupported",
-    "compared",
-    "constant_kind",
-    "contained",
-    "number",
-    "number_test",
-    "uncommon_test",
-    "union",
-    "whole",
-]
-
 INT_BITS, FLOAT_BITS = 53, 100
 """Bits of integers and floats that a guard accepts. The interpreter handles larger numbers."""
 MOST_BITS = 1000

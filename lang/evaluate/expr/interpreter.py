@@ -31,8 +31,6 @@ from .comparison import TESTS, mapping_key, meant, sliced, subscript
 from .functions import function, method
 from .values import ExprError, Meter, a, checked_result, clause_costs, keys_of, kind, shown, truth
 
-__all__ = ["Evaluator", "evaluate", "is_null_literal"]
-
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 

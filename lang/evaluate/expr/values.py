@@ -18,25 +18,6 @@ from ...source import NOWHERE, Span
 from ...trees import walk
 from ...trees.expr import Comprehension, DictDisplay, Expr, ListDisplay, TupleDisplay
 
-__all__ = [
-    "DEEPEST",
-    "NUMBERS",
-    "Distinct",
-    "ExprError",
-    "Kind",
-    "Limits",
-    "Meter",
-    "a",
-    "checked_result",
-    "clause_costs",
-    "elements_of",
-    "kind",
-    "shown",
-    "truth",
-    "weight",
-]
-
-
 # Cost limits of an evaluation, and the meter that counts them. Interpreter and generated code charge the same.
 # Steps charged:
 # - an iteration of a comprehension's clause: 1 + the ``weight`` of its evaluated parts (see ``clause_costs``);

@@ -33,9 +33,6 @@ from ..expr.values import ExprError, Meter, shown, truth
 from .interpreter import Computed, Interpreter, Row, Table
 from .step_dependencies import EXTRACTIONS, names_in, needs, parts
 
-__all__ = ["Explanation", "StepExplanation", "as_json", "as_text", "explain", "step_in_words"]
-
-
 # Description of a step's computation: "count of extractions where severity is mild or severe".
 
 _TESTS = {"==": "is", "!=": "is not", "<": "is below", "<=": "is at most", ">": "is above", ">=": "is at least"}

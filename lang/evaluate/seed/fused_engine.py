@@ -24,9 +24,6 @@ from .fusion import Reduction, conjuncts, of_aggregate, of_call
 from .interpreter import Computed, Row, aggregate, interpret, meta_keys
 from .step_dependencies import EXTRACTIONS, Reads, names_in, parts, reads_extractions, reads_of, unknown_rows
 
-__all__ = ["Compute"]
-
-
 # Writes a seed's steps as one Python function: loops over the rows, with the steps that need no row in between.
 # A step that needs the result of a loop follows it; an aggregate that needs such a step is computed by a later loop.
 

@@ -20,9 +20,6 @@ from ..expr.values import Limits, Meter, checked_result
 from .fusion import Reduction, discrete_fields
 from .interpreter import Row, Table, copied, step_limits
 
-__all__ = ["SPACE", "Loop", "finder"]
-
-
 # Functions called by a seed's generated function. Each raises ``Fallback`` to use the interpreter.
 
 MOST_REMEMBERED = 4_096

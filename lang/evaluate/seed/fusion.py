@@ -30,8 +30,6 @@ from ...trees.seed import Aggregate, FilterUse, Where
 from ..expr.generator_types import Unsupported
 from .step_dependencies import EXTRACTIONS
 
-__all__ = ["Reduction", "conjuncts", "discrete_fields", "in_one_row", "of_aggregate", "of_call"]
-
 _DEEPEST = 60
 
 

@@ -31,21 +31,6 @@ from ..expr.interpreter import Evaluator
 from ..expr.values import ExprError, Limits, Meter, a, checked_result, shown, truth, weight
 from .step_dependencies import EXTRACTIONS, needs, reads_of, unknown_rows
 
-__all__ = [
-    "META_KEYS",
-    "Computed",
-    "Interpreter",
-    "Row",
-    "StepError",
-    "Table",
-    "aggregate",
-    "copied",
-    "interpret",
-    "meta_keys",
-    "step_limits",
-]
-
-
 # Results of aggregates over their elements. They never depend on the order of the elements, not even in their type.
 
 

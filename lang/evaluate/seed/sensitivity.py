@@ -20,8 +20,6 @@ from .fused_engine import Compute
 from .interpreter import Computed, Interpreter, Row
 from .step_dependencies import EXTRACTIONS, parts
 
-__all__ = ["Flip", "OutputChange", "Run", "Sensitivity", "sensitivity"]
-
 Run = Callable[[Sequence[Row], Mapping[str, Any]], Computed]
 """Computes all steps over rows and a context: ``Compute.run``."""
 

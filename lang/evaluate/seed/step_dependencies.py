@@ -11,22 +11,6 @@ from ...trees import Node, walk
 from ...trees.expr import Comprehension, Expr, Field, Literal, MethodCall, Name, Subscript
 from ...trees.seed import Aggregate, Case, Const, DefineFilter, FilterUse, Formula, FormulaSeed, Lookup, SeedStep
 
-__all__ = [
-    "EXTRACTIONS",
-    "Reads",
-    "dot",
-    "mermaid",
-    "names_in",
-    "needed_steps",
-    "needs",
-    "parts",
-    "reads_extractions",
-    "reads_of",
-    "reads_of_outputs",
-    "step_graph",
-    "unknown_rows",
-]
-
 EXTRACTIONS = "extractions"
 """The name of all extractions in an expression."""
 

@@ -26,8 +26,6 @@ from ...trees.expr import (
 )
 from .expression_context import Context, Lint, Place, lint, listed, row_part
 
-__all__ = ["CALL_LINTS", "LINTS"]
-
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,100}")
 
 

@@ -30,8 +30,6 @@ from ...trees.expr import (
 from ...trees.seed import Extracted
 from .expression_context import Context, Lint, Place, lint, listed, row_part
 
-__all__ = ["LINTS", "static_kind"]
-
 Kind: TypeAlias = OneOf["null", "boolean", "number", "text", "list", "object", ""]
 
 _ORDER = ("<", "<=", ">", ">=")

@@ -12,8 +12,6 @@ from ...trees.gasl import Command, Name, Path
 from .conditions import leaves, tested
 from .context import Context, Lint, Use, lint
 
-__all__ = ["LIMIT_LINTS", "LINTS", "MEASURES", "fields_of"]
-
 _OF_NODES = (gasl.Walk, gasl.Subgraph, gasl.Connect, gasl.Measure, gasl.FindPaths)
 _OF_ITEMS = (gasl.SelectFields, gasl.SelectWhere, gasl.Count, gasl.Aggregate, gasl.Rank, gasl.Join, gasl.SetOperation,
              gasl.Process, gasl.Classify)  # fmt: skip

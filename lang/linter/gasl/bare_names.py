@@ -21,8 +21,6 @@ from .conditions import On, constants_of, leaves, tested
 from .context import Context
 from .graph import BUILT_IN, Place, attribute_of, attributes_of, is_known, place_of
 
-__all__ = ["resolved"]
-
 _CODES = frozenset({"GASL007", "GASL028"})
 _NAME = re.compile(r"[^\W\d][\w.\-]*")
 _ITEM = re.compile(r"""(?:"[^"]*"|'[^']*'|[^,"'()\[\]])+""")

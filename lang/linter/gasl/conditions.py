@@ -13,9 +13,6 @@ from ...trees import Node, walk
 from ...trees.conditions import And, Comparison, Condition, Constant, Field, Items, Length, Not, NullTest, Or, Variable
 from .context import Context, Lint, Step, conditions_of, lint
 
-__all__ = ["LINTS", "Leaf", "On", "constants_of", "kind_of_value", "leaves", "tested"]
-
-
 # The single tests of a condition and the kind of item that each tests; shared by the rules about conditions.
 
 On: TypeAlias = Literal["nodes", "edges", "paths", "rows", "edge items", "path items", "variables", "unknown"]

@@ -20,8 +20,6 @@ from .arguments import fields_of
 from .conditions import Leaf, On, constants_of, kind_of_value, leaves, tested
 from .context import Context, Lint, lint
 
-__all__ = ["BUILT_IN", "HAS_THIS_VALUE", "LINTS", "Place", "attribute_of", "attributes_of", "is_known", "place_of"]
-
 HAS_THIS_VALUE = "has this value"
 """Note on a field in a hint: the field has the value of the condition."""
 _OFFERED = 8

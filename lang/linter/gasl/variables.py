@@ -13,8 +13,6 @@ from ...trees import gasl
 from ...trees.gasl import Key, StateType
 from .context import Binding, Context, Lint, Step, Use, lint
 
-__all__ = ["KEY_LINTS", "LINTS", "named"]
-
 _OFFERED = 8
 _COMMON = frozenset({
     "BOOL", "BOTH", "EDGES", "EMPTY", "ERROR", "FLOAT", "GRAPH", "INT", "MAX", "MEAN", "MEDIAN", "MIN", "NODES", "OUT", "PARTIAL",

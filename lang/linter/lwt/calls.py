@@ -23,9 +23,6 @@ from ...trees.lwt import (
 )
 from .context import Context, Lint, lint
 
-__all__ = ["ANSWER_LINTS", "LINTS", "as_choice", "named_argument", "without"]
-
-
 # Edits that move an argument or an option of a call to its place.
 
 

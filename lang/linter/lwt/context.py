@@ -19,8 +19,6 @@ from ...trees.lwt import RESERVED, Call, Choice, ListValue, ObjectValue, Referen
 if TYPE_CHECKING:
     from ...parse.expr import ExprRead
 
-__all__ = ["Context", "Lint", "RawString", "Use", "lint"]
-
 _HEAD_LINE = re.compile(rf"^[ \t]*+\((?P<id>{ID})\)[ \t]*+=", re.MULTILINE)
 _SUGGESTIONS = 50
 """Maximum number of did-you-mean look-ups among the same names; more faults than that have one cause."""

@@ -22,9 +22,6 @@ from ...trees.lwt import Call, Choice, Option, Reference, Step, Template, Text, 
 from .calls import without
 from .context import Context, Lint, lint
 
-__all__ = ["LINTS", "Places", "expression_strings", "outside", "placeholder"]
-
-
 # Known types of the values in an expression before the run: finds comparisons that no answer can make true.
 
 _SCALARS = {"int": "a number", "float": "a number", "bool": "true or false", "text": "a text", "list": "a list"}

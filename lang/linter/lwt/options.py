@@ -16,8 +16,6 @@ from ...trees.lwt import Call, Choice, ListValue, ObjectValue, Option, Reference
 from .calls import as_choice, kind, named_argument, without
 from .context import Context, Lint, lint
 
-__all__ = ["LINTS"]
-
 _MODELS = ("model", "judge")
 """The options that name models."""
 _SPECS = ("openai:", "anthropic:", "replay:", "record:")

@@ -12,8 +12,6 @@ from ...source import NOWHERE, Span
 from ...trees.lwt import ABSENT, MISSING, Accessor, Call, Choice, Index, Key, Reference, Slice, Step, Template, Word
 from .context import Context, Lint, Use, lint
 
-__all__ = ["LINTS"]
-
 _SHOWN = 8
 """Maximum number of names that a message lists."""
 _GIVE_ONE = "give the run one: `--input FILE` on the command line, `input=` in Python, `input` in a request, `%kw input NAME` in a notebook"

@@ -16,8 +16,6 @@ from ...trees.lwt import ABSENT, MISSING, Reference, Template, Text, Word
 from .context import Context, Lint, lint
 from .expressions import expression_strings, outside, placeholder
 
-__all__ = ["LINTS"]
-
 
 def _slip(code: str) -> Lint:
     def find(context: Context) -> Iterator[Diagnostic]:

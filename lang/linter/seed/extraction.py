@@ -17,8 +17,6 @@ from ...trees.seed import Aggregate, DefineFilter, Extracted, FilterUse, Lookup,
 from .context import Context, Lint, lint, lint_of_steps
 from .facts import Compared, compared, expressions_of, fields_in, number_of
 
-__all__ = ["LINTS", "REVIEW_LINTS"]
-
 _NUMBERS = ("stars", "useful", "year", "month", "age_days")
 
 

@@ -25,20 +25,6 @@ from ...trees.expr import (
 )
 from ...trees.seed import Aggregate, FilterUse, Formula, SeedStep
 
-__all__ = [
-    "Compared",
-    "Facts",
-    "compared",
-    "counts",
-    "expressions_of",
-    "facts_of",
-    "fields_in",
-    "name_in",
-    "number_of",
-    "uses_of",
-]
-
-
 # The comparisons in expressions: extracted fields and metadata of reviews, with literals.
 
 

@@ -15,8 +15,6 @@ from ..expr import check_expr
 from .context import Context, Lint, lint, lint_of_steps
 from .facts import name_in
 
-__all__ = ["EXPRESSION_LINTS", "LINTS"]
-
 _NAMESPACES = frozenset({"extraction", "meta", "context"})
 _WORDS = frozenset(keyword.kwlist) | {"true", "false", "null"}
 

@@ -14,8 +14,6 @@ from ...trees.seed import Aggregate, Case, Lookup, SeedStep
 from .context import Context, Lint, lint_of_steps
 from .facts import expressions_of, number_of
 
-__all__ = ["LINTS"]
-
 
 @lint_of_steps("SEED051")
 def divisions(context: Context, step: SeedStep) -> Iterator[Diagnostic]:

@@ -33,30 +33,6 @@ from ...trees.expr import (
     TupleDisplay,
 )
 
-__all__ = [
-    "CHANGING",
-    "CONSTANTS",
-    "LARGEST",
-    "LIBRARIES",
-    "MEASURING",
-    "MOST_CLAUSES",
-    "NAMESPACES",
-    "NO_NUMBERS",
-    "REBUILT",
-    "RENAMED_FUNCTIONS",
-    "RENAMED_METHODS",
-    "RESERVED",
-    "Builder",
-    "Refused",
-    "Sign",
-    "climb",
-    "foreign_function",
-    "mended",
-    "number",
-    "unescaped",
-]
-
-
 # Numbers and strings of expressions: from the text of a literal to its value.
 
 LARGEST = 2**63 - 1

@@ -16,8 +16,6 @@ from ...trees.expr import Clause, Comprehension, Expr
 from ..lookahead import Automaton, Follower, States
 from .builder import Builder, Refused
 
-__all__ = ["MAX_DEPTH", "MAX_LENGTH", "MOST_LEVELS", "Failure", "automaton", "depth", "follow", "levels", "read"]
-
 MAX_LENGTH = 10_000
 """Maximum length of an expression in code points."""
 

@@ -27,8 +27,6 @@ from .nodes import (
     string_of,
 )
 
-__all__ = ["Builder"]
-
 
 @frozen
 class _Option:

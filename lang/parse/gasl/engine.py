@@ -22,8 +22,6 @@ from ..lookahead import Automaton, Follower
 from .builder import Builder
 from .nodes import MAX_DEPTH, Unbuildable
 
-__all__ = ["MAX_TOKENS", "Failure", "Read", "automaton", "follow", "keywords", "read"]
-
 Start = Literal["program", "condition_only"]
 
 _OPENING = {"LPAR": "(", "_LPAR": "(", "LSQB": "[", "_LSQB": "["}

@@ -13,19 +13,6 @@ from ...source import Span
 from ...trees.gasl import Comment, Item, Statement, Try
 from ..repairs import Fault, fault, is_ended, is_remark, reads_as_text
 
-__all__ = [
-    "BLOCK_WORD",
-    "BULLET",
-    "COMMANDS",
-    "FORMS",
-    "HEAD_LINE",
-    "Chunk",
-    "chunk_at",
-    "end_of_line",
-    "explain_outside",
-    "woven",
-]
-
 FORMS = {
     "DECLARE": 'DECLARE key AS LIST|DICT|COUNTER [WITH_DESCRIPTION "..."]',
     "RESET": "RESET key",

@@ -25,20 +25,6 @@ from ...trees.conditions import (
 )
 from ...trees.gasl import Key, Name, Path
 
-__all__ = [
-    "MAX_DEPTH",
-    "ConditionBuilder",
-    "Unbuildable",
-    "identifier",
-    "integer",
-    "key_of",
-    "name_of",
-    "path_of",
-    "refuse_reserved",
-    "span_of",
-    "string_of",
-]
-
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 _STEP = re.compile(r"\.(?:`((?:[^`]|``)+)`|(\d+)|(\w+))|\[(-?\d+)\]")
 _ESCAPE = re.compile(r"""\\(?:(["'\\/bfnrt])|u([0-9A-Fa-f]{4})|(.?))""", re.DOTALL)

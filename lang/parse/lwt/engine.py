@@ -37,9 +37,6 @@ from ...trees.lwt import (
 )
 from ..lookahead import Automaton, Follower, States
 
-__all__ = ["MAX_TOKENS", "Failure", "StepRead", "automaton", "follow", "read_script", "read_step", "reference_pattern"]
-
-
 # Builds LWT nodes as Lark reduces its rules, so no parse tree is made.
 # Every method is the callback of the rule of the same name in ``lwt.lark`` and takes the rule's children: tokens, which have
 # their offsets, and nodes built before.

@@ -22,17 +22,6 @@ from .recovery.references import find_slips
 from .recovery.surroundings import LINE_WITH_FENCE, MAX_FENCES
 from .shapes import BULLET, HEAD, end_of_line, next_head, skip_blank
 
-__all__ = [
-    "MAX_FAULTS",
-    "StepFeed",
-    "excess",
-    "next_place",
-    "parse_lwt",
-    "read_piece",
-    "read_strictly",
-    "too_many_faults",
-]
-
 MAX_LENGTH = 4_000_000
 """Maximum length of a script in code points. A script of 10,000 steps has about a fifth of that."""
 

@@ -10,36 +10,6 @@ from attrs import frozen
 from ...catalogue.operations import BUILTIN, COMMON_OPTIONS, LLM_OPTIONS
 from ...diagnostic import nearest
 
-__all__ = [
-    "BAD_HEAD",
-    "BRACKETED_HEAD",
-    "BULLET",
-    "COLON_HEAD",
-    "ELISION",
-    "EMPTY_LINES",
-    "FENCE",
-    "HEAD",
-    "ID",
-    "INVISIBLE",
-    "LOOSE_HEAD",
-    "OPERATION",
-    "OPTION_NAMES",
-    "OPTION_VALUE",
-    "REFERENCE",
-    "SMART_QUOTES",
-    "Tail",
-    "delimits",
-    "end_of_line",
-    "first_shown",
-    "is_option",
-    "loose_tail",
-    "next_head",
-    "option_tail",
-    "skip_blank",
-    "start_of_line",
-    "swallows",
-]
-
 ID = r"[\w][\w\-]*(?:\.[\w][\w\-]*)*"
 """A step's id, as in the grammar."""
 

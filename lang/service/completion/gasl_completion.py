@@ -17,9 +17,6 @@ from ..model import Completion, CompletionKind, Known
 from .gasl_names import GaslScope, bindings_in
 from .place import MARK, Before, Candidate, Found, Tongue, found_by, ranked, words
 
-__all__ = ["complete_gasl"]
-
-
 # The cursor's place in a GASL text: in a string, a name, a variable; and the statement around it, without the others.
 
 _PIECE = re.compile(

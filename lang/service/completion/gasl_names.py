@@ -23,9 +23,6 @@ from ...trees.gasl import Key, Name, Path, Statement
 from ..model import Known, block, excerpt, of_attribute, plain, value_text
 from .place import MARK, Candidate, Way
 
-__all__ = ["GaslScope", "bindings_in"]
-
-
 # Bindings of the commands above the cursor, found without parsing; only commands that the current one depends on are parsed.
 
 _NAME = r"(?:[A-Za-z_][A-Za-z0-9_]*|`(?:[^`\r\n]|``)+`)"

@@ -20,9 +20,6 @@ from ..model import Completion, Known, Variable, block, excerpt, plain, value_te
 from .gasl_completion import complete_gasl
 from .place import MARK, Before, Candidate, Tongue, Way, complete_expr, found_by, ranked, words
 
-__all__ = ["complete_lwt"]
-
-
 # Candidates for a place of a script: operations, options and their values, references to steps and into the input.
 
 _STEP_HEAD = re.compile(rf"^[ \t]*+\((?P<id>{ID})\)[ \t]*+=(?!=)", re.MULTILINE)

@@ -24,22 +24,6 @@ from ...trees.expr import Call, Expr, Field, MethodCall, Name, Namespace, Slicin
 from ...trees.seed import Extracted
 from ..model import Completion, CompletionKind, Known, Variable, code, excerpt, listed, plain
 
-__all__ = [
-    "MARK",
-    "Before",
-    "Candidate",
-    "ExprScope",
-    "Found",
-    "Tongue",
-    "Way",
-    "complete_expr",
-    "expr_candidates",
-    "found_by",
-    "over_the_rest",
-    "ranked",
-    "words",
-]
-
 MARK = "knotwork_is_here"
 """A name that does not occur in texts."""
 

@@ -17,9 +17,6 @@ from ..document import seed_schemas
 from ..model import Completion, Known, plain
 from .place import Candidate, ExprScope, expr_candidates, ranked
 
-__all__ = ["complete_seed"]
-
-
 # The cursor's place in a seed's document: its path, and whether a key or a value is incomplete.
 # The document before the cursor is closed with a mark at the cursor, and parsed by the reader of documents: the mark's place
 # in it shows the incomplete part.

@@ -26,8 +26,6 @@ from .model_calls import (
     shown,
 )
 
-__all__ = ["run_analyze"]
-
 _CHARACTERS = 8_000
 _ITEMS = 60
 """Maximum number of sampled items of one list."""

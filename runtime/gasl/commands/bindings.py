@@ -19,23 +19,6 @@ from ....lang.trees.gasl import Name, Path
 from ..records import ExecutionResult, Session, Status, Value
 from .evidence import is_node_id, item_kind
 
-__all__ = [
-    "MISSING",
-    "Refused",
-    "Rows",
-    "beside",
-    "bound",
-    "check_field",
-    "column",
-    "listed",
-    "node_ids",
-    "read",
-    "refusing",
-    "rows_of",
-    "unbound",
-    "variables",
-]
-
 _OFFERED = 8
 """Maximum number of names in a hint."""
 

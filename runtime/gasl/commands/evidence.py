@@ -12,21 +12,6 @@ from ....lang.evaluate.conditions import identity
 from ...excerpts import clipped
 from ..records import Value
 
-__all__ = [
-    "MOST",
-    "Lazy",
-    "bounded",
-    "derived",
-    "found",
-    "gathered",
-    "is_node_id",
-    "item_kind",
-    "one",
-    "picked",
-    "united",
-]
-
-
 # The kind of a graph item, inferred from its fields. See ``docs/design/gasl.md#items``.
 
 ItemKind = Literal["node", "edge", "path", "subgraph"]

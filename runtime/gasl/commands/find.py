@@ -16,17 +16,6 @@ from .bindings import Refused, bound, node_ids, refusing, rows_of
 from .evidence import found as evidence_of
 from .suggestions import known_of_graph, near
 
-__all__ = [
-    "caps_message",
-    "run_connect",
-    "run_find",
-    "run_find_paths",
-    "run_measure",
-    "run_subgraph",
-    "run_walk",
-    "searched",
-]
-
 _CAPS = {
     "max_path_length": "max_path_length ({0.max_path_length})",
     "max_results": "max_results ({0.max_results:,})",

@@ -9,8 +9,6 @@ from ....lang.answers import ObjectRead, fenced_blocks, read_object, without_thi
 from ....lang.literals import Reading, kind_of, read, short
 from ....lang.trees.gasl import Column
 
-__all__ = ["Fault", "Judged", "Row", "analysis", "rows"]
-
 _LONGEST = 1_000_000
 """Maximum characters of an answer that are read."""
 _KEYS = ("rows", "answer", "rationale", "evidence")

@@ -19,23 +19,6 @@ from ...results import Failed, StepFailed, Trace, add_costs
 from ..records import ExecutionResult, Session
 from .evidence import is_node_id, item_kind
 
-__all__ = [
-    "Answer",
-    "Asker",
-    "Shown",
-    "Unanswered",
-    "analyze_schema",
-    "batches",
-    "build_again_prompt",
-    "build_analyze_prompt",
-    "build_classify_prompt",
-    "build_process_prompt",
-    "build_repair_prompt",
-    "own_id",
-    "process_schema",
-    "shown",
-]
-
 MOST_RECALLED = 10_000
 """Maximum number of answers with open items in a session; the oldest are dropped first."""
 

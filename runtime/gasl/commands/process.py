@@ -32,8 +32,6 @@ from .model_calls import (
     shown,
 )
 
-__all__ = ["run_classify", "run_process"]
-
 _MOST_ROUNDS = 20
 """Maximum number of rounds for open items each time the command is run."""
 _LISTED = 5

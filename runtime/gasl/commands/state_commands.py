@@ -14,8 +14,6 @@ from ..records import ExecutionResult, Session, Value
 from .bindings import refusing, unbound, variables
 from .evidence import MOST, bounded, united
 
-__all__ = ["run_assert", "run_declare", "run_require", "run_reset", "run_update"]
-
 _SHOWN = 200
 _VALUES = 5
 

@@ -16,8 +16,6 @@ from ....lang.trees import walk
 from ....lang.trees.conditions import Comparison, Condition, Constant, Field, Items, Operator
 from .bindings import listed, read
 
-__all__ = ["Known", "known_of_graph", "known_of_items", "near"]
-
 _LOOKED_AT = 10_000
 """Maximum number of items whose values are read."""
 _IDS = 1_000

@@ -26,16 +26,6 @@ from .evidence import gathered, one, picked
 from .find import caps_message
 from .suggestions import known_of_items, near
 
-__all__ = [
-    "run_aggregate",
-    "run_count",
-    "run_join",
-    "run_rank",
-    "run_select_fields",
-    "run_select_where",
-    "run_set_operation",
-]
-
 
 @beside
 def run_count(command: Count, session: Session) -> ExecutionResult:

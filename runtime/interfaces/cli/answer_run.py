@@ -34,9 +34,6 @@ from .output import Exit, Misused, is_terminal, say
 if TYPE_CHECKING:
     from ...answers.templates import KeptExamples
 
-__all__ = ["perform"]
-
-
 # Assembles a request: options override a file. Nothing is guessed: errors are reported with their place.
 
 _NAMES = tuple(field.name for field in fields(AnswerRequest))

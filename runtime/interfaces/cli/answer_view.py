@@ -31,9 +31,6 @@ from .display import Foot
 from .inputs import reached
 from .output import Exit, Misused, colour, is_terminal, json_text, paint, say, write
 
-__all__ = ["AnswerAsked", "Lines", "Screen", "Typed", "bar", "figures", "finish", "iteration", "misused", "noted"]
-
-
 # The arguments of ``answer`` as values.
 
 Form = Literal["auto", "plain", "json"]

@@ -46,8 +46,6 @@ from .inputs import STDIN, Unreadable, read_source, show, writable
 from .output import Exit, Misused, complain, is_terminal, say
 from .run_program import STYLES, Opened, open_executor
 
-__all__ = ["Screen", "run"]
-
 _OPTIONS = {
     "question": "QUESTION", "max_steps": "--max-steps", "max_repairs": "--max-repairs", "time_limit": "--time-limit",
     "prompt_characters": "--max-prompt", "state": "--state",

@@ -18,9 +18,6 @@ from ..options import Ground, Limits
 from .output import Exit, colour, complain, is_terminal, json_text, paint, say, write
 from .run_program import CommandLines
 
-__all__ = ["Lines", "Question", "Searched", "finish"]
-
-
 # The arguments of ``ask`` as values.
 
 Form = Literal["auto", "plain", "json"]

@@ -21,8 +21,6 @@ from .json_stream import Item, NotJSON, values
 from .output import Misused
 from .result_file import guarded
 
-__all__ = ["Contexts", "Feed", "about", "name_of"]
-
 _SEED_KEYS = (
     "compute",
     "compute_dag",

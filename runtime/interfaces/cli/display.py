@@ -21,8 +21,6 @@ from ...events import Event as RunEvent
 from ..signals import Heard, interrupting
 from .output import Exit, colour
 
-__all__ = ["Display", "Foot", "beside", "cancelling", "drawn", "leaving", "one_line", "render"]
-
 _SECONDS = 1 / 8
 
 

@@ -18,8 +18,6 @@ from ...results import StepFailed, StepResult, Trace
 from ...templates import Scope, resolve, text_of
 from .output import Exit, colour, json_text, paint, shown
 
-__all__ = ["Planned", "rehearse"]
-
 _BESIDE = ("system", "format", "criteria")
 """The options whose values are texts for the model."""
 _OPEN, _CLOSE = "\ue000", "\ue001"

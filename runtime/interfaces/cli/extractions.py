@@ -21,8 +21,6 @@ from .inputs import Unreadable, read_source, required, show
 from .json_stream import Item, NotJSON, values
 from .output import Exit, Misused, say
 
-__all__ = ["Extracted", "Results", "chosen", "open_seed", "refused"]
-
 _TOLD = 5
 """Maximum number of names listed in a message."""
 

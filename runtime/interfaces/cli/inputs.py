@@ -27,28 +27,6 @@ if TYPE_CHECKING:
     from ....adapters.state import StateStore
     from ...api.checked import FileKind
 
-__all__ = [
-    "STDIN",
-    "Unreadable",
-    "check_files",
-    "graph_of_state",
-    "loaded",
-    "look_at",
-    "only_one_stdin",
-    "raising",
-    "reached",
-    "read_input",
-    "read_source",
-    "reading",
-    "report",
-    "required",
-    "show",
-    "telling",
-    "there",
-    "warn",
-    "writable",
-]
-
 STDIN = "-"
 MAX_SCRIPT = 16 << 20
 """Maximum bytes of a script: four for each of the characters that are read at most."""

@@ -13,8 +13,6 @@ from attrs import define, frozen
 
 from ....adapters.llm.answers import json_words
 
-__all__ = ["MAX_VALUE", "Item", "NotJSON", "values"]
-
 MAX_VALUE = 64 << 20
 """Maximum bytes of one value."""
 

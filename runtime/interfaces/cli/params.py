@@ -5,12 +5,6 @@ from typing import Annotated, TypeVar
 
 import typer
 
-__all__ = [
-    "LIMITS", "ChunksFile", "GraphSource", "InputFile", "Lenient", "MaxCalls", "MaxConcurrency", "MaxCost", "MaxSteps",
-    "MaxTokens", "ModelSpec", "NoCache", "OnAnotherGraph", "PriceOf", "Rate", "ScriptFile", "ScriptFiles", "StateFolder",
-    "StrictTypes", "no_key",
-]  # fmt: skip
-
 T = TypeVar("T", str | None, list[str] | None)
 
 

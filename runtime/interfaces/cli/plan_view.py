@@ -24,8 +24,6 @@ from .inputs import check_files, show
 from .output import Exit, colour, complain, json_text, paint
 from .seed_view import many
 
-__all__ = ["FINAL_RULES", "plan_of_any", "program_dot", "program_json", "program_mermaid", "program_text"]
-
 Form = Literal["text", "json", "mermaid", "dot"]
 
 FINAL_RULES = {

@@ -25,9 +25,6 @@ from .answer_view import noted as noted_of_calls
 from .display import Foot, beside, one_line
 from .output import Exit, colour, is_terminal, json_text, paint, say, write
 
-__all__ = ["Lines", "RankAsked", "Screen", "finish", "resume_command"]
-
-
 # The arguments of ``rank`` as values.
 
 Form = Literal["auto", "table", "json", "plain"]

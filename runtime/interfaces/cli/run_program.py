@@ -40,19 +40,6 @@ from .inputs import reached, show, telling
 from .output import Exit, Misused, colour, is_terminal, json_text, paint, say, write
 from .run_view import Asked
 
-__all__ = [
-    "STYLES",
-    "CommandLines",
-    "Opened",
-    "asks_a_model",
-    "code_of",
-    "failed",
-    "open_executor",
-    "run_program",
-    "show_value",
-]
-
-
 # The results of a program, for a person or a program: the value of its last command, and the records of all.
 
 Form = Literal["auto", "table", "json", "plain"]

@@ -35,9 +35,6 @@ from .inputs import raising
 from .output import Exit, colour, is_terminal, json_text, paint, say, write
 from .plan_view import FINAL_RULES
 
-__all__ = ["Asked", "Lines", "Screen", "Tally", "finish", "refusal", "resume_command"]
-
-
 # The arguments of ``run`` as values.
 
 OutputFormat = Literal["auto", "table", "json", "plain"]

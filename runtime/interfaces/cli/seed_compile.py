@@ -51,9 +51,6 @@ from .output import Exit, Misused, colour, complain, paint, say, write
 from .output import shown as for_terminal
 from .result_file import same_file
 
-__all__ = ["CompileAsked", "perform"]
-
-
 # The output during and after a compilation: lines on stderr, a few for each of the three steps.
 
 _NAMES = {"conditions": "conditions", "graph": "computation graph", "seed": "seed"}

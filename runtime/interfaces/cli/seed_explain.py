@@ -20,8 +20,6 @@ from .output import Exit, Misused, colour, complain, json_text, paint, say, writ
 from .result_file import OutFormat, Sink, Unwritten, form_of, open_sink, same_file
 from .seed_view import Tally, many
 
-__all__ = ["compute_again", "convert_seed", "explain_value", "show_schema", "show_sensitivity"]
-
 _EXCERPT = 80
 _SHOWN = 25
 """Maximum number of changes shown per context; JSON has all."""

@@ -33,8 +33,6 @@ from .output import Exit, Misused, complain, is_terminal, json_text, say
 from .result_file import Opening, SeedAsked, Sink, Unwritten, form_of, open_sink, resume_command
 from .seed_view import Display, Ending, Tally, finish, many
 
-__all__ = ["perform"]
-
 
 def perform(asked: SeedAsked) -> int:
     """Run the command and return the exit code."""

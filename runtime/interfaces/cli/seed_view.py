@@ -20,8 +20,6 @@ from ..figures import Calls, clock, dollars
 from .display import Foot
 from .output import Exit, colour, paint, say
 
-__all__ = ["Bar", "Display", "Ending", "Tally", "finish", "many"]
-
 _TOLD = 20
 """Maximum number of contexts listed; the results have all."""
 

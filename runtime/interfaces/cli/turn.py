@@ -30,9 +30,6 @@ from .display import Foot, leaving, one_line
 from .inputs import Unreadable, read_source, show
 from .output import Exit, Misused, colour, complain, is_terminal, paint, say
 
-__all__ = ["ReplAsked", "Screen", "Turn", "run_batch"]
-
-
 # Writes outcomes: values to stdout or the file of ``.output``, everything else to stderr.
 
 # Appends results to the file of ``.output``: a table file stays a table.

@@ -32,9 +32,6 @@ from ....lang.errors import KnotworkError
 from .problems import SHUTTING_DOWN, Problem
 from .server import Entrance, Limits, is_loopback
 
-__all__ = ["LOCAL", "Gate", "Guard", "Keys", "KeysError", "Place", "Who", "add_key", "read_keys", "remove_key"]
-
-
 # Admission of runs: limits on parallel runs, per key and in total, on requests per minute of a key, and shutdown.
 
 _MINUTE = 60.0

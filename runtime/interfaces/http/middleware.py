@@ -22,9 +22,6 @@ from .access import Gate, Guard, Keys, Who
 from .problems import Problem, problem_response
 from .server import Entrance, Limits
 
-__all__ = ["BRACKETS", "LOG", "POLICY", "door", "unexpected"]
-
-
 # Security headers of every response: no sniffing, framing, referrer or foreign content; responses are not cached.
 
 POLICY = (

@@ -11,9 +11,6 @@ from typing import Any
 import orjson
 from starlette.responses import Response
 
-__all__ = ["MEDIA_TYPE", "OUT_OF_TIME", "OVER_BUDGET", "SHUTTING_DOWN", "Problem", "problem_response", "written"]
-
-
 # JSON for clients and for the history.
 
 

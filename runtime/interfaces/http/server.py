@@ -16,8 +16,6 @@ from attrs import frozen
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["LAST", "Entrance", "Limits", "NoPort", "Server", "configured", "is_loopback", "listening", "stop", "url_of"]
-
 # The listening socket, created before anything else, and its address as clients write it.
 
 

@@ -18,9 +18,6 @@ from ....lang.service import Language, Reading
 from ....lang.source import Source, Span
 from .workspace import language_of
 
-__all__ = ["Document", "Documents", "Encoding", "Snapshot", "Text", "path_of"]
-
-
 # Text positions as an editor counts them: lines end with
 # , \r
 #  or \r, and columns count units of the negotiated encoding.

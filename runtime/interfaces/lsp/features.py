@@ -30,9 +30,6 @@ from .protocol import (
 )
 from .server import Findings, KnotworkServer
 
-__all__ = ["action_title", "fix_all", "serve"]
-
-
 # Quick fixes: the edits of diagnostics, one by one and all at once, and comments that suppress a diagnostic.
 
 _FIX_ALL = "source.fixAll.knotwork"

@@ -22,19 +22,6 @@ from ....lang.diagnostic import Diagnostic, Edit, Severity, printable
 from ....lang.service import Completion, Fold, Hover, Symbol, Token
 from .documents import Text
 
-__all__ = [
-    "TOKEN_TYPES",
-    "Protocol",
-    "completion_item",
-    "converse",
-    "document_symbol",
-    "folding_range",
-    "hover_of",
-    "lsp_diagnostic",
-    "text_edits",
-    "token_data",
-]
-
 INTERNAL = -32603
 """JSON-RPC's code for an internal error."""
 

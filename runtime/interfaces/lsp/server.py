@@ -25,9 +25,6 @@ from .documents import Document, Documents, Encoding, Snapshot, path_of
 from .protocol import Protocol, lsp_diagnostic, text_edits
 from .workspace import Grounds, Problem, Settings, read_settings
 
-__all__ = ["Findings", "KnotworkServer", "Publisher", "Worker", "check"]
-
-
 # Checks open documents once typing pauses, and publishes the diagnostics. A check whose text has changed meanwhile is discarded.
 
 # Diagnostics of a text: from the same parsers and linters as everywhere else, on the stored parse result.

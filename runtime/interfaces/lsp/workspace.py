@@ -19,9 +19,6 @@ from ....lang.diagnostic import nearest, printable
 from ....lang.service import Known, Language, StateKey
 from ....lang.trees.lwt import MISSING
 
-__all__ = ["Grounds", "Problem", "Settings", "language_of", "read_settings"]
-
-
 # The settings of a workspace: the graph, the state and the input that texts are checked against. They come from
 # ``initializationOptions`` or the section ``knotwork`` of the client's settings; relative paths begin at the workspace's folder.
 # By default, files of the same name next to a text are used: ``hubs.gasl`` is checked against the state in ``hubs.state``,

@@ -20,8 +20,6 @@ from ...worker import beside
 from .tool_errors import Refused
 from .workspace import Ground
 
-__all__ = ["Late", "Tell", "read_beside", "reported", "run_beside"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -22,22 +22,6 @@ from .tool_errors import Refused
 from .tool_results import part_of
 from .workspace import Ground
 
-__all__ = [
-    "CARDS",
-    "GRAMMARS",
-    "PAGES",
-    "PROMPTS",
-    "SCHEMAS",
-    "TEMPLATES",
-    "Unknown",
-    "card",
-    "page_of",
-    "prompt_of",
-    "read",
-    "resources",
-    "schema_of",
-]
-
 # Texts that describe the languages to a model: a card of each, short enough for a system prompt, and the pages of the reference.
 # The cards are in ``languages/NAME.md`` here; the pages are those of ``docs/reference``, which are installed with the package.
 

@@ -47,9 +47,6 @@ from .tools.state_tools import PAGE, ROLLBACK, SCHEMA, SESSION, STATE_DIFF, STAT
 from .tools.tool import Call, Tool
 from .workspace import LOCAL, Ground
 
-__all__ = ["TOOLS", "called", "create_server"]
-
-
 # All tools by name, in the order in which clients see them.
 
 TOOLS: Mapping[str, Tool] = {

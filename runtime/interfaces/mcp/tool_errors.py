@@ -7,8 +7,6 @@ from pydantic import BaseModel, ValidationError
 
 from ....lang.diagnostic import nearest, printable
 
-__all__ = ["Kind", "Refused", "of_arguments"]
-
 Kind = Literal["arguments", "not-found", "no-graph", "state", "busy", "internal"]
 """The kinds of errors; each kind is stable."""
 

@@ -16,22 +16,6 @@ from ...gasl.records import storable
 from .tool_errors import Kind
 from .workspace import LONGEST
 
-__all__ = [
-    "LIMIT",
-    "Arguments",
-    "Budget",
-    "Diagnosed",
-    "Diagnostic",
-    "Page",
-    "Result",
-    "Session",
-    "Spent",
-    "Text",
-    "chosen",
-    "part_of",
-    "size_of",
-]
-
 
 class Arguments(BaseModel):
     """What a tool takes: nothing that isn't named."""

@@ -35,8 +35,6 @@ from ..http.server import Server as HttpServer
 from .server import create_server
 from .workspace import LOCAL, Ground
 
-__all__ = ["PATH", "Door", "Lines", "answer_to", "create_app", "fault_of", "serve_http", "serve_stdio"]
-
 # Invalid messages are answered with an error. The SDK drops them, and a client that sent a request would wait forever. The SDK
 # also treats a request with an invalid id as a notification, without an answer, so input is checked before.
 

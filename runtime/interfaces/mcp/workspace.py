@@ -30,22 +30,6 @@ from ...workspace import Models, Telling, close_models
 from ..options import clients, opened
 from .tool_errors import Refused
 
-__all__ = [
-    "KEPT",
-    "LOCAL",
-    "LONGEST",
-    "MAIN",
-    "NO_MODEL",
-    "Ground",
-    "Limits",
-    "Purse",
-    "SessionKey",
-    "Settings",
-    "Shelf",
-    "across",
-]
-
-
 # The sessions of clients: which variables are stored, which sessions are dropped when there are too many, and how this is
 # reported. Each client has its own share. ``main``, the session of calls that name none, is never dropped.
 

@@ -29,26 +29,6 @@ from ..repl.repl_workspace import Desk, DeskAsked, Values
 from ..repl.runners import check
 from ..repl.session import meant
 
-__all__ = [
-    "CELL_FLAGS",
-    "NOT_HERE",
-    "Cell",
-    "cell_flags",
-    "checked",
-    "dot",
-    "file_asked",
-    "mentioned",
-    "not_here",
-    "open_flags",
-    "opened",
-    "outside",
-    "place_of",
-    "read",
-    "stale",
-    "standing",
-    "wants_help",
-]
-
 # The position of a magic: the cell's number, and the line in it. The caller of a magic has a frame whose file the shell knows.
 
 

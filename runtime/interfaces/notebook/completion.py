@@ -18,9 +18,6 @@ from .cells import CELL_FLAGS, NOT_HERE, open_flags
 from .line_magics import Verbs
 from .session import Room
 
-__all__ = ["offer", "withdraw"]
-
-
 # Completion of a magic's own arguments: options, graphs, files, and arguments of dot commands.
 
 _FILES = 200

@@ -12,9 +12,6 @@ from ..repl.dot_commands import DOTS
 from ..repl.outcome import NOTHING, Form, Outcome, Page, Table, flat, is_numeric, shown, table_of
 from ..repl.repl_workspace import Settings
 
-__all__ = ["CANCELLED", "bundle_of", "fault_of", "safe_text", "told_html"]
-
-
 # Replaces prompt commands in messages by their notebook form: ``%kw log`` instead of ``.log``.
 
 _DOT = re.compile(rf"(?<![\w./~-])\.(?=(?:{'|'.join(DOTS)})\b(?![./]))")

@@ -19,8 +19,6 @@ from ..figures import Work
 from ..signals import Heard, hearing
 from .display import told_html
 
-__all__ = ["Abandoned", "Cancelled", "Loop", "Stopped", "Working"]
-
 T = TypeVar("T")
 
 _TICK = 0.1

@@ -16,9 +16,6 @@ from ...report.drawings import Drawing
 from ...report.drawings import Spot as Point
 from ..repl.reader import Piece, expression_of
 
-__all__ = ["HIGH", "MOST", "Box", "evidence_svg", "flow_of", "flow_svg", "laid_out", "told_of"]
-
-
 # The data flow of a text: its commands, steps and expressions as one graph, by the names that they bind and refer to.
 
 _KEY = "\0"

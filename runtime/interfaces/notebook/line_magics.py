@@ -20,8 +20,6 @@ from .cells import Cell, dot
 from .flow_diagram import MOST, evidence_svg, flow_of, flow_svg, told_of
 from .session import Room
 
-__all__ = ["Verbs"]
-
 _HELP = """\
 %kw open [GRAPH] [--state DIR] [--llm SPEC]   a graph, a state, a model; GRAPH may be a variable with a networkx graph
 %%gasl, %%lwt                                 GASL commands; LWT steps

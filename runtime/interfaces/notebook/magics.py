@@ -22,8 +22,6 @@ from .event_loop import Stopped
 from .line_magics import Verbs
 from .session import Bundle, Room
 
-__all__ = ["load", "unload"]
-
 _TRACEBACKS = 3
 """Debug log level from which tracebacks are shown."""
 _display: Callable[..., Any] = display

@@ -29,9 +29,6 @@ from .display import bundle_of, fault_of, safe_text, told_html
 from .event_loop import Abandoned, Cancelled, Loop, Stopped, Working
 from .variables import NotShared, Shared, as_json
 
-__all__ = ["Bundle", "Room"]
-
-
 # A session's workspace and its event loop, from opening to end. However it ends, the lock of its folder is released.
 
 R = TypeVar("R")

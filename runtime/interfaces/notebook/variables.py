@@ -15,9 +15,6 @@ from attrs import define, field, frozen
 from ...gasl.records import Value
 from ..repl.repl_workspace import Values
 
-__all__ = ["NotShared", "Shared", "as_json"]
-
-
 # Copies of Python values as JSON values, or the reason why that is impossible.
 
 _SCALARS = (str, int, bool, type(None))

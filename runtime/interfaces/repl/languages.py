@@ -11,18 +11,6 @@ from ....lang.parse.expr.engine import follow as follow_expr
 from ....lang.parse.gasl import keywords
 from ....lang.parse.gasl.engine import automaton as gasl_automaton
 
-__all__ = [
-    "LISTED",
-    "Language",
-    "command_words",
-    "expression_of",
-    "is_more_of_a_command",
-    "is_remark",
-    "language_of",
-    "like",
-    "without_remarks",
-]
-
 Language = Literal["gasl", "lwt", "expr", "dot", "remark"]
 
 _DOT = re.compile(r"[ \t]*(?:\.(?:[A-Za-z?]|\.*[ \t\r]*\Z)|\\[A-Za-z?])")

@@ -12,22 +12,6 @@ from ....lang.source import Source
 from ...results import plain
 from ..figures import cell, csv_line
 
-__all__ = [
-    "NOTHING",
-    "Form",
-    "Lines",
-    "Outcome",
-    "Page",
-    "Status",
-    "Table",
-    "flat",
-    "folded",
-    "is_numeric",
-    "misused",
-    "shown",
-    "table_of",
-]
-
 Status = Literal["done", "empty", "partial", "failed", "refused", "misused", "cancelled"]
 """``refused``: the check found errors, and nothing was run; ``misused``: a dot command with invalid arguments."""
 

@@ -27,21 +27,6 @@ from ..options import Limits, named_specs, opened, price_of
 from .outcome import NOTHING, Outcome
 from .reader import Piece
 
-__all__ = [
-    "MODES",
-    "Desk",
-    "DeskAsked",
-    "Entry",
-    "Mode",
-    "Model",
-    "Moment",
-    "Settings",
-    "Values",
-    "budget_of",
-    "open_desk",
-]
-
-
 # The session's model: opened on first use, changed by ``.llm``, with one budget for the whole session.
 
 

@@ -31,23 +31,6 @@ from .outcome import NOTHING, Outcome, Page, Status, Table, misused
 from .reader import Piece, expression_of
 from .repl_workspace import Desk
 
-__all__ = [
-    "check",
-    "check_command",
-    "check_expression",
-    "check_steps",
-    "counted",
-    "known",
-    "meant",
-    "needs_graph",
-    "refused",
-    "run_command",
-    "run_expression",
-    "run_steps",
-    "warnings",
-]
-
-
 # Texts in the form of other tools, with a clear meaning: ``exit``, ``help FIND``, ``\d``, a ``;`` at the end of a line.
 
 _PLAIN = {

@@ -18,8 +18,6 @@ from .outcome import Outcome, misused
 from .reader import expression_of
 from .repl_workspace import Desk, Entry
 
-__all__ = ["Saved", "saved", "unopened", "unwritten"]
-
 _LANGUAGES: dict[str, Language] = {".gasl": "gasl", ".lwt": "lwt"}
 
 

@@ -35,8 +35,6 @@ from .reader import Piece, expression_of, is_whole, piece_at, pieces
 from .repl_workspace import Desk
 from .runners import check, known
 
-__all__ = ["Dropped", "Offers", "coloured", "make_prompt", "paged"]
-
 # The keys of the prompt: Enter runs a complete text, Tab completes or fixes.
 
 _INDENT = "  "

@@ -11,26 +11,6 @@ from ...answers.answer_results import ATTEMPTS, ITERATIONS, JUDGES, LONGEST, Ans
 from ..http.problems import OUT_OF_TIME, OVER_BUDGET, Problem
 from .history import Kept, Row
 
-__all__ = [
-    "FAILURES",
-    "About",
-    "Bound",
-    "GenerateAnswerRequest",
-    "GenerateAnswerResponse",
-    "IterationData",
-    "RunDetail",
-    "RunResult",
-    "RunSummary",
-    "RunsPage",
-    "advanced",
-    "asked",
-    "beginning",
-    "detail",
-    "ending",
-    "finished",
-    "summary",
-]
-
 _EXCERPT = 200
 """Characters of the instruction that a list shows."""
 

@@ -27,9 +27,6 @@ from .event_stream import Following, followed, replayed
 from .live_runs import Runs
 from .web_models import Parts, Route, TheCaller, TheParts
 
-__all__ = ["STREAMED", "can_judge", "router"]
-
-
 # ``GET /lab/about``: what the server offers, for the form of the Lab page.
 
 

@@ -27,8 +27,6 @@ from .problem_responses import add_handlers
 from .scripts import router as scripts
 from .web_models import Offered, Parts, ServerSettings, TheParts
 
-__all__ = ["create_app", "serve"]
-
 # HEAD: the response of GET without its body.
 
 

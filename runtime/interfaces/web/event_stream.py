@@ -18,8 +18,6 @@ from ..http.problems import Problem
 from .answer_responses import beginning, ending
 from .history import Kept, written
 
-__all__ = ["Following", "Stream", "followed", "replayed"]
-
 _MOST = 4096
 """Maximum number of stored events of an active run."""
 _LARGEST = 8 << 20

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from .answer_responses import GenerateAnswerRequest
     from .web_models import ForRun, Offered, ServerSettings
 
-__all__ = ["Runs"]
-
-
 # An active run: its task, its events, and its history, which stores each iteration before followers receive it.
 
 _CALLS = 16

@@ -15,8 +15,6 @@ from ...errors import RequestError
 from ...results import ScriptError
 from ..http.problems import Problem, problem_response
 
-__all__ = ["OF_HTTP", "add_handlers", "invalid", "refused_script"]
-
 OF_HTTP = {
     404: ("not-found", 404, "There is nothing here"),
     405: ("method-not-allowed", 405, "The method is not for this address"),

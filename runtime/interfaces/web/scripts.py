@@ -28,9 +28,6 @@ from .event_stream import Following, Stream, followed
 from .problem_responses import refused_script
 from .web_models import ForRun, Parts, Route, TheCaller, TheParts
 
-__all__ = ["RunScriptRequest", "RunScriptResponse", "router"]
-
-
 # One run of a script for a request: within the server's limits, ended when whoever asked has gone, never kept.
 
 # How much a run may hold, and when it must end: a record that keeps nothing, and ends a run that does not end by itself.

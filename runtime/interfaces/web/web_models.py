@@ -24,9 +24,6 @@ from ..http.access import Gate, Keys, Who
 from ..http.problems import Problem
 from ..http.server import Limits
 
-__all__ = ["ForRun", "Model", "Offered", "Parts", "Route", "RunLimits", "ServerSettings", "TheCaller", "TheParts"]
-
-
 # The server's settings: address, models, files and limits.
 
 

@@ -11,8 +11,6 @@ from ....lang.source import Source
 from ....lang.trees.seed import FormulaSeed
 from ...results import NO_USAGE
 
-__all__ = ["PHASES", "Compiled", "CompiledStep", "Judged", "Mended", "Phase", "Status", "Stopped"]
-
 Phase = Literal["conditions", "graph", "seed"]
 PHASES: tuple[Phase, ...] = ("conditions", "graph", "seed")
 """The three steps, in order. See ``docs/design/seed.md#compiler``."""

@@ -36,23 +36,6 @@ from .compile_results import PHASES, Compiled, Phase
 from .computation_graph import Graph
 from .conditions import Conditions
 
-__all__ = [
-    "LONGEST_ANSWER",
-    "LONGEST_SHOWN",
-    "LONGEST_TOLD",
-    "MOST_REPAIRS",
-    "SMALL_TOKENS",
-    "Compilations",
-    "CompileRecorder",
-    "CompileRequest",
-    "ask_for",
-    "repair_prompt",
-    "schema_of",
-    "shown",
-    "start",
-]
-
-
 # The prompts of the three steps, filled in, and the JSON Schema of each answer. The task and model output are placed between
 # fences that they cannot contain. Prompts are bounded: the task by ``LONGEST_TASK``, the answers to earlier steps by
 # ``LONGEST_ANSWER``, a returned draft by ``LONGEST_SHOWN``, its diagnostics by ``LONGEST_TOLD``.

@@ -41,9 +41,6 @@ from .computation_graph import Graph, judge_graph
 from .conditions import Conditions, judge_conditions
 from .draft import Check, Repaired, SeedJudge, final, mend
 
-__all__ = ["compile_task"]
-
-
 # Requesting one draft: counted, recorded if the run is recorded, and never refused for its content. The project's own clients
 # check answers against their schema and request one repair themselves. An answer that such a client still refuses is a draft
 # here, like any other; its repair request is reported, so that it counts as a repair.

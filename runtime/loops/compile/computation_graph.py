@@ -16,8 +16,6 @@ from ....lang.source import Span
 from .compile_results import Judged
 from .conditions import Conditions, Names, References, fits, found, root_of
 
-__all__ = ["Graph", "judge_graph"]
-
 
 @frozen
 class Graph:

@@ -24,20 +24,6 @@ from .compile_results import Judged
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-__all__ = [
-    "Conditions",
-    "ConditionsSchema",
-    "GraphModel",
-    "GraphSchema",
-    "Names",
-    "References",
-    "fits",
-    "found",
-    "judge_conditions",
-    "root_of",
-]
-
-
 # Checks shared by conditions, outputs and nodes: names, and references to known properties of a review.
 
 _RESERVED = (

@@ -21,8 +21,6 @@ from .compile_results import Judged, Mended
 from .computation_graph import Graph
 from .conditions import Conditions
 
-__all__ = ["Check", "Repaired", "SeedJudge", "final", "mend"]
-
 Check = Callable[[FormulaSeed], Sequence[Diagnostic]]
 """Returns all diagnostics of a seed; a check that has contexts also reports what only they show."""
 

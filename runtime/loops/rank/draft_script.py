@@ -21,22 +21,6 @@ from ....lang.source import Source
 from ....lang.trees.lwt import Script
 from ...excerpts import clipped
 
-__all__ = [
-    "LISTED",
-    "Checked",
-    "Edited",
-    "Plan",
-    "Skeleton",
-    "as_lines",
-    "as_objects",
-    "checked",
-    "excerpts",
-    "fault",
-    "read_plan",
-    "told",
-]
-
-
 # The errors of a plan: the linter's diagnostics, and those that only rankings have. ``RANK001`` to ``RANK007`` are described in
 # ``lang.rules.ranking``: a model sees the codes, and ``knotwork rules`` explains them.
 

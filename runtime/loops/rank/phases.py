@@ -31,8 +31,6 @@ from .ranked import Order, name_of, read_order
 from .ranking_results import Job, ToolUse, raised
 from .tools import PARAMETERS, Call, read_calls
 
-__all__ = ["MAX_ITERATIONS", "SHOWN", "TOOLS", "Executed", "Expanded", "execute", "expand", "read_path"]
-
 # The tools as a model's own tool-calling interface takes them.
 
 _ABOUT = {

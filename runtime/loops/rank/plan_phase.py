@@ -25,9 +25,6 @@ from ...templates import fill, read_prompt
 from .draft_script import Checked, Plan, as_lines, as_objects, checked, excerpts, read_plan, told
 from .ranking_results import Job, Repair
 
-__all__ = ["ALL", "Planned", "compact", "plan", "plan_grammar"]
-
-
 # The items in the plan's prompt: one line each, with one limit for all lines together. See ``docs/design/loops.md#ranking``. If
 # everything fits, an item is its JSON, with long texts cut and lists of records counted. Otherwise fields are flattened
 # (``attributes.DriveThru=false``) and added one after the other, the same for all items: numbers and booleans first, then short

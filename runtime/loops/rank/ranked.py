@@ -16,8 +16,6 @@ from ....lang.answers import CutOff, without_thinking
 from ....lang.coercion import Fit, as_type, choice_of
 from ....lang.literals import Reading, read, short
 
-__all__ = ["Names", "Order", "name_of", "read_order"]
-
 _NAMES = ("name", "item_name", "title", "label", "id", "item_id")
 _LONGEST = 20_000
 _LABEL = re.compile(

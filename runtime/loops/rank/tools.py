@@ -19,9 +19,6 @@ from ....lang.parse.lwt import parse_lwt
 from ....lang.source import Source
 from .draft_script import fault
 
-__all__ = ["PARAMETERS", "Call", "read_calls"]
-
-
 # Tool calls that a model writes as JSON in its text, one after the other or in a list.
 
 _DECODER = json.JSONDecoder()

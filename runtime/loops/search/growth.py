@@ -20,9 +20,6 @@ from ...results import StepFailed
 from .nodes import Action, Branch, Meter, Node, best_of, way_to
 from .policies import Proposer, Value, kept_going, told
 
-__all__ = ["Growing", "Opener", "Opening", "Steps", "opening"]
-
-
 # Execution of plans on forks: with bounded parallelism, no plan twice in the same state, and never beyond the budget. Steps of
 # the budget are assigned in request order, before any plan begins, so the choice of plans does not depend on their speed.
 

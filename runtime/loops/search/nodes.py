@@ -22,20 +22,6 @@ from ...gasl.records import ExecutionRecord
 from ...models.caller import HOPELESS, Spent
 from ...results import StepFailed
 
-__all__ = [
-    "MOST_CALLS",
-    "Action",
-    "ActionError",
-    "Branch",
-    "Budget",
-    "Meter",
-    "Node",
-    "Stopped",
-    "best_of",
-    "read_actions",
-    "way_to",
-]
-
 # The possible next actions in a state: plans with their confidence and rationale. See ``docs/design/loops.md#search``.
 
 _BRIEF = 200

@@ -22,8 +22,6 @@ from ...models.caller import Caller, Spent
 from ...templates import fill, read_prompt
 from .nodes import Action, Node
 
-__all__ = ["JUDGED", "Filled", "Judged", "Proposer", "Rollout", "Untaken", "Value", "kept_going", "told", "valued"]
-
 
 @contextmanager
 def kept_going() -> Iterator[None]:

@@ -20,8 +20,6 @@ from .policies import Proposer, Rollout, Untaken, Valued, valued
 from .strategies import MCTS, beam, greedy
 from .trees import Tree, tree_of
 
-__all__ = ["AdoptError", "Searched", "Settings", "Strategy", "adopt", "search"]
-
 Strategy: TypeAlias = Literal["greedy", "beam", "mcts"]
 
 

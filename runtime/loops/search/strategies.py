@@ -20,8 +20,6 @@ from .growth import Growing
 from .nodes import Action, Branch, Node, way_to
 from .policies import Rollout, kept_going
 
-__all__ = ["MCTS", "beam", "greedy"]
-
 _EVENLY = 0.25
 """The share of the prior that is independent of the confidence."""
 

@@ -17,8 +17,6 @@ from ....lang.errors import KnotworkError
 from ...gasl.records import cut
 from .nodes import Node
 
-__all__ = ["Tree", "TreeBranch", "TreeError", "TreeNode", "tree_of"]
-
 FORMAT = "knotwork-search-1"
 _LINE = 100
 

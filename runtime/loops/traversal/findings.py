@@ -15,8 +15,6 @@ from ...gasl.records import excerpt
 from .plan_answer import Completed
 from .traversal_results import Finding, Step
 
-__all__ = ["Grounds", "findings", "grounds", "incomplete", "results_of"]
-
 _KEYS, _EACH, _PIECES = 12, 5, 3
 _TEXT = 200
 _NAMES = ("id", "name", "label", "title")

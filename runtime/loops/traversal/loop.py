@@ -26,9 +26,6 @@ from .planner import Asker, Paid, Planner, Proposal
 from .question_store import AskRecorder
 from .traversal_results import Asked, Bounds, Searching, Step, Stopped, Supposed
 
-__all__ = ["Choose", "Loop", "highest"]
-
-
 # The choice among several next actions: the extension point for search. Without a search the action with the highest confidence
 # is taken. See ``docs/design/loops.md#search``.
 

@@ -18,20 +18,6 @@ from ....lang.parse.gasl import parse_gasl
 from ....lang.source import Source
 from ...gasl.records import cut, storable
 
-__all__ = [
-    "MOST_ACTIONS",
-    "NO_REASON",
-    "Completed",
-    "Contradictory",
-    "Draft",
-    "Proposed",
-    "Unreadable",
-    "answer_schema",
-    "read_answer",
-    "tidied",
-]
-
-
 # Strips an answer: the thoughts before it, ``COMPLETE:``, and quotes and markup around the whole of it.
 
 _COMPLETE = re.compile(r"(?P<marks>[\s*_#>\"'`]*)COMPLETE:")

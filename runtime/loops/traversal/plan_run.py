@@ -39,19 +39,6 @@ from .plan_answer import NO_REASON, Draft
 from .prompt import trail_view
 from .traversal_results import Step
 
-__all__ = [
-    "Action",
-    "Refusal",
-    "check_draft",
-    "continue_plan",
-    "keeping",
-    "renamed",
-    "repeated",
-    "repetitions",
-    "told_faults",
-]
-
-
 # A proposed plan before it runs: checked against grammar, graph, state and limits; faults with a known fix are fixed at once.
 
 # The edits of a plan that are made without a call: those that keep every command and every meaningful word. An edit that turns a

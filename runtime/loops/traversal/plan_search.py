@@ -38,9 +38,6 @@ from .planner import Asker, Paid, Place, Planner, Proposal
 from .question_store import AskRecorder
 from .traversal_results import Explored, Searching, Step, Stopped, Supposed
 
-__all__ = ["Branching", "Explorer", "Found", "found_before", "is_adopted", "keep", "sentence"]
-
-
 # The calls of a search over plans: the planner proposes in each state of the tree, plans run on forks, the judge rates the
 # progress. All model answers are stored under the path to the state of the call: the plans that lead there, by their effect. The
 # state's hash would not work, because the state has the time of each answer. So a search that is run again, after a kill or with

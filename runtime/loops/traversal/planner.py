@@ -37,9 +37,6 @@ from .plan_run import Action, Refusal, check_draft, repeated, repetitions
 from .prompt import Refused, build_prompt
 from .traversal_results import Bounds, Step, Supposed
 
-__all__ = ["SMALL_TOKENS", "Asker", "Paid", "Place", "Planner", "Proposal", "small_grammar"]
-
-
 # The grammar of a small model's answer: the JSON of a plan whose commands are GASL, or of the end, short enough to be always
 # complete. The command rules are a few of ``lang.constrain``, bounded: words are separated by one blank, lists have one element,
 # texts in commands are quoted as JSON. Fields are the graph's own. Properties beyond a grammar (that a field is compared with a

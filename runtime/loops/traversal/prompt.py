@@ -15,9 +15,6 @@ from ...gasl.records import cut
 from ...templates import fill, read_prompt
 from .traversal_results import Step
 
-__all__ = ["Refused", "build_prompt", "fitted", "outcome_view", "trail_view"]
-
-
 # The views of the graph, the state and the earlier steps in a prompt: JSON lines, each view with its own character limit.
 # Building a view takes time in proportion to the text shown, not to the size of the data.
 

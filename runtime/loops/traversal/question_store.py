@@ -35,8 +35,6 @@ from ...runs.journal import Journal
 from ..search import Tree, TreeError
 from .traversal_results import Step
 
-__all__ = ["FOLDER", "AskRecorder", "Kept", "asks", "last_asked", "open_asks"]
-
 FOLDER = "asks"
 """The folder of questions in a state's folder."""
 TREE = "tree.json"

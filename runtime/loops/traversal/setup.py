@@ -30,9 +30,6 @@ from .traversal_results import (
     checked_question,
 )
 
-__all__ = ["Wanted", "answered_before", "room_for", "traverse"]
-
-
 # A question that is already answered, returned from the store: no model is called, and nothing is run.
 
 

@@ -13,22 +13,6 @@ from ...limits import seconds
 from ..search import Filled, Rollout, Settings, Tree
 from ..search.policies import Valued
 
-__all__ = [
-    "LOCAL_CHARACTERS",
-    "MOST_CHARACTERS",
-    "Asked",
-    "Bounds",
-    "Explored",
-    "Finding",
-    "Searching",
-    "Step",
-    "Stopped",
-    "Supposed",
-    "checked_folder",
-    "checked_question",
-    "searching",
-]
-
 Decision = Literal["start", "continue", "refine", "pivot", "terminate"]
 Stopped = Literal["", "steps", "budget", "time", "cancelled", "model", "refused", "exhausted", "no_progress"]
 

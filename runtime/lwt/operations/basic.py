@@ -26,8 +26,6 @@ from ...results import NO_USAGE, Failed, Outcome, StepFailed, add_costs
 from ...templates import Scope, render, resolve, text_of, value_of, written
 from .operation import Context, constant, read_options
 
-__all__ = ["computed", "given", "prompted", "run_answer", "run_const", "run_each", "run_expr", "run_llm", "unmet"]
-
 
 @frozen
 class Prompted:

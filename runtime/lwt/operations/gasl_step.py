@@ -16,8 +16,6 @@ from ...results import Failed, Outcome, StepFailed, plain
 from ...templates import Scope, resolve, text_of
 from .operation import Context, read_beside, read_options
 
-__all__ = ["run_gasl"]
-
 _GASL = BUILTIN["GASL"]
 _REASONS = 3
 """Maximum number of reasons in a value's mark."""

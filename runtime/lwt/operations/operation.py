@@ -21,9 +21,6 @@ from ...templates import Scope
 if TYPE_CHECKING:
     from ...gasl import GASLExecutor
 
-__all__ = ["Context", "Operation", "Workshop", "constant", "read_beside", "read_options"]
-
-
 # A call's arguments and options as Python values.
 # The linter has already reported such errors; but a script that is still arriving has not been checked as a whole, so an
 # invalid value fails its step here.

@@ -31,8 +31,6 @@ from ...templates import text_of
 from .basic import given
 from .operation import Context, read_beside, read_options
 
-__all__ = ["faults_of_files", "run_seed"]
-
 _SEED = BUILTIN["SEED"]
 
 

@@ -15,8 +15,6 @@ from ....trees.expr import Expr
 from ...repairs import Fault, fault, shown
 from .pieces import CLOSING, OPENING, Piece, cut
 
-__all__ = ["Cursor", "Found", "Hole", "TooDeep", "before", "behind", "bounds", "complete", "placed"]
-
 
 @frozen
 class Hole(Node):

@@ -20,8 +20,6 @@ from .cursor import Found, TooDeep, bounds, complete
 from .pieces import CLOSING, OPENING, cut
 from .reader import Reader
 
-__all__ = ["MOST_FAULTS", "explain"]
-
 MOST_FAULTS = 50
 """Maximum number of faults of one text that are reported."""
 

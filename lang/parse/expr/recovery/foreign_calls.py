@@ -39,9 +39,6 @@ from .cursor import Cursor
 from .foreign_conditionals import conditional, where_in_call
 from .pieces import Piece
 
-__all__ = ["argument_list", "call", "clauses", "method"]
-
-
 # ``for x in xs if c`` after a value, as the tolerant parser reads it.
 
 

@@ -11,18 +11,6 @@ from ....trees.expr import Call, Clause, Comparison, Comprehension, Conditional,
 from .cursor import Cursor, Hole
 from .pieces import Piece
 
-__all__ = [
-    "case_when",
-    "conditional",
-    "counted",
-    "if_then",
-    "is_case",
-    "is_counted",
-    "piecewise",
-    "ternary",
-    "where_in_call",
-]
-
 _HINT = "write x if condition else y"
 _ELSE = ("else", "otherwise", "default")
 _ELSE_IF = ("elif", "elseif", "elsif", "elsf")

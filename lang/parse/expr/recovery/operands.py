@@ -25,9 +25,6 @@ from .foreign_calls import argument_list, call, clauses, method
 from .foreign_conditionals import case_when, counted, if_then, is_case, is_counted
 from .pieces import Piece
 
-__all__ = ["begins", "operand"]
-
-
 # Formatted strings: ``f"a {x} b"`` is ``"a " + str(x) + " b"``.
 
 _PART = re.compile(r"\{\{|\}\}|\{([^{}:!]+)\}|[{}]")

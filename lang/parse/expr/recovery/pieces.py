@@ -15,9 +15,6 @@ from ....source import Span
 from ...repairs import Fault, fault, shown
 from ..builder import LARGEST, mended, number, unescaped
 
-__all__ = ["CLOSING", "OPENING", "Piece", "cut"]
-
-
 # Numbers as people write them: ``1_000``, ``1,000``, ``007``, ``0x1F``, ``.5``, ``1.``, ``2x``. The reader handles ``50%``.
 
 _GOOD = re.compile(r"(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")

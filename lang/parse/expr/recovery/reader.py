@@ -17,9 +17,6 @@ from .foreign_conditionals import piecewise, ternary
 from .operands import begins, operand
 from .pieces import Piece
 
-__all__ = ["Reader"]
-
-
 # Signs between two values: signs of the language, of others, and words for them.
 
 BOOLEAN = frozenset({"and", "or"})

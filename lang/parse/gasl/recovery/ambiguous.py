@@ -9,10 +9,6 @@ from ....source import Span
 from ...repairs import Fault, fault, shown
 from .attempt import Broken, Piece, swap
 
-__all__ = [
-    "DOUBTS", "NO_FIELDS", "bare_name", "is_arithmetic", "is_condition", "is_date", "is_list", "is_of_items", "why_no_text",
-]  # fmt: skip
-
 _DIRECTIONS = {
     "DESCENDING": "DESC", "DESCEND": "DESC", "DECREASING": "DESC", "REVERSE": "DESC", "REVERSED": "DESC", "DOWN": "DESC",
     "DECS": "DESC", "DES": "DESC", "DSC": "DESC", "DESC": "DESC", "ASCENDING": "ASC", "ASCEND": "ASC", "INCREASING": "ASC",

@@ -13,8 +13,6 @@ from ...repairs import Fault, fault
 from ..engine import Failure, Read, read
 from ..lines import COMMANDS, FORMS
 
-__all__ = ["Broken", "Edits", "Piece", "swap"]
-
 Edits = Sequence[Edit]
 
 _PIECE = re.compile(

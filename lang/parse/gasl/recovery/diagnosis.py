@@ -21,9 +21,6 @@ from .keywords import FIRST, LEFT_OUT, WORDS, expectation
 from .literals import NAMES, VALUES
 from .statements import HEADS, MISPLACED, SHAPE
 
-__all__ = ["Recovery", "explain_condition", "recover"]
-
-
 # Explains all faults inside a statement, and the edits that fix them together.
 # Each fault found is fixed in a copy, which is parsed again, so that later faults are found too. Edits are offered only if the
 # statement is valid after all of them, and only if the text has no second reading (``Fault.supposed``).

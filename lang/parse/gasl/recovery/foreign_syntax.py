@@ -7,8 +7,6 @@ from ...repairs import Fault, fault
 from .ambiguous import is_list, is_of_items
 from .attempt import Broken, Piece, swap
 
-__all__ = ["FOREIGN", "RANGES"]
-
 _SIGNS = {
     "&&": "AND", "&": "AND", "||": "OR", "|": "OR", "===": "=", "!==": "!=", "=>": ">=", "=<": "<=", "=~": "MATCHES",
     "~": "MATCHES", ":": "=", ":=": "=", "≠": "!=", "≤": "<=", "≥": ">=", "!": "NOT", "¬": "NOT", "∧": "AND",

@@ -8,8 +8,6 @@ from ....source import Span
 from ...repairs import Fault, fault, shown
 from .attempt import Broken, Edits, Piece, swap
 
-__all__ = ["FIRST", "LEFT_OUT", "WORDS", "expectation"]
-
 _CHOICES = {
     "KIND": ("nodes", "edges"), "_PATHS": ("paths",), "TYPE": ("LIST", "DICT", "COUNTER"), "MODE": ("MERGE", "REPLACE"),
     "STATUS": ("EMPTY", "ERROR", "PARTIAL", "SCHEMA_MISMATCH"), "COLUMN_TYPE": ("TEXT", "INT", "FLOAT", "BOOL", "LIST"),

@@ -7,8 +7,6 @@ from ...repairs import Fault, fault, shown
 from .ambiguous import NO_FIELDS, bare_name, is_arithmetic, is_condition, is_date, is_list, is_of_items, why_no_text
 from .attempt import Broken, Edits, swap
 
-__all__ = ["NAMES", "VALUES"]
-
 _DOUBLE = "\u201c\u201d\u201e\u201f\u00ab\u00bb\u2033\uff02"
 _SINGLE = "\u2018\u2019\u201a\u201b\u2032\uff07\u0060\u00b4"
 _TICKED = re.compile(r"`(?:[^`\r\n]|``)++`")

@@ -9,8 +9,6 @@ from ...repairs import Fault, fault, shown
 from ..lines import BULLET, COMMANDS, FORMS
 from .attempt import Broken, Edits, Piece, swap
 
-__all__ = ["HEADS", "MISPLACED", "SHAPE"]
-
 _OTHER_WORDS = {
     "SEARCH": "FIND", "GET": "FIND", "FETCH": "FIND", "LOOKUP": "FIND", "FILTER": "SELECT", "DEFINE": "DECLARE",
     "CREATE": "DECLARE", "INIT": "DECLARE", "CLEAR": "RESET", "EMPTY": "RESET", "SORT": "RANK", "GROUP": "AGGREGATE",

@@ -31,16 +31,6 @@ from .foreign_syntax import HABITS, LATE, bare_expression
 from .quotes import inner_quotes, open_string, quoted_name, stray_quote, unclosed_before_options, unopened_value
 from .references import Broken, broken_references
 
-__all__ = [
-    "ends_a_call",
-    "explain_bad_head",
-    "explain_bullet",
-    "explain_lines",
-    "explain_rest",
-    "explain_step",
-    "is_text",
-]
-
 _UNQUOTED_TAIL = option_tail("")
 _OPTION = re.compile(r"[A-Za-z_]\w*[ \t]*=(?!=)")
 

@@ -19,9 +19,6 @@ from ..engine import StepRead, read_step
 from ..shapes import HEAD, ID, end_of_line, first_shown
 from .surroundings import MOST_BROKEN, Stage, take_off_lines, warned
 
-__all__ = ["STAGES", "is_wrapped", "open_thought"]
-
-
 _NOTHING = Stage((), ())
 
 

@@ -13,8 +13,6 @@ from ..engine import reference_pattern
 from ..shapes import ID, OPTION_VALUE, REFERENCE, end_of_line, is_option, loose_tail, option_tail, swallows
 from .references import Broken, respelled
 
-__all__ = ["HABITS", "LATE", "bare_expression"]
-
 
 def _prefix(step: Broken) -> Fault | None:
     """Explain ``f"..."``."""

@@ -14,8 +14,6 @@ from ..engine import reference_pattern
 from ..shapes import OPTION_NAMES, Tail, delimits, loose_tail, option_tail, swallows
 from .references import Broken
 
-__all__ = ["inner_quotes", "open_string", "quoted_name", "stray_quote", "unclosed_before_options", "unopened_value"]
-
 _MOST = 5_000
 """Maximum number of quotes escaped in one prompt; a text with more is not a prompt, and each costs an edit that is tried."""
 _TAIL = option_tail("[\"']")

@@ -13,17 +13,6 @@ from ....trees.lwt import RESERVED
 from ..engine import Failure, StepRead, read_step
 from ..shapes import FENCE, end_of_line
 
-__all__ = [
-    "SLIPS",
-    "Broken",
-    "broken_references",
-    "find_lookalikes",
-    "find_slips",
-    "has_lookalikes",
-    "path_of",
-    "respelled",
-]
-
 SLIPS = frozenset({"LWT024", "LWT025", "LWT026", "LWT027"})
 """The codes that ``find_slips`` reports."""
 

@@ -29,9 +29,6 @@ from ..shapes import (
 )
 from .diagnosis import ends_a_call, explain_bad_head, is_text
 
-__all__ = ["LINE_WITH_FENCE", "MAX_FENCES", "MOST_BROKEN", "Stage", "take_off_lines", "warned"]
-
-
 MAX_FENCES = 10_000
 """Maximum number of lines of a text that open or close a code fence. The lines around each are explained separately."""
 

@@ -18,9 +18,6 @@ from ...mcp.resources import CARDS, SCHEMAS, card, schema_of
 from ...mcp.server import TOOLS
 from ..output import Exit, Misused, say
 
-__all__ = ["COMMANDS", "MORE"]
-
-
 # Names and texts of the kit's files. No I/O here; ``write_kit`` writes the files.
 
 COMMANDS: Mapping[str, str] = {

@@ -6,8 +6,6 @@ import typer
 
 from ..params import LIMITS, MaxCalls, MaxConcurrency, MaxCost, MaxTokens, ModelSpec, NoCache, PriceOf, Rate, no_key
 
-__all__ = ["answer"]
-
 _HOW = "Iterations"
 
 

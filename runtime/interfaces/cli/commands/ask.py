@@ -18,8 +18,6 @@ from ..params import (
     Rate,
 )
 
-__all__ = ["ask"]
-
 SEARCH = "Search"
 
 

@@ -6,8 +6,6 @@ import typer
 
 from ..params import AsWritten, GraphSource, InputFile, Lenient, MaxSteps, ScriptFiles, StateFolder
 
-__all__ = ["check"]
-
 
 def check(
     files: ScriptFiles,

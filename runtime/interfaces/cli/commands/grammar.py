@@ -4,8 +4,6 @@ from typing import Annotated, Literal
 
 import typer
 
-__all__ = ["grammar"]
-
 
 def grammar(
     language: Annotated[

@@ -7,8 +7,6 @@ from importlib.util import find_spec
 
 from ..output import Exit, Misused, say
 
-__all__ = ["perform"]
-
 
 def lsp() -> int:
     """Serve an editor over stdin and stdout: diagnostics, completion, hover and the rest, for .lwt, .gasl and .seed.json.

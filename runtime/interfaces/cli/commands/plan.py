@@ -6,8 +6,6 @@ import typer
 
 from ..params import InputFile, Lenient, MaxSteps
 
-__all__ = ["plan"]
-
 
 def plan(
     file: Annotated[

@@ -48,9 +48,6 @@ from ..params import (
 )
 from ..turn import ReplAsked, Screen, Turn, run_batch
 
-__all__ = ["greet", "worth_trying"]
-
-
 # The greeting: graph, state, model and a command to try. It uses only information that is available quickly.
 
 

@@ -50,9 +50,6 @@ from ..params import (
 )
 from ..run_view import Asked, Lines, Tally, finish, resume_command
 
-__all__ = ["needs_default"]
-
-
 # Before the first model call: read, check, and load a run to resume.
 
 

@@ -17,8 +17,6 @@ from ..params import (
     StrictTypes,
 )
 
-__all__ = ["app"]
-
 app = typer.Typer(
     name="seed",
     no_args_is_help=True,

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ...http.access import Keys
     from ...web.web_models import Model, ServerSettings
 
-__all__ = ["keys_path", "say_keys", "whether_keys_are_needed"]
-
 KEYS = "Keys"
 """The help heading of the key options."""
 

@@ -32,8 +32,6 @@ from ..tool_results import Arguments, Diagnosed, Page, Session, Text
 from .tool import Call as ToolCall
 from .tool import Told, Tool, source_of
 
-__all__ = ["CHECK", "EXPLAIN", "NAMES", "read_program", "read_script", "seen_by"]
-
 # Texts of all languages read and checked against what the server knows: one way in for ``check``, ``explain`` and the runs.
 
 Language = Literal["lwt", "gasl", "plan", "seed"]

@@ -32,8 +32,6 @@ from ..workspace import NO_MODEL, Ground, Purse, across
 from .check_tools import NAMES, read_program, read_script, seen_by
 from .tool import LIMIT_HINT, Call, Told, Tool, budget_of, source_of, spent_of
 
-__all__ = ["EXECUTE", "RUN_LWT", "RUN_PLAN"]
-
 _COMMANDS = 100
 """Records of one result."""
 _LONGEST = 1_000

@@ -23,8 +23,6 @@ from ..tool_results import Arguments, Diagnosed, Page, Text
 from .check_tools import NAMES
 from .tool import Call, Told, Tool, source_of
 
-__all__ = ["SEED_CHECK", "SEED_COMPUTE"]
-
 _ERRORS = 50
 _ROWS = 10_000
 

@@ -18,8 +18,6 @@ from ..tool_results import LIMIT, Arguments, Budget, Page, Result, Session
 from ..workspace import MAIN
 from .tool import Call, Tool, budget_of
 
-__all__ = ["PAGE", "ROLLBACK", "SCHEMA", "SESSION", "STATE_DIFF", "STATE_SHOW"]
-
 _VALUES = 20
 _KINDS = 50
 

@@ -14,8 +14,6 @@ from ..tool_errors import Refused
 from ..tool_results import LIMIT, Arguments, Budget, Diagnostic, Page, Result, Spent, chosen, part_of, size_of
 from ..workspace import LONGEST, Ground, SessionKey
 
-__all__ = ["LIMIT_HINT", "Call", "Told", "Tool", "budget_of", "source_of", "spent_of"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -13,8 +13,6 @@ from ..outcome import Outcome, misused
 from ..reader import Piece
 from ..repl_workspace import Desk
 
-__all__ = ["Asked", "Dot", "Takes", "beside"]
-
 Takes = Literal["", "attribute", "value", "key", "hash", "file", "mode", "switch", "command", "topic", "model", "limit"]
 """The kind of argument, for completion."""
 

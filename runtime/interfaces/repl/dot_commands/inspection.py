@@ -32,8 +32,6 @@ from ..repl_workspace import Desk
 from ..runners import check, counted, meant
 from .dot import Asked, Dot
 
-__all__ = ["DIFF", "EXPLAIN", "LOG", "SCHEMA", "STATE", "VARS", "of_rule"]
-
 _LOGGED = 20
 _COUNTS = frozenset({"count", "different", "size"})
 

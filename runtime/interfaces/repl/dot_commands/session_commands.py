@@ -22,8 +22,6 @@ from ..session_file import Saved, saved, unopened, unwritten
 from .dot import Asked, Dot, beside
 from .inspection import of_rule
 
-__all__ = ["BUDGET", "HELP", "LLM", "MODE", "OUTPUT", "QUIT", "READ", "SAVE", "TIMER", "UNDO"]
-
 _TOLD = 3
 _MOST = 16 << 20
 """Maximum bytes of a file to read."""
