@@ -78,6 +78,7 @@ def check(
 
     ``names`` are the names of the values (None: unknown). ``row``: the expression is evaluated for each extraction of a
     seed, with ``extraction.`` and ``meta.``; ``fields`` are the fields of the seed, ``context_keys`` the keys of the context.
+    Never raises for an invalid expression.
     """
     from ...lang.diagnostic import compatible, sort_key
     from ...lang.linter.expr import check_expr

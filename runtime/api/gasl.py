@@ -80,7 +80,7 @@ def check(
     """Return errors and warnings in source order.
 
     ``schema`` is the schema of a graph (``adapter.schema``), ``state`` has the declared keys with their types, ``ceiling`` the maximum
-    values for SET by key, ``variables`` the names that are bound before the program begins.
+    values for SET by key, ``variables`` the names that are bound before the program begins. Never raises for an invalid program.
     """
     from .checked import Surroundings, check_program
 
@@ -166,7 +166,10 @@ def open(
 def run_plan(
     plan: Any, graph: Any, state: "StateStore | str | Path | None" = None, llm: Any = None, **options: Any
 ) -> "list[ExecutionRecord]":
-    """Run one plan and close everything opened for it. ``options`` are those of ``open``. Raises ``PlanError`` too."""
+    """Run one plan and close everything opened for it. ``options`` are those of ``open``.
+
+    Raises ``PlanError`` for a plan with errors, before its first command; otherwise as ``open``.
+    """
     with open(graph, state, llm, **options) as executor:
         return executor.run_plan(plan)
 
@@ -213,7 +216,7 @@ def replay(
     context: "ContextStore | None" = None,
     chunks: "Chunks | None" = None,
 ) -> "Verdict":
-    """Call ``areplay`` from synchronous code."""
+    """Call ``areplay`` from synchronous code. In async code and notebooks, use ``await gasl.areplay(...)``."""
     return run_here(
         lambda: areplay(state, graph, llm, strict=strict, raw=raw, context=context, chunks=chunks), "gasl.areplay"
     )

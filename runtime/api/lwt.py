@@ -79,7 +79,7 @@ def parse(source: "Source | str", mode: "Mode" = "strict", *, max_steps: int | N
 def check(script: "Script | str", *, input: Any = None, max_steps: int | None = MAX_STEPS) -> "list[Diagnostic]":
     """Return errors and warnings in source order. Paths into the input are checked if ``input`` is given.
 
-    ``max_steps`` is as for ``parse``; it applies to a text.
+    ``max_steps`` is as for ``parse``; it applies to a text. Never raises for an invalid script.
     """
     from ...lang.trees.lwt import MISSING
     from .checked import check_script
@@ -198,8 +198,10 @@ async def run_stream(
 ) -> "Run":
     """Run a script while its text is still arriving. The text is read leniently, and each step starts as soon as its inputs are known.
 
-    Limits on calls are as for ``run``; the other options are those of ``knotwork.runtime.lwt.runner.run_stream``. ``record=True`` is
-    refused: a run is stored with its script, which is only known at the end of the stream.
+    Limits on calls are as for ``run``; the other options are those of ``knotwork.runtime.lwt.runner.run_stream``.
+
+    Raises ``ScriptError`` for a script with errors; no call is made after the first one. Raises ``RequestError`` for an invalid limit,
+    ``NotConfigured`` for an unknown model, and ``TypeError`` for ``record=True``: the script to store is only known at the end.
     """
     from ..lwt import runner
     from .clients import opener_of
@@ -249,9 +251,10 @@ async def resume(
 ) -> "Run":
     """Resume a stored run: finished steps are reused, missing and failed steps run again.
 
-    ``run`` is an id or a folder. ``script`` and ``input`` default to those of the run. If one is given and differs from the run's,
-    ``RunError`` is raised unless ``force`` is set; the same holds for a state whose findings come from another graph. ``llm`` defaults
-    to the model spec of the run.
+    ``run`` is an id or a folder. ``script`` and ``input`` default to those of the run, ``llm`` to its model spec. ``force`` accepts a
+    script or an input that differs from the run's, and a state whose findings come from another graph.
+
+    Raises ``RunError`` for an unknown run, and for such a difference without ``force``; otherwise as ``run``.
     """
     from ...lang.parse.lwt import parse_lwt
     from ...lang.source import Source

@@ -87,6 +87,7 @@ async def rank_many(
     """Rank the same items for several requests, in parallel and under one budget. See ``rank``.
 
     Requests start in order. A small ``max_calls`` lowers their number in parallel; none starts with fewer calls than a ranking takes.
+    Raises ``RequestError``, ``NotConfigured`` and ``RunError``, as ``rank``.
     """
     from time import perf_counter
 

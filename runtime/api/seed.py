@@ -192,8 +192,10 @@ async def run_many(
 
     Contexts are read and results computed on demand, so memory does not grow with their number. A context that can't be read gives a
     failed result. ``record=True`` stores the run in a folder. ``resume`` continues a stored run, by id or folder, without repeating
-    calls for finished reviews. If the seed or the contexts (a list) changed, ``RunError`` is raised unless ``force`` is set. Leaving
-    the loop stops the calls.
+    calls for finished reviews; ``force`` does so although the seed or the contexts (a list) changed. Leaving the loop stops the calls.
+
+    Raises ``SeedError`` for a seed with errors, before any call, ``RunError`` for a run that can't be stored or resumed, and
+    ``FilterError``, ``RequestError``, ``NotConfigured``.
     """
     import asyncio
 
@@ -317,21 +319,27 @@ def estimate(
 
 
 def explain(seed: "Tree", extractions: Any, context: Mapping[str, Any] | None, name: str) -> "Explanation":
-    """Explain the value of the step ``name``. ``extractions`` is as for ``compute``. Raises ``ValueError`` for an unknown name."""
+    """Explain the value of the step ``name``. ``extractions`` is as for ``compute``.
+
+    Raises ``ValueError`` for an unknown name, and ``ResultFault`` for an invalid row.
+    """
     from ...lang.evaluate.seed.explanation import explain as tell
 
     return tell(seed, [found.row for found in _extractions(extractions) if not found.failed], context or {}, name)
 
 
 def sensitivity(seed: "Tree", extractions: Any, context: Mapping[str, Any] | None = None) -> "Sensitivity":
-    """Return the single extractions that decide an output when left out or changed. ``extractions`` is as for ``compute``."""
+    """Return the single extractions that decide an output when left out or changed. ``extractions`` is as for ``compute``.
+
+    Raises ``ResultFault`` for an invalid row.
+    """
     from ...lang.evaluate.seed.sensitivity import sensitivity as find
 
     return find(seed, [found.row for found in _extractions(extractions) if not found.failed], context or {})
 
 
 def convert(seed: "Tree") -> "Converted":
-    """Return the seed in the declarative form, with the parts that this form can't express."""
+    """Return the seed in the declarative form. Never raises: formulas that this form can't express are kept, and listed in the result."""
     from ...lang.documents.seed import convert as rewrite
 
     return rewrite(seed)

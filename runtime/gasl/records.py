@@ -207,7 +207,7 @@ def plan_status(records: Sequence[ExecutionRecord]) -> Status:
     """Return the status of a whole plan from the records of its outermost level.
 
     Cancelled if any record is; the last record's status if that ended the plan (a failure, or empty); partial if an earlier
-    record failed or is partial; else success. A plan without commands is a success.
+    record failed or is partial; else success. A plan without commands is a success. Never raises.
     """
     if any(record.status == "cancelled" for record in records):
         return "cancelled"
