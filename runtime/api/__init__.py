@@ -1,13 +1,13 @@
 """The public modules, ``knotwork.lwt`` and its siblings, and what they share: names that are loaded on first use, sync twins."""
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from ..events import Events
 
-__all__ = ["heard", "run_here", "when_named"]
+__all__ = ["check_names", "heard", "run_here", "when_named"]
 
 T = TypeVar("T")
 
@@ -51,3 +51,15 @@ def heard(events: "Events | None") -> Callable[[str], None]:
         events.emit(Warned("", text))
 
     return warn
+
+
+def check_names(given: Iterable[str], known: Sequence[str], aliases: Mapping[str, str] | None = None) -> None:
+    """Raise ``RequestError`` for a setting that is not ``known``. ``aliases`` has the settings that other names probably mean."""
+    from ...lang.diagnostic import nearest
+    from ..errors import RequestError
+
+    for name in given:
+        if name not in known:
+            like = (aliases or {}).get(name) or nearest(name, known)
+            hint = f"did you mean {like!r}?" if like else f"the settings are: {', '.join(known)}"
+            raise RequestError(name[:80], "unknown setting", hint)

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from . import run_here, when_named
+from . import check_names, run_here, when_named
 
 if TYPE_CHECKING:
     import asyncio
@@ -114,13 +114,14 @@ async def generate_answer(
     from ..answers.service import answer, ready
     from ..answers.templates import read_templates
     from ..errors import RequestError
-    from ..limits import check_limits
+    from ..limits import OPTIONS, check_limits
     from ..models.caller import Caller
     from ..results import Trace
     from .clients import Clients, Warnings
 
     given: dict[str, Any] = dict(settings)
-    _check_names(given)
+    known = (*_ASKED, *_RUNNING, *_CLIENTS, *_OWN, *(name for name in OPTIONS if name not in _CLIENTS))
+    check_names(given, known, _ALSO_CALLED)
     asked = given.pop("judges", 1)
     if asked is None:
         raise RequestError(
@@ -194,20 +195,6 @@ class IterativeAnswerService:
         threshold = self.score_threshold if score_threshold is None else score_threshold
         both: Settings = {**self._settings, **settings}
         return await generate_answer(instruct, resp_format, eval_crit, iter_max, threshold, model, **both)
-
-
-def _check_names(given: Mapping[str, Any]) -> None:
-    """Raise ``RequestError`` for an unknown setting."""
-    from ...lang.diagnostic import nearest
-    from ..errors import RequestError
-    from ..limits import OPTIONS
-
-    known = (*_ASKED, *_RUNNING, *_CLIENTS, *_OWN, *(name for name in OPTIONS if name not in _CLIENTS))
-    for name in given:
-        if name not in known:
-            like = _ALSO_CALLED.get(name) or nearest(name, known)
-            hint = f"did you mean {like!r}?" if like else f"there are: {', '.join(known)}"
-            raise RequestError(name[:80], "there is no such setting", hint)
 
 
 _ASKED = (

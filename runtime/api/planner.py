@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from . import run_here, when_named
+from . import check_names, run_here, when_named
 
 if TYPE_CHECKING:
     import asyncio
@@ -104,7 +104,7 @@ async def rank_many(
     from .clients import Clients, Warnings
 
     given: dict[str, Any] = dict(settings)
-    _check_names(given)
+    check_names(given, (*_CLIENTS, *_WORK, *_REST))
     asked = _listed(requests)
     check_requests(asked)
     check_listeners(given.get("events"), given.get("cancel"))
@@ -220,19 +220,3 @@ def _read(items: Any) -> Any:
         return read_json(Path(items).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
         raise RequestError("items", f"{str(items)[:200]} can't be read: {error}"[:400]) from None
-
-
-def _check_names(given: Mapping[str, Any]) -> None:
-    """Raise ``RequestError`` for an unknown setting."""
-    from ...lang.diagnostic import nearest
-    from ..errors import RequestError
-
-    known = (*_CLIENTS, *_WORK, *_REST)
-    for name in given:
-        if name not in known:
-            like = nearest(name, known)
-            raise RequestError(
-                name[:80],
-                "there is no such setting",
-                f"did you mean {like!r}?" if like else f"there are: {', '.join(known)}",
-            )

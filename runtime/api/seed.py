@@ -4,11 +4,11 @@ A run filters reviews, has a model extract fields from each that is kept, and co
 used: ``seed.check`` brings no model library and no event loop with it.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from . import run_here, when_named
+from . import check_names, run_here, when_named
 
 if TYPE_CHECKING:
     import asyncio
@@ -299,9 +299,84 @@ async def compile(
     The result's ``seed`` passes ``check``. If ``status`` is "failed", ``seed`` is None, and ``reason``, ``draft`` and ``diagnostics`` have
     the cause. Raises ``RequestError``, ``ContextError``, ``NotConfigured``, and ``RunError`` for a run that can't be stored.
     """
-    from .compile import compile_seed
+    from contextlib import nullcontext
 
-    return await compile_seed(task, llm, model, name, repairs, example, **options)
+    from attrs import evolve
+
+    from ...adapters.llm.strict_schema import means_of
+    from ..errors import RequestError
+    from ..events import Events
+    from ..limits import call_options, check_limits, check_listeners, seconds
+    from ..loops.compile.compile_store import Compilations, CompileRequest, start
+    from ..loops.compile.compiler import compile_task
+    from ..models.caller import Caller
+    from ..models.factory import identity_of
+    from ..results import Trace
+    from ..runs.journal import logged
+    from .clients import Clients, Warnings, file_of
+
+    given: dict[str, Any] = dict(options)
+    check_names(given, (*_COMPILED, *_LIMITS, *_COMPILING))
+    request, draft_check = CompileRequest(task, name, repairs), draft_checker(example)
+    limits = {each: given[each] for each in _LIMITS if each in given}
+    time_limit, cache, record = seconds(given.get("time_limit")), given.get("cache"), given.get("record", False)
+    events, cancel = given.get("events"), given.get("cancel")
+    check_limits(limits)
+    check_listeners(events, cancel)
+    call = call_options({} if given.get("options") is None else given["options"])
+    if not isinstance(model, str):
+        raise RequestError("model", f"a text is wanted, not {type(model).__name__}")
+    if not isinstance(record, bool):
+        raise RequestError("record", f"True or False is wanted, not {type(record).__name__}")
+    if cache is not None and not (model or llm is None or isinstance(llm, str)):
+        raise RequestError("cache", "a custom client has no name that a cache could know it by", "give model=NAME")
+    if limits.get("max_tokens") is not None or limits.get("max_cost") is not None:
+        call.setdefault("max_tokens", ANSWER_TOKENS)
+    warnings = Warnings(events)
+    async with Clients(llm, (), warnings, **limits) as models:
+        known = model or (identity_of(models.spec) if models.spec else "")
+        kept = Compilations(file_of("cache", cache), known, warn=warnings) if cache is not None else None
+        recorder = start(request, model=known) if record else None
+        events = Events() if recorder is not None and events is None else events
+        try:
+            with logged(events, recorder.path) if recorder is not None and events is not None else nullcontext():
+                compiled = await compile_task(
+                    request, Caller(models.llm, {}, events, Trace(), 1), check=draft_check, options=call, events=events,
+                    cancel=cancel, time_limit=time_limit, cache=kept, means=means_of(models.spec or llm),
+                )  # fmt: skip
+            if recorder is not None:
+                recorder.ended(compiled)
+        finally:
+            if recorder is not None:
+                recorder.close()
+            if kept is not None:
+                await kept.aclose()
+    checkable = load(compiled.seed) if compiled.seed is not None else None
+    return evolve(compiled, seed=checkable, warnings=(*compiled.warnings, *warnings.messages))
+
+
+ANSWER_TOKENS = 8192
+"""Tokens of an answer under a limit on tokens or cost; a budget would otherwise grant only those of a short text."""
+_EXAMPLES = 100
+"""Maximum number of contexts that each draft is checked against."""
+_COMPILED = ("llm", "model", "name", "repairs", "example")
+_COMPILING = ("options", "cache", "events", "cancel", "time_limit", "record")
+
+
+def draft_checker(example: Iterable[Any] | None) -> "Callable[[Tree], list[Diagnostic]]":
+    """Return a function that checks a seed, also against the first 100 contexts of ``example``. Raises ``ContextError``."""
+    from ..errors import RequestError
+    from ..seeds.compute import check
+    from ..seeds.reviews import read_context
+
+    if example is None:
+        return check
+    if not isinstance(example, Iterable):
+        raise RequestError("example", f"a list of contexts is wanted, not {type(example).__name__}")
+    contexts = [each for each, _ in zip(example, range(_EXAMPLES), strict=False)]
+    for number, each in enumerate(contexts):
+        read_context(each, number)
+    return lambda seed: check(seed, contexts)
 
 
 def compile_sync(task: str, llm: Any = None, **options: Any) -> "Compiled":

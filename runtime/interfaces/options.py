@@ -1,7 +1,7 @@
 """The values of options as the user wrote them: graph and state, models, and limits on cost."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,8 +62,8 @@ def opened(
 ) -> Opened[M]:
     """Open the data named by options. Raises ``Misused``, and the errors of ``open_ground``."""
     if isinstance(ground.state, str | Path) and not ground.read_only and os.path.isfile(ground.state):
-        hint = f"knotwork state fork {ground.state} DIR makes a folder of an exported state"
-        raise Misused(f"{ground.state} is a file; --state takes a folder, in which the state is kept", hint)
+        hint = f"knotwork state fork {ground.state} DIR copies an exported state into a directory"
+        raise Misused(f"{ground.state} is a file; --state needs a directory", hint)
     with in_words_of_options():
         return open_ground(ground, models, telling, needs_graph=needs_graph)
 
@@ -96,7 +96,7 @@ def in_words_of_options() -> Iterator[None]:
 # The models that options name, with their limits: from specs to clients.
 
 
-def named_specs(given: tuple[str, ...]) -> dict[str, str]:
+def named_specs(given: Sequence[str]) -> dict[str, str]:
     """Return name and spec of every ``--model NAME=SPEC``."""
     found: dict[str, str] = {}
     for text in given:

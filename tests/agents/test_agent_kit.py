@@ -103,7 +103,7 @@ def test_it_can_be_written_again_and_leaves_other_files_alone(kit: Path) -> None
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "kit").write_text("x")
     told = call("agent-kit", "-o", tmp_path / "kit")
-    assert told.code == 2 and "the kit is a folder" in told.err
+    assert told.code == 2 and "the kit needs a directory" in told.err
 
 
 @pytest.mark.parametrize("name", ["plan", "seed", "seed-000"])
@@ -140,7 +140,7 @@ def test_the_flags_that_are_told_exist() -> None:
 
 
 def test_the_kit_is_whole_or_not_there(tmp_path: Path) -> None:
-    assert "--output names no folder" in call("agent-kit", "-o", "").err
+    assert "--output is empty" in call("agent-kit", "-o", "").err
     for name, there in (("llms.txt", "a folder"), ("schemas", "a file"), ("prompts/lwt.md", "a link")):
         folder = tmp_path / name.replace("/", "-")
         path = folder / name

@@ -169,8 +169,8 @@ def test_ten_thousand_malformed_messages_are_survived(tmp_path: Path) -> None:
         (["--graph", "nx:nothing"], "nothing", 1),
         (["--graph", "missing.graphml"], "missing.graphml", 1),
         (["--llm", "gpt-4o"], "did you mean openai:gpt-4o", 2),
-        (["--llm", "local", "--no-model"], "--no-model asks none", 2),
-        (["--http", "0", "--host", "0.0.0.0", "--no-model"], "lets other machines in, and there are no keys", 2),
+        (["--llm", "local", "--no-model"], "--llm and --no-model contradict", 2),
+        (["--http", "0", "--host", "0.0.0.0", "--no-model"], "accepts other machines, but no API key exists", 2),
         (["--http", "70000"], "--http: it is at most 65535", 2),
     ],
 )

@@ -72,7 +72,7 @@ def test_a_server_takes_the_graph_of_its_state(state: Path) -> None:
 def test_a_file_in_the_place_of_a_folder_is_refused(command: list[str], state: Path) -> None:
     graph = [OTHER] if command[0] == "repl" else ["--graph", OTHER]
     done = call(*command, *graph, "--state", state / "state.json")
-    assert done.code == 2 and "is a file; --state takes a folder, in which the state is kept" in done.err
+    assert done.code == 2 and "is a file; --state needs a directory" in done.err
     assert "knotwork state fork" in done.err
 
 

@@ -2,7 +2,7 @@
 
 import networkx as nx
 import pytest
-from knotwork.runtime.interfaces.cli.commands.repl import greet, worth_trying
+from knotwork.runtime.interfaces.cli.prompt import greet, worth_trying
 from knotwork.runtime.workspace import Ground
 from support.sessions import desk, run
 

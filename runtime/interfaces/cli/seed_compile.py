@@ -14,7 +14,7 @@ from ....adapters.llm.strict_schema import means_of
 from ....lang.diagnostic import printable
 from ....lang.source import Source
 from ...api.checked import Checked, kind_of
-from ...api.compile import ANSWER_TOKENS, checker
+from ...api.seed import ANSWER_TOKENS, draft_checker
 from ...errors import RequestError
 from ...events import (
     BudgetReached,  # fmt: skip
@@ -171,7 +171,7 @@ def perform(asked: CompileAsked) -> int:
         source = _task(asked.task)
         request = _request(asked, source)
         contexts = _contexts(asked.example)
-        check = checker(contexts)
+        check = draft_checker(contexts)
     except Unreadable as error:
         show([Checked((error.diagnostic,), error.source)], sys.stderr)
         say("nothing was asked")

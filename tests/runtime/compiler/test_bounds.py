@@ -156,7 +156,7 @@ def test_the_model_may_stand_in_its_place() -> None:
         ({"options": {"temprature": 0}}, "options", "did you mean 'temperature'?"), 
         ({"options": {"temperature": "hot"}}, "temperature", "number"),
         ({"repair": 1}, "repair", "did you mean 'repairs'?"), ({"max_call": 1}, "max_call", "did you mean 'max_calls'?"),
-        ({"xyz": 1}, "xyz", "there are: llm, model"), ({"example": 5}, "example", "not int"), ({"model": 5}, "model", "not int"),
+        ({"xyz": 1}, "xyz", "the settings are: llm, model"), ({"example": 5}, "example", "not int"), ({"model": 5}, "model", "not int"),
         ({"record": "yes"}, "record", "not str"), ({"cache": 5, "model": "m"}, "cache", "a file is wanted"),
     ],
 )  # fmt: skip

@@ -8,14 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from ..... import __version__
-from .....adapters.llm.strict_schema import strict_form
-from .....adapters.sqlite_store import named_folder
-from .....lang.constrain import LANGUAGES, constrain
-from .....lang.diagnostic import printable
-from ...atomic_write import replace_file
-from ...mcp.resources import CARDS, SCHEMAS, card, schema_of
-from ...mcp.server import TOOLS
 from ..output import Exit, Misused, say
 
 # Names and texts of the kit's files. No I/O here; ``write_kit`` writes the files.
@@ -60,6 +52,9 @@ _DIALECTS = {"llguidance": "llguidance (llama.cpp, vLLM, local models)", "openai
 
 def kit(version: str) -> dict[str, str]:
     """Return the file texts by path in the kit, ``llms.txt`` first."""
+    from .....lang.constrain import LANGUAGES, constrain
+    from ...mcp.resources import CARDS, SCHEMAS, card, schema_of
+
     files = {f"schemas/{name}.schema.json": schema_of(name) for name in SCHEMAS}
     files |= {f"openai/strict/{name}.schema.json": _json(_strict(name)) for name in SCHEMAS}
     files["openai/functions.json"] = _json([_function(name) for name in COMMANDS])
@@ -71,6 +66,9 @@ def kit(version: str) -> dict[str, str]:
 
 def _strict(name: str) -> dict[str, Any]:
     """Return the schema ``name`` in the form required by strict mode."""
+    from .....adapters.llm.strict_schema import strict_form
+    from ...mcp.resources import schema_of
+
     form = strict_form(json.loads(schema_of(name)), bounds=True)
     if form is None:
         raise ValueError(f"the schema of {name} has no strict form")
@@ -78,6 +76,8 @@ def _strict(name: str) -> dict[str, Any]:
 
 
 def _function(name: str) -> dict[str, Any]:
+    from ...mcp.server import TOOLS
+
     tool = TOOLS[name]
     of_a_server = ("session", "limit", "offset")  # a command line has no sessions and writes all of its result
     named = {name: each for name, each in tool.input_schema["properties"].items() if name not in of_a_server}
@@ -123,6 +123,9 @@ def _lines(name: str, command: str) -> list[str]:
 
 def _index(version: str) -> str:
     """Return ``llms.txt``: a title, a summary, and lists of links."""
+    from .....lang.constrain import LANGUAGES
+    from ...mcp.resources import CARDS, SCHEMAS
+
     lines = [
         "# knotwork", "", f"> {_SUMMARY}", "", f"Made by knotwork {version} (`knotwork agent-kit`). {_USE}", "",
         "## System prompts", "", "One a language, each under 1,500 tokens, with examples that run:", "",
@@ -152,22 +155,16 @@ def agent_kit(
 
     Example: knotwork agent-kit -o kit/
     """
+    from ..... import __version__
+    from .....adapters.sqlite_store import named_folder
+    from .....lang.diagnostic import printable
+    from ...atomic_write import replace_file
 
-    return write_kit(output)
-
-
-# The ``agent-kit`` command: writes each file atomically.
-
-
-def write_kit(output: str) -> int:
-    """Write the kit into the folder ``output`` and list it on stdout. Raises ``Misused`` and ``OSError``."""
     if not output.strip():
-        raise Misused(
-            "--output names no folder", "the kit is a folder of files: --output DIR; a point is the one you are in"
-        )
+        raise Misused("--output is empty", "the directory of the kit: --output DIR; . is the current one")
     folder = Path(output)
     if folder.exists() and not folder.is_dir():
-        raise Misused(f"{output} is a file; the kit is a folder", "name another one with --output")
+        raise Misused(f"{output} is a file; the kit needs a directory", "choose another one with --output")
     files = kit(__version__)
     _check_room(folder, files)
     for name, text in reversed(files.items()):  # llms.txt links to all other files, so it is written last
@@ -176,18 +173,17 @@ def write_kit(output: str) -> int:
         replace_file(path, text, follow=False)
     for name in files:
         print(printable(str(folder / name)))
-    say(printable(f"{len(files)} files in {output}; {folder / 'llms.txt'} says what is what"))
+    say(printable(f"{len(files)} files in {output}; {folder / 'llms.txt'} lists their purpose"))
     return Exit.DONE
 
 
 def _check_room(folder: Path, names: Iterable[str]) -> None:
     """Raise ``Misused``, before anything is written, if another kind of file is in the place of a kit file or folder."""
+    hint = "choose another directory with --output"
     for name in names:
         path = folder / name
         for above in path.relative_to(folder).parents:
             if os.path.lexists(folder / above) and not (folder / above).is_dir():
-                raise Misused(
-                    f"{folder / above} is not a folder, and the kit has one there", "name another one with --output"
-                )
+                raise Misused(f"{folder / above} is not a directory; the kit needs one there", hint)
         if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
-            raise Misused(f"{path} is not a regular file, and the kit has one there", "name another one with --output")
+            raise Misused(f"{path} is not a regular file; the kit writes one there", hint)

@@ -1,21 +1,13 @@
 """``knotwork mcp``: serve the languages to agents over the Model Context Protocol."""
 
-import logging
 import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from attrs import frozen
 
-from .....adapters.llm import NotConfigured
-from .....lang.diagnostic import printable
-from ....models.factory import default_spec
-from ...mcp.workspace import Ground, Limits, Settings
-from ...options import check_folder, named_specs, price_of
-from ..inputs import telling, there, warn
 from ..output import Exit, Misused, complain, say
 from ..params import (
     LIMITS,
@@ -32,7 +24,10 @@ from ..params import (
     StateFolder,
     no_key,
 )
-from .serve import keys_path, say_keys, whether_keys_are_needed
+from .serve import keys_path, needs_keys, say_keys
+
+if TYPE_CHECKING:
+    from ...mcp.workspace import Ground, Settings
 
 HTTP = "Over HTTP"
 """The help heading of the HTTP options."""
@@ -117,139 +112,91 @@ def mcp(
 
     Example: knotwork mcp --graph nx:les_miserables --state run/ --max-calls 200
     """
+    import logging
 
-    asked = McpAsked(
-        graph=graph, state=state, read_only=read_only, force=force, raw=raw, chunks=chunks, llm=llm, models=tuple(models or ()),
-        no_model=no_model, port=port, host=host, keys=keys, rate_per_key=rate_per_key, log=log, max_runs=max_runs,
-        time_limit=time_limit, max_calls=max_calls, max_tokens=max_tokens, max_cost=max_cost, price=price, cache=not no_cache,
-    )  # fmt: skip
-    return perform(asked)
+    from ...mcp.workspace import Limits, Settings
+    from ...options import check_folder, named_specs, price_of
+    from ..inputs import there
 
-
-# The arguments of ``mcp``.
-
-
-@frozen
-class McpAsked:
-    """The arguments of ``knotwork mcp``, named as on the command line."""
-
-    graph: str | None
-    state: str | None
-    read_only: bool
-    force: bool
-    raw: bool
-    chunks: str | None
-    llm: str | None
-    models: tuple[str, ...]
-    no_model: bool
-    port: int | None
-    host: str
-    keys: str | None
-    rate_per_key: float
-    log: bool
-    max_runs: int
-    time_limit: float
-    max_calls: int | None
-    max_tokens: int | None
-    max_cost: float | None
-    price: str | None
-    cache: bool
-
-
-# Builds the server from the arguments: settings, workspace, transport. stdout belongs to the client.
-
-
-def perform(asked: McpAsked) -> int:
-    """Serve until the client leaves or a signal arrives.
-
-    Raises ``Misused``, ``NotConfigured``, ``AdapterError`` and ``StoreError``.
-    """
-    _require(asked)
-    logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
-    settings = _settings(asked)
-    return _over_stdio(settings) if asked.port is None else _over_http(settings, asked, asked.port)
-
-
-def _require(asked: McpAsked) -> None:
     if find_spec("mcp") is None:
         raise Misused("mcp: its extra is not installed", "pip install 'knotwork[mcp]'")
-    if asked.port is not None and any(find_spec(name) is None for name in ("fastapi", "uvicorn")):
+    if port is not None and any(find_spec(name) is None for name in ("fastapi", "uvicorn")):
         raise Misused("mcp --http: the server's extra is not installed", "pip install 'knotwork[mcp,server]'")
-    check_folder(asked.state)  # before ``Path`` turns an empty name into "."
-    if asked.state is not None and os.path.isfile(asked.state) and not asked.read_only:
-        hint = f"knotwork state fork {asked.state} DIR makes a folder of an exported state, or --read-only"
-        raise Misused(f"{asked.state} is a file; --state takes a folder, in which the state is kept", hint)
-    if asked.llm is not None and asked.no_model:
-        raise Misused("--llm names a model, and --no-model asks none", "one of them")
-    if asked.max_cost is not None and asked.price is None and not asked.no_model:
-        raise Misused("--max-cost needs --price", "dollars for a million tokens in and out, such as --price 0.25/2")
-
-
-def _settings(asked: McpAsked) -> Settings:
-    if asked.state is not None and asked.read_only:
-        there(asked.state)
-    return Settings(
-        graph=asked.graph, state=Path(asked.state) if asked.state is not None else None, read_only=asked.read_only, force=asked.force,
-        raw=asked.raw,
-        spec=_spec(asked), models={} if asked.no_model else named_specs(asked.models), chunks=asked.chunks, cache=asked.cache,
-        limits=Limits(
-            asked.max_calls, asked.max_tokens, asked.max_cost, price_of(asked.price), asked.time_limit, asked.max_runs
-        ),
+    check_folder(state)  # before ``Path`` turns an empty name into "."
+    if state is not None and os.path.isfile(state) and not read_only:
+        hint = f"knotwork state fork {state} DIR copies an exported state into a directory; --read-only opens the file"
+        raise Misused(f"{state} is a file; --state needs a directory", hint)
+    if llm is not None and no_model:
+        raise Misused("--llm and --no-model contradict each other", "give only one of them")
+    if max_cost is not None and price is None and not no_model:
+        raise Misused("--max-cost needs --price", "US dollars per million prompt and completion tokens: --price 0.25/2")
+    if state is not None and read_only:
+        there(state)
+    logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
+    limits = Limits(max_calls, max_tokens, max_cost, price_of(price), time_limit, max_runs)
+    settings = Settings(
+        graph=graph, state=Path(state) if state is not None else None, read_only=read_only, force=force, raw=raw,
+        spec=None if no_model else _spec(llm), models={} if no_model else named_specs(models or ()), chunks=chunks,
+        cache=not no_cache, limits=limits,
     )  # fmt: skip
+    return _over_stdio(settings) if port is None else _over_http(settings, host, port, keys, rate_per_key, log)
 
 
-def _spec(asked: McpAsked) -> str | None:
+def _spec(llm: str | None) -> str | None:
     """Return the model's spec; None if no model is configured: tools that need no model still work."""
-    if asked.no_model:
-        return None
-    if asked.llm is not None:
-        return asked.llm.strip()
+    from .....adapters.llm import NotConfigured
+    from ....models.factory import default_spec
+
+    if llm is not None:
+        return llm.strip()
     try:
-        return default_spec(os.environ)
+        return default_spec()
     except NotConfigured:
         return None
 
 
-def _opened(settings: Settings) -> Ground:
+def _open(settings: "Settings") -> "Ground":
+    from .....lang.diagnostic import printable
+    from ...mcp.workspace import Ground
+    from ..inputs import telling, warn
+
     ground = Ground.open(settings, telling(warn))
     graph = ground.name or "none: scripts and seeds only"
-    state = f"{settings.state or 'in memory'}{', only read' if settings.read_only else ''}"
+    state = f"{settings.state or 'in memory'}{', read-only' if settings.read_only else ''}"
     say(printable(f"knotwork mcp: graph {graph} · state {state} · model {settings.spec or 'none'}"))
     return ground
 
 
-def _over_stdio(settings: Settings) -> int:
+def _over_stdio(settings: "Settings") -> int:
     from ..... import __version__
     from ...mcp.transports import serve_stdio
 
     if sys.stdin.isatty():
-        say("waiting for a client on stdin; a host starts this command by itself. Ctrl-C leaves")
-    serve_stdio(_opened(settings), __version__)
+        say("waiting for a client on stdin; MCP hosts start this command themselves. Ctrl-C ends it")
+    serve_stdio(_open(settings), __version__)
     return Exit.DONE
 
 
-def _over_http(settings: Settings, asked: McpAsked, port: int) -> int:
+def _over_http(settings: "Settings", host: str, port: int, keys_file: str | None, rate: float, log: bool) -> int:
     from ..... import __version__
     from ...http.access import Keys, KeysError
-    from ...http.server import Limits as OfDoor
-    from ...http.server import NoPort
+    from ...http.server import Limits, NoPort
     from ...mcp.transports import Door, serve_http
 
-    keys = Keys(keys_path(asked.keys))
+    keys = Keys(keys_path(keys_file))
     try:
-        needed = whether_keys_are_needed(keys, asked.host)
+        needed = needs_keys(keys, host)
     except KeysError as error:
         complain(error.message, error.hint)
         return Exit.FAILED
-    door = Door(asked.host, port, keys, limits=OfDoor(rate=asked.rate_per_key), log=asked.log)
 
     def ready(url: str) -> None:
         say_keys(needed)
         say(f"listening on {url}")
 
     try:
-        serve_http(_opened(settings), __version__, door, ready)
+        serve_http(_open(settings), __version__, Door(host, port, keys, limits=Limits(rate=rate), log=log), ready)
     except NoPort as error:
-        complain(str(error), "--http 0 picks a free one")
+        complain(str(error), "--http 0 picks a free port")
         return Exit.FAILED
     return Exit.DONE

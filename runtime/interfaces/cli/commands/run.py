@@ -173,7 +173,7 @@ def _with_graph(asked: Asked, script: Script) -> Asked:
     if graph is None:
         raise Misused(f"{script.source.name} has GASL steps, and there is no graph", "give one: --graph FILE")
     if ground.state is not None and os.path.isfile(ground.state):
-        raise Misused(f"{ground.state} is a file; --state takes a folder, in which the state is kept")
+        raise Misused(f"{ground.state} is a file; --state needs a directory")
     return evolve(asked, ground=evolve(ground, graph=graph))
 
 

@@ -1,22 +1,14 @@
 """``knotwork serve``: serve iterative answers, scripts and the Lab page over HTTP."""
 
-import logging
-import os
 import re
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import typer
-from attrs import frozen
 
-from .....lang.diagnostic import printable
-from ....errors import RequestError
-from ....models.factory import default_spec
-from ....runs.debug_log import level
-from ....runs.directories import base_directory
-from ...options import named_specs, price_of
 from ..output import Exit, Misused, complain, say
 from ..params import LIMITS, MaxCalls, MaxCost, MaxTokens, ModelSpec, NoCache, PriceOf, no_key
 
@@ -144,63 +136,43 @@ def serve(
 
     Example: knotwork serve --llm openai:gpt-4o --port 8000
     """
+    from ....runs.debug_log import level
+    from ....runs.directories import base_directory
+    from ...options import price_of
 
-    asked = ServeAsked(
-        host, port, llm, tuple(models or ()), history, keep_runs, templates, tuple(cors or ()), keys, add_key, remove_key, list_keys,
-        max_runs, max_runs_per_key, rate_per_key, time_limit, grace, max_calls, max_tokens, max_cost, price, not no_cache, log,
+    if any(find_spec(name) is None for name in ("fastapi", "uvicorn")):
+        raise Misused("serve: its extra is not installed", "pip install 'knotwork[server]'")
+    key_file = keys_path(keys)
+    if add_key is not None or remove_key is not None or list_keys:
+        return _manage_keys(key_file, add_key, remove_key, list_keys)
+
+    from ...http.server import Limits
+    from ...web.web_models import RunLimits, ServerSettings
+
+    settings = ServerSettings(
+        models=_models(llm, models or ()), history=Path(history) if history is not None else base_directory().parent / "answers.sqlite",
+        keys=key_file, keep=keep_runs, host=host, port=port, templates=Path(templates) if templates is not None else None,
+        cors=tuple(_origin(each) for each in cors or ()), limits=Limits(_rate(rate_per_key), max_runs, max_runs_per_key),
+        run=RunLimits(max_calls, max_tokens, max_cost, price_of(price), time_limit), grace=grace, cache=not no_cache,
+        log=log or level() > 0,
     )  # fmt: skip
-    return perform(asked)
+    return _serve(settings)
 
 
-# The arguments of ``serve``.
-
-
-@frozen
-class ServeAsked:
-    """The arguments of ``knotwork serve``, named as on the command line."""
-
-    host: str
-    port: int
-    llm: str | None
-    models: tuple[str, ...]
-    history: str | None
-    keep_runs: int
-    templates: str | None
-    cors: tuple[str, ...]
-    keys: str | None
-    add_key: str | None
-    remove_key: str | None
-    list_keys: bool
-    max_runs: int
-    max_runs_per_key: int
-    rate_per_key: str
-    time_limit: float
-    grace: float
-    max_calls: int | None
-    max_tokens: int | None
-    max_cost: float | None
-    price: str | None
-    cache: bool
-    log: bool
-
-
-# ``serve --add-key``, ``--remove-key`` and ``--list-keys``.
-
-
-def manage_keys(asked: ServeAsked, path: Path) -> int:
+def _manage_keys(path: Path, new: str | None, removed: str | None, listed: bool) -> int:
     """Add, remove or list keys and return the exit code. A new key is written to stdout and is not shown again."""
+    from .....lang.diagnostic import printable
     from ...http.access import KeysError, add_key, read_keys, remove_key
 
-    if sum((asked.add_key is not None, asked.remove_key is not None, asked.list_keys)) > 1:
-        raise Misused("--add-key, --remove-key and --list-keys are one at a time")
+    if sum((new is not None, removed is not None, listed)) > 1:
+        raise Misused("--add-key, --remove-key and --list-keys exclude each other", "give only one of them")
     try:
-        if asked.add_key is not None:
-            made = add_key(path, asked.add_key)
-            print(made)
-            say(printable(f"this is the only time it is shown; its hash is kept in {path}"))
-        elif asked.remove_key is not None:
-            remove_key(path, asked.remove_key)
-            say(printable(f"removed; servers that use {path} no longer take it"))
+        if new is not None:
+            print(add_key(path, new))
+            say(printable(f"the key is shown only this once; its hash is stored in {path}"))
+        elif removed is not None:
+            remove_key(path, removed)
+            say(printable(f"removed; servers that use {path} no longer accept it"))
         else:
             for key in read_keys(path):
                 print(printable(f"{key.created}  {key.name}"))
@@ -210,22 +182,22 @@ def manage_keys(asked: ServeAsked, path: Path) -> int:
     return Exit.DONE
 
 
-# Access to a server over HTTP: the key file, and the check that other machines need a key.
+def keys_path(name: str | None) -> Path:
+    """Return the key file; the default one is shared by all servers of a user."""
+    from ....runs.directories import base_directory
+
+    return Path(name) if name is not None else base_directory().parent / "keys.json"
 
 
-def keys_path(given: str | None) -> Path:
-    """Return the key file: the given one, or the default one, which all servers of a user share."""
-    return Path(given) if given is not None else base_directory().parent / "keys.json"
-
-
-def whether_keys_are_needed(keys: "Keys", host: str) -> bool:
+def needs_keys(keys: "Keys", host: str) -> bool:
     """Return whether clients need a key. Raises ``KeysError``, and ``Misused`` if ``host`` is not loopback and no key exists."""
+    from .....lang.diagnostic import printable
     from ...http.server import is_loopback
 
     needed = keys.needed
     if not needed and not is_loopback(host):
         raise Misused(
-            f"--host {printable(host)} lets other machines in, and there are no keys",
+            f"--host {printable(host)} accepts other machines, but no API key exists",
             "make one: knotwork serve --add-key NAME; or listen on 127.0.0.1",
         )
     return needed
@@ -233,34 +205,25 @@ def whether_keys_are_needed(keys: "Keys", host: str) -> bool:
 
 def say_keys(needed: bool) -> None:
     """Report on stderr whether clients need a key."""
-    say("keys: needed" if needed else "keys: none needed on this machine; knotwork serve --add-key NAME makes one")
+    say("keys: needed" if needed else "keys: not needed on this machine; knotwork serve --add-key NAME makes one")
 
-
-# Builds the server from the arguments: settings, server, messages on stderr.
 
 _ALIASES = {"local": "local", "replay": "replay", "record": "record"}
 """Public names of models whose spec is a file path; the path is not disclosed."""
 
 
-def perform(asked: ServeAsked) -> int:
-    """Run the command and return the exit code. Raises ``Misused`` and ``NotConfigured``."""
-    for name in ("fastapi", "uvicorn"):
-        if find_spec(name) is None:
-            raise Misused("serve: its extra is not installed", "pip install 'knotwork[server]'")
-    keys = keys_path(asked.keys)
-    if asked.add_key is not None or asked.remove_key is not None or asked.list_keys:
-        return manage_keys(asked, keys)
-    return _serve(asked, keys)
+def _serve(settings: "ServerSettings") -> int:
+    """Serve until a signal arrives and return the exit code. Raises ``Misused``."""
+    import logging
 
-
-def _serve(asked: ServeAsked, keys: Path) -> int:
+    from .....lang.diagnostic import printable
+    from ....errors import RequestError
     from ...http.access import Keys, KeysError
     from ...http.server import NoPort
     from ...web.app import serve
 
-    settings = _settings(asked, keys)
     try:
-        needed = whether_keys_are_needed(Keys(keys), asked.host)
+        needed = needs_keys(Keys(settings.keys), settings.host)
     except KeysError as error:
         complain(error.message, error.hint)
         return Exit.FAILED
@@ -274,51 +237,31 @@ def _serve(asked: ServeAsked, keys: Path) -> int:
         say(f"listening on {url}/lab")
 
     try:
-        in_order = serve(settings, ready)
+        is_complete = serve(settings, ready)
     except NoPort as error:
-        complain(str(error), "--port 0 picks a free one")
+        complain(str(error), "--port 0 picks a free port")
         return Exit.FAILED
     except RequestError as error:  # from reading the templates
         raise Misused(error.message, error.hint) from None
-    return Exit.DONE if in_order else Exit.INTERRUPTED
+    return Exit.DONE if is_complete else Exit.INTERRUPTED
 
 
-def _settings(asked: ServeAsked, keys: Path) -> "ServerSettings":
-    from ...http.server import Limits
-    from ...web.web_models import RunLimits, ServerSettings
-
-    folder = base_directory().parent
-    return ServerSettings(
-        models=_models(asked),
-        history=Path(asked.history) if asked.history is not None else folder / "answers.sqlite",
-        keys=keys,
-        keep=asked.keep_runs,
-        host=asked.host,
-        port=asked.port,
-        templates=Path(asked.templates) if asked.templates is not None else None,
-        cors=tuple(_origin(given) for given in asked.cors),
-        limits=Limits(_rate(asked.rate_per_key), asked.max_runs, asked.max_runs_per_key),
-        run=RunLimits(asked.max_calls, asked.max_tokens, asked.max_cost, price_of(asked.price), asked.time_limit),
-        grace=asked.grace,
-        cache=asked.cache,
-        log=asked.log or level() > 0,
-    )
-
-
-def _models(asked: ServeAsked) -> "tuple[Model, ...]":
+def _models(llm: str | None, named: Sequence[str]) -> "tuple[Model, ...]":
+    from ....models.factory import default_spec
+    from ...options import named_specs
     from ...web.web_models import Model
 
-    spec = (asked.llm or default_spec(os.environ)).strip()
-    named = named_specs(asked.models)
-    name = _name_of(spec)
-    if name in named:
+    spec = (llm or default_spec()).strip()
+    others = named_specs(named)
+    name = _public_name(spec)
+    if name in others:
         name = "default"
-    if name in named:
-        raise Misused(f"--model {name}=... has the name of the server's own model", "give it another name")
-    return (Model(name, spec), *(Model(each, wanted) for each, wanted in named.items()))
+    if name in others:
+        raise Misused(f"--model {name}=... has the name of the server's own model", "choose another name")
+    return (Model(name, spec), *(Model(each, wanted) for each, wanted in others.items()))
 
 
-def _name_of(spec: str) -> str:
+def _public_name(spec: str) -> str:
     """Return the model's name for clients; never an address or a path."""
     if spec.startswith(("http://", "https://")):
         return spec.partition("#")[2] or "default"
@@ -327,10 +270,10 @@ def _name_of(spec: str) -> str:
 
 
 def _rate(text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)(?:/(?:m|min|minute))?", text.strip())
-    if found is None or not float(found[1]) >= 1:
-        raise Misused(f"--rate-per-key takes requests a minute, not {text!r}", "for example --rate-per-key 60/minute")
-    return float(found[1])
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(?:/(?:m|min|minute))?", text.strip())
+    if match is None or not float(match[1]) >= 1:
+        raise Misused(f"--rate-per-key: {text!r} is not a number of requests per minute", "such as 60/minute")
+    return float(match[1])
 
 
 def _origin(text: str) -> str:
@@ -340,5 +283,5 @@ def _origin(text: str) -> str:
     except ValueError:
         plain = False
     if not plain:
-        raise Misused(f"--cors takes an origin, not {text!r}", "scheme and host without a path: https://example.org")
+        raise Misused(f"--cors: {text!r} is not an origin", "scheme and host without a path: https://example.org")
     return text.lower()

@@ -1,0 +1,326 @@
+"""The interactive prompt of ``knotwork repl``: its greeting, its handling of Ctrl-C, and the loop that reads and runs."""
+
+import asyncio
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+from attrs import define, evolve
+
+from ....adapters.graph import AdapterError, GraphAdapter, Item
+from ....adapters.llm.keys import mask_keys
+from ....lang.catalogue.schema import Schema
+from ....lang.diagnostic import printable
+from ....lang.parse.gasl import parse_gasl
+from ...runs.directories import base_directory
+from ...workspace import Ground
+from ..repl.languages import LISTED
+from ..repl.outcome import Outcome
+from ..repl.repl_workspace import Desk, Model, open_desk
+from ..repl.session import Session
+from ..signals import Heard, hearing
+from .display import leaving
+from .inputs import Unreadable, only_one_stdin, read_input, read_source, telling, warn
+from .output import Exit, Misused, colour, is_terminal, paint, say
+from .turn import ReplAsked, Screen, Turn, run_batch
+
+# The greeting: graph, state, model and a command to try. It uses only information that is available quickly.
+
+
+_SAMPLE = 200
+"""Number of nodes examined to find an attribute for the suggested command."""
+_MOST_KINDS = 20
+_LONGEST = 40
+_TELLING = re.compile(r"(?:\A|_)(?:type|kind|label|labels|category|class|group)\Z", re.IGNORECASE)
+"""Names of attributes that give the type of a node."""
+_SPEC = 60
+
+
+def greet(ground: Ground, desk: Desk) -> None:
+    """Print the greeting: version, graph, state, model and a command to try."""
+    say(f"knotwork {version('knotwork')}")
+    for name, told in (("graph", _graph(desk)), ("state", _state(ground, desk)), ("model", _model(desk.model))):
+        say(printable(f"  {name}  {told}"))
+    say(printable(f"  try    {worth_trying(desk.adapter)}"))
+    say(".help tells more")
+
+
+def _graph(desk: Desk) -> str:
+    if desk.adapter is None:
+        return "none · knotwork repl GRAPH opens one, as nx:les_miserables"
+    sizes = [desk.adapter.explain(kind, None).rows for kind in ("nodes", "edges")]
+    counted = ", ".join(f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in zip(sizes, ("node", "edge"), strict=True))
+    return f"{desk.graph} · {counted}" if desk.graph else counted
+
+
+def _state(ground: Ground, desk: Desk) -> str:
+    if ground.state is None:
+        return "in memory · --state DIR keeps it"
+    keys = [each.key for each in desk.state.snapshot().declared()]
+    more = f", and {len(keys) - LISTED:,} more" if len(keys) > LISTED else ""
+    return f"{ground.state} · {', '.join(keys[:LISTED])}{more}" if keys else f"{ground.state} · no key is declared yet"
+
+
+def _model(model: Model) -> str:
+    from ....adapters.llm import LLMError
+    from ....adapters.llm.weights import SMOLLM2, installed
+
+    try:
+        spec = model.shown
+    except LLMError:
+        return "none · .llm SPEC names one"
+    if spec == "local" and not any(each.name == SMOLLM2.name for each in installed()):
+        return f"local · fetched when it is first asked ({SMOLLM2.wheel_size / 1e6:.0f} MB)"
+    shown = mask_keys(spec)
+    return shown if len(shown) <= _SPEC else f"{shown[: _SPEC - 1]}…"
+
+
+def worth_trying(adapter: GraphAdapter | None) -> str:
+    """Return an example command for this graph; it selects the most frequent kind of node if the first nodes have kinds."""
+    if adapter is None:
+        return "sum(n * n for n in [1, 2, 3])"
+    try:
+        kind = _kind(list(adapter.nodes(None, limit=_SAMPLE).items))
+    except AdapterError:
+        kind = None
+    where = "" if kind is None else f'WHERE {kind[0]} = "{kind[1]}" '
+    return f"FIND nodes {where}ORDER BY degree DESC LIMIT 10 AS hubs"
+
+
+def _kind(nodes: list[Item]) -> tuple[str, str] | None:
+    """Return the attribute that gives the type of nodes and its most frequent value; None if not found."""
+    seen: dict[str, Counter[str]] = {}
+    for node in nodes:
+        for name, value in node.items():
+            if name != "id" and isinstance(value, str):
+                seen.setdefault(name, Counter())[value] += 1
+    for name, counts in sorted(_telling(seen, len(nodes)), key=lambda pair: _TELLING.search(pair[0]) is None):
+        value = counts.most_common(1)[0][0]
+        command = f'FIND nodes WHERE {name} = "{value}" AS hubs'
+        # Skip names and values that need special quoting: they make a poor first example.
+        if re.fullmatch(r"[\w .,-]+", value) and len(value) <= _LONGEST and not parse_gasl(command).diagnostics:
+            return name, value
+    return None
+
+
+def _telling(seen: dict[str, Counter[str]], nodes: int) -> Iterator[tuple[str, Counter[str]]]:
+    """Yield attributes present on at least half the nodes with more than one but few distinct values."""
+    for name, counts in seen.items():
+        if 2 * counts.total() >= nodes and 1 < len(counts) <= min(_MOST_KINDS, nodes // 3):
+            yield name, counts
+
+
+# Ctrl-C at the prompt, by stage of the session. One handler is installed throughout, so no other handler can end the session.
+
+
+@define
+class Life:
+    """Stage of a prompt session. The signal handler calls ``hear`` from before the state is opened until the end.
+
+    While the session opens, a signal ends the process: there is nothing to lose yet. While it is open, a signal calls
+    ``between``, which discards the typed text. While it closes, only the second signal ends the process: the first may have been
+    meant for the last command. Running commands handle signals themselves.
+    """
+
+    between: Callable[[], object] = lambda: None
+    is_ended: bool = False
+    """Whether SIGTERM came while the session was open."""
+    _stage: Literal["opening", "open", "ending"] = "opening"
+    _late: int = 0
+
+    def opened(self) -> None:
+        """Mark the session as open: from now on a signal does not end the process at once."""
+        self._stage = "open"
+
+    def ending(self) -> None:
+        """Mark the session as closing: no more commands are run."""
+        self._stage = "ending"
+
+    def hear(self, told: Heard) -> None:
+        """Handle a signal. Raises ``KeyboardInterrupt``, as Python does by default, while the session opens."""
+        match self._stage:
+            case "opening":
+                raise KeyboardInterrupt
+            case "open":
+                self.is_ended = told.ends
+                self.between()
+            case "ending":
+                self._late += 1
+                if self._late > 1:
+                    leaving(None)()
+
+
+RC = "replrc"
+HISTORY = "repl_history"
+_ASIDE = re.compile(r"\s*\.(?:explain|help)\b", re.IGNORECASE)
+
+
+def need_prompt() -> None:
+    """Import the prompt's modules, which is slow. Raises ``Misused`` if prompt_toolkit is not installed."""
+    if find_spec("prompt_toolkit") is None:
+        raise Misused(
+            "repl: its extra is not installed",
+            "pip install 'knotwork[repl]'; without it commands come by -c, -f or stdin",
+        )
+    import_module("..repl.terminal", __package__)
+
+
+async def run_prompt(asked: ReplAsked, desk: Desk, life: Life) -> int:
+    """Run the prompt until the user leaves; return the exit code."""
+    from ..repl.terminal import Dropped, make_prompt, paged
+
+    turn = Turn(Session(desk), Screen(desk.settings, paged))
+    seen = _Seen(desk)
+    fixes = _Fixes(turn)
+    folder = base_directory().parent
+    prompt = make_prompt(desk, lambda: fixes.text, lambda: seen.schema, folder / HISTORY, colour=colour(sys.stdout))
+
+    def dropped() -> None:
+        if prompt.app.is_running and not prompt.app.is_done:
+            prompt.app.exit(exception=EOFError if life.is_ended else Dropped)
+
+    life.between = partial(asyncio.get_running_loop().call_soon_threadsafe, dropped)
+    looking = asyncio.create_task(seen.look())
+    greet(asked.desk.ground, desk)
+    try:
+        if asked.rc and await _own_settings(turn, folder / RC):
+            return Exit.DONE
+        while not life.is_ended:
+            try:
+                # prompt_toolkit's own Ctrl-C handling would leave gaps before and after it to Python's handler.
+                text = await prompt.prompt_async(handle_sigint=False)
+            except Dropped:
+                continue
+            except EOFError:
+                break
+            done = await turn.take(text, "<input>", stop=True)
+            fixes.tell(text, done)
+            if any(outcome.ends for outcome in done):
+                return Exit.DONE
+        return Exit.INTERRUPTED if life.is_ended else Exit.DONE
+    finally:
+        looking.cancel()
+        await asyncio.wait([looking])
+
+
+class _Seen:
+    """The graph's schema once computed, None before; completion does not wait for it."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.schema: Schema | None = None
+        self._desk = desk
+
+    async def look(self) -> None:
+        """Compute the schema."""
+        self.schema = await self._desk.schema()
+
+
+class _Fixes:
+    """The fixed text of the last input, followed by the pieces that were not run."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self.text = ""
+        """The text that Tab inserts at an empty prompt; empty if no fix is known."""
+
+    def tell(self, typed: str, done: list[Outcome]) -> None:
+        """Report after an error what Tab inserts and what was not run. ``.explain`` and ``.help`` keep the current fix."""
+        if not done or (_ASIDE.match(typed) and done[-1].is_good):
+            return
+        left, mended = self._turn.left, done[-1].mended
+        self.text = "" if mended is None else "\n".join([mended, *(piece.text for piece in left)])
+        if left:
+            _hint(f"  {len(left)} more {'was' if len(left) == 1 else 'were'} not run")
+        if self.text:
+            first, *more = self.text.split("\n")
+            _hint(f"  Tab: {first}{' …' if more else ''}")
+
+
+def _hint(text: str) -> None:
+    say(paint(printable(text), "cyan", colour(sys.stderr)))
+
+
+async def _own_settings(turn: Turn, path: Path) -> bool:
+    """Run the user's settings file if it exists; return whether it ends the session."""
+    try:
+        text = await asyncio.to_thread(path.read_text, encoding="utf-8")
+    except FileNotFoundError:
+        return False
+    except (OSError, UnicodeDecodeError) as error:
+        say(
+            printable(f"warning: {path} can't be read: {getattr(error, 'strerror', None) or 'it is not text in UTF-8'}")
+        )
+        return False
+    done = await turn.take(text, os.fspath(path), stop=False)
+    return any(outcome.ends for outcome in done)
+
+
+# The ``repl`` command: opens the workspace, then runs the given commands or the prompt.
+
+
+def perform(asked: ReplAsked) -> int:
+    """Run the command and return the exit code. Raises ``Misused``, ``AdapterError``, ``StoreError`` and ``NotConfigured``."""
+    only_one_stdin([*asked.files, asked.input_file])
+    at_prompt = not (asked.files or asked.commands) and sys.stdin is not None and sys.stdin.isatty()
+    if at_prompt and sys.stdout.isatty() and not is_terminal(sys.stdout):
+        # A terminal without cursor movement, such as an editor's shell: read lines as from a pipe.
+        say("TERM=dumb: no prompt here; each line is run as it comes, .quit ends")
+        at_prompt = False
+    if at_prompt and not is_terminal(sys.stdout):
+        raise Misused("the prompt needs a terminal to write to", "-c TEXT or -f FILE runs without one")
+    if not at_prompt and asked.input_file == "-" and not (asked.files or asked.commands):
+        raise Misused("stdin can be the input or the commands, not both", "put the input into a file, or give -c or -f")
+    graph = asked.desk.ground.graph
+    if isinstance(graph, str) and graph.endswith((".gasl", ".lwt")):
+        raise Misused(f"{graph} is a command file, not a graph", f"knotwork repl GRAPH -f {graph}")
+    for name in asked.files:
+        if name != "-" and not os.path.exists(name):
+            try:
+                read_source(name)
+            except Unreadable as error:
+                raise Misused(error.diagnostic.message, "; ".join(error.diagnostic.hints)) from None
+    if not at_prompt:
+        return asyncio.run(_batch(asked, _desk(asked)))
+    life = Life()
+    with hearing(life.hear):  # asyncio installs no SIGINT handler if there is one already
+        need_prompt()
+        desk = _desk(asked)
+        life.opened()
+        return asyncio.run(_prompt(asked, desk, life))
+
+
+def _desk(asked: ReplAsked) -> Desk:
+    """Open the workspace before the event loop starts, so that Ctrl-C ends a slow start at once."""
+    given = None if asked.input_file is None else _input(asked.input_file)
+    return open_desk(evolve(asked.desk, given=given), telling(warn))
+
+
+async def _batch(asked: ReplAsked, desk: Desk) -> int:
+    try:
+        return await run_batch(asked, desk)
+    finally:
+        await desk.aclose()
+
+
+async def _prompt(asked: ReplAsked, desk: Desk, life: Life) -> int:
+    try:
+        return await run_prompt(asked, desk, life)
+    finally:
+        life.ending()
+        await desk.aclose()
+
+
+def _input(name: str) -> Any:
+    try:
+        return read_input(name)
+    except Unreadable as error:
+        hint = error.diagnostic.hints[0] if error.diagnostic.hints else ""
+        raise Misused(error.diagnostic.message, hint) from None
