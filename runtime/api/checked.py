@@ -16,7 +16,7 @@ from ...lang.diagnostic import Diagnostic, compatible, has_errors, sort_key
 from ...lang.source import Source
 from ...lang.trees.lwt import MAX_STEPS, MISSING, Mode, Script
 from ..errors import WrongFile
-from ..gasl.surroundings import TOO_DEEP, Surroundings
+from . import when_named
 
 if TYPE_CHECKING:
     from ...lang.catalogue.operations import Signature
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ...lang.documents.seed import SeedRead
     from ...lang.trees.gasl import Program
     from ...lang.trees.seed import FormulaSeed
+    from ..gasl.surroundings import Surroundings
     from ..lwt.script_plan import ScriptPlan
 
 __all__ = [
@@ -42,6 +43,8 @@ __all__ = [
     "read_program",
     "require",
 ]
+
+__getattr__ = when_named(__name__, {"Surroundings": "runtime.gasl.surroundings"})
 
 
 @frozen
@@ -147,7 +150,7 @@ def check_script(
 def check_program(
     program: "Program | PlanRead | Source | str",
     language: Literal["gasl", "plan"] = "gasl",
-    surroundings: Surroundings | None = None,
+    surroundings: "Surroundings | None" = None,
     *,
     restrict: "Callable[[Program], Iterable[Diagnostic]] | None" = None,
 ) -> CheckedProgram:
@@ -156,8 +159,9 @@ def check_program(
     ``restrict`` yields diagnostics of the host, with places in the program's text.
     """
     from ...lang.trees.gasl import Program
+    from ..gasl.surroundings import TOO_DEEP
 
-    known = (surroundings or Surroundings()).known
+    known = surroundings.known if surroundings is not None else {}
     source = program if isinstance(program, Source) else Source(program) if isinstance(program, str) else program.source
     try:
         if isinstance(program, Program):

@@ -13,7 +13,6 @@ from ...adapters.state import Declaration, Difference
 from ...lang.catalogue.schema import Attribute
 from ...lang.diagnostic import printable
 from ..events import BudgetReached, CallFinished, CallRetried, CallStarted, Event, StepFinished, StepStarted
-from ..gasl.surroundings import ROLLBACK
 
 
 @define
@@ -150,6 +149,8 @@ def history_rows(entries: Iterable[Mapping[str, Any]]) -> list[list[str]]:
 
 def _label(entry: Mapping[str, Any]) -> str:
     """Return the number of a step; nested steps have a part after the point, a rollback has no number."""
+    from ..gasl.surroundings import ROLLBACK  # late: help texts import this module
+
     part = entry.get("part")
     return "" if part == ROLLBACK else f"{entry.get('step', '')}{f'.{part}' if part else ''}"
 

@@ -16,16 +16,16 @@ from attrs import evolve, frozen
 from ....lang.diagnostic import WIDTH, Diagnostic, as_json, nearest, picture, printable, sort_key
 from ....lang.source import Source, Span
 from ....lang.trees.lwt import MAX_STEPS, MISSING, Mode
-from ...api.checked import Checked, CheckedScript, CheckedSeed, Surroundings, check_program, check_script, check_seed
+from ...api.checked import Checked, CheckedScript, CheckedSeed, check_program, check_script, check_seed
 from ...events import BudgetReached
-from ...workspace import Telling
 from ..atomic_write import UnknownSuffix, known_suffix
 from .output import Exit, Misused, colour, is_terminal, json_text, picture_in_colour, say
 
 if TYPE_CHECKING:
     from ....adapters.graph import GraphAdapter
     from ....adapters.state import StateStore
-    from ...api.checked import FileKind
+    from ...api.checked import FileKind, Surroundings
+    from ...workspace import Telling
 
 STDIN = "-"
 MAX_SCRIPT = 16 << 20
@@ -266,8 +266,9 @@ def graph_of_state(folder: str | None) -> str | None:
 # Reads the graph and the state that programs are checked against.
 
 
-def look_at(graph: str | None, state: str | None, raw: bool = False) -> Surroundings:
+def look_at(graph: str | None, state: str | None, raw: bool = False) -> "Surroundings":
     """Return the known properties of a graph and of a state. Raises ``AdapterError``, ``StoreError`` and ``Misused``."""
+    from ...api.checked import Surroundings
 
     schema = None if graph is None else loaded(graph, raw).schema
     if state is None:
@@ -279,8 +280,10 @@ def look_at(graph: str | None, state: str | None, raw: bool = False) -> Surround
 # Messages during opening on the command line: on a terminal, slow steps are announced.
 
 
-def telling(warn: Callable[[str], None]) -> Telling:
+def telling(warn: Callable[[str], None]) -> "Telling":
     """Return the receiver of messages. ``warn`` gets warnings; slow steps are announced on a terminal."""
+    from ...workspace import Telling
+
     return Telling(warn, say if is_terminal(sys.stderr) else _nothing)
 
 

@@ -2,16 +2,18 @@
 
 import asyncio
 import os
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import define, field, frozen
 
 from ....adapters.state import StateStore
 from ....lang.diagnostic import all_as_json, has_errors, printable
 from ....lang.documents.plan import Plan
+from ....lang.parse.gasl import parse_gasl
 from ....lang.source import Source
 from ....lang.trees import walk
 from ....lang.trees.gasl import Analyze, Classify, Process, Program
@@ -37,8 +39,10 @@ from ..figures import Calls
 from ..options import Ground, Limits, open_models, opened
 from .display import cancelling
 from .inputs import reached, show, telling
-from .output import Exit, Misused, colour, is_terminal, json_text, paint, say, write
-from .run_view import Asked
+from .output import Exit, Misused, colour, complain, is_terminal, json_text, paint, say, write
+
+if TYPE_CHECKING:
+    from .run_view import Asked
 
 # The results of a program, for a person or a program: the value of its last command, and the records of all.
 
@@ -240,7 +244,7 @@ _NOT_HERE = (
 )  # fmt: skip
 
 
-def run_program(source: Source, language: Literal["gasl", "plan"], asked: Asked, named: dict[str, str]) -> int:
+def run_program(source: Source, language: Literal["gasl", "plan"], asked: "Asked", named: dict[str, str]) -> int:
     """Check and run a program; return the exit code."""
     for option, name in _NOT_HERE:
         if getattr(asked, name):
@@ -294,7 +298,7 @@ async def executed(
             await close_models(models)
 
 
-def _refused(checked: Checked, asked: Asked) -> int:
+def _refused(checked: Checked, asked: "Asked") -> int:
     """Report why nothing was run."""
     errors = Checked(tuple(d for d in checked.diagnostics if d.severity != "info"), checked.source)
     show([errors], sys.stderr)
@@ -309,7 +313,7 @@ _STYLES = {"success": "green", "empty": "yellow", "partial": "yellow", "cancelle
 
 
 def _summary(
-    records: list[ExecutionRecord], status: str, planned: int, calls: Calls, state_hash: str, asked: Asked
+    records: list[ExecutionRecord], status: str, planned: int, calls: Calls, state_hash: str, asked: "Asked"
 ) -> None:
     on = colour(sys.stderr)
     done = f"{len(records):,} of {planned:,} command{'' if planned == 1 else 's'}"
@@ -321,3 +325,81 @@ def _summary(
         say(printable(f"  = help: {last.error['hint']}"))
     if asked.ground.state is not None:
         say(f"kept in {asked.ground.state}")
+
+
+# The ``gasl`` command: runs the commands in order in one session and shows the result of the last one.
+
+
+def run_commands(commands: Sequence[str], bare: Sequence[str], ground: Ground, llm: str | None, form: Form) -> int:
+    """Run the commands until one fails; return the exit code. ``bare``: commands given without ``-c``."""
+    commands = _usable(commands, bare)
+    source = Source("\n".join(commands), "<command>")
+    program = parse_gasl(source)
+    if has_errors(program.diagnostics):
+        show([Checked(program.diagnostics, source)], sys.stderr)
+        return Exit.ERRORS
+    if not program.statements:
+        raise Misused("there is no command, only remarks", "a line that begins with # is a remark")
+    events = Events()
+    if level():
+        events.subscribe(DebugLog(level()))
+    opened = open_executor(
+        ground, llm, {}, Limits(), 8, events, asks=asks_a_model(program), warn=lambda text: say(f"warning: {text}")
+    )
+    try:
+        found = opened.executor.checks(program)
+        show([Checked(tuple(d for d in found if d.severity != "info"), source)], sys.stderr)
+        if has_errors(found):
+            return Exit.ERRORS
+        texts = [source.slice(statement.command.span) for statement in program.statements]
+        whys = [statement.why for statement in program.statements]
+        records = asyncio.run(_run(opened.executor, texts, whys, opened.models))
+    finally:
+        opened.state.close()
+    for record in records:
+        _tell(record)
+    status = plan_status(records)
+    if not failed(status):
+        show_value(records, form)
+    return code_of(records, status, len(texts))
+
+
+def _usable(commands: Sequence[str], bare: Sequence[str]) -> Sequence[str]:
+    """Return the commands to run. Raises ``Misused``, with a hint, for arguments that are not commands."""
+    for text in (*bare, *commands):
+        name = text.removeprefix("@")
+        if os.path.isfile(name):
+            raise Misused(f"{name} is a file; gasl takes commands", f"knotwork run {shlex.quote(name)}")
+        if text.strip() == "-":
+            raise Misused("gasl takes commands; a program comes through stdin to run", "knotwork run - --graph G")
+    if commands and bare:
+        raise Misused(f"{bare[0]!r} stands without -c beside commands that have it", "one -c before each of them")
+    if not any(text.strip() for text in (*bare, *commands)):
+        raise Misused("there is no command", "knotwork gasl -c 'FIND nodes LIMIT 5 AS some' --graph nx:les_miserables")
+    return commands or bare
+
+
+def _tell(record: ExecutionRecord) -> None:
+    """Report the error of a record, if it has one."""
+    if record.error is None:
+        return
+    message, hint = str(record.error["message"]), str(record.error.get("hint") or "")
+    if record.ok:
+        say(printable(f"{record.status}: {message}" + (f"; {hint}" if hint else "")))
+    else:
+        complain(message, hint)
+
+
+async def _run(
+    executor: GASLExecutor, texts: Sequence[str], whys: Sequence[str | None], models: Models
+) -> list[ExecutionRecord]:
+    cancel, records = asyncio.Event(), []
+    with cancelling(cancel, say):
+        try:
+            for text, why in zip(texts, whys, strict=True):
+                records.append(await executor.aexecute_one(text, why, cancel=cancel))
+                if not records[-1].ok:
+                    break
+        finally:
+            await close_models(models)
+    return records

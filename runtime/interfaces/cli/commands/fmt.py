@@ -9,8 +9,6 @@ from typing import Annotated
 import typer
 
 from .....lang.diagnostic import has_errors, printable
-from .....lang.parse.lwt import parse_lwt
-from .....lang.printer.lwt_printer import format_lwt
 from .....lang.source import Source
 from .....lang.trees.gasl import Program
 from .....lang.trees.lwt import Mode, Script
@@ -70,6 +68,8 @@ def format_files(names: Sequence[str], mode: Mode, *, check: bool, diff: bool, m
 
 def _read_and_formatted(source: Source, mode: Mode, max_steps: int) -> str | None:
     """Return the formatted text; if the text has errors, show them and return None."""
+    from .....lang.parse.lwt import parse_lwt
+
     kind = required(source, ("script", "program"), "fmt formats scripts (.lwt) and programs (.gasl), no JSON")
     read = parse_lwt(source, mode, max_steps) if kind == "script" else _program(source)
     errors = tuple(d for d in read.diagnostics if has_errors([d]))
@@ -102,6 +102,9 @@ def _tell_liberties(script: Script) -> None:
 
 def _formatted(script: Script) -> str:
     """Return the canonical text; raise ``RuntimeError`` if parsing it again gives another script."""
+    from .....lang.parse.lwt import parse_lwt
+    from .....lang.printer.lwt_printer import format_lwt
+
     text = format_lwt(script)
     if parse_lwt(text, max_steps=None).items != script.items:
         raise RuntimeError(f"formatting {script.source.name} would change what it says")

@@ -9,7 +9,6 @@ from attrs import asdict
 
 from .....lang.catalogue.schema import Attribute, Schema
 from .....lang.diagnostic import printable
-from ....models.factory import open_graph
 from ...figures import attribute_rows, cut_value
 from ..output import Exit, json_text, say
 from ..params import AsWritten
@@ -55,6 +54,8 @@ _MOST_KINDS = 12
 
 def show_info(source: str, raw: bool, form: Literal["table", "json"]) -> int:
     """Write the report of loading ``source`` to stdout. Raises ``AdapterError``."""
+    from ....models.factory import open_graph
+
     report = open_graph(source, raw=raw).report
     if form == "json":
         print(json_text(report.as_json()))
@@ -80,6 +81,8 @@ def show_info(source: str, raw: bool, form: Literal["table", "json"]) -> int:
 
 def show_schema(source: str, raw: bool, form: Literal["table", "json"]) -> int:
     """Write the schema of ``source`` to stdout. Raises ``AdapterError``."""
+    from ....models.factory import open_graph
+
     loaded = open_graph(source, raw=raw)
     schema = loaded.adapter.schema
     if form == "json":

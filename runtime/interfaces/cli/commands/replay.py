@@ -3,18 +3,17 @@
 import asyncio
 import json
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from ....api import gasl
-from ....gasl.replay import Verdict
-from ....gasl.surroundings import ROLLBACK
-from ....models.factory import read_state
-from ....workspace import chunks_of, graph_of, raw_of
 from ..inputs import loaded, there
 from ..output import Exit, Misused, json_text, say, write
 from ..params import AsWritten, ChunksFile, GraphSource, no_key
+
+if TYPE_CHECKING:
+    from ....gasl.replay import Verdict
 
 
 def replay(
@@ -59,6 +58,9 @@ def replay_state(
 
     The graph and the chunks are those recorded in the state unless given.
     """
+    from ....models.factory import read_state
+    from ....workspace import chunks_of, graph_of, raw_of
+
     recorded = read_state(there(folder))
     source = graph or graph_of(recorded)
     if source is None:
@@ -75,7 +77,7 @@ def replay_state(
     return Exit.DONE if verdict.identical else Exit.FAILED
 
 
-def _tell(verdict: Verdict) -> None:
+def _tell(verdict: "Verdict") -> None:
     word = "identical" if verdict.identical else "different"
     parts = [f"{verdict.commands:,} command{'' if verdict.commands == 1 else 's'}"]
     if verdict.recalled:
@@ -92,8 +94,10 @@ def _tell(verdict: Verdict) -> None:
         say(remark)
 
 
-def _reasons(recorded: Mapping[str, Any], verdict: Verdict) -> Iterator[str]:
+def _reasons(recorded: Mapping[str, Any], verdict: "Verdict") -> Iterator[str]:
     """Yield the changes made outside commands, which a replay can't repeat."""
+    from ....gasl.surroundings import ROLLBACK
+
     if any(entry.get("part") == ROLLBACK for entry in recorded.get("history") or ()):
         yield "the state was taken back by hand (knotwork state rollback), which no command says"
 
@@ -103,7 +107,7 @@ def _cell(value: Any) -> str:
     return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
 
 
-def _json(verdict: Verdict) -> dict[str, Any]:
+def _json(verdict: "Verdict") -> dict[str, Any]:
     return {
         "identical": verdict.identical,
         "commands": verdict.commands,

@@ -4,23 +4,22 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .....adapters.graph import AdapterError, GraphAdapter
 from .....adapters.state import StoreError
 from .....lang.diagnostic import nearest, printable
-from ....loops.traversal.question_store import FOLDER
-from ....models.factory import read_brief
-from ....report import Account, read_account, render, render_run
 from ....runs.directories import FILE, RunError, base_directory, find_folder
 from ....runs.journal import LOG
-from ....workspace import graph_of, raw_of
 from ...atomic_write import replace_file
 from ..inputs import STDIN, loaded, there, writable
 from ..output import Exit, Misused, say
 from ..params import AsWritten, GraphSource
+
+if TYPE_CHECKING:
+    from ....report import Account
 
 
 def report(
@@ -136,6 +135,8 @@ def _like(path: Path) -> bool:
 
 
 def _of_run(folder: Path) -> str:
+    from ....report import read_account, render_run
+
     try:
         return render_run(read_account(folder))
     except RunError as error:
@@ -143,6 +144,9 @@ def _of_run(folder: Path) -> str:
 
 
 def _of_state(folder: str, graph: str | None, raw: bool) -> str:
+    from ....models.factory import read_brief
+    from ....report import render
+
     path = there(folder)
     try:
         state = read_brief(path)
@@ -154,8 +158,11 @@ def _of_state(folder: str, graph: str | None, raw: bool) -> str:
     return render(state, _graph(state, graph, raw), questions, left_out)
 
 
-def _questions(state: Path) -> tuple[list[Account], int]:
+def _questions(state: Path) -> "tuple[list[Account], int]":
     """Return the latest questions asked of a state and the number of earlier ones."""
+    from ....loops.traversal.question_store import FOLDER
+    from ....report import read_account
+
     try:
         folders = sorted((each for each in (state / FOLDER).iterdir() if (each / FILE).is_file()), reverse=True)
     except OSError:
@@ -177,6 +184,8 @@ def _graph(state: Mapping[str, Any], named: str | None, raw: bool) -> GraphAdapt
     """Return the graph ``named``, else the state's recorded graph if it can be read, else None."""
     if named is not None:
         return loaded(named, raw)
+    from ....workspace import graph_of, raw_of
+
     source = graph_of(state)
     if source is None:
         return None

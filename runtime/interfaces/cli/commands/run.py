@@ -1,32 +1,15 @@
 """``knotwork run``: run a script with a model, or a program or a plan on a graph."""
 
-import asyncio
 import os
 import re
 import sys
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from attrs import evolve, frozen
 
-from .....lang.catalogue.operations import BUILTIN
-from .....lang.dependencies import step_references
-from .....lang.source import Source
-from .....lang.trees import walk
 from .....lang.trees.lwt import MISSING, Call, Mode, Script, Text
 from ....api.checked import Checked, CheckedScript, check_script, folder_of
-from ....api.clients import on_graph
-from ....events import Events
-from ....lwt.operations.operation import Workshop
-from ....lwt.run_store import Recorder, RunError, Stored, load, start
-from ....lwt.runner import run as run_script
-from ....results import Run, ScriptError
-from ....runs.debug_log import DebugLog, level
-from ....runs.journal import logged
-from ....workspace import Models, close_models
-from ...options import Ground, in_words_of_options, named_specs, open_models
-from ..display import Display, cancelling
-from ..inputs import Unreadable, graph_of_state, only_one_stdin, read_input, read_source, required, show, telling
 from ..output import Exit, Misused, complain, is_terminal, say
 from ..params import (
     LIMITS,
@@ -48,7 +31,16 @@ from ..params import (
     StrictTypes,
     no_key,
 )
-from ..run_view import Asked, Lines, Tally, finish, resume_command
+
+if TYPE_CHECKING:
+    from .....lang.source import Source
+    from ....events import Events
+    from ....lwt.operations.operation import Workshop
+    from ....lwt.run_store import Recorder, Stored
+    from ....results import Run
+    from ....workspace import Models
+    from ..display import Display
+    from ..run_view import Asked, Tally
 
 # Before the first model call: read, check, and load a run to resume.
 
@@ -59,7 +51,7 @@ class Job:
 
     checked: CheckedScript
     given: Any
-    stored: Stored | None
+    stored: "Stored | None"
 
     @property
     def script(self) -> Script:
@@ -72,6 +64,9 @@ class Job:
 
 def needs_default(script: Script) -> bool:
     """Return whether a step calls the run's default model. Scripts of constants or graph commands need no model."""
+    from .....lang.catalogue.operations import BUILTIN
+    from .....lang.trees import walk
+
     calls = [node for step in script.steps for node in walk(step) if isinstance(node, Call)]
     return any(
         call.operation not in BUILTIN
@@ -86,12 +81,18 @@ _ASKING = re.compile(r"\b(?:PROCESS|CLASSIFY|ANALYZE)\b", re.IGNORECASE)
 
 def _program_asks(call: Call) -> bool:
     """Return whether the program of a GASL call may call a model; true for a program in a file."""
+    from .....lang.trees import walk
+
     texts = [part.value for part in walk(call) if isinstance(part, Text)]
     return call.option("file") is not None or any(_ASKING.search(text) for text in texts)
 
 
-def perform_script(asked: Asked, source: Source | None) -> int:
+def perform_script(asked: "Asked", source: "Source | None") -> int:
     """Run the script ``source``, or resume a stored run, and return the exit code."""
+    from ....lwt.run_store import RunError, load
+    from ...options import named_specs
+    from ..inputs import show
+
     named = named_specs(asked.models)
     try:
         stored = load(asked.resume) if asked.resume is not None else None
@@ -118,7 +119,7 @@ def perform_script(asked: Asked, source: Source | None) -> int:
         return Exit.USAGE if asked.resume is not None else Exit.FAILED
 
 
-def _as_before(asked: Asked, named: dict[str, str], stored: Stored) -> tuple[Asked, dict[str, str]]:
+def _as_before(asked: "Asked", named: dict[str, str], stored: "Stored") -> "tuple[Asked, dict[str, str]]":
     """Fill in missing command-line options from the resumed run."""
     options = stored.head.get("options", {})
     asked = evolve(
@@ -130,8 +131,11 @@ def _as_before(asked: Asked, named: dict[str, str], stored: Stored) -> tuple[Ask
     return asked, {**options.get("models", {}), **named}
 
 
-def _job(asked: Asked, source: Source | None, stored: Stored | None, named: dict[str, str]) -> Job | Checked:
+def _job(asked: "Asked", source: "Source | None", stored: "Stored | None", named: dict[str, str]) -> Job | Checked:
     """Read and check the script and input; return a ``Checked`` with the errors if there are any."""
+    from .....lang.source import Source
+    from ..inputs import Unreadable, read_input
+
     mode: Mode = "lenient" if asked.lenient else "strict"
     try:
         if source is None:
@@ -148,8 +152,10 @@ def _job(asked: Asked, source: Source | None, stored: Stored | None, named: dict
     return checked if checked.failed else Job(checked, None if given is MISSING else given, stored)
 
 
-def refused(checked: Checked, asked: Asked) -> int:
+def refused(checked: Checked, asked: "Asked") -> int:
     """Report why nothing was run; return the exit code."""
+    from ..inputs import show
+
     show([checked.without_remarks], sys.stderr)
     if asked.form == "json":
         from ..run_view import refusal
@@ -161,8 +167,12 @@ def refused(checked: Checked, asked: Asked) -> int:
     return Exit.ERRORS
 
 
-def _with_graph(asked: Asked, script: Script) -> Asked:
+def _with_graph(asked: "Asked", script: Script) -> "Asked":
     """Set the graph of the script's GASL steps: the given one, else the one recorded in the state."""
+    from .....lang.trees import walk
+    from ...options import Ground
+    from ..inputs import graph_of_state
+
     ground = asked.ground
     calls = (node for step in script.steps for node in walk(step) if isinstance(node, Call))
     if not any(call.operation == "GASL" for call in calls):
@@ -178,10 +188,12 @@ def _with_graph(asked: Asked, script: Script) -> Asked:
 
 
 def _wants_input(script: Script) -> bool:
+    from .....lang.dependencies import step_references
+
     return any(reference.name == "input" for step in script.steps for reference in step_references(step))
 
 
-def _spec(asked: Asked, script: Script) -> str | None:
+def _spec(asked: "Asked", script: Script) -> str | None:
     """Return the spec of the run's default model; None if no step calls it. Raises ``NotConfigured``."""
     if asked.llm is not None:
         return asked.llm
@@ -195,11 +207,22 @@ def _spec(asked: Asked, script: Script) -> str | None:
 # The run itself: models, execution, display, final report.
 
 
-def execute(asked: Asked, job: Job, spec: str | None, named: dict[str, str]) -> int:
+def execute(asked: "Asked", job: Job, spec: str | None, named: dict[str, str]) -> int:
     """Run the job and return the exit code.
 
     Raises ``NotConfigured``, ``RunError``, ``Misused``, ``AdapterError`` and ``StoreError``.
     """
+    import asyncio
+
+    from ....api.clients import on_graph
+    from ....events import Events
+    from ....results import ScriptError
+    from ....runs.debug_log import DebugLog, level
+    from ....runs.journal import logged
+    from ...options import in_words_of_options, open_models
+    from ..inputs import show, telling
+    from ..run_view import Tally, finish, resume_command
+
     tally = Tally()
     screen = _display(tally, job.script.source.name)
     note = screen.note if screen is not None else say
@@ -232,18 +255,21 @@ def execute(asked: Asked, job: Job, spec: str | None, named: dict[str, str]) -> 
     return finish(run, job.checked, tally, asked, recorder, resume_command(recorder.run_id, asked, spec or ""))
 
 
-def _display(tally: Tally, name: str) -> Display | None:
+def _display(tally: "Tally", name: str) -> "Display | None":
     """Return the display: live on a terminal, lines in a pipe, None if the debug log is on."""
+    from ....runs.debug_log import level
+    from ..run_view import Lines, Screen
+
     if level():
         return None
     if not is_terminal(sys.stderr):
         return Lines(tally)
-    from ..run_view import Screen  # imports rich, which a pipe does not need
-
     return Screen(tally, name)
 
 
-def _recorder(asked: Asked, job: Job, spec: str, named: dict[str, str]) -> Recorder:
+def _recorder(asked: "Asked", job: Job, spec: str, named: dict[str, str]) -> "Recorder":
+    from ....lwt.run_store import start
+
     if job.stored is not None:
         script = job.script if asked.file is not None else None
         given = job.given if asked.input_file is not None else None
@@ -253,8 +279,20 @@ def _recorder(asked: Asked, job: Job, spec: str, named: dict[str, str]) -> Recor
 
 
 async def _executed(
-    asked: Asked, job: Job, models: Models, events: Events, recorder: Recorder, screen: Display | None, workshop: Workshop | None
-) -> Run:  # fmt: skip
+    asked: "Asked",
+    job: Job,
+    models: "Models",
+    events: "Events",
+    recorder: "Recorder",
+    screen: "Display | None",
+    workshop: "Workshop | None",
+) -> "Run":
+    import asyncio
+
+    from ....lwt.runner import run as run_script
+    from ....workspace import close_models
+    from ..display import cancelling
+
     cancel = asyncio.Event()
     note, stop = (say, None) if screen is None else (screen.note, screen.stop)
     with cancelling(cancel, note, stop):
@@ -373,8 +411,11 @@ def run(
 # The ``run`` command: reads the file and runs it according to its language.
 
 
-def perform(asked: Asked) -> int:
+def perform(asked: "Asked") -> int:
     """Run the command and return the exit code."""
+    from ...options import named_specs
+    from ..inputs import Unreadable, only_one_stdin, read_source, required
+
     if asked.file is None and asked.resume is None:
         raise Misused("run needs a script", "knotwork run FILE, or knotwork run --resume RUN")
     only_one_stdin([asked.file, asked.input_file])

@@ -10,11 +10,8 @@ import typer
 from attrs import define, field, frozen
 
 from .....lang.diagnostic import printable
-from ....lwt.run_store import RunError, list_runs, load
-from ....report.run_reader import events_of, records_of
-from ....runs.directories import ASK, COMPILE, FILE, LOOPS, RANK, SEED, find_folder, whole_records
+from ....runs.directories import ASK, COMPILE, FILE, LOOPS, RANK, SEED, RunError, find_folder, whole_records
 from ....runs.journal import Damage
-from ....seeds.seed_store import load as load_seed_run
 from ..output import Exit, complain, json_text, say
 
 if TYPE_CHECKING:
@@ -78,6 +75,8 @@ class _Told:
 
 def list_kept(form: Literal["table", "json"], limit: int) -> int:
     """Write the latest runs to stdout."""
+    from ....lwt.run_store import list_runs
+
     found = list_runs()
     rows = []
     for info in found[:limit]:
@@ -126,6 +125,8 @@ def _figures(path: Path, kind: str) -> tuple[int, int, int]:
 
 def show_kept(run: str, form: Literal["table", "json"]) -> int:
     """Write one run to stdout."""
+    from ....lwt.run_store import load
+
     try:
         kind = _kind(run)
         if kind == SEED:
@@ -221,6 +222,8 @@ _LONGEST = 60
 
 def loop_figures(path: Path, kind: str) -> tuple[int, int, int]:
     """Return the number of completed parts, of all parts (requests, phases), and of tokens of a run; zeros if unreadable."""
+    from ....report.run_reader import events_of, records_of
+
     try:
         records = records_of(path)
     except RunError:
@@ -371,6 +374,8 @@ def read_contexts(path: Path) -> tuple[dict[int, KeptContext], int]:
 
 def show_seed_run(run: str, form: Literal["table", "json"]) -> int:
     """Write the run to stdout. Raises ``RunError``."""
+    from ....seeds.seed_store import load as load_seed_run
+
     stored = load_seed_run(run)
     contexts, tokens = read_contexts(stored.path)
     head, status = stored.head, stored.status or "running or interrupted"

@@ -7,10 +7,6 @@ import typer
 
 from .....adapters.state import Snapshot, StateError, StateStore
 from .....lang.diagnostic import nearest, printable
-from ....gasl.surroundings import roll_back as undo
-from ....models.factory import fork_state as fork_on_disk
-from ....models.factory import open_state, with_check
-from ....models.factory import verify_state as verify_on_disk
 from ...atomic_write import replace_file
 from ...figures import (
     DIFFERENCE_COLUMNS,
@@ -282,6 +278,8 @@ def fork_state(folder: str, into: str) -> int:
     """Create the fork and report its hash."""
     if Path(into).exists():
         raise Misused(f"{into} is there already", "a fork gets a folder of its own")
+    from ....models.factory import fork_state as fork_on_disk
+
     made = fork_on_disk(there(folder), into)
     say(printable(f"{into} begins as {folder} is now · hash {made[:12]}"))
     return Exit.DONE
@@ -293,6 +291,9 @@ def roll_back(folder: str, to: str) -> int:
         raise Misused(
             f"{folder} is a file, which is only read", f"knotwork state fork {folder} NEW makes a state of it"
         )
+    from ....gasl.surroundings import roll_back as undo
+    from ....models.factory import open_state
+
     store = open_state(folder)
     try:
         before = store.hash
@@ -310,6 +311,8 @@ def roll_back(folder: str, to: str) -> int:
 
 def export_state(folder: str, output: str | None) -> int:
     """Write the state's JSON object."""
+    from ....models.factory import with_check
+
     writable(output, (".json",))
     with reading(folder) as store:
         text = json_text(with_check(store.as_json()))
@@ -323,6 +326,8 @@ def export_state(folder: str, output: str | None) -> int:
 
 def verify_state(folder: str, form: Literal["table", "json"]) -> int:
     """Check every file byte by byte and against the others; report the result for each."""
+    from ....models.factory import verify_state as verify_on_disk
+
     there(folder)
     found = verify_on_disk(folder)
     told: dict[str, Any] = {"state": folder, "ok": found.ok, "hash": found.hash, "steps": found.steps}
