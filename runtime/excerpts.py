@@ -7,6 +7,7 @@ surrogate) is replaced. The time depends on the size of the excerpt, not of the 
 import json
 import math
 import re
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
@@ -132,3 +133,59 @@ def _sound(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-8", "replace").decode()
     return text
+
+
+# Short JSON values for histories and tool results.
+
+
+def cut(text: str, most: int) -> str:
+    """Return ``text`` with at most ``most`` characters; an ellipsis is the last one if the text is cut."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+_SHOWN = 10
+"""Maximum items of a list, or keys of an object, in an abridged value."""
+_DEEPEST = 6
+"""Maximum depth of an abridged value."""
+
+
+def abridged(value: Any, most: int) -> Any:
+    """Return a short form of ``value`` as JSON: texts cut to ``most`` characters, lists and objects to their first items.
+
+    An ellipsis with their number replaces the omitted items. The cost does not depend on the size of the value.
+    """
+    return _abridged(value, most, _DEEPEST)
+
+
+def _abridged(value: Any, most: int, depth: int) -> Any:
+    if isinstance(value, str):
+        return cut(value, most)
+    if not isinstance(value, list | tuple | Mapping):
+        return value
+    if depth == 0:
+        return "…"
+    if isinstance(value, Mapping):
+        first = list(islice(value.items(), 2 * _SHOWN))
+        known = {name for name, _ in first}
+        first += [(name, value[name]) for name in NAMING if name in value and name not in known]
+        made = {cut(str(name), most): _abridged(item, most, depth - 1) for name, item in first}
+        return made if len(value) == len(first) else {**made, "…": f"{len(value) - len(first)} more"}
+    items = [_abridged(item, most, depth - 1) for item in value[:_SHOWN]]
+    return items if len(value) <= _SHOWN else [*items, f"… {len(value) - _SHOWN} more"]
+
+
+def storable(value: Any) -> Any:
+    """Return ``value`` with everything replaced that a state rejects: lone surrogates escaped, other numbers as texts."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return value if -(2**63) <= value < 2**63 else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Mapping):
+        return {storable(str(name)): storable(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [storable(item) for item in value]
+    return cut(repr(value), 200)

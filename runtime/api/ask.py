@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..loops.traversal.loop import Choose
     from ..loops.traversal.traversal_results import Asked
     from ..runs.directories import RunError
-    from ..workspace import Chunks
+    from .workspace import Chunks
 
 __all__ = ["Asked", "RequestError", "RunError", "ask", "ask_sync"]
 

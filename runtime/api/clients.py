@@ -11,7 +11,7 @@ from . import heard
 if TYPE_CHECKING:
     from ..events import Events
     from ..lwt.operations.operation import Workshop
-    from ..workspace import Ground, Models, Telling
+    from .workspace import Models, OpeningCallbacks, WorkspaceOptions
 
 __all__ = ["Clients", "ModelOpener", "Warnings", "file_of", "on_graph", "opener_of"]
 
@@ -214,35 +214,26 @@ def file_of(parameter: str, given: Any) -> Path:
 
 @contextmanager
 def on_graph(
-    ground: "Ground",
+    options: "WorkspaceOptions",
     models: "Models",
     events: "Events | None",
-    telling: "Telling | None" = None,
+    callbacks: "OpeningCallbacks | None" = None,
     run_id: str = "",
 ) -> "Iterator[Workshop | None]":
-    """Give the run with this id its workshop; None where no graph is named.
+    """Yield the workshop of the run with this id; None if no graph is named.
 
-    A state that is opened here is closed at the end, and keeps which graph it is. Raises what ``open_ground`` raises.
+    A state that is opened here is closed at the end, and records its graph. Raises what ``open_workspace`` raises.
     """
-    if ground.graph is None:
-        if ground.state is not None:
+    if options.graph is None:
+        if options.state is not None:
             raise TypeError("a state needs a graph: graph=")
         yield None
         return
-    from ..gasl import GASLExecutor
-    from ..lwt.operations.operation import Workshop
-    from ..workspace import Telling, open_ground
+    from .workspace import OpeningCallbacks, open_workspace
 
-    opened = open_ground(ground, lambda: models, telling or Telling(heard(events)), needs_graph=True)
-    adapter = opened.adapter
-    assert adapter is not None  # noqa: S101 - it was needed
+    callbacks = callbacks or OpeningCallbacks(heard(events))
+    workspace = open_workspace(options, lambda: models, callbacks, needs_graph=True)
     try:
-        yield Workshop(
-            lambda kept, context: GASLExecutor(
-                adapter, models.default, kept, context, models=models.named, events=events, chunks=opened.chunks
-            ),
-            opened.state,
-            run_id,
-        )
+        yield workspace.workshop(run_id, events=events)
     finally:
-        opened.close()
+        workspace.close()

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ..gasl.records import ContextStore, ExecutionRecord, ExecutionResult, plan_status
     from ..gasl.replay import Verdict
     from ..models.factory import NetworkXAdapter
-    from ..workspace import Chunks
     from .gasl_program import Condition, GASLParser, Program
+    from .workspace import Chunks
 
 
 __all__ = [
@@ -131,7 +131,7 @@ def open(
     """
     from ..gasl import GASLExecutor as Executor
     from ..models import factory
-    from ..workspace import Ground, Models, Telling, open_ground
+    from .workspace import Models, OpeningCallbacks, WorkspaceOptions, open_workspace
 
     owned: list[Any] = []
 
@@ -148,10 +148,10 @@ def open(
         return Models(spec, asked, {name: client(model) for name, model in (models or {}).items()})
 
     params = {} if caps is None else {"max_path_len": caps.max_path_length}
-    ground = Ground(
+    ground = WorkspaceOptions(
         graph, state, chunks, query, force, raw=raw, strict=strict, durability=durability, params=params,
     )  # fmt: skip
-    opened = open_ground(ground, clients, Telling(heard(events)), needs_graph=True)
+    opened = open_workspace(ground, clients, OpeningCallbacks(heard(events)), needs_graph=True)
     assert opened.adapter is not None  # noqa: S101 - it was needed
     try:
         return Executor(
@@ -192,7 +192,7 @@ async def areplay(
     """
     from ..gasl import replay as replaying
     from ..models import factory
-    from ..workspace import texts_of
+    from .workspace import texts_of
 
     adapter = graph if _is_adapter(graph) else factory.open_graph(graph, raw=raw, strict=strict).adapter
     recorded = state if isinstance(state, Mapping) else factory.read_state(state)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ..lwt.script_plan import ScriptPlan
     from ..results import Failed, Record, Run, ScriptError, StepResult
     from ..scheduler import Policy
-    from ..workspace import Chunks, Models
     from .clients import ModelOpener
+    from .workspace import Chunks, Models
 
     class RunOptions(TypedDict, total=False):
         """Optional settings of ``run``, where each is described."""
@@ -131,9 +131,9 @@ async def run(
     ``NotConfigured``. A step that fails does not raise: see ``Run``.
     """
     from ..lwt import runner
-    from ..workspace import Ground
     from .checked import folder_of
     from .clients import on_graph, opener_of
+    from .workspace import WorkspaceOptions
 
     rest: dict[str, Any] = dict(options)
     chunks, query = rest.pop("chunks", None), rest.pop("query", "")
@@ -143,7 +143,7 @@ async def run(
         plan = _planned(read, input, clients.named)
         keep = _recorder(read, input, llm) if record is True else record or None
         try:
-            ground = Ground(graph, state, chunks, query, force, raw=raw)
+            ground = WorkspaceOptions(graph, state, chunks, query, force, raw=raw)
             run_id = keep.run_id if keep is not None else ""
             with on_graph(ground, clients, options.get("events"), run_id=run_id) as workshop:
                 return await runner.run(
@@ -259,9 +259,9 @@ async def resume(
     from ...lang.parse.lwt import parse_lwt
     from ...lang.source import Source
     from ..lwt import run_store, runner
-    from ..workspace import Ground
     from .checked import folder_of
     from .clients import on_graph, opener_of
+    from .workspace import WorkspaceOptions
 
     rest: dict[str, Any] = dict(options)
     chunks, query = rest.pop("chunks", None), rest.pop("query", "")
@@ -273,7 +273,7 @@ async def resume(
     try:
         async with opener_of(rest) as opener:
             clients = _opened(opener, llm if llm is not None else stored.head["model"] or None, models)
-            ground = Ground(graph, state, chunks, query, force, raw=raw)
+            ground = WorkspaceOptions(graph, state, chunks, query, force, raw=raw)
             run_id = keep.run_id if keep is not None else ""
             with on_graph(ground, clients, options.get("events"), run_id=run_id) as workshop:
                 return await runner.run(
@@ -328,7 +328,7 @@ def _script(script: "Script | str", mode: "Mode | None" = None, max_steps: int |
 
 def _opened(opener: "ModelOpener", llm: Any, models: Mapping[str, Any] | None) -> "Models":
     """Open the models of a run. Each model is a spec or a client."""
-    from ..workspace import Models
+    from .workspace import Models
 
     default = None if llm is None else opener.open(llm, light=True)
     named = {name: opener.open(model, light=True) for name, model in (models or {}).items()}

@@ -13,8 +13,9 @@ from ...lang.trees import walk
 from ...lang.trees.conditions import Variable
 from ...lang.trees.gasl import Analyze, Assert, Branch, Command, Name, Require, Update
 from ..events import BudgetReached
+from ..excerpts import cut
 from .commands import RUNNERS
-from .records import STOPPING, ExecutionResult, Runner, Session, Value, cut
+from .records import STOPPING, ExecutionResult, Runner, Session, Value
 
 _REASONS = 3
 """Maximum number of reasons in a message; the value has all of them."""

@@ -23,12 +23,13 @@ from ...lang.source import Source
 from ...lang.trees.gasl import Cancel, Program, written
 from ..errors import shown
 from ..events import Events, PlanFinished, PlanStarted, Warned
+from ..excerpts import cut
 from .dispatcher import CommandDispatcher
 from .errors import ExecutionError, PlanError
 from .flow import Flow, watched
 from .prepare import Ready, checked, faults_of, is_document
 from .record_writer import Clock, Place, Remembering, Turns, recorded
-from .records import ContextStore, ExecutionRecord, ExecutionResult, Session, Status, cut, plan_status
+from .records import ContextStore, ExecutionRecord, ExecutionResult, Session, Status, plan_status
 
 # Return values of a ``run_until_complete`` step function: an answer, a command, or a plan in any form.
 

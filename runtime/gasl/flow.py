@@ -16,12 +16,13 @@ from attrs import define, field, frozen
 from ...lang.source import NOWHERE, Source
 from ...lang.trees.gasl import Assert, Branch, Cancel, Command, Explain, Item, On, SetCommand, Statement, Try, written
 from ..events import CommandFinished, CommandStarted, Event, StateChanged, Warned
+from ..excerpts import storable
 from . import prepare
 from .blocks import Ran, handles, run_branch, run_on, run_try
 from .dispatcher import CommandDispatcher, settled
 from .explain import explain
 from .record_writer import Clock, Place, recorded
-from .records import STOPPING, ExecutionRecord, ExecutionResult, Session, Status, as_history, storable
+from .records import STOPPING, ExecutionRecord, ExecutionResult, Session, Status, as_history
 
 _GIVEN_ITEMS, _GIVEN_LENGTH = 1_000, 64_000
 """Limits for the given variables that the history saves: items per variable, and characters of all as JSON."""

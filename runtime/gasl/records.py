@@ -2,8 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from itertools import islice
-from math import isfinite
 from typing import Any, Literal
 
 from attrs import define, field, frozen
@@ -13,7 +11,7 @@ from ...adapters.llm import LLM, Usage
 from ...adapters.state import Evidence, StateStore
 from ...lang.diagnostic import Diagnostic
 from ..events import Events
-from ..excerpts import NAMING
+from ..excerpts import abridged, cut, storable
 
 # The variables of a plan: values that commands bind to their ``AS`` names, with evidence. See
 # ``docs/design/gasl.md#execution``.
@@ -238,81 +236,28 @@ def as_history(record: ExecutionRecord, most: int = 200) -> dict[str, Any]:
         "step": record.step,
         "command": kept_text(record.command),
         "why": record.why and cut(record.why, max(1_000, most)),
-        "summary": excerpt(dict(record.summary), most),
-        "provenance_summary": excerpt(dict(record.provenance_summary), most),
+        "summary": abridged(dict(record.summary), most),
+        "provenance_summary": abridged(dict(record.provenance_summary), most),
         "started_at": record.started_at,
         "finished_at": record.finished_at,
         "duration": record.duration,
         "status": record.status,
         "plan_id": cut(record.plan_id, most),
-        "metrics": excerpt(dict(record.metrics), most),
+        "metrics": abridged(dict(record.metrics), most),
     }
     if record.part:
         entry["part"] = record.part
     if record.variable is not None:
         entry["variable"] = record.variable
-        entry["output"] = excerpt(record.value, most)
+        entry["output"] = abridged(record.value, most)
     if record.error is not None:
-        entry["error"] = excerpt(dict(record.error), max(1_000, most))
+        entry["error"] = abridged(dict(record.error), max(1_000, most))
     return {name: storable(value) for name, value in entry.items()}
 
 
 def kept_text(command: str) -> str:
     """Return a command's text as the history stores it."""
     return str(storable(cut(command, _COMMAND)))
-
-
-def cut(text: str, most: int) -> str:
-    """Return ``text`` with at most ``most`` characters; an ellipsis is the last one if the text is cut."""
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
-_SHOWN = 10
-"""Maximum items of a list, or keys of an object, in an excerpt."""
-_DEEPEST = 6
-"""Maximum depth of a value in an excerpt."""
-
-
-def excerpt(value: Any, most: int) -> Any:
-    """Return a short form of ``value`` as JSON: texts cut to ``most`` characters, lists and objects to their first items.
-
-    An ellipsis with their number replaces the omitted items. The cost does not depend on the size of the value.
-    """
-    return _excerpt(value, most, _DEEPEST)
-
-
-def _excerpt(value: Any, most: int, depth: int) -> Any:
-    if isinstance(value, str):
-        return cut(value, most)
-    if not isinstance(value, list | tuple | Mapping):
-        return value
-    if depth == 0:
-        return "…"
-    if isinstance(value, Mapping):
-        first = list(islice(value.items(), 2 * _SHOWN))
-        known = {name for name, _ in first}
-        first += [(name, value[name]) for name in NAMING if name in value and name not in known]
-        made = {cut(str(name), most): _excerpt(item, most, depth - 1) for name, item in first}
-        return made if len(value) == len(first) else {**made, "…": f"{len(value) - len(first)} more"}
-    items = [_excerpt(item, most, depth - 1) for item in value[:_SHOWN]]
-    return items if len(value) <= _SHOWN else [*items, f"… {len(value) - _SHOWN} more"]
-
-
-def storable(value: Any) -> Any:
-    """Return ``value`` with everything replaced that a state rejects: lone surrogates escaped, other numbers as texts."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
-    if isinstance(value, bool) or value is None:
-        return value
-    if isinstance(value, int):
-        return value if -(2**63) <= value < 2**63 else str(value)
-    if isinstance(value, float):
-        return value if isfinite(value) else str(value)
-    if isinstance(value, Mapping):
-        return {storable(str(name)): storable(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [storable(item) for item in value]
-    return cut(repr(value), 200)
 
 
 # The environment of a GASL command runner: the ports, the variables, and the settings of the running plan.

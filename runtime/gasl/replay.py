@@ -18,10 +18,11 @@ from ...adapters.llm.middleware import Own, as_client
 from ...adapters.state import StateStore
 from ...lang.diagnostic import has_errors
 from ...lang.parse.gasl import parse_command
+from ..excerpts import abridged
 from .dispatcher import CommandDispatcher
 from .flow import Flow
 from .record_writer import Turns, request_of
-from .records import ContextStore, Session, Value, excerpt, kept_text
+from .records import ContextStore, Session, Value, kept_text
 
 _TOLD = 20
 """Maximum number of discrepancies in a verdict."""
@@ -214,7 +215,7 @@ def _differences(where: str, before: Any, after: Any) -> Iterator[Discrepancy]:
             if canonical(old) != canonical(new):
                 yield from _differences(f"{where}[{index}]", old, new)
     else:
-        yield Discrepancy(where, excerpt(before, _SHOWN), excerpt(after, _SHOWN))
+        yield Discrepancy(where, abridged(before, _SHOWN), abridged(after, _SHOWN))
 
 
 @define

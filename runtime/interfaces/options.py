@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING
 from attrs import evolve, frozen
 
 from ...adapters.state import StoreError
+from ..api.workspace import (
+    EmptyFolderName,
+    GraphMissing,
+    Models,
+    OpeningCallbacks,
+    OtherGraph,
+    Workspace,
+    WorkspaceOptions,
+    open_workspace,
+)
 from ..errors import Misused
 from ..runs.directories import cache_file
-from ..workspace import Ground as OpenedGround
-from ..workspace import Ground as Wanted
-from ..workspace import M, Models, NoFolder, NoGraph, Opened, OtherGraph, Telling, open_ground
 
 if TYPE_CHECKING:
     from ...adapters.llm.middleware import Client
@@ -34,9 +41,9 @@ class Ground:
     force: bool = False
     raw: bool = False
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> WorkspaceOptions:
         """Return the options in the form that is opened."""
-        return Wanted(self.graph, self.state, self.chunks, self.query, self.force, raw=self.raw)
+        return WorkspaceOptions(self.graph, self.state, self.chunks, self.query, self.force, raw=self.raw)
 
 
 @frozen
@@ -51,21 +58,25 @@ class Limits:
     cache: bool = True
 
 
-# Opens the data named by options: as ``open_ground``, with errors that name the options.
+# Opens the data named by options: as ``open_workspace``, with errors that name the options.
 
 _EMPTY = ("--state: it is empty", "a folder; . is the current one")
 _NOT_WRITTEN = ("can't be made", "can't be written", "is not ours to write")
 
 
 def opened(
-    ground: OpenedGround, models: Callable[[], M], telling: Telling | None = None, *, needs_graph: bool = False
-) -> Opened[M]:
-    """Open the data named by options. Raises ``Misused``, and the errors of ``open_ground``."""
-    if isinstance(ground.state, str | Path) and not ground.read_only and os.path.isfile(ground.state):
-        hint = f"knotwork state fork {ground.state} DIR copies an exported state into a directory"
-        raise Misused(f"{ground.state} is a file; --state needs a directory", hint)
+    options: WorkspaceOptions,
+    models: Callable[[], Models],
+    callbacks: OpeningCallbacks | None = None,
+    *,
+    needs_graph: bool = False,
+) -> Workspace:
+    """Open the data named by options. Raises ``Misused``, and the errors of ``open_workspace``."""
+    if isinstance(options.state, str | Path) and not options.read_only and os.path.isfile(options.state):
+        hint = f"knotwork state fork {options.state} DIR copies an exported state into a directory"
+        raise Misused(f"{options.state} is a file; --state needs a directory", hint)
     with in_words_of_options():
-        return open_ground(ground, models, telling, needs_graph=needs_graph)
+        return open_workspace(options, models, callbacks, needs_graph=needs_graph)
 
 
 def check_folder(state: str | None) -> None:
@@ -76,15 +87,15 @@ def check_folder(state: str | None) -> None:
 
 @contextmanager
 def in_words_of_options() -> Iterator[None]:
-    """Add the options at fault to errors of ``open_ground``."""
+    """Add the options at fault to errors of ``open_workspace``."""
     try:
         yield
     except OtherGraph as error:
         hint = "another graph takes another --state; --force goes on in this one all the same"
         raise Misused(error.message, hint) from None
-    except NoFolder:
+    except EmptyFolderName:
         raise Misused(*_EMPTY) from None
-    except NoGraph:
+    except GraphMissing:
         raise Misused("a program needs a graph", "--graph FILE, or --graph nx:les_miserables to try one") from None
     except StoreError as error:
         if error.hint or not any(each in error.message for each in _NOT_WRITTEN):

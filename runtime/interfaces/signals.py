@@ -1,7 +1,7 @@
-"""Ctrl-C during work: each one goes a stage further. SIGTERM counts as Ctrl-C if it is handled.
+"""Ctrl-C during work: each one goes a stage further. SIGTERM counts as Ctrl-C where it is handled.
 
-Handlers run between any two steps of the main thread. To avoid losing data they raise nothing and do almost nothing: the actual
-work happens in the event loop, or in the waiting code that reads the count.
+Signal handlers run between any two steps of the main thread. To avoid losing data they raise nothing and do almost nothing: the
+actual work happens in the event loop, or in the waiting code that reads the count.
 """
 
 import asyncio
@@ -12,11 +12,9 @@ from types import FrameType
 
 from attrs import define
 
-_BOTH = (signal.SIGINT, signal.SIGTERM)
-
 
 @define
-class Heard:
+class SignalCount:
     """The number of signals received, and whether one of them requested the end of the process."""
 
     times: int = 0
@@ -24,51 +22,54 @@ class Heard:
 
 
 @contextmanager
-def hearing(hear: Callable[[Heard], None], numbers: tuple[signal.Signals, ...] = _BOTH) -> Iterator[Heard]:
-    """Yield a count of the signals with these ``numbers`` and call ``hear`` in the handler. Nothing is interrupted.
+def count_signals(
+    on_signal: Callable[[SignalCount], None] = lambda count: None,
+    numbers: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM),
+) -> Iterator[SignalCount]:
+    """Yield a count of the signals with these ``numbers`` and call ``on_signal`` in the handler. Nothing is interrupted.
 
-    Outside the main thread it does nothing.
+    Outside the main thread this does nothing.
     """
-    told = Heard()
+    count = SignalCount()
 
     def handler(number: int, frame: FrameType | None) -> None:
-        told.times += 1
-        told.ends = told.ends or number == signal.SIGTERM
-        hear(told)
+        count.times += 1
+        count.ends = count.ends or number == signal.SIGTERM
+        on_signal(count)
 
-    before = {}
+    earlier = {}
     for number in numbers:
         try:
-            before[number] = signal.signal(number, handler)
+            earlier[number] = signal.signal(number, handler)
         except ValueError:  # not the main thread
             break
     try:
-        yield told
+        yield count
     finally:
-        for number, old in before.items():
+        for number, old in earlier.items():
             signal.signal(number, old)
 
 
 @contextmanager
-def interrupting(*stages: Callable[[], None], last: Callable[[], None]) -> Iterator[Heard]:
+def staged_interrupts(*stages: Callable[[], None], last: Callable[[], None]) -> Iterator[SignalCount]:
     """Let each signal call the next of ``stages`` in the event loop; one more calls ``last`` in the handler.
 
-    ``last`` must not wait, because a hanging loop would block it. Must be entered in the event loop's thread.
+    ``last`` must not wait, because a hanging loop would block it. Enter this context in the event loop's thread.
     """
     loop, is_over = asyncio.get_running_loop(), False
 
-    def hear(told: Heard) -> None:
-        if told.times > len(stages):
+    def on_signal(count: SignalCount) -> None:
+        if count.times > len(stages):
             last()
         else:
-            loop.call_soon_threadsafe(staged, stages[told.times - 1])
+            loop.call_soon_threadsafe(run_stage, stages[count.times - 1])
 
-    def staged(stage: Callable[[], None]) -> None:
+    def run_stage(stage: Callable[[], None]) -> None:
         if not is_over:  # otherwise it would affect the code after the block
             stage()
 
-    with hearing(hear) as told:
+    with count_signals(on_signal) as count:
         try:
-            yield told
+            yield count
         finally:
             is_over = True

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from attrs import frozen
 
 from ...adapters.graph import AdapterError, GraphAdapter
-from ..gasl.records import cut
+from ..excerpts import cut
 from ..loops.search.trees import Tree, TreeBranch, TreeNode
 
 # Places the labels of nodes with as little overlap of labels and nodes as possible.

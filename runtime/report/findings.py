@@ -8,7 +8,7 @@ from typing import Any
 from attrs import field, frozen
 
 from ...adapters.llm import BY_HAND
-from ..gasl.records import cut, excerpt
+from ..excerpts import abridged, cut
 
 _TITLES = ("name", "label", "title", "id", "answer", "text", "author", "entity")
 """Fields that name an item, best first."""
@@ -202,7 +202,7 @@ def _finding(name: str, value: Any, evidence: Sequence[Mapping[str, Any]]) -> Fi
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return cut(value, _LONGEST)
-    return cut(json.dumps(excerpt(value, _LONGEST), ensure_ascii=False, default=str), _LONGEST)
+    return cut(json.dumps(abridged(value, _LONGEST), ensure_ascii=False, default=str), _LONGEST)
 
 
 def _short(ids: Any) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ from knotwork.adapters.llm import BudgetExceeded, Completion, Usage
 from knotwork.adapters.llm.budget import Budget, Ledger, Price, Priced
 from knotwork.adapters.llm.cache import Cached
 from knotwork.adapters.llm.middleware import Again, Own, Validated
+from knotwork.runtime.api.workspace import Models
 from knotwork.runtime.interfaces.mcp.server import called
 from knotwork.runtime.interfaces.mcp.workspace import Ground, Limits
-from knotwork.runtime.workspace import Models
 from support.agents import connected, opened, told
 from support.command import cassette
 

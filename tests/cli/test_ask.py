@@ -72,7 +72,7 @@ def test_the_same_command_goes_on_then_answers_without_a_call_or_a_model(
     assert "1 of them before" in second.err
     monkeypatch.setattr("knotwork.runtime.models.factory.find_spec", lambda name: None)
     monkeypatch.delenv("KNOTWORK_LLM", raising=False)
-    monkeypatch.setattr("knotwork.runtime.workspace.open_graph", None)  # no graph is read for it
+    monkeypatch.setattr("knotwork.runtime.api.workspace.open_graph", None)  # no graph is read for it
     third = call(*words)
     assert (third.code, third.out) == (0, "Valjean meets the most people.\n")
     assert "0 calls" in third.err

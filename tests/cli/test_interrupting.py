@@ -6,7 +6,7 @@ import sys
 import threading
 
 import pytest
-from knotwork.runtime.interfaces.signals import Heard, hearing, interrupting
+from knotwork.runtime.interfaces.signals import SignalCount, count_signals, staged_interrupts
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
@@ -16,7 +16,7 @@ def interrupted(*numbers: signal.Signals, at_once: bool = False) -> list[str]:
     told: list[str] = []
 
     async def run() -> None:
-        with interrupting(
+        with staged_interrupts(
             lambda: told.append("first"), lambda: told.append("second"), last=lambda: told.append("last")
         ) as heard:
             for number in numbers:
@@ -51,21 +51,21 @@ def test_sigterm_counts_and_asks_to_end() -> None:
 
 def test_only_the_signals_that_are_named_are_heard() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with hearing(lambda heard: None, (signal.SIGINT,)) as heard:
+    with count_signals(lambda heard: None, (signal.SIGINT,)) as heard:
         assert signal.getsignal(signal.SIGTERM) is before
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
-    assert heard == Heard(2, False)
+    assert heard == SignalCount(2, False)
 
 
 def test_in_another_thread_nothing_is_heard_and_nothing_breaks() -> None:
-    found: list[Heard] = []
+    found: list[SignalCount] = []
 
     def beside() -> None:
-        with hearing(lambda heard: None) as heard:
+        with count_signals(lambda heard: None) as heard:
             found.append(heard)
 
     thread = threading.Thread(target=beside)
     thread.start()
     thread.join()
-    assert found == [Heard()]
+    assert found == [SignalCount()]

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from knotwork.runtime.workspace import Models
+from knotwork.runtime.api.workspace import Models
 from support.command import Result, call, cassette, environment, silent_server
 from support.compiling import CASSETTE, GOOD, TASK, Author, written
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from knotwork.adapters.llm import Completion
 from knotwork.adapters.llm.middleware import Own
-from knotwork.runtime.workspace import Models
+from knotwork.runtime.api.workspace import Models
 from support.cafe_seed import CONTEXTS, lines, seed_model, write_seed
 from support.command import Result, call
 from support.scripted import Scripted

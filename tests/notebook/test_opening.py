@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from knotwork.runtime import workspace
+from knotwork.runtime.api import workspace
 from knotwork.runtime.models.factory import open_state
 from support.shells import Shell, Told
 from support.states import FOUND_IN, OTHER, files_of, found

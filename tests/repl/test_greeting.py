@@ -2,8 +2,8 @@
 
 import networkx as nx
 import pytest
+from knotwork.runtime.api.workspace import WorkspaceOptions
 from knotwork.runtime.interfaces.cli.prompt import greet, worth_trying
-from knotwork.runtime.workspace import Ground
 from support.sessions import desk, run
 
 
@@ -15,7 +15,7 @@ def told(capfd: pytest.CaptureFixture[str]) -> dict[str, str]:
 
 def test_it_says_what_there_is(capfd: pytest.CaptureFixture[str]) -> None:
     at = desk("nx:les_miserables", llm="replay:answers")
-    greet(Ground("nx:les_miserables"), at)
+    greet(WorkspaceOptions("nx:les_miserables"), at)
     assert told(capfd) == {
         "graph": "nx:les_miserables · 77 nodes, 254 edges", "state": "in memory · --state DIR keeps it", "model": "replay:answers",
         "try": "FIND nodes ORDER BY degree DESC LIMIT 10 AS hubs",
@@ -24,28 +24,28 @@ def test_it_says_what_there_is(capfd: pytest.CaptureFixture[str]) -> None:
 
 def test_a_state_is_told_with_its_keys(capfd: pytest.CaptureFixture[str]) -> None:
     at = desk("nx:les_miserables", llm="replay:answers")
-    greet(Ground(state="story"), at)
+    greet(WorkspaceOptions(state="story"), at)
     assert told(capfd)["state"] == "story · no key is declared yet"
     for number in range(10):
         run(at, f"DECLARE key{number} AS LIST")
-    greet(Ground(state="story"), at)
+    greet(WorkspaceOptions(state="story"), at)
     assert told(capfd)["state"] == f"story · {', '.join(f'key{n}' for n in range(8))}, and 2 more"
 
 
 def test_without_a_graph_it_says_how_one_is_opened(capfd: pytest.CaptureFixture[str]) -> None:
     at = desk(llm="replay:answers")
-    greet(Ground(), at)
+    greet(WorkspaceOptions(), at)
     found = told(capfd)
     assert "nx:les_miserables" in found["graph"] and run(at, found["try"]).value == 14
 
 
 def test_weights_that_are_not_there_are_told_with_their_size(capfd: pytest.CaptureFixture[str]) -> None:
-    greet(Ground(), desk(llm="local"))
+    greet(WorkspaceOptions(), desk(llm="local"))
     assert told(capfd)["model"] == "local · fetched when it is first asked (93 MB)"
 
 
 def test_no_key_in_an_address_is_shown(capfd: pytest.CaptureFixture[str]) -> None:
-    greet(Ground(), desk(llm="https://me:sk-abcdefghijklmnopqrstuvwxyz123456@host/v1#m"))
+    greet(WorkspaceOptions(), desk(llm="https://me:sk-abcdefghijklmnopqrstuvwxyz123456@host/v1#m"))
     assert "abcdefghijkl" not in told(capfd)["model"]
 
 
@@ -74,5 +74,5 @@ def test_what_is_worth_trying_runs_on_the_graph(values: dict[str, list[str]], wa
 
 
 def test_an_empty_graph_has_a_first_screen(capfd: pytest.CaptureFixture[str]) -> None:
-    greet(Ground(), desk(nx.Graph(), llm="replay:answers"))
+    greet(WorkspaceOptions(), desk(nx.Graph(), llm="replay:answers"))
     assert told(capfd)["graph"] == "0 nodes, 0 edges"

@@ -1,4 +1,4 @@
-"""A loop and a thread beside the server's: what is returned, raised and cancelled crosses over, and nothing is left behind."""
+"""A loop and a thread run_in_worker the server's: what is returned, raised and cancelled crosses over, and nothing is left behind."""
 
 import asyncio
 import threading
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from knotwork.adapters.llm import Completion, Notice
-from knotwork.runtime.worker import Across, beside
+from knotwork.runtime.api.worker import CrossLoopClient, run_in_worker
 
 
 def threads() -> list[str]:
@@ -22,9 +22,9 @@ def test_work_has_a_thread_of_its_own_and_its_outcome_comes_back() -> None:
         raise ZeroDivisionError("here")
 
     async def both() -> None:
-        assert await beside(work, asyncio.Event()) == "knotwork-script"
+        assert await run_in_worker(work, asyncio.Event()) == "knotwork-script"
         with pytest.raises(ZeroDivisionError, match="here"):
-            await beside(broken, asyncio.Event())
+            await run_in_worker(broken, asyncio.Event())
 
     asyncio.run(both())
 
@@ -38,7 +38,7 @@ def test_the_event_is_set_over_there_too_however_early() -> None:
         early, late = asyncio.Event(), asyncio.Event()
         early.set()
         asyncio.get_running_loop().call_later(0.02, late.set)
-        assert await asyncio.gather(beside(work, early), beside(work, late)) == [True, True]
+        assert await asyncio.gather(run_in_worker(work, early), run_in_worker(work, late)) == [True, True]
 
     asyncio.run(asking())
 
@@ -56,7 +56,7 @@ def test_who_is_cancelled_goes_on_when_the_work_has_let_go(after: float) -> None
             seen.append("let go")
 
     async def asking() -> None:
-        task = asyncio.create_task(beside(work, asyncio.Event()))
+        task = asyncio.create_task(run_in_worker(work, asyncio.Event()))
         await asyncio.sleep(after)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -97,7 +97,7 @@ def test_a_client_is_asked_in_its_own_loop_and_tells_in_that_of_the_caller() -> 
         home, model, told = asyncio.get_running_loop(), Model(), list[tuple[str, asyncio.AbstractEventLoop]]()
 
         async def work(cancel: asyncio.Event) -> bool:
-            here, client = asyncio.get_running_loop(), Across(model, home)
+            here, client = asyncio.get_running_loop(), CrossLoopClient(model, home)
             answer = await client.generate(
                 "x", notify=lambda notice: told.append((notice.reason, asyncio.get_running_loop()))
             )
@@ -105,7 +105,7 @@ def test_a_client_is_asked_in_its_own_loop_and_tells_in_that_of_the_caller() -> 
             assert told == [("a word", here)]  # before the answer
             return answer.text == "x" and here is not home
 
-        assert await beside(work, asyncio.Event())
+        assert await run_in_worker(work, asyncio.Event())
         assert model.loops == [home]
 
     asyncio.run(asking())
@@ -117,10 +117,10 @@ def test_a_call_that_is_given_up_is_given_up_at_home() -> None:
 
         async def work(cancel: asyncio.Event) -> None:
             async with asyncio.timeout(0.02):
-                await Across(model, home).generate("wait", notify=lambda notice: None)
+                await CrossLoopClient(model, home).generate("wait", notify=lambda notice: None)
 
         with pytest.raises(TimeoutError):
-            await beside(work, asyncio.Event())
+            await run_in_worker(work, asyncio.Event())
         async with asyncio.timeout(5):
             await model.cancelled.wait()
 

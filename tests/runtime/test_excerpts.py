@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from knotwork.runtime.excerpts import abridged as in_history
 from knotwork.runtime.excerpts import excerpt
-from knotwork.runtime.gasl.records import excerpt as in_history
 
 LONG = "It makes instruments for laboratories. " * 12
 NODES = [{"entity_type": "ORGANIZATION", "description": LONG, "rank": n, "id": f"ORG {n}"} for n in range(30)]

@@ -8,19 +8,19 @@ from knotwork import gasl, lwt
 from knotwork.adapters.llm import NotConfigured
 from knotwork.adapters.state import StoreError
 from knotwork.runtime.api.ask import ask_sync
+from knotwork.runtime.api.workspace import (
+    EmptyFolderName,
+    GraphMissing,
+    Models,
+    OpeningCallbacks,
+    OpeningCancelled,
+    OtherGraph,
+    WorkspaceOptions,
+    graph_of,
+    open_workspace,
+)
 from knotwork.runtime.errors import RequestError
 from knotwork.runtime.models.factory import open_state
-from knotwork.runtime.workspace import (
-    GivenUp,
-    Ground,
-    Models,
-    NoFolder,
-    NoGraph,
-    OtherGraph,
-    Telling,
-    graph_of,
-    open_ground,
-)
 from support.states import FOUND_IN, OTHER, files_of, found
 
 
@@ -33,7 +33,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_findings_of_another_graph_are_refused_and_nothing_is_written(state: Path) -> None:
     before = files_of(state)
     with pytest.raises(OtherGraph, match=f"the findings in .* are of {FOUND_IN}, not of {OTHER}") as error:
-        open_ground(Ground(OTHER, state), Models)
+        open_workspace(WorkspaceOptions(OTHER, state), Models)
     hint = "another graph takes another state; force=True goes on in this one all the same"
     assert error.value.hint == hint and str(error.value) == f"{error.value.message}; {hint}"
     assert files_of(state) == before
@@ -42,7 +42,9 @@ def test_the_findings_of_another_graph_are_refused_and_nothing_is_written(state:
 
 def test_forced_it_goes_on_and_says_so(state: Path) -> None:
     told: list[str] = []
-    opened = open_ground(Ground(OTHER, state, force=True), lambda: Models("local"), Telling(told.append))
+    opened = open_workspace(
+        WorkspaceOptions(OTHER, state, force=True), lambda: Models("local"), OpeningCallbacks(told.append)
+    )
     opened.close()
     assert told == [f"the findings in {state} are of {FOUND_IN}, not of {OTHER}"]
     store = open_state(state)
@@ -52,7 +54,7 @@ def test_forced_it_goes_on_and_says_so(state: Path) -> None:
 
 
 def test_what_is_left_out_is_taken_from_the_state(state: Path) -> None:
-    opened = open_ground(Ground(state=state), Models, needs_graph=True)
+    opened = open_workspace(WorkspaceOptions(state=state), Models, needs_graph=True)
     assert opened.graph == FOUND_IN and opened.adapter is not None
     assert opened.adapter.schema.nodes == 77
     opened.close()
@@ -60,14 +62,14 @@ def test_what_is_left_out_is_taken_from_the_state(state: Path) -> None:
 
 def test_a_graph_that_has_changed_under_its_name_is_another(state: Path) -> None:
     with pytest.raises(OtherGraph, match=r"the findings in .* are of nx:les_miserables, not of mine"):
-        open_ground(Ground(networkx.path_graph(3), state, name="mine"), Models)
+        open_workspace(WorkspaceOptions(networkx.path_graph(3), state, name="mine"), Models)
 
 
 def test_only_read_it_is_refused_all_the_same_and_nothing_is_written(state: Path) -> None:
     before = files_of(state)
     with pytest.raises(OtherGraph):
-        open_ground(Ground(OTHER, state, read_only=True), Models)
-    open_ground(Ground(FOUND_IN, state, read_only=True), lambda: Models("local")).close()
+        open_workspace(WorkspaceOptions(OTHER, state, read_only=True), Models)
+    open_workspace(WorkspaceOptions(FOUND_IN, state, read_only=True), lambda: Models("local")).close()
     assert files_of(state) == before
 
 
@@ -75,18 +77,18 @@ def test_no_folder_is_made_where_anything_else_fails(tmp_path: Path) -> None:
     def none() -> Models:
         raise NotConfigured("no model")
 
-    with pytest.raises(NoGraph):
-        open_ground(Ground(state=tmp_path / "new"), Models, needs_graph=True)
+    with pytest.raises(GraphMissing):
+        open_workspace(WorkspaceOptions(state=tmp_path / "new"), Models, needs_graph=True)
     with pytest.raises(NotConfigured):
-        open_ground(Ground(FOUND_IN, tmp_path / "new"), none)
-    with pytest.raises(GivenUp):
-        open_ground(Ground(FOUND_IN, tmp_path / "new"), Models, Telling(given_up=lambda: True))
+        open_workspace(WorkspaceOptions(FOUND_IN, tmp_path / "new"), none)
+    with pytest.raises(OpeningCancelled):
+        open_workspace(WorkspaceOptions(FOUND_IN, tmp_path / "new"), Models, OpeningCallbacks(cancelled=lambda: True))
     assert not (tmp_path / "new").exists()
 
 
 def test_what_is_given_up_lets_go_of_the_folder(state: Path) -> None:
-    with pytest.raises(GivenUp):
-        open_ground(Ground(FOUND_IN, state), Models, Telling(given_up=lambda: True))
+    with pytest.raises(OpeningCancelled):
+        open_workspace(WorkspaceOptions(FOUND_IN, state), Models, OpeningCallbacks(cancelled=lambda: True))
     open_state(state).close()
 
 
@@ -94,13 +96,13 @@ def test_a_large_file_is_announced_before_it_is_read(tmp_path: Path) -> None:
     large, told = tmp_path / "large.graphml", list[str]()
     large.write_bytes(b"<" * (5 << 20))
     with pytest.raises(Exception, match="graphml"):
-        open_ground(Ground(large), Models, Telling(announce=told.append))
+        open_workspace(WorkspaceOptions(large), Models, OpeningCallbacks(announce=told.append))
     assert told == [f"reading {large} (5 MB)"]
 
 
 def test_a_store_of_the_caller_is_used_as_it_is(tmp_path: Path) -> None:
     store = open_state(None)
-    opened = open_ground(Ground(FOUND_IN, store), Models)
+    opened = open_workspace(WorkspaceOptions(FOUND_IN, store), Models)
     opened.close()
     store.commit()  # it is the caller's to close
     assert opened.state is store and store.replay_info()["config"] == {}
@@ -125,9 +127,9 @@ def test_a_folder_without_a_name_is_refused(tmp_path: Path, monkeypatch: pytest.
     for refused in (
         lambda: gasl.open(OTHER, ""),
         lambda: lwt.run_sync('(a)=GASL("FIND nodes AS x")', graph=OTHER, state=""),
-        lambda: open_ground(Ground(OTHER, "", read_only=True), Models),
+        lambda: open_workspace(WorkspaceOptions(OTHER, "", read_only=True), Models),
     ):
-        with pytest.raises(NoFolder, match="the state's folder is empty") as error:
+        with pytest.raises(EmptyFolderName, match="the state's folder is empty") as error:
             refused()
         assert error.value.hint == "state takes a folder, . is the current one; None keeps it in memory"
     with pytest.raises(RequestError, match="it is empty"):
@@ -138,5 +140,5 @@ def test_a_folder_without_a_name_is_refused(tmp_path: Path, monkeypatch: pytest.
 def test_texts_may_be_a_mapping_a_function_or_a_file(tmp_path: Path) -> None:
     (tmp_path / "texts.json").write_text('{"c1": "text"}')
     for texts in ({"c1": "text"}, {"c1": "text"}.get, tmp_path / "texts.json"):
-        opened = open_ground(Ground(FOUND_IN, chunks=texts), Models)
+        opened = open_workspace(WorkspaceOptions(FOUND_IN, chunks=texts), Models)
         assert opened.chunks is not None and opened.chunks("c1") == "text"

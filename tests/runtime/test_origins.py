@@ -10,11 +10,19 @@ import networkx
 import pytest
 from knotwork import gasl
 from knotwork.adapters.state import StateStore, StoreError
+from knotwork.runtime.api.workspace import (
+    Models,
+    OpeningCallbacks,
+    OtherGraph,
+    WorkspaceOptions,
+    chunks_of,
+    graph_of,
+    open_workspace,
+)
 from knotwork.runtime.gasl.surroundings import Origin, origins, roll_back, told_of_findings
 from knotwork.runtime.loops.search.nodes import Node
 from knotwork.runtime.loops.search.search_run import adopt
 from knotwork.runtime.models.factory import fork_state, open_state
-from knotwork.runtime.workspace import Ground, Models, OtherGraph, Telling, chunks_of, graph_of, open_ground
 from support.states import FOUND_IN, OTHER, found
 
 LOOK = "FIND nodes LIMIT 1 AS one"
@@ -46,7 +54,7 @@ def named(state: Path | StateStore) -> tuple[list[str | None], str | None]:
 def told(state: Path, graph: Any, **options: Any) -> list[str]:
     """Open without force, and return what is told."""
     heard: list[str] = []
-    open_ground(Ground(graph, state, **options), Models, Telling(heard.append)).close()
+    open_workspace(WorkspaceOptions(graph, state, **options), Models, OpeningCallbacks(heard.append)).close()
     return heard
 
 

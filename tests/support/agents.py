@@ -15,10 +15,10 @@ from typing import Any
 from knotwork.adapters.llm.budget import Budget
 from knotwork.adapters.llm.middleware import as_client
 from knotwork.lang.diagnostic import apply_edits
+from knotwork.runtime.api.workspace import Models, OpeningCallbacks
 from knotwork.runtime.interfaces.mcp.server import create_server
 from knotwork.runtime.interfaces.mcp.workspace import Ground, Settings
 from knotwork.runtime.models.factory import Ledger
-from knotwork.runtime.workspace import Models, Telling
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
@@ -34,7 +34,7 @@ COMMAND = [sys.executable, "-m", "knotwork", "mcp"]
 @contextlib.asynccontextmanager
 async def opened(model: Any = None, **settings: Any) -> AsyncIterator[Ground]:
     """Open a ground; ``model`` is a client that answers."""
-    ground = Ground.open(Settings(**{"graph": GRAPH, "cache": False, **settings}), Telling(), {})
+    ground = Ground.open(Settings(**{"graph": GRAPH, "cache": False, **settings}), OpeningCallbacks(), {})
     if model is not None:
         ledger = Ledger()
         client = Budget(as_client(model), ledger)

@@ -17,13 +17,13 @@ from ...answers.judges import can_judge
 from ...answers.service import answer, ready
 from ...answers.templates import Template, read_templates
 from ...api.checked import Checked
+from ...api.workspace import Models, close_models
 from ...errors import RequestError
 from ...events import Events, Warned
 from ...models.caller import Caller
 from ...models.factory import default_spec
 from ...results import Trace
 from ...runs.debug_log import DebugLog, level
-from ...workspace import Models, close_models
 from ..figures import Calls
 from ..options import open_models
 from .answer_view import AnswerAsked, Lines, Typed, finish, misused

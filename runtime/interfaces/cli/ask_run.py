@@ -17,6 +17,7 @@ from rich.text import Text
 from ....adapters.llm import NotConfigured
 from ....adapters.state import StoreError
 from ...api.checked import Checked
+from ...api.workspace import close_models
 from ...errors import RequestError
 from ...events import (
     BranchClosed,
@@ -38,7 +39,6 @@ from ...loops.traversal.traversal_results import Asked, Bounds, checked_folder, 
 from ...models.factory import default_spec, open_graph
 from ...runs.debug_log import DebugLog, level
 from ...runs.directories import RunError
-from ...workspace import close_models
 from ..figures import Calls, clock
 from .ask_summary import Lines, Question, Searched, finish
 from .display import Display, Foot, beside, cancelling, one_line

@@ -18,7 +18,7 @@ from rich.text import Text
 from ....lang.diagnostic import printable
 from ....lang.literals import Reading, read
 from ...events import Event as RunEvent
-from ..signals import Heard, interrupting
+from ..signals import SignalCount, staged_interrupts
 from .output import Exit, colour
 
 _SECONDS = 1 / 8
@@ -193,7 +193,7 @@ def _cell(value: Any) -> str:
 
 def cancelling(
     cancel: asyncio.Event, note: Callable[[str], None], stop: Callable[[], None] | None = None
-) -> AbstractContextManager[Heard]:
+) -> AbstractContextManager[SignalCount]:
     """Let the first signal set ``cancel`` and print a message; another calls ``stop``, which removes displays, and exits.
 
     Must be entered in the event loop's thread.
@@ -203,7 +203,7 @@ def cancelling(
         note("stopping; Ctrl-C again leaves at once")
         cancel.set()
 
-    return interrupting(first, last=leaving(stop))
+    return staged_interrupts(first, last=leaving(stop))
 
 
 def leaving(stop: Callable[[], None] | None) -> Callable[[], None]:

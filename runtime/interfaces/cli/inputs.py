@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ....adapters.graph import GraphAdapter
     from ....adapters.state import StateStore
     from ...api.checked import FileKind, Surroundings
-    from ...workspace import Telling
+    from ...api.workspace import OpeningCallbacks
 
 STDIN = "-"
 MAX_SCRIPT = 16 << 20
@@ -257,7 +257,7 @@ def graph_of_state(folder: str | None) -> str | None:
     """Return the graph named by a state, which may not exist yet. Raises ``StoreError``."""
     if folder is None or not Path(folder).exists():
         return None
-    from ...workspace import graph_of
+    from ...api.workspace import graph_of
 
     with reading(folder) as store:
         return graph_of(store.replay_info())
@@ -280,11 +280,11 @@ def look_at(graph: str | None, state: str | None, raw: bool = False) -> "Surroun
 # Messages during opening on the command line: on a terminal, slow steps are announced.
 
 
-def telling(warn: Callable[[str], None]) -> "Telling":
+def telling(warn: Callable[[str], None]) -> "OpeningCallbacks":
     """Return the receiver of messages. ``warn`` gets warnings; slow steps are announced on a terminal."""
-    from ...workspace import Telling
+    from ...api.workspace import OpeningCallbacks
 
-    return Telling(warn, say if is_terminal(sys.stderr) else _nothing)
+    return OpeningCallbacks(warn, say if is_terminal(sys.stderr) else _nothing)
 
 
 def warn(text: str) -> None:

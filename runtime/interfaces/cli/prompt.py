@@ -20,13 +20,13 @@ from ....adapters.llm.keys import mask_keys
 from ....lang.catalogue.schema import Schema
 from ....lang.diagnostic import printable
 from ....lang.parse.gasl import parse_gasl
+from ...api.workspace import WorkspaceOptions
 from ...runs.directories import base_directory
-from ...workspace import Ground
 from ..repl.languages import LISTED
 from ..repl.outcome import Outcome
 from ..repl.repl_workspace import Desk, Model, open_desk
 from ..repl.session import Session
-from ..signals import Heard, hearing
+from ..signals import SignalCount, count_signals
 from .display import leaving
 from .inputs import Unreadable, only_one_stdin, read_input, read_source, telling, warn
 from .output import Exit, Misused, colour, is_terminal, paint, say
@@ -44,7 +44,7 @@ _TELLING = re.compile(r"(?:\A|_)(?:type|kind|label|labels|category|class|group)\
 _SPEC = 60
 
 
-def greet(ground: Ground, desk: Desk) -> None:
+def greet(ground: WorkspaceOptions, desk: Desk) -> None:
     """Print the greeting: version, graph, state, model and a command to try."""
     say(f"knotwork {version('knotwork')}")
     for name, told in (("graph", _graph(desk)), ("state", _state(ground, desk)), ("model", _model(desk.model))):
@@ -61,7 +61,7 @@ def _graph(desk: Desk) -> str:
     return f"{desk.graph} · {counted}" if desk.graph else counted
 
 
-def _state(ground: Ground, desk: Desk) -> str:
+def _state(ground: WorkspaceOptions, desk: Desk) -> str:
     if ground.state is None:
         return "in memory · --state DIR keeps it"
     keys = [each.key for each in desk.state.snapshot().declared()]
@@ -144,7 +144,7 @@ class Life:
         """Mark the session as closing: no more commands are run."""
         self._stage = "ending"
 
-    def hear(self, told: Heard) -> None:
+    def hear(self, told: SignalCount) -> None:
         """Handle a signal. Raises ``KeyboardInterrupt``, as Python does by default, while the session opens."""
         match self._stage:
             case "opening":
@@ -290,7 +290,7 @@ def perform(asked: ReplAsked) -> int:
     if not at_prompt:
         return asyncio.run(_batch(asked, _desk(asked)))
     life = Life()
-    with hearing(life.hear):  # asyncio installs no SIGINT handler if there is one already
+    with count_signals(life.hear):  # asyncio installs no SIGINT handler if there is one already
         need_prompt()
         desk = _desk(asked)
         life.opened()

@@ -18,6 +18,7 @@ from ....lang.source import Source
 from ....lang.trees import walk
 from ....lang.trees.gasl import Analyze, Classify, Process, Program
 from ...api.checked import Checked, check_program, read_program
+from ...api.workspace import Models, close_models
 from ...events import (
     BudgetReached,
     CallFinished,
@@ -34,7 +35,6 @@ from ...gasl.prepare import Ready
 from ...gasl.records import ExecutionRecord, last_with_value, plan_status
 from ...models.factory import default_spec
 from ...runs.debug_log import DebugLog, level
-from ...workspace import Models, close_models
 from ..figures import Calls
 from ..options import Ground, Limits, open_models, opened
 from .display import cancelling

@@ -15,6 +15,7 @@ from ....lang.diagnostic import printable
 from ....lang.source import Source
 from ...api.checked import Checked, kind_of
 from ...api.seed import ANSWER_TOKENS, draft_checker
+from ...api.workspace import Models, close_models
 from ...errors import RequestError
 from ...events import (
     BudgetReached,  # fmt: skip
@@ -39,7 +40,6 @@ from ...runs.debug_log import DebugLog, level
 from ...runs.directories import RunError, cache_file
 from ...runs.journal import logged
 from ...seeds.reviews import ContextError
-from ...workspace import Models, close_models
 from ..atomic_write import is_stream, replace_file
 from ..figures import Calls
 from ..options import Limits, open_models

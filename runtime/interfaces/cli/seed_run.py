@@ -13,6 +13,7 @@ from ....adapters.llm import NotConfigured
 from ....lang.diagnostic import printable
 from ....lang.trees.seed import FormulaSeed
 from ...api.checked import Checked
+from ...api.workspace import Models, close_models
 from ...events import Events
 from ...models.factory import default_spec, identity_of
 from ...runs.debug_log import DebugLog, level
@@ -21,7 +22,6 @@ from ...seeds.compute import Estimate, estimate
 from ...seeds.seed_results import ResultError, SeedResult
 from ...seeds.seed_run import Totals, run_many
 from ...seeds.seed_store import RunError, SeedRecorder, StoredSeed, file_hash, load, start
-from ...workspace import Models, close_models
 from ..figures import dollars
 from ..options import open_models, price_of
 from .contexts import Contexts, Feed

@@ -25,7 +25,7 @@ from ..repl.outcome import NOTHING, Form, Lines, Outcome, Page, Status, shown
 from ..repl.reader import Growing, Piece
 from ..repl.repl_workspace import Desk, DeskAsked, Mode, Settings
 from ..repl.session import Session, Waiting
-from ..signals import Heard, interrupting
+from ..signals import SignalCount, staged_interrupts
 from .display import Foot, leaving, one_line
 from .inputs import Unreadable, read_source, show
 from .output import Exit, Misused, colour, complain, is_terminal, paint, say
@@ -232,7 +232,7 @@ class Turn:
         rest of the text; the second does not wait for that; the session continues. The third exits.
         """
         waiting, outcomes, cancel = Waiting(text, name, stop, first_line), list[Outcome](), asyncio.Event()
-        with interrupting(partial(self._in_order, cancel), self._at_once, last=leaving(self._hide)) as heard:
+        with staged_interrupts(partial(self._in_order, cancel), self._at_once, last=leaving(self._hide)) as heard:
             while not heard.times and (piece := waiting.next()) is not None:
                 outcome = waiting.settled(await self._run(piece, cancel))
                 if not await self._screen.write(outcome, _stopping(heard)) and outcome.is_good:
@@ -284,7 +284,7 @@ class Turn:
             self._working.stop()
 
 
-def _stopping(heard: Heard) -> Callable[[], bool]:
+def _stopping(heard: SignalCount) -> Callable[[], bool]:
     """Return a function that returns whether Ctrl-C came since: one that ended the piece does not stop the output about it."""
     before = heard.times
     return lambda: heard.times > before

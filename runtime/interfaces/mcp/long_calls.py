@@ -15,8 +15,8 @@ import anyio
 from attrs import define, field
 
 from ....lang.diagnostic import printable
+from ...api.worker import run_in_worker
 from ...events import CallFinished, CommandFinished, Event, PlanStarted, RunStarted, StepFinished, StepSkipped
-from ...worker import beside
 from .tool_errors import Refused
 from .workspace import Ground
 
@@ -78,7 +78,7 @@ async def _within(until: float, work: Callable[[asyncio.Event], Coroutine[Any, A
         cancel.set()
 
     timer = asyncio.get_running_loop().call_at(until, out_of_time)
-    task = asyncio.create_task(beside(work, cancel), name="tool")
+    task = asyncio.create_task(run_in_worker(work, cancel), name="tool")
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:

@@ -15,8 +15,7 @@ from ....lang.constrain import constrain
 from ....lang.diagnostic import nearest
 from ....lang.documents.plan import PLAN_SCHEMA
 from ....lang.documents.seed import SEED_SCHEMA, SEED_SCHEMA_000
-from ...excerpts import fenced
-from ...gasl.records import excerpt, storable
+from ...excerpts import abridged, fenced, storable
 from ...templates import fill, read_prompt
 from .tool_errors import Refused
 from .tool_results import part_of
@@ -193,8 +192,8 @@ async def _graph(ground: Ground) -> dict[str, Any]:
     )
     return {
         "directed": schema.directed, "multi": schema.multi, "nodes": schema.nodes, "edges": schema.edges,
-        "label_attribute": schema.label_attribute, "labels": excerpt(dict(schema.labels), 200),
-        "relation_attribute": schema.relation_attribute, "relations": excerpt(dict(schema.relations), 200),
+        "label_attribute": schema.label_attribute, "labels": abridged(dict(schema.labels), 200),
+        "relation_attribute": schema.relation_attribute, "relations": abridged(dict(schema.relations), 200),
         "attributes": part.value, "more_attributes": part.total - part.shown,
     }  # fmt: skip
 

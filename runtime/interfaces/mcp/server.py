@@ -34,7 +34,7 @@ from mcp_types import Tool as McpTool
 from pydantic import ValidationError
 
 from ....lang.diagnostic import nearest, printable
-from ...gasl.records import storable
+from ...excerpts import storable
 from ..http.middleware import unexpected
 from .long_calls import Tell
 from .resources import PROMPTS, TEMPLATES, Unknown, prompt_of, read, resources

@@ -11,8 +11,7 @@ import orjson
 from attrs import frozen
 from pydantic import BaseModel, ConfigDict, Field
 
-from ...excerpts import shortened
-from ...gasl.records import storable
+from ...excerpts import shortened, storable
 from .tool_errors import Kind
 from .workspace import LONGEST
 

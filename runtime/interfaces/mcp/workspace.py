@@ -19,14 +19,14 @@ from ....adapters.llm.budget import Price
 from ....adapters.llm.middleware import Client, Layer, as_client
 from ....adapters.state import StateStore
 from ....lang.catalogue.schema import Schema
+from ...api.worker import CrossLoopClient
+from ...api.workspace import Models, OpeningCallbacks, close_models
+from ...api.workspace import WorkspaceOptions as Named
 from ...events import Events
 from ...gasl import GASLExecutor
 from ...gasl.prepare import ceiling_of
 from ...gasl.records import ContextStore
 from ...models.factory import Ledger, ModelSettings, open_state
-from ...worker import Across
-from ...workspace import Ground as Named
-from ...workspace import Models, Telling, close_models
 from ..options import clients, opened
 from .tool_errors import Refused
 
@@ -284,7 +284,7 @@ def across(models: Models, purse: Purse) -> tuple[Client | None, dict[str, Clien
     home = asyncio.get_running_loop()
 
     def made(client: LLM) -> Client:
-        return _Tallied(Across(as_client(client), home), purse)
+        return _Tallied(CrossLoopClient(as_client(client), home), purse)
 
     default = None if models.default is None else made(models.default)
     return default, {name: made(client) for name, client in models.named.items()}
@@ -339,7 +339,7 @@ class Ground:
         self._seen = self._on_disk()
 
     @classmethod
-    def open(cls, settings: Settings, telling: Telling, environ: Mapping[str, str] = os.environ) -> "Ground":
+    def open(cls, settings: Settings, telling: OpeningCallbacks, environ: Mapping[str, str] = os.environ) -> "Ground":
         """Open the objects that ``settings`` name. Raises ``AdapterError``, ``StoreError``, ``NotConfigured`` and ``Misused``."""
         wanted = Named(
             settings.graph, settings.state, settings.chunks, force=settings.force, raw=settings.raw,

@@ -16,9 +16,9 @@ from ....lang.parse.lwt import parse_lwt
 from ....lang.service import Language
 from ....lang.service.language_names import Occurrence
 from ....lang.service.navigation import occurrences_in
+from ...api.workspace import WorkspaceOptions
 from ...errors import Misused
 from ...gasl.records import Value
-from ...workspace import Ground
 from ..options import Limits
 from ..repl import runners
 from ..repl.dot_commands import unknown
@@ -323,7 +323,7 @@ def opened(line: str) -> DeskAsked:
         flags = [flag for each in made for flag in each.option_strings]
         near = nearest(more[0].partition("=")[0], flags) if more[0].startswith("-") else None
         raise Misused(f"%kw open does not know {more[0]}", f"did you mean {near}?" if near is not None else _OPEN)
-    ground = Ground(found.graph, found.state, found.chunks, force=found.force, raw=found.raw)
+    ground = WorkspaceOptions(found.graph, found.state, found.chunks, force=found.force, raw=found.raw)
     limits = Limits(found.max_calls, found.max_tokens, found.max_cost, found.price, cache=not found.no_cache)
     return DeskAsked(ground=ground, llm=found.llm, models=tuple(found.model), limits=limits)
 

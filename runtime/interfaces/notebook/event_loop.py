@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from ....lang.diagnostic import printable
 from ...events import Event
 from ..figures import Work
-from ..signals import Heard, hearing
+from ..signals import SignalCount, count_signals
 from .display import told_html
 
 T = TypeVar("T")
@@ -84,7 +84,7 @@ class Loop:
         running on return.
         """
         run = _Run()
-        with hearing(lambda heard: None, (signal.SIGINT,)) as heard:
+        with count_signals(numbers=(signal.SIGINT,)) as heard:
             future = asyncio.run_coroutine_threadsafe(run.held(begin), self._loop)
             try:
                 return self._waited(run, future, heard, tick, told)
@@ -96,7 +96,7 @@ class Loop:
         self,
         run: _Run,
         future: "Future[T]",
-        heard: Heard,
+        heard: SignalCount,
         tick: Callable[[], None],
         told: Callable[[str], None],
     ) -> T:

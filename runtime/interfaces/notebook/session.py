@@ -14,15 +14,15 @@ from ....adapters.graph import AdapterError
 from ....adapters.llm import LLMError
 from ....adapters.state import StoreError
 from ....lang.diagnostic import printable
+from ...api.workspace import OpeningCallbacks, OpeningCancelled
 from ...errors import Misused
 from ...gasl.surroundings import same_name
-from ...workspace import GivenUp, Telling
 from ..repl.languages import like
 from ..repl.outcome import Outcome, misused
 from ..repl.reader import Piece
 from ..repl.repl_workspace import Desk, DeskAsked, Moment, Settings, open_desk
 from ..repl.session import Session, Waiting, meant
-from ..signals import hearing
+from ..signals import count_signals
 from . import cells
 from .cells import Cell, checked, mentioned, not_here, outside, place_of, stale
 from .display import bundle_of, fault_of, safe_text, told_html
@@ -72,19 +72,19 @@ class Sitting:
         async def opening(cancel: asyncio.Event) -> Desk:
             while not all(each.is_over for each in after):
                 if cancel.is_set():
-                    raise GivenUp
+                    raise OpeningCancelled
                 await asyncio.sleep(_LOOK)
-            telling = Telling(notes.append, given_up=cancel.is_set)
+            telling = OpeningCallbacks(notes.append, cancelled=cancel.is_set)
             # A future instead of a task: the thread can't be stopped, and ``end`` waits for its result.
             self._made = asyncio.get_running_loop().run_in_executor(None, open_desk, self._asked, telling)
             made = await asyncio.shield(self._made)
             if cancel.is_set():
-                raise GivenUp
+                raise OpeningCancelled
             return made
 
         try:
             self._desk = self.wait(opening, working)
-        except GivenUp:
+        except OpeningCancelled:
             raise Cancelled from None
         return notes
 
@@ -161,7 +161,7 @@ class Room:
     def open(self, asked: DeskAsked) -> Desk:
         """Open a new session in place of the present one. Raises ``Stopped``."""
         # An interrupt takes effect while waiting; between two of these steps it has no effect.
-        with hearing(lambda heard: None, (signal.SIGINT,)):
+        with count_signals(numbers=(signal.SIGINT,)):
             asked = self._with_held_graph(asked)
             if self._sitting is not None and self._sitting.has_state_of(asked):
                 self.close()  # its folder is locked

@@ -14,6 +14,7 @@ from ....adapters.llm.middleware import Client, Own
 from ....adapters.state import Snapshot, StateStore
 from ....lang.catalogue.schema import Schema
 from ....lang.trees.lwt import Step
+from ...api.workspace import Models, OpeningCallbacks, WorkspaceOptions
 from ...errors import Misused
 from ...events import Events
 from ...gasl import GASLExecutor
@@ -22,7 +23,6 @@ from ...models.factory import Ledger, ModelSettings, Price, default_spec, open_m
 from ...results import Before, StepResult, plain
 from ...runs.directories import cache_file
 from ...templates import text_of
-from ...workspace import Ground, Telling
 from ..options import Limits, named_specs, opened, price_of
 from .outcome import NOTHING, Outcome
 from .reader import Piece
@@ -302,7 +302,7 @@ class Desk:
 class DeskAsked:
     """Session options. ``llm``: the model's spec (None: default, on first use); ``models``: NAME=SPEC; ``given``: the input."""
 
-    ground: Ground = field(factory=Ground)
+    ground: WorkspaceOptions = field(factory=WorkspaceOptions)
     llm: str | None = None
     models: tuple[str, ...] = ()
     limits: Limits = field(factory=Limits)
@@ -313,7 +313,7 @@ class DeskAsked:
 # Opens a session's workspace: graph, state, models under one budget.
 
 
-def open_desk(asked: DeskAsked, telling: Telling) -> Desk:
+def open_desk(asked: DeskAsked, telling: OpeningCallbacks) -> Desk:
     """Open the workspace. A stored state remembers its graph and chunks: they may be omitted the next time.
 
     Raises ``AdapterError``, ``StoreError``, ``NotConfigured``, ``GivenUp`` and ``Misused``.
@@ -327,16 +327,18 @@ def open_desk(asked: DeskAsked, telling: Telling) -> Desk:
     def model(spec: str) -> Model:
         return Model(spec, ledger, price=price, cache=cache_file if limits.cache else _none, warn=telling.warn)
 
-    def default() -> Model:
+    def default() -> Models:
         made = model("")
         if asked.llm is not None:
             made.choose(asked.llm)
-        return made
+        return Models(made.spec, made, {}, ledger)
 
     made = opened(asked.ground, default, telling)
     models = {name: model(spec) for name, spec in named.items()}
     settings = Settings(asked.mode)
-    return Desk(made.state, made.models, made.adapter, made.graph, models, made.chunks, asked.given, settings=settings)
+    return Desk(
+        made.state, made.models.default, made.adapter, made.graph, models, made.chunks, asked.given, settings=settings
+    )
 
 
 def _none(spec: str) -> Path | None:

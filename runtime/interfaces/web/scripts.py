@@ -16,10 +16,10 @@ from ....lang.source import Source
 from ....lang.trees import walk
 from ....lang.trees.lwt import ABSENT, Call, Script
 from ...api.checked import CheckedScript, check_script
+from ...api.worker import CrossLoopClient, run_in_worker
 from ...events import CallFinished, Event, Events
 from ...lwt.runner import run as run_over_http
 from ...results import Outcome, Recorded, Run, StepResult, run_json
-from ...worker import Across, beside
 from ..http.access import Place, Who
 from ..http.middleware import unexpected
 from ..http.problems import MEDIA_TYPE, OUT_OF_TIME, OVER_BUDGET, SHUTTING_DOWN, Problem, written
@@ -143,7 +143,7 @@ class ScriptRun:
         def told(event: Event) -> None:
             loop.call_soon_threadsafe(self._heard, event)
 
-        named = {name: Across(client, loop) for name, client in self.models.named.items()}
+        named = {name: CrossLoopClient(client, loop) for name, client in self.models.named.items()}
 
         def work(cancel: asyncio.Event) -> Coroutine[Any, Any, Run]:
             return run_over_http(
@@ -152,7 +152,7 @@ class ScriptRun:
             )  # fmt: skip
 
         try:
-            self.outcome = self._told(await beside(work, self.place.cancel))
+            self.outcome = self._told(await run_in_worker(work, self.place.cancel))
         except Problem as error:
             self.outcome = error
         except Overdue:

@@ -13,8 +13,9 @@ from blake3 import blake3
 from ....adapters.llm import LLMError
 from ....adapters.state import StateStore
 from ...events import BranchClosed, BranchOpened, Events
+from ...excerpts import cut
 from ...gasl import GASLExecutor, PlanError
-from ...gasl.records import STOPPING, ExecutionRecord, cut, plan_status
+from ...gasl.records import STOPPING, ExecutionRecord, plan_status
 from ...models.caller import HOPELESS
 from ...results import StepFailed
 from .nodes import Action, Branch, Meter, Node, best_of, way_to

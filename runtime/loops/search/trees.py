@@ -14,7 +14,7 @@ from attrs import asdict, field, frozen
 from ....adapters.llm.answers import json_words
 from ....lang.dependencies import dot, mermaid
 from ....lang.errors import KnotworkError
-from ...gasl.records import cut
+from ...excerpts import cut
 from .nodes import Node
 
 FORMAT = "knotwork-search-1"

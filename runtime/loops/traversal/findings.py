@@ -11,7 +11,7 @@ from typing import Any
 from attrs import frozen
 
 from ....adapters.state import Declaration, Snapshot, StateStore
-from ...gasl.records import excerpt
+from ...excerpts import abridged
 from .plan_answer import Completed
 from .traversal_results import Finding, Step
 
@@ -98,7 +98,7 @@ def _listed(declared: Sequence[Declaration]) -> str:
 
 
 def _quoted(cited: Sequence[str]) -> str:
-    told = [f'"{excerpt(each, 80)}"' for each in cited[:5]]
+    told = [f'"{abridged(each, 80)}"' for each in cited[:5]]
     return f"{', '.join(told)}{f' and {len(cited) - 5} more' if len(cited) > 5 else ''}"
 
 
@@ -204,12 +204,12 @@ def results_of(steps: Sequence[Step]) -> tuple[Finding, ...]:
     """Return the last results of commands, for an answer whose evidence the state does not store."""
     found = list(_results(steps))[-_EACH:]
     return tuple(
-        Finding(str(each["variable"]), excerpt(each.get("output"), _TEXT), (_command(each),)) for each in found
+        Finding(str(each["variable"]), abridged(each.get("output"), _TEXT), (_command(each),)) for each in found
     )
 
 
 def _command(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {"kind": "command", "command": excerpt(entry.get("command"), _TEXT), "status": entry.get("status")}
+    return {"kind": "command", "command": abridged(entry.get("command"), _TEXT), "status": entry.get("status")}
 
 
 def findings(state: Snapshot, cited: Sequence[str] = ()) -> tuple[Finding, ...]:
@@ -237,16 +237,16 @@ def incomplete(state: Snapshot, cited: Sequence[str] = ()) -> tuple[str, ...]:
 def _of(state: Snapshot, key: str, kind: str, named: set[str]) -> list[Finding]:
     value, beside = state.get(key), state.evidence(key)
     if not _holds(value) and key in named:
-        return [Finding(key, excerpt(value, _TEXT), _pieces(beside or ()) if kind == "COUNTER" else ())]
+        return [Finding(key, abridged(value, _TEXT), _pieces(beside or ()) if kind == "COUNTER" else ())]
     if kind == "LIST":
         cited = [at for at, item in enumerate(value) if named and _name(item) in named]
         places = list(dict.fromkeys([*cited[:_EACH], *range(min(_EACH, len(value)))]))[:_EACH]
         return [
-            Finding(key, excerpt(value[at], _TEXT), _pieces(beside[at] if at < len(beside) else ())) for at in places
+            Finding(key, abridged(value[at], _TEXT), _pieces(beside[at] if at < len(beside) else ())) for at in places
         ]
     if kind == "COUNTER":
         if not isinstance(value, Mapping):
-            return [Finding(key, excerpt(value, _TEXT), _pieces(beside or ()))]
+            return [Finding(key, abridged(value, _TEXT), _pieces(beside or ()))]
         first = sorted(value.items(), key=lambda pair: pair[0] not in named)[:_EACH]
         return [
             Finding(f"{key}.{name}", count, _pieces([p for p in beside or () if p.get("key", name) == name]))
@@ -255,7 +255,7 @@ def _of(state: Snapshot, key: str, kind: str, named: set[str]) -> list[Finding]:
     children = {each.key for each in state.declared(key)}
     own = ((name, inner) for name, inner in value.items() if f"{key}.{name}" not in children)
     return [
-        Finding(f"{key}.{name}", excerpt(inner, _TEXT), _pieces(beside.get(name, ())))
+        Finding(f"{key}.{name}", abridged(inner, _TEXT), _pieces(beside.get(name, ())))
         for name, inner in islice(own, _EACH)
     ]
 
@@ -267,4 +267,4 @@ def _name(item: Any) -> str:
 
 
 def _pieces(pieces: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
-    return tuple(excerpt(dict(piece), _TEXT) for piece in pieces[:_PIECES])
+    return tuple(abridged(dict(piece), _TEXT) for piece in pieces[:_PIECES])

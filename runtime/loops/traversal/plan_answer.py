@@ -16,7 +16,7 @@ from ....lang.diagnostic import has_errors
 from ....lang.literals import Reading, read
 from ....lang.parse.gasl import parse_gasl
 from ....lang.source import Source
-from ...gasl.records import cut, storable
+from ...excerpts import cut, storable
 
 # Strips an answer: the thoughts before it, ``COMPLETE:``, and quotes and markup around the whole of it.
 

@@ -28,12 +28,13 @@ from ....lang.source import Source
 from ....lang.trees import walk
 from ....lang.trees.gasl import Cancel
 from ...events import PlanFinished, PlanStarted, Warned
+from ...excerpts import cut, storable
 from ...gasl import GASLExecutor, PlanError
 from ...gasl.dispatcher import CommandDispatcher
 from ...gasl.flow import Flow, watched
 from ...gasl.prepare import Ready, checked
 from ...gasl.record_writer import Remembering, Turns
-from ...gasl.records import ContextStore, ExecutionRecord, Session, cut, plan_status, storable
+from ...gasl.records import ContextStore, ExecutionRecord, Session, plan_status
 from ...models.caller import HOPELESS
 from .plan_answer import NO_REASON, Draft
 from .prompt import trail_view

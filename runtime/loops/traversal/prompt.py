@@ -10,8 +10,7 @@ from attrs import asdict, frozen
 from ....adapters.graph import Caps
 from ....adapters.state import StateStore
 from ....lang.catalogue.schema import Attribute, Schema
-from ...excerpts import clipped, excerpt, fenced
-from ...gasl.records import cut
+from ...excerpts import clipped, cut, excerpt, fenced
 from ...templates import fill, read_prompt
 from .traversal_results import Step
 

@@ -13,6 +13,7 @@ from attrs import evolve, frozen
 from .....adapters.llm.strict_schema import means_of
 from .....lang.diagnostic import Diagnostic
 from ....api.checked import Checked
+from ....api.workspace import Models, close_models
 from ....errors import RequestError
 from ....events import Event, Events
 from ....loops.rank.ranker import MAX_ITERATIONS, Work, check_requests, prepare, rank_many
@@ -23,7 +24,6 @@ from ....models.factory import default_spec
 from ....results import Trace
 from ....runs.debug_log import DebugLog, level
 from ....runs.journal import EventLog
-from ....workspace import Models, close_models
 from ...figures import Calls
 from ...options import open_models
 from ..display import cancelling

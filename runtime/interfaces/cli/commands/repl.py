@@ -81,14 +81,14 @@ def repl(
 
     Example: knotwork repl nx:les_miserables --state story/
     """
-    from ....workspace import Ground
+    from ....api.workspace import WorkspaceOptions
     from ...options import Limits
     from ...repl.repl_workspace import DeskAsked
     from ..prompt import perform
     from ..turn import ReplAsked
 
     desk = DeskAsked(
-        ground=Ground(graph, state, chunks, force=force, raw=raw), llm=llm, models=tuple(models or ()), mode=mode,
+        ground=WorkspaceOptions(graph, state, chunks, force=force, raw=raw), llm=llm, models=tuple(models or ()), mode=mode,
         limits=Limits(max_calls, max_tokens, max_cost, price, cache=not no_cache),
     )  # fmt: skip
     return perform(

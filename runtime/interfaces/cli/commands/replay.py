@@ -58,8 +58,8 @@ def replay_state(
 
     The graph and the chunks are those recorded in the state unless given.
     """
+    from ....api.workspace import chunks_of, graph_of, raw_of
     from ....models.factory import read_state
-    from ....workspace import chunks_of, graph_of, raw_of
 
     recorded = read_state(there(folder))
     source = graph or graph_of(recorded)

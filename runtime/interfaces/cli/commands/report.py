@@ -184,7 +184,7 @@ def _graph(state: Mapping[str, Any], named: str | None, raw: bool) -> GraphAdapt
     """Return the graph ``named``, else the state's recorded graph if it can be read, else None."""
     if named is not None:
         return loaded(named, raw)
-    from ....workspace import graph_of, raw_of
+    from ....api.workspace import graph_of, raw_of
 
     source = graph_of(state)
     if source is None:

@@ -34,11 +34,11 @@ from ..params import (
 
 if TYPE_CHECKING:
     from .....lang.source import Source
+    from ....api.workspace import Models
     from ....events import Events
     from ....lwt.operations.operation import Workshop
     from ....lwt.run_store import Recorder, Stored
     from ....results import Run
-    from ....workspace import Models
     from ..display import Display
     from ..run_view import Asked, Tally
 
@@ -289,8 +289,8 @@ async def _executed(
 ) -> "Run":
     import asyncio
 
+    from ....api.workspace import close_models
     from ....lwt.runner import run as run_script
-    from ....workspace import close_models
     from ..display import cancelling
 
     cancel = asyncio.Event()

@@ -18,10 +18,11 @@ from .....lang.trees.lwt import ABSENT, Script
 from .....lang.trees.lwt import Call as LwtCall
 from ....api.checked import CheckedProgram, Surroundings
 from ....events import Event, Events
+from ....excerpts import abridged, cut, storable
 from ....gasl import ExecutionError, GASLExecutor, PlanError
 from ....gasl.blocks import handles
 from ....gasl.prepare import ready_of
-from ....gasl.records import ContextStore, ExecutionRecord, cut, excerpt, last_with_value, plan_status, storable
+from ....gasl.records import ContextStore, ExecutionRecord, last_with_value, plan_status
 from ....lwt.operations.operation import Workshop
 from ....lwt.runner import run as run_script
 from ....results import Run, ScriptError, StepResult, coercions, plain
@@ -241,7 +242,7 @@ def _ran(call: Call, number: str, record: ExecutionRecord, cut_off: bool) -> Ran
         count=count if isinstance(count, int | float) else None, variable=record.variable,
         message=printable(cut(str(error.get("message") or ""), _LONGEST)),
         hint=printable(cut(str(error.get("hint") or ""), _LONGEST)),
-        caps_hit=[str(excerpt(cap, 80)) for cap in record.metrics.get("caps_hit") or ()],
+        caps_hit=[str(abridged(cap, 80)) for cap in record.metrics.get("caps_hit") or ()],
         seconds=round(record.duration, 3), rolled_back=record.rolled_back,
     )  # fmt: skip
 
@@ -356,7 +357,7 @@ def _workshop(ground: Ground, default: Client | None, named: Mapping[str, Client
 
 def _told_script(call: Call, run: Run, tally: Tally, told: Told, limit: int, late: Late) -> ScriptRan:
     value = plain(run.value)
-    warnings = [str(excerpt(printable(text), 300)) for text in run.warnings[:20]] + coercions(run)
+    warnings = [str(abridged(printable(text), 300)) for text in run.warnings[:20]] + coercions(run)
     if late.is_so:
         warnings.append(f"timed out after {call.ground.settings.limits.seconds:g} s (limit per call)")
     rows = [_step(call, result).model_dump(mode="json") for result in run.steps.values()]

@@ -14,7 +14,7 @@ from .....lang.source import Source
 from .....lang.trees.seed import FormulaSeed
 from ....api.checked import check_seed
 from ....api.seed import compute
-from ....gasl.records import cut, excerpt, storable
+from ....excerpts import abridged, cut, storable
 from ....seeds.reviews import ContextError
 from ....seeds.seed_results import ResultFault, SeedResult
 from ..long_calls import Late, run_beside
@@ -168,7 +168,7 @@ def _fault(error: dict[str, Any]) -> Fault:
 
 
 def _brief(told: Any) -> Any:
-    return storable(excerpt(asdict(told), 300))
+    return storable(abridged(asdict(told), 300))
 
 
 SEED_CHECK = Tool(

@@ -10,7 +10,8 @@ from pydantic import BaseModel, Field
 from .....adapters.state import Declaration, Snapshot, StateError, StoreError
 from .....lang.catalogue.schema import Attribute
 from .....lang.diagnostic import nearest
-from ....gasl.records import ContextStore, cut, excerpt
+from ....excerpts import abridged, cut
+from ....gasl.records import ContextStore
 from ....gasl.surroundings import roll_back
 from ..long_calls import Late, run_beside
 from ..tool_errors import Refused
@@ -72,11 +73,11 @@ async def _schema(call: Call, asked: SchemaArguments) -> GraphSchema:
 
 
 def _first(counts: Mapping[str, int]) -> dict[str, int]:
-    return {str(excerpt(name, 200)): count for name, count in list(counts.items())[:_KINDS]}
+    return {str(abridged(name, 200)): count for name, count in list(counts.items())[:_KINDS]}
 
 
 def _attribute(of: str, found: Attribute, most: int | None) -> dict[str, Any]:
-    values = [{"value": excerpt(value, 200), "count": count} for value, count in found.values[:most]]
+    values = [{"value": abridged(value, 200), "count": count} for value, count in found.values[:most]]
     return {
         "of": of, "name": found.name, "count": found.count, "types": dict(found.types), "distinct": found.distinct, "values": values,
     }  # fmt: skip
@@ -198,7 +199,7 @@ _LOOKED = 10_000
 
 def _entry(entry: Mapping[str, Any]) -> Entry:
     return Entry(
-        step=entry.get("step"), part=entry.get("part"), command=excerpt(entry.get("command"), 200),
+        step=entry.get("step"), part=entry.get("part"), command=abridged(entry.get("command"), 200),
         status=entry.get("status"), state=entry.get("state"), rolled_back=bool(entry.get("rolled_back")),
     )  # fmt: skip
 
@@ -208,13 +209,13 @@ def _evidence(state: Snapshot, key: str, page: Page) -> Any:
     if isinstance(beside, list):
         if state.kind(key) == "COUNTER" and page.kind == "object" and any("key" in piece for piece in beside):
             return {
-                str(name): [excerpt(piece, 200) for piece in beside if piece.get("key", name) == name][:LIMIT]
+                str(name): [abridged(piece, 200) for piece in beside if piece.get("key", name) == name][:LIMIT]
                 for name in page.value
             }
         shown = beside if state.kind(key) == "COUNTER" else beside[page.offset : page.offset + page.shown]
-        return [excerpt(pieces, 200) for pieces in shown[:LIMIT]]
+        return [abridged(pieces, 200) for pieces in shown[:LIMIT]]
     return {
-        str(name): excerpt(beside[name], 200)
+        str(name): abridged(beside[name], 200)
         for name in (page.value if page.kind == "object" else ())
         if name in beside
     }

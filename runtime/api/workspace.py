@@ -1,22 +1,28 @@
-"""Describes and opens the workspace of commands: graph, state, texts and models. Nothing heavy is imported on loading."""
+"""A workspace: graph, state, texts and models, opened in the same way for all interfaces. Loading this module imports nothing heavy."""
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
-from ..adapters.graph import AdapterError, GraphAdapter, open_chunks
-from ..adapters.state import StateStore, StoreError
-from ..lang.diagnostic import printable
-from .gasl.surroundings import origins, told_of_findings
-from .models.factory import open_graph, open_state
+from ...adapters.graph import AdapterError, GraphAdapter, open_chunks
+from ...adapters.state import StateStore, StoreError
+from ...lang.catalogue.schema import Schema
+from ...lang.diagnostic import printable
+from ..events import Events
+from ..gasl.surroundings import origins, told_of_findings
+from ..models.factory import open_graph, open_state
 
 if TYPE_CHECKING:
-    from ..adapters.llm import LLM
-    from ..adapters.llm.budget import Ledger
+    from ...adapters.llm import LLM
+    from ...adapters.llm.budget import Ledger
+    from ..gasl import GASLExecutor
+    from ..gasl.records import ContextStore
+    from ..lwt.operations.operation import Workshop
 
 Texts: TypeAlias = Callable[[str], str | None]
 """A function that returns the text of a chunk by its id."""
@@ -25,7 +31,7 @@ Chunks: TypeAlias = Mapping[str, str] | Texts | str | Path
 
 
 @frozen
-class Ground:
+class WorkspaceOptions:
     """The workspace to open. Missing parts are taken from the state, which names the graph and the chunks it was made with.
 
     ``graph``: a file, ``nx:NAME``, a networkx graph or an adapter; ``name`` is the name of a graph that is not given as text.
@@ -49,7 +55,7 @@ class Ground:
 
 
 def _ledger() -> "Ledger":
-    from ..adapters.llm.budget import Ledger
+    from ...adapters.llm.budget import Ledger
 
     return Ledger()
 
@@ -99,7 +105,7 @@ def _text(path: Any) -> str | None:
     return path if isinstance(path, str) and path else None
 
 
-# Opens a workspace, in the same way for all interfaces: a graph, a state, texts, models, and the state's record of them.
+# Opening: the graph, the state, the texts, the models, and the state's record of them.
 
 
 class OtherGraph(StoreError):
@@ -110,110 +116,147 @@ class OtherGraph(StoreError):
         return f"{self.message}; {self.hint}"
 
 
-class NoFolder(StoreError):
+class EmptyFolderName(StoreError):
     """The state's folder has an empty name, for example from an empty variable of a script."""
 
 
-class NoGraph(AdapterError):
+class GraphMissing(AdapterError):
     """A graph is needed, but neither the user nor the state names one."""
 
 
-class GivenUp(Exception):
-    """Nothing waits for the workspace any more: it was closed again."""
+class OpeningCancelled(Exception):
+    """The caller no longer waits for the workspace; everything that was opened is closed again."""
 
 
 @frozen
-class Telling:
-    """Callbacks for the opening. ``warn`` gets warnings; ``announce`` is called before slow operations.
+class OpeningCallbacks:
+    """Callbacks during the opening. ``warn`` receives warnings; ``announce`` is called before slow operations.
 
-    ``given_up`` returns whether the caller has stopped waiting; it may be called from another thread.
+    ``cancelled`` returns whether the caller has stopped waiting; it may be called from another thread.
     """
 
     warn: Callable[[str], None] = lambda text: None
     announce: Callable[[str], None] = lambda text: None
-    given_up: Callable[[], bool] = lambda: False
+    cancelled: Callable[[], bool] = lambda: False
 
 
-class _Asked(Protocol):
-    """The model of the workspace: ``spec`` is saved in the state; "" if no model was named."""
+@define(eq=False)
+class Workspace:
+    """An open workspace. ``adapter`` is None without a graph; ``graph`` is the graph's name, "" without a graph.
 
-    @property
-    def spec(self) -> str: ...
-
-
-M = TypeVar("M", bound=_Asked)
-
-
-@frozen
-class Opened(Generic[M]):
-    """The open workspace. ``graph`` is the graph's name, "" without a graph. ``kept``: the state's owner closes it."""
+    ``is_borrowed``: the state's owner closes it.
+    """
 
     adapter: GraphAdapter | None
     graph: str
     state: StateStore
     chunks: Texts | None
-    models: M
-    kept: bool = False
+    models: Models
+    is_borrowed: bool = False
+    events: Events = field(factory=Events, kw_only=True)
+
+    async def schema(self) -> Schema | None:
+        """Return the graph's schema; None without a graph. A large graph takes seconds, once, outside the event loop."""
+        adapter = self.adapter
+        return None if adapter is None else await asyncio.to_thread(lambda: adapter.schema)
+
+    def executor(
+        self, context: "ContextStore | None" = None, state: StateStore | None = None, **options: Any
+    ) -> "GASLExecutor":
+        """Return an executor of GASL on the graph and the models. ``state`` defaults to the workspace's state.
+
+        The workspace must have a graph. ``options`` replace the models and events, or are further options of the executor.
+        """
+        from ..gasl import GASLExecutor
+
+        assert self.adapter is not None  # noqa: S101 - callers have checked
+        options = {"llm": self.models.default, "models": self.models.named, "events": self.events, **options}
+        return GASLExecutor(self.adapter, state=state or self.state, context=context, chunks=self.chunks, **options)
+
+    def workshop(self, run_id: str = "", state: StateStore | None = None, **options: Any) -> "Workshop | None":
+        """Return what the ``GASL`` steps of a script work on; None without a graph. ``options`` are those of ``executor``."""
+        from ..lwt.operations.operation import Workshop
+
+        if self.adapter is None:
+            return None
+        return Workshop(lambda kept, context: self.executor(context, kept, **options), state or self.state, run_id)
 
     def close(self) -> None:
         """Close the state, if it was opened here."""
-        if not self.kept:
+        if not self.is_borrowed:
             self.state.close()
 
+    async def aclose(self) -> None:
+        """Close the models and the state: pending notes are written."""
+        await close_models(self.models)
+        self.close()
 
-def open_ground(
-    ground: Ground, models: Callable[[], M], telling: Telling | None = None, *, needs_graph: bool = False
-) -> Opened[M]:
+
+def open_workspace(
+    options: WorkspaceOptions,
+    models: Callable[[], Models],
+    callbacks: OpeningCallbacks | None = None,
+    *,
+    needs_graph: bool = False,
+) -> Workspace:
     """Open the whole workspace, or nothing. ``models`` creates the clients after the graph is loaded.
 
     An existing folder is locked before a graph is loaded, which may take a while; a missing one is created after all other
     parts are open. Nothing is written before it is certain that the state's findings come from this graph. With ``force``,
-    they remain another graph's until a command changes them. Raises ``OtherGraph``, ``NoFolder``, ``NoGraph``, ``GivenUp``,
+    they remain another graph's until a command changes them.
+
+    Raises ``OtherGraph``, ``EmptyFolderName``, ``GraphMissing``, ``OpeningCancelled``,
     ``AdapterError``, ``StoreError``, and the exceptions of ``models``.
     """
-    telling = telling or Telling()
-    place = ground.state
+    callbacks = callbacks or OpeningCallbacks()
+    place = options.state
     if place == "":
-        raise NoFolder(
+        raise EmptyFolderName(
             "the state's folder is empty", hint="state takes a folder, . is the current one; None keeps it in memory"
         )
     if place is not None and not isinstance(place, str | Path):
-        adapter = None if ground.graph is None else _graph(ground.graph, ground, telling, ground.raw)
-        return Opened(adapter, _name(ground.graph, ground.name), place, texts_of(ground.chunks), models(), kept=True)
-    read_only = ground.read_only and place is not None
-    begin = partial(open_state, place, durability=ground.durability, read_only=read_only)
+        adapter = None if options.graph is None else _graph(options.graph, options, callbacks, options.raw)
+        return Workspace(
+            adapter, _name(options.graph, options.name), place, texts_of(options.chunks), models(), is_borrowed=True
+        )
+    read_only = options.read_only and place is not None
+    begin = partial(open_state, place, durability=options.durability, read_only=read_only)
     state = begin() if read_only or place is None or os.path.exists(place) else None
     try:
         kept = {} if state is None else state.replay_info()
-        source = ground.graph if ground.graph is not None else graph_of(kept)
-        texts = ground.chunks if ground.chunks is not None else chunks_of(kept)
-        name = _name(source, ground.name)
+        source = options.graph if options.graph is not None else graph_of(kept)
+        texts = options.chunks if options.chunks is not None else chunks_of(kept)
+        name = _name(source, options.name)
         if source is None and needs_graph:
-            raise NoGraph("there is no graph")
-        raw = ground.raw or (ground.graph is None and raw_of(kept))  # load the graph as for its findings
-        adapter = None if source is None else _graph(source, ground, telling, raw)
-        if telling.given_up():
-            raise GivenUp
-        asked = models()
-        stays = state is not None and adapter is not None and _stays_of_another(ground, state, adapter, name, telling)
+            raise GraphMissing("there is no graph")
+        raw = options.raw or (options.graph is None and raw_of(kept))  # load the graph as for its findings
+        adapter = None if source is None else _graph(source, options, callbacks, raw)
+        if callbacks.cancelled():
+            raise OpeningCancelled
+        opened_models = models()
+        stays = (
+            state is not None and adapter is not None and _findings_of_another(options, state, adapter, name, callbacks)
+        )
         chunks = texts_of(texts)
-        if telling.given_up():
-            raise GivenUp
+        if callbacks.cancelled():
+            raise OpeningCancelled
         state = state or begin()
         for notice in state.notices:
-            telling.warn(notice)
-        config = _config(source, name, texts, asked.spec, {**ground.params, **({"raw": True} if raw else {})})
-        if not ground.read_only and (config or ground.query):
+            callbacks.warn(notice)
+        config = _config(source, name, texts, opened_models.spec, {**options.params, **({"raw": True} if raw else {})})
+        if not options.read_only and (config or options.query):
             made_with = config.pop("adapter", None) if stays else config.get("adapter")
-            state.configure(query=ground.query or None, config=config, source=made_with)
+            state.configure(query=options.query or None, config=config, source=made_with)
     except BaseException:
         if state is not None:
             state.close()
         raise
-    return Opened(adapter, name, state, chunks, asked)
+    return Workspace(adapter, name, state, chunks, opened_models)
 
 
-def _stays_of_another(ground: Ground, state: StateStore, adapter: GraphAdapter, name: str, telling: Telling) -> bool:
+def _findings_of_another(
+    options: WorkspaceOptions, state: StateStore, adapter: GraphAdapter, name: str, callbacks: OpeningCallbacks
+) -> bool:
     """Return whether the findings come from another graph, which ``force`` allows, and warn about it.
 
     Raises ``OtherGraph`` without ``force``.
@@ -221,15 +264,15 @@ def _stays_of_another(ground: Ground, state: StateStore, adapter: GraphAdapter, 
     made = origins(state)
     if not made:
         return False
-    folder, now = ground.state or "the state", adapter.schema.hash
+    folder, now = options.state or "the state", adapter.schema.hash
     if made[-1].graph == now:
         if len(made) > 1:
-            telling.warn(told_of_findings(folder, made, name))
+            callbacks.warn(told_of_findings(folder, made, name))
         return False
-    told = told_of_findings(folder, made, name, now)
-    if not ground.force:
-        raise OtherGraph(told, hint="another graph takes another state; force=True goes on in this one all the same")
-    telling.warn(told)
+    message = told_of_findings(folder, made, name, now)
+    if not options.force:
+        raise OtherGraph(message, hint="another graph takes another state; force=True goes on in this one all the same")
+    callbacks.warn(message)
     return True
 
 
@@ -250,15 +293,15 @@ _SLOW = 4 << 20
 """File size in bytes above which loading a graph takes seconds."""
 
 
-def _graph(source: Any, ground: Ground, telling: Telling, raw: bool) -> GraphAdapter:
+def _graph(source: Any, options: WorkspaceOptions, callbacks: OpeningCallbacks, raw: bool) -> GraphAdapter:
     if hasattr(source, "find_nodes") and hasattr(source, "explain"):
         adapter: GraphAdapter = source
         return adapter
     if isinstance(source, str | Path) and os.path.isfile(source) and (size := os.path.getsize(source)) > _SLOW:
-        telling.announce(f"reading {printable(str(source))} ({size / 1e6:,.0f} MB)")
-    loaded = open_graph(source, raw=raw, strict=ground.strict)
+        callbacks.announce(f"reading {printable(str(source))} ({size / 1e6:,.0f} MB)")
+    loaded = open_graph(source, raw=raw, strict=options.strict)
     for line in loaded.report.told:
-        telling.warn(f"graph {printable(str(loaded.report.source))}: {printable(line)}")
+        callbacks.warn(f"graph {printable(str(loaded.report.source))}: {printable(line)}")
     return loaded.adapter
 
 
