@@ -82,7 +82,7 @@ def check(
     ``schema`` is the schema of a graph (``adapter.schema``), ``state`` has the declared keys with their types, ``ceiling`` the maximum
     values for SET by key, ``variables`` the names that are bound before the program begins. Never raises for an invalid program.
     """
-    from .checked import Surroundings, check_program
+    from .checks import Surroundings, check_program
 
     known = Surroundings(schema, state, ceiling, measures, variables, models)
     return list(check_program(program, surroundings=known).diagnostics)

@@ -49,7 +49,7 @@ class Program(tree.Program):
         models: Collection[str] | None = None,
     ) -> list[Diagnostic]:
         """Return errors and warnings in source order. Each argument that is given adds checks against it."""
-        from .checked import Surroundings, check_program
+        from .checks import Surroundings, check_program
 
         known = Surroundings(schema, state, ceiling, measures, variables, models)
         return list(check_program(self, surroundings=known).diagnostics)

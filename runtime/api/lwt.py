@@ -82,7 +82,7 @@ def check(script: "Script | str", *, input: Any = None, max_steps: int | None = 
     ``max_steps`` is as for ``parse``; it applies to a text. Never raises for an invalid script.
     """
     from ...lang.trees.lwt import MISSING
-    from .checked import check_script
+    from .checks import check_script
 
     return list(check_script(script, max_steps=max_steps, input=MISSING if input is None else input).diagnostics)
 
@@ -131,7 +131,7 @@ async def run(
     ``NotConfigured``. A step that fails does not raise: see ``Run``.
     """
     from ..lwt import runner
-    from .checked import folder_of
+    from .checks import folder_of
     from .clients import on_graph, opener_of
     from .workspace import WorkspaceOptions
 
@@ -259,7 +259,7 @@ async def resume(
     from ...lang.parse.lwt import parse_lwt
     from ...lang.source import Source
     from ..lwt import run_store, runner
-    from .checked import folder_of
+    from .checks import folder_of
     from .clients import on_graph, opener_of
     from .workspace import WorkspaceOptions
 
@@ -315,7 +315,7 @@ def _recorder(script: "Script", input: Any, llm: Any) -> "Record":
 def _planned(script: "Script", input: Any, models: Mapping[str, Any]) -> "ScriptPlan":
     """Check a script before its run, so that an invalid one creates no folder and opens no state. Raises ``ScriptError``."""
     from ...lang.trees.lwt import ABSENT
-    from .checked import check_script
+    from .checks import check_script
 
     plan = check_script(script, input=ABSENT if input is None else input, models=tuple(models)).plan
     plan.require(script)

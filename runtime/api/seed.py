@@ -113,7 +113,7 @@ def check(seed: Any, data: Any = None) -> "list[Diagnostic]":
     """
     from ...lang.trees.seed import FormulaSeed as Tree
     from ..seeds.compute import text_of
-    from .checked import check_seed
+    from .checks import check_seed
 
     return list(check_seed(seed if isinstance(seed, Tree) else text_of(seed), data).diagnostics)
 

@@ -61,6 +61,11 @@ def clock(seconds: float) -> str:
     return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Return a count with its noun, such as ``1 call`` and ``2 calls``."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
 def dollars(cost: float) -> str:
     """Return a cost as text, precise enough that small costs are not zero."""
     return f"${cost:.2f}" if cost >= 0.1 or not cost else f"${cost:.2g}" if cost < 0.001 else f"${cost:.4f}"

@@ -6,7 +6,7 @@ import pytest
 from knotwork.lang.parse.gasl import parse_gasl
 from knotwork.lang.source import Source
 from knotwork.lang.trees import gasl as tree
-from knotwork.runtime.api.checked import KINDS, kind_of
+from knotwork.runtime.api.file_kinds import KINDS, kind_of
 from support.command import call
 
 SEED = '{"task_name": "t", "filter": {"keywords": ["x"]}, "compute": [{"name": "N", "op": "count"}], "output": ["N"]}'

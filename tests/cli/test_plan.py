@@ -53,7 +53,7 @@ def test_a_cycle_is_an_error(folder: Path) -> None:
 
 
 def test_another_rule_for_the_final_step_and_stdin() -> None:
-    assert "the only one that no other refers to" in call("plan", "-", stdin='(a)=LLM("x")\n').out
+    assert "the only step that no other step refers to" in call("plan", "-", stdin='(a)=LLM("x")\n').out
 
 
 def test_no_steps_is_an_error() -> None:

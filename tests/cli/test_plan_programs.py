@@ -24,9 +24,9 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def test_the_commands_are_listed_with_what_they_take_and_whether_they_ask(file: Path) -> None:
     told = call("plan", file)
-    assert told.code == 0 and "5 commands, 1 of them asking a model" in told.out
+    assert told.code == 0 and "5 commands, 1 of them calling a model" in told.out
     lines = {line.split()[0]: line for line in told.out.splitlines() if line[:4].strip().isdigit()}
-    assert lines["3"].endswith("← 1  asks a model") and lines["4"].endswith("← 2, 3") and lines["5"].endswith("← 1")
+    assert lines["3"].endswith("← 1  calls a model") and lines["4"].endswith("← 2, 3") and lines["5"].endswith("← 1")
 
 
 def test_the_same_as_json_and_as_drawings(file: Path) -> None:
@@ -41,7 +41,7 @@ def test_the_same_as_json_and_as_drawings(file: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("q.gasl", "# only a remark\n", "there is nothing to plan"),
+        ("q.gasl", "# only a remark\n", "has no commands"),
         ("q.gasl", "FIND node AS x", "FIND takes nodes, edges or paths"),
         (
             "plan.json",

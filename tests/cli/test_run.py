@@ -214,7 +214,7 @@ def test_json_stays_json_where_stdout_has_no_unicode() -> None:
 
 def test_a_run_tells_which_rule_chose_the_output_in_a_line() -> None:
     result = call("run", "-", stdin='(a)=CONST("x")\n')
-    assert "the output is that of (a): the only one that no other refers to" in result.err
+    assert "the output is that of (a): the only step that no other step refers to" in result.err
     assert "LWT031" not in result.err
 
 

@@ -5,7 +5,6 @@ from typing import Any
 
 from attrs import frozen
 
-from ... import dependencies
 from ...dependencies import Diagram as Graph
 from ...trees import Node, walk
 from ...trees.expr import Comprehension, Expr, Field, Literal, MethodCall, Name, Subscript
@@ -186,20 +185,8 @@ def needed_steps(graph: Graph, outputs: tuple[str, ...]) -> set[str]:
     return needed
 
 
-def mermaid(seed: FormulaSeed) -> str:
-    """Draw the compute DAG as a Mermaid flowchart. Outputs are round; steps that no output needs are dashed."""
-    graph = step_graph(seed)
-    return dependencies.mermaid(graph, _operations(seed, graph), seed.outputs, needed_steps(graph, seed.outputs))
-
-
-def dot(seed: FormulaSeed) -> str:
-    """Draw the compute DAG as a Graphviz digraph. Outputs have a double frame; steps that no output needs are dashed."""
-    graph = step_graph(seed)
-    needed = needed_steps(graph, seed.outputs)
-    return dependencies.dot(graph, _operations(seed, graph), seed.outputs, needed, title="seed")
-
-
-def _operations(seed: FormulaSeed, graph: Graph) -> dict[str, str]:
+def operations_of(seed: FormulaSeed, graph: Graph) -> dict[str, str]:
+    """Return the operation of each node of the graph, for drawings."""
     named = {step.name: _operation(step) for step in seed.steps}
     return {name: named.get(name, "input") for name in graph}
 

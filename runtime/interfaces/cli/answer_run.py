@@ -16,7 +16,7 @@ from ...answers.evaluation import read_check
 from ...answers.judges import can_judge
 from ...answers.service import answer, ready
 from ...answers.templates import Template, read_templates
-from ...api.checked import Checked
+from ...api.checks import Checked
 from ...api.workspace import Models, close_models
 from ...errors import RequestError
 from ...events import Events, Warned

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from ....adapters.llm import NotConfigured
 from ....adapters.state import StoreError
-from ...api.checked import Checked
+from ...api.checks import Checked
 from ...api.workspace import close_models
 from ...errors import RequestError
 from ...events import (

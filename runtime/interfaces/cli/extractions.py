@@ -14,7 +14,7 @@ from attrs import define, evolve, field, frozen
 from ....lang.trees import walk
 from ....lang.trees.expr import Field
 from ....lang.trees.seed import FormulaSeed
-from ...api.checked import Checked, check_seed
+from ...api.checks import Checked, check_seed
 from ...seeds.seed_results import Counts, ResultFault, SeedResult, read_result
 from .contexts import Contexts, about, name_of
 from .inputs import Unreadable, read_source, required, show

@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 from ....lang.diagnostic import WIDTH, Diagnostic, as_json, nearest, picture, printable, sort_key
 from ....lang.source import Source, Span
 from ....lang.trees.lwt import MAX_STEPS, MISSING, Mode
-from ...api.checked import Checked, CheckedScript, CheckedSeed, check_program, check_script, check_seed
+from ...api.checks import Checked, CheckedScript, CheckedSeed, check_program, check_script, check_seed
 from ...events import BudgetReached
 from ..atomic_write import UnknownSuffix, known_suffix
 from .output import Exit, Misused, colour, is_terminal, json_text, picture_in_colour, say
@@ -24,7 +24,8 @@ from .output import Exit, Misused, colour, is_terminal, json_text, picture_in_co
 if TYPE_CHECKING:
     from ....adapters.graph import GraphAdapter
     from ....adapters.state import StateStore
-    from ...api.checked import FileKind, Surroundings
+    from ...api.checks import Surroundings
+    from ...api.file_kinds import FileKind
     from ...api.workspace import OpeningCallbacks
 
 STDIN = "-"
@@ -59,7 +60,7 @@ def writable(name: str | None, suffixes: Sequence[str]) -> None:
 
 def required(source: Source, taken: "Collection[FileKind]", what: str, document: "FileKind" = "plan") -> "FileKind":
     """Return the kind of a text, one of ``taken``. Raises ``Misused``; the arguments are those of ``file_kinds.require``."""
-    from ...api.checked import require
+    from ...api.file_kinds import require
     from ...errors import WrongFile
 
     try:
@@ -268,7 +269,7 @@ def graph_of_state(folder: str | None) -> str | None:
 
 def look_at(graph: str | None, state: str | None, raw: bool = False) -> "Surroundings":
     """Return the known properties of a graph and of a state. Raises ``AdapterError``, ``StoreError`` and ``Misused``."""
-    from ...api.checked import Surroundings
+    from ...api.checks import Surroundings
 
     schema = None if graph is None else loaded(graph, raw).schema
     if state is None:

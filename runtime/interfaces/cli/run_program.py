@@ -17,7 +17,7 @@ from ....lang.parse.gasl import parse_gasl
 from ....lang.source import Source
 from ....lang.trees import walk
 from ....lang.trees.gasl import Analyze, Classify, Process, Program
-from ...api.checked import Checked, check_program, read_program
+from ...api.checks import Checked, check_program, read_program
 from ...api.workspace import Models, close_models
 from ...events import (
     BudgetReached,

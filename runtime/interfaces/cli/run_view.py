@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ....lang.diagnostic import all_as_json, printable
 from ....lang.trees.lwt import MAX_STEPS
-from ...api.checked import Checked
+from ...api.checks import FINAL_RULES, Checked
 from ...events import (
     BudgetReached,  # fmt: skip
     CallFinished,  # fmt: skip
@@ -33,7 +33,6 @@ from ..options import Ground, Limits
 from .display import Foot
 from .inputs import raising
 from .output import Exit, colour, is_terminal, json_text, paint, say, write
-from .plan_view import FINAL_RULES
 
 # The arguments of ``run`` as values.
 

@@ -11,7 +11,7 @@ from ....lang.evaluate.seed.explanation import as_json, as_text, explain
 from ....lang.evaluate.seed.fused_engine import Compute
 from ....lang.evaluate.seed.sensitivity import Flip, Sensitivity, sensitivity
 from ....lang.trees.seed import DefineFilter, FormulaSeed
-from ...api.checked import Checked
+from ...api.checks import Checked
 from ...seeds.compute import Computing
 from ..atomic_write import replace_file
 from .extractions import Extracted, Results, chosen, open_seed, refused

@@ -12,7 +12,7 @@ from attrs import define, field
 from ....adapters.llm import NotConfigured
 from ....lang.diagnostic import printable
 from ....lang.trees.seed import FormulaSeed
-from ...api.checked import Checked
+from ...api.checks import Checked
 from ...api.workspace import Models, close_models
 from ...events import Events
 from ...models.factory import default_spec, identity_of

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from ....adapters.sqlite_store import named_file
 from ....lang.diagnostic import printable
-from ...api.checked import Checked
+from ...api.checks import Checked
 from ...events import Event
 from ...runs.debug_log import DebugLog, level
 from ..figures import Work

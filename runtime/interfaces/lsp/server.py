@@ -44,13 +44,13 @@ def check(reading: Reading, known: Known) -> tuple[Diagnostic, ...]:
 
 
 def _check_script(reading: Reading, known: Known) -> tuple[Diagnostic, ...]:
-    from ...api.checked import check_script
+    from ...api.checks import check_script
 
     return check_script(reading.script, input=known.input, models=known.models, given=known.variables).found
 
 
 def _check_seed(reading: Reading, known: Known) -> tuple[Diagnostic, ...]:
-    from ...api.checked import check_seed
+    from ...api.checks import check_seed
     from ...seeds.reviews import ContextError
 
     if known.input is not MISSING:

@@ -20,7 +20,7 @@ from ....lang.source import Source
 from ....lang.trees.expr import Expr
 from ....lang.trees.gasl import Program
 from ....lang.trees.lwt import ABSENT, MISSING, RESERVED, Script
-from ...api.checked import check_script
+from ...api.checks import check_script
 from ...gasl.records import ExecutionRecord, last_with_value
 from ...lwt.operations.operation import Workshop
 from ...lwt.runner import run as run_script

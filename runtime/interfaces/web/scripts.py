@@ -15,7 +15,7 @@ from ....lang.diagnostic import Diagnostic, all_as_json
 from ....lang.source import Source
 from ....lang.trees import walk
 from ....lang.trees.lwt import ABSENT, Call, Script
-from ...api.checked import CheckedScript, check_script
+from ...api.checks import CheckedScript, check_script
 from ...api.worker import CrossLoopClient, run_in_worker
 from ...events import CallFinished, Event, Events
 from ...lwt.runner import run as run_over_http

@@ -10,7 +10,7 @@ from knotwork.lang.printer.gasl_printer import format_command
 from knotwork.lang.source import Source
 from knotwork.lang.trees import gasl as tree
 from knotwork.lang.trees import walk
-from knotwork.runtime.api.checked import kind_of
+from knotwork.runtime.api.file_kinds import kind_of
 from knotwork.runtime.gasl.commands import RUNNERS
 from knotwork.runtime.report.steps import in_words
 
@@ -58,7 +58,7 @@ def test_a_command_has_every_place(command: type, written: dict[type, tree.Comma
 def test_a_command_is_known_wherever_words_are_listed(command: type, written: dict[type, tree.Command]) -> None:
     text = format_command(written[command])
     word = text.split()[0]
-    assert kind_of(Source(text, "<stdin>")) == "program", "runtime/api/checked.py does not know it"
+    assert kind_of(Source(text, "<stdin>")) == "program", "runtime/api/file_kinds.py does not know it"
     script = lwt.check(f"(final)=GASL('''{text}''')")
     unknown = [each for each in script if each.code == "LWT042" and "there is no command" in each.message]
     assert not unknown, "a prompt script does not know it"

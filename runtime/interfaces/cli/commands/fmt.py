@@ -12,7 +12,7 @@ from .....lang.diagnostic import has_errors, printable
 from .....lang.source import Source
 from .....lang.trees.gasl import Program
 from .....lang.trees.lwt import Mode, Script
-from ....api.checked import Checked
+from ....api.checks import Checked
 from ...atomic_write import is_stream, replace_file
 from ..inputs import STDIN, Unreadable, only_one_stdin, read_source, required, show
 from ..output import Exit, colour, complain, paint, say

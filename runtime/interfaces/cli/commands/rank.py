@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 
 from .....adapters.llm.strict_schema import means_of
 from .....lang.diagnostic import Diagnostic
-from ....api.checked import Checked
+from ....api.checks import Checked
 from ....api.workspace import Models, close_models
 from ....errors import RequestError
 from ....events import Event, Events

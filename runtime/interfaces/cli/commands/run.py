@@ -9,7 +9,7 @@ import typer
 from attrs import evolve, frozen
 
 from .....lang.trees.lwt import MISSING, Call, Mode, Script, Text
-from ....api.checked import Checked, CheckedScript, check_script, folder_of
+from ....api.checks import Checked, CheckedScript, check_script, folder_of
 from ..output import Exit, Misused, complain, is_terminal, say
 from ..params import (
     LIMITS,

@@ -16,7 +16,7 @@ from .....lang.trees import walk
 from .....lang.trees.gasl import Program
 from .....lang.trees.lwt import ABSENT, Script
 from .....lang.trees.lwt import Call as LwtCall
-from ....api.checked import CheckedProgram, Surroundings
+from ....api.checks import CheckedProgram, Surroundings
 from ....events import Event, Events
 from ....excerpts import abridged, cut, storable
 from ....gasl import ExecutionError, GASLExecutor, PlanError

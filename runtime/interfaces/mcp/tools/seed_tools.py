@@ -12,7 +12,7 @@ from .....lang.evaluate.seed.explanation import explain
 from .....lang.evaluate.seed.sensitivity import sensitivity
 from .....lang.source import Source
 from .....lang.trees.seed import FormulaSeed
-from ....api.checked import check_seed
+from ....api.checks import check_seed
 from ....api.seed import compute
 from ....excerpts import abridged, cut, storable
 from ....seeds.reviews import ContextError

@@ -1,26 +1,25 @@
-"""The check of each language, for all interfaces. The result is a value that is passed on to the run.
+"""The check of each language, for all interfaces, and the plan of a checked text. The result of a check is passed on to the run.
 
 The same text with the same input, graph and state has the same diagnostics in every interface. An interface may add restrictions
-(``restrict``): a server reads no files for its clients. The kinds of files are told apart here, too.
+(``restrict``): a server reads no files for its clients.
 """
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, field, frozen
 
-from ...lang.diagnostic import Diagnostic, compatible, has_errors, sort_key
+from ...lang.diagnostic import Diagnostic, compatible, has_errors, printable, sort_key
 from ...lang.source import Source
 from ...lang.trees.lwt import MAX_STEPS, MISSING, Mode, Script
-from ..errors import WrongFile
 from . import when_named
 
 if TYPE_CHECKING:
     from ...lang.catalogue.operations import Signature
-    from ...lang.documents.plan import Plan, PlanRead
+    from ...lang.documents.plan import Plan as PlanDocument
+    from ...lang.documents.plan import PlanRead
     from ...lang.documents.seed import SeedRead
     from ...lang.trees.gasl import Program
     from ...lang.trees.seed import FormulaSeed
@@ -28,20 +27,19 @@ if TYPE_CHECKING:
     from ..lwt.script_plan import ScriptPlan
 
 __all__ = [
-    "KINDS",
+    "FINAL_RULES",
     "Checked",
     "CheckedProgram",
     "CheckedScript",
     "CheckedSeed",
-    "FileKind",
+    "Plan",
     "Surroundings",
     "check_program",
     "check_script",
     "check_seed",
     "folder_of",
-    "kind_of",
+    "plan_of",
     "read_program",
-    "require",
 ]
 
 __getattr__ = when_named(__name__, {"Surroundings": "runtime.gasl.surroundings"})
@@ -87,10 +85,10 @@ class CheckedProgram(Checked):
     """
 
     program: "Program"
-    plan: "Plan | None" = None
+    plan: "PlanDocument | None" = None
 
     @property
-    def runnable(self) -> "Plan | Program":
+    def runnable(self) -> "PlanDocument | Program":
         """The plan if there is one, otherwise the program: the argument for an executor."""
         return self.plan or self.program
 
@@ -238,83 +236,143 @@ def check_seed(seed: "SeedRead | FormulaSeed | Source | str | Mapping[str, Any]"
     return CheckedSeed(found, read.source, readable, read, size=len(readable.steps))
 
 
-# The kind of a file: by its suffix, JSON by its keys, other text by how it begins. Every command goes by this one table.
+# The plan of a run: the steps of a checked text, and the steps that each depends on.
 
-FileKind = Literal["script", "program", "plan", "seed", "contexts", "results", "graph", "table"]
+FINAL_RULES = {
+    "final": "the step named final",
+    "only sink": "the only step that no other step refers to",
+    "last": "the last step (no step refers to several of them)",
+}
+"""The rules that choose the final step of a script, in words."""
 
 
 @frozen
-class Kind:
-    """Text for messages: the name of a kind, and the commands that take such a file; ``{0}`` is the file."""
+class Plan:
+    """The steps of a checked text. ``document`` is the plan as JSON; its keys depend on the language.
 
-    noun: str
-    commands: str
-
-
-KINDS: Mapping[FileKind, Kind] = {
-    "script": Kind("a prompt script", "a prompt script is run by: knotwork run {0}"),
-    "program": Kind("a GASL program", "a GASL program is run by: knotwork run {0} --graph GRAPH"),
-    "plan": Kind("a GASL plan", "a GASL plan is run by: knotwork run {0} --graph GRAPH"),
-    "seed": Kind(
-        "a Formula Seed", "a seed is checked by knotwork check {0}, and run by knotwork seed run {0} CONTEXTS"
-    ),
-    "contexts": Kind("a file of contexts", "contexts are the second argument: knotwork seed run SEED {0}"),
-    "results": Kind("a file of results", "results are computed again by: knotwork seed compute SEED {0}"),
-    "graph": Kind("a graph", "a graph is summed up by: knotwork graph info {0}"),
-    "table": Kind("a table", "a table of edges is read as a graph: knotwork graph info {0}"),
-}
-
-_SUFFIXES: tuple[tuple[tuple[str, ...], FileKind], ...] = (
-    ((".seed.json",), "seed"),
-    ((".lwt",), "script"),
-    ((".gasl",), "program"),
-    ((".graphml", ".gml", ".gexf", ".gpickle"), "graph"),
-    ((".csv", ".tsv", ".parquet", ".xlsx"), "table"),
-)
-_KEYS: tuple[tuple[FileKind, frozenset[str]], ...] = (
-    ("plan", frozenset({"commands", "plan_id"})),
-    ("seed", frozenset({"compute_dag", "compute", "extraction_fields", "filter_keywords", "output_fields"})),
-    ("results", frozenset({"extractions"})),
-    ("contexts", frozenset({"reviews"})),
-    ("graph", frozenset({"nodes"})),
-)
-"""Keys of a JSON text that identify its kind, most certain kind first."""
-_KEY = re.compile(rf'"({"|".join(sorted(key for _, keys in _KEYS for key in keys))})"\s*:')
-_LOOKED_AT = 200_000
-"""Number of characters that are searched."""
-_MARKUP = re.compile(r"\s*(?:<\?xml\b|<graphml\b|<gexf\b|graph\s*\[\s*$)", re.IGNORECASE | re.MULTILINE)
-
-
-@cache
-def _program_start() -> re.Pattern[str]:
-    """Return the pattern of a text that begins with a GASL command, comments aside."""
-    from ...lang.parse.gasl.lines import COMMANDS  # loads the parser
-
-    return re.compile(rf"(?:\s*(?:#[^\n]*)?\n)*\s*(?:{'|'.join((*COMMANDS, 'TRY'))})\b(?!\s*[=)(])", re.IGNORECASE)
-
-
-def kind_of(source: Source, document: FileKind = "plan") -> FileKind:
-    """Return the kind of a text. JSON without identifying keys is a ``document``; other text that is not recognised is a prompt script."""
-    name = source.name.lower()
-    for suffixes, kind in _SUFFIXES:
-        if name.endswith(suffixes):
-            return kind
-    is_json = name.endswith((".json", ".jsonl", ".ndjson"))
-    if is_json or (not name.endswith(".txt") and source.text.lstrip("\ufeff \t\r\n")[:1] == "{"):
-        keys = {match[1] for match in _KEY.finditer(source.text, 0, _LOOKED_AT)}
-        return next((kind for kind, signs in _KEYS if keys & signs), document)
-    if _MARKUP.match(source.text):
-        return "graph"
-    return "program" if _program_start().match(source.text) else "script"
-
-
-def require(source: Source, taken: Collection[FileKind], what: str, document: FileKind = "plan") -> FileKind:
-    """Return the kind of a text if it is one of ``taken``. Raises ``WrongFile`` otherwise; ``what`` names what the command takes.
-
-    ``document``: as for ``kind_of``.
+    ``graph`` has the inputs of each step, ``labels`` the text of each step in a drawing. ``outputs`` are the final steps, and
+    ``needed`` the steps that they depend on.
     """
-    kind = kind_of(source, document)
-    if kind not in taken:
-        known = KINDS[kind]
-        raise WrongFile(f"{source.name} is {known.noun}; {what}", known.commands.format(source.name))
-    return kind
+
+    language: Literal["script", "program", "seed"]
+    graph: Mapping[str, tuple[str, ...]]
+    labels: Mapping[str, str]
+    outputs: Collection[str]
+    needed: Collection[str]
+    document: dict[str, Any]
+
+    def mermaid(self) -> str:
+        """Return the graph as a Mermaid flowchart."""
+        from ...lang.dependencies import mermaid
+
+        return mermaid(self.graph, self.labels, self.outputs, self.needed)
+
+    def dot(self) -> str:
+        """Return the graph as a Graphviz digraph."""
+        from ...lang.dependencies import dot
+
+        return dot(self.graph, self.labels, self.outputs, self.needed, self.language)
+
+
+def plan_of(checked: Checked) -> Plan | None:
+    """Return the plan of a text without errors; None for a text without steps."""
+    if isinstance(checked, CheckedSeed):
+        return None if checked.seed is None else _seed_plan(checked.seed)
+    if isinstance(checked, CheckedProgram):
+        return _program_plan(checked.program) if checked.program.statements else None
+    return _script_plan(checked.script) if isinstance(checked, CheckedScript) else None
+
+
+def _script_plan(script: Script) -> Plan | None:
+    from ...lang.dependencies import critical_path, final_step, layers, needed, step_dependencies
+    from ...lang.printer.lwt_printer import format_value
+
+    graph = step_dependencies(script)
+    chosen = final_step(script, graph)
+    if chosen is None:
+        return None
+    final, rule = chosen
+    wanted = needed(graph, final)
+    levels = layers(graph)
+    layer_of = {step: number for number, layer in enumerate(levels, 1) for step in layer}
+    operations = {step.id: step.call.operation for step in script.steps}
+    conditions = {
+        step.id: format_value(found) for step in script.steps if (found := step.call.option("when")) is not None
+    }
+    document = {
+        "file": script.source.name,
+        "final": {"step": final, "rule": rule},
+        "layers": levels,
+        "critical_path": critical_path({step: inputs for step, inputs in graph.items() if step in wanted})[0],
+        "unneeded": [step for step in graph if step not in wanted],
+        "steps": [
+            {
+                "id": step, "operation": operations[step], "refers_to": list(inputs), "layer": layer_of.get(step),
+                "needed": step in wanted, **({"when": conditions[step]} if step in conditions else {}),
+            }
+            for step, inputs in graph.items()
+        ],
+    }  # fmt: skip
+    return Plan("script", graph, operations, (final,), wanted, document)
+
+
+def _program_plan(program: "Program") -> Plan:
+    """Return the plan of a program: for each command of the outermost level, the commands whose variables or keys it uses."""
+    from ...lang.service.navigation import occurrences_in
+    from ...lang.trees import walk
+    from ...lang.trees.gasl import Analyze, Classify, Process
+
+    rows: list[dict[str, Any]] = []
+    source_of: dict[tuple[str, str], int] = {}
+    for number, statement in enumerate(program.statements, 1):
+        text = program.source.slice(statement.command.span)
+        names = [
+            each
+            for each in occurrences_in("gasl", text)
+            if each.kind in ("variable", "key") and each.name != "error" and not each.scope
+        ]
+        used = dict.fromkeys((each.kind, each.name) for each in names if not each.defines)
+        bound = dict.fromkeys((each.kind, each.name) for each in names if each.defines)
+        rows.append(
+            {
+                "number": number, "text": text, "binds": [name for kind, name in bound if kind == "variable"],
+                "keys": list(dict.fromkeys(name for kind, name in (*bound, *used) if kind == "key")),
+                "takes_from": list(dict.fromkeys(source_of[name] for name in used if name in source_of)),
+                "from_elsewhere": [name[1] for name in used if name not in source_of and name not in bound],
+                "asks_a_model": any(isinstance(node, Process | Classify | Analyze) for node in walk(statement.command)),
+            }
+        )  # fmt: skip
+        source_of |= dict.fromkeys(bound, number)
+    graph = {str(row["number"]): tuple(map(str, row["takes_from"])) for row in rows}
+    labels = {str(row["number"]): printable(" ".join(row["text"].split()))[:60] for row in rows}
+    asking = sum(row["asks_a_model"] for row in rows)
+    document = {"file": program.source.name, "asking_a_model": asking, "commands": rows}
+    return Plan("program", graph, labels, (), graph, document)
+
+
+def _seed_plan(seed: "FormulaSeed") -> Plan:
+    from ...lang.dependencies import layers
+    from ...lang.evaluate.seed.explanation import step_in_words
+    from ...lang.evaluate.seed.step_dependencies import needed_steps, operations_of, step_graph
+
+    graph = step_graph(seed)
+    needed, steps = needed_steps(graph, seed.outputs), seed.step_by_name
+    # The graph also contains the extractions and the context, which are no steps.
+    levels = [tuple(name for name in layer if name in steps) for layer in layers(graph)]
+    levels = [layer for layer in levels if layer]
+    layer_of = {name: number for number, layer in enumerate(levels, 1) for name in layer}
+    document = {
+        "file": seed.source.name,
+        "fields": [extracted.name for extracted in seed.fields],
+        "outputs": list(seed.outputs),
+        "layers": levels,
+        "unneeded": [name for name in steps if name not in needed],
+        "steps": [
+            {
+                "name": step.name, "computes": step_in_words(step), "refers_to": list(graph[step.name]),
+                "layer": layer_of.get(step.name), "needed": step.name in needed,
+            }
+            for step in seed.steps
+        ],
+    }  # fmt: skip
+    return Plan("seed", graph, operations_of(seed, graph), seed.outputs, needed, document)

@@ -1,0 +1,90 @@
+"""The kind of a file: by its suffix, JSON by its keys, other text by its beginning. All commands use this table."""
+
+import re
+from collections.abc import Collection, Mapping
+from functools import cache
+from typing import Literal
+
+from attrs import frozen
+
+from ...lang.source import Source
+from ..errors import WrongFile
+
+FileKind = Literal["script", "program", "plan", "seed", "contexts", "results", "graph", "table"]
+
+
+@frozen
+class Kind:
+    """Text for messages: the name of a kind, and the commands that take such a file; ``{0}`` is the file."""
+
+    noun: str
+    commands: str
+
+
+KINDS: Mapping[FileKind, Kind] = {
+    "script": Kind("a prompt script", "a prompt script is run by: knotwork run {0}"),
+    "program": Kind("a GASL program", "a GASL program is run by: knotwork run {0} --graph GRAPH"),
+    "plan": Kind("a GASL plan", "a GASL plan is run by: knotwork run {0} --graph GRAPH"),
+    "seed": Kind(
+        "a Formula Seed", "a seed is checked by knotwork check {0}, and run by knotwork seed run {0} CONTEXTS"
+    ),
+    "contexts": Kind("a file of contexts", "contexts are the second argument: knotwork seed run SEED {0}"),
+    "results": Kind("a file of results", "results are computed again by: knotwork seed compute SEED {0}"),
+    "graph": Kind("a graph", "a graph is summed up by: knotwork graph info {0}"),
+    "table": Kind("a table", "a table of edges is read as a graph: knotwork graph info {0}"),
+}
+
+_SUFFIXES: tuple[tuple[tuple[str, ...], FileKind], ...] = (
+    ((".seed.json",), "seed"),
+    ((".lwt",), "script"),
+    ((".gasl",), "program"),
+    ((".graphml", ".gml", ".gexf", ".gpickle"), "graph"),
+    ((".csv", ".tsv", ".parquet", ".xlsx"), "table"),
+)
+_KEYS: tuple[tuple[FileKind, frozenset[str]], ...] = (
+    ("plan", frozenset({"commands", "plan_id"})),
+    ("seed", frozenset({"compute_dag", "compute", "extraction_fields", "filter_keywords", "output_fields"})),
+    ("results", frozenset({"extractions"})),
+    ("contexts", frozenset({"reviews"})),
+    ("graph", frozenset({"nodes"})),
+)
+"""Keys of a JSON text that identify its kind, most certain kind first."""
+_KEY = re.compile(rf'"({"|".join(sorted(key for _, keys in _KEYS for key in keys))})"\s*:')
+_LOOKED_AT = 200_000
+"""Number of characters that are searched."""
+_MARKUP = re.compile(r"\s*(?:<\?xml\b|<graphml\b|<gexf\b|graph\s*\[\s*$)", re.IGNORECASE | re.MULTILINE)
+
+
+@cache
+def _program_start() -> re.Pattern[str]:
+    """Return the pattern of a text that begins with a GASL command, comments aside."""
+    from ...lang.parse.gasl.lines import COMMANDS  # loads the parser
+
+    return re.compile(rf"(?:\s*(?:#[^\n]*)?\n)*\s*(?:{'|'.join((*COMMANDS, 'TRY'))})\b(?!\s*[=)(])", re.IGNORECASE)
+
+
+def kind_of(source: Source, document: FileKind = "plan") -> FileKind:
+    """Return the kind of a text. JSON without identifying keys is a ``document``; other text that is not recognised is a prompt script."""
+    name = source.name.lower()
+    for suffixes, kind in _SUFFIXES:
+        if name.endswith(suffixes):
+            return kind
+    is_json = name.endswith((".json", ".jsonl", ".ndjson"))
+    if is_json or (not name.endswith(".txt") and source.text.lstrip("\ufeff \t\r\n")[:1] == "{"):
+        keys = {match[1] for match in _KEY.finditer(source.text, 0, _LOOKED_AT)}
+        return next((kind for kind, signs in _KEYS if keys & signs), document)
+    if _MARKUP.match(source.text):
+        return "graph"
+    return "program" if _program_start().match(source.text) else "script"
+
+
+def require(source: Source, taken: Collection[FileKind], what: str, document: FileKind = "plan") -> FileKind:
+    """Return the kind of a text if it is one of ``taken``. Raises ``WrongFile`` otherwise; ``what`` names what the command takes.
+
+    ``document``: as for ``kind_of``.
+    """
+    kind = kind_of(source, document)
+    if kind not in taken:
+        known = KINDS[kind]
+        raise WrongFile(f"{source.name} is {known.noun}; {what}", known.commands.format(source.name))
+    return kind
