@@ -9,6 +9,7 @@ from http_page import page, written_out
 from knotwork.lang.catalogue.rules import RULES
 from knotwork.lang.documents.plan import PLAN_SCHEMA
 from knotwork.lang.documents.seed import SEED_SCHEMA, SEED_SCHEMA_000
+from knotwork.runtime.api.server_runs import Model, RunLimits
 from knotwork.runtime.events import EVENTS
 from knotwork.runtime.interfaces import http as shared_rooms
 from knotwork.runtime.interfaces import web
@@ -20,7 +21,7 @@ from knotwork.runtime.interfaces.http.server import Limits
 from knotwork.runtime.interfaces.web.answer_responses import FAILURES
 from knotwork.runtime.interfaces.web.app import create_app
 from knotwork.runtime.interfaces.web.problem_responses import OF_HTTP
-from knotwork.runtime.interfaces.web.web_models import Model, RunLimits, ServerSettings
+from knotwork.runtime.interfaces.web.web_models import ServerSettings
 from python_page import page as python_page
 
 REFERENCE = Path(__file__).parent / "reference"

@@ -7,7 +7,6 @@ No function raises for faults in a text, and none does I/O.
 """
 
 from ..diagnostic import Diagnostic, Edit
-from .document import Reading, Text, read
 from .model import (
     LANGUAGES,
     Completion,
@@ -16,10 +15,13 @@ from .model import (
     Known,
     Language,
     Place,
+    Reading,
     StateKey,
     Symbol,
+    Text,
     Token,
     Variable,
+    read,
 )
 
 __all__ = [
@@ -138,6 +140,6 @@ def tokens(language: Language, source: Text) -> tuple[Token, ...]:
 
 def diagnose(language: Language, source: Text, known: Known = _NOTHING) -> tuple[Diagnostic, ...]:
     """Return the diagnostics of the checker, given ``known``, in source order."""
-    from .document import diagnosed
+    from .model import diagnosed
 
     return diagnosed(read(language, source), known)

@@ -23,8 +23,7 @@ from ..trees.expr import Comprehension, Expr, Field
 from ..trees.expr import Name as ExprName
 from ..trees.gasl import Item, Key, Name, Program
 from ..trees.lwt import RESERVED, Call, Comment, Option, Step, Template, references
-from .document import Reading
-from .model import Language, SymbolKind
+from .model import Language, Reading, SymbolKind
 
 
 def as_it_is(name: str) -> str | None:

@@ -19,7 +19,6 @@ from ..trees import gasl, walk
 from ..trees.gasl import Item, Statement, Try
 from . import language_names
 from .completion import completed
-from .document import Reading, Text, diagnosed, read
 from .language_names import Names, Occurrence, insides_of
 from .model import (
     Completion,
@@ -28,14 +27,18 @@ from .model import (
     Known,
     Language,
     Place,
+    Reading,
     Symbol,
     SymbolKind,
+    Text,
     Token,
     Variable,
     block,
     code,
+    diagnosed,
     excerpt,
     plain,
+    read,
 )
 from .semantic_tokens import tokens_in
 

@@ -12,8 +12,7 @@ from ..parse.gasl.engine import automaton, follow, keywords
 from ..parse.lookahead import Met
 from ..parse.lwt.engine import reference_pattern
 from ..parse.lwt.shapes import HEAD
-from .document import Reading
-from .model import Language, Token, TokenType
+from .model import Language, Reading, Token, TokenType
 
 # The tokens of a script. A step extends from its head to its closing parenthesis; text between steps has no tokens.
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import httpx2
 import uvicorn
+from knotwork.runtime.api.server_runs import Model, RunLimits
 from knotwork.runtime.interfaces.http.access import add_key
 from knotwork.runtime.interfaces.http.server import Limits
 from knotwork.runtime.interfaces.web.app import create_app
 from knotwork.runtime.interfaces.web.live_runs import Runs
-from knotwork.runtime.interfaces.web.web_models import Model, RunLimits, ServerSettings
+from knotwork.runtime.interfaces.web.web_models import ServerSettings
 
 from support.answer_server import AnswerServer
 from support.web import Event

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+from knotwork.runtime.api.server_runs import Model
 from knotwork.runtime.interfaces.http.access import add_key as make_key
 from knotwork.runtime.interfaces.web.app import create_app
-from knotwork.runtime.interfaces.web.web_models import Model, ServerSettings
+from knotwork.runtime.interfaces.web.web_models import ServerSettings
 
 from support.command import cassette, environment
 

@@ -6,13 +6,12 @@ from typing import Any
 
 import httpx2
 import pytest
+from knotwork.runtime.api.server_runs import Model, RunLimits
 from knotwork.runtime.interfaces.web.answer_responses import (
     GenerateAnswerRequest,
     GenerateAnswerResponse,
     IterationData,
 )
-from knotwork.runtime.interfaces.web.answer_routes import can_judge
-from knotwork.runtime.interfaces.web.web_models import RunLimits
 from pydantic import ValidationError
 from support.answer_server import draft
 from support.lab import Lab, asking, lab
@@ -292,4 +291,4 @@ def test_about_tells_what_a_form_needs(tmp_path: Path) -> None:
     ("spec", "can"), [("local", False), ("local:m.gguf", False), ("openai:m", True), ("http://a#local", True)]
 )
 def test_the_local_model_is_too_small_to_judge(spec: str, can: bool) -> None:
-    assert can_judge(spec) is can
+    assert Model("m", spec).can_judge is can

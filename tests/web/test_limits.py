@@ -10,10 +10,10 @@ import pytest
 from attrs import evolve
 from knotwork.adapters.llm import BudgetExceeded
 from knotwork.adapters.llm.budget import Price
+from knotwork.runtime.api.server_runs import Model, RunLimits, ServedModels
 from knotwork.runtime.interfaces.http.access import LOCAL, Gate, Who, add_key
 from knotwork.runtime.interfaces.http.problems import Problem
 from knotwork.runtime.interfaces.http.server import Limits
-from knotwork.runtime.interfaces.web.web_models import Model, Offered, RunLimits
 from support.command import silent_server
 from support.model_server import ModelServer
 from support.web import application, settings_in
@@ -233,8 +233,8 @@ def test_what_the_cache_answers_costs_nothing_and_what_is_sent_again_counts(tmp_
     async def asking() -> None:
         async with ModelServer(faults=[None, "empty", None]) as server:
             models = (Model("m", f"{server.url}#m"),)
-            offered = Offered.open(models, RunLimits(max_calls=2), cache=lambda spec: tmp_path / "cache.sqlite")
-            first, second, third = (offered.for_run() for _ in range(3))
+            served = ServedModels.open(models, RunLimits(max_calls=2), cache=tmp_path / "cache.sqlite")
+            first, second, third = (served.for_run() for _ in range(3))
             await first.client.generate("one")
             assert (first.ledger.calls, second.ledger.calls) == (1, 0)
             assert (await second.client.generate("one")).cached
@@ -247,7 +247,7 @@ def test_what_the_cache_answers_costs_nothing_and_what_is_sent_again_counts(tmp_
             assert third.ledger.calls == 1
             await first.client.aclose()  # a run's own: the others' go on
             await third.client.generate("four")
-            await offered.aclose()
+            await served.aclose()
 
     asyncio.run(asking())
 
@@ -260,8 +260,8 @@ def test_who_shares_a_call_does_not_fail_for_the_others_sake(tmp_path: Path, gon
         faults = ["500", "500"] if gone == "over its budget" else []
         async with ModelServer(faults=[*faults, None], delay=0.3) as server:
             models = (Model("m", f"{server.url}#m"),)
-            offered = Offered.open(models, RunLimits(max_calls=2), cache=lambda spec: tmp_path / "cache.sqlite")
-            first, second = (offered.for_run() for _ in range(2))
+            served = ServedModels.open(models, RunLimits(max_calls=2), cache=tmp_path / "cache.sqlite")
+            first, second = (served.for_run() for _ in range(2))
             leading = asyncio.create_task(first.client.generate("the same"))
             while not server.requests:  # noqa: ASYNC110 - it has no event
                 await asyncio.sleep(0.005)
@@ -275,7 +275,7 @@ def test_who_shares_a_call_does_not_fail_for_the_others_sake(tmp_path: Path, gon
             assert (await following).text
             assert second.ledger.calls == (0 if gone == "cancelled" else 1)
             assert first.ledger.calls == (1 if gone == "cancelled" else 2)
-            await offered.aclose()
+            await served.aclose()
 
     asyncio.run(asking())
 
@@ -285,11 +285,11 @@ def test_a_limit_on_cost_needs_a_price_at_the_start(tmp_path: Path) -> None:
 
     models = (Model("m", "http://127.0.0.1:9/v1#m"),)
     with pytest.raises(NotConfigured, match="price"):
-        Offered.open(models, RunLimits(max_cost=1.0))
-    offered = Offered.open(models, RunLimits(max_cost=1.0, price=Price(1, 2)))
-    assert offered.for_run().ledger.max_cost == 1.0
-    assert offered.for_run().ledger is not offered.for_run().ledger
-    asyncio.run(offered.aclose())
+        ServedModels.open(models, RunLimits(max_cost=1.0))
+    served = ServedModels.open(models, RunLimits(max_cost=1.0, price=Price(1, 2)))
+    assert served.for_run().ledger.max_cost == 1.0
+    assert served.for_run().ledger is not served.for_run().ledger
+    asyncio.run(served.aclose())
 
 
 def test_a_run_may_take_so_long(tmp_path: Path) -> None:

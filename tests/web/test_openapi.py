@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from knotwork.runtime.api.server_runs import Model
 from knotwork.runtime.interfaces import http, web
 from knotwork.runtime.interfaces.http import problems as kinds
 from knotwork.runtime.interfaces.web.answer_responses import FAILURES
 from knotwork.runtime.interfaces.web.app import create_app
 from knotwork.runtime.interfaces.web.problem_responses import OF_HTTP
-from knotwork.runtime.interfaces.web.web_models import Model, ServerSettings
+from knotwork.runtime.interfaces.web.web_models import ServerSettings
 
 JSON = "application/json"
 PROBLEM = "application/problem+json"

@@ -119,10 +119,10 @@ def test_head_answers_as_get_without_a_body(tmp_path: Path) -> None:
 def test_what_nobody_foresaw_is_logged_under_an_id_and_told_to_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(*_: Any) -> Any:
+    def broken(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError("a secret text")
 
-    monkeypatch.setattr(scripts, "ready", broken)
+    monkeypatch.setattr(scripts, "check_client_script", broken)
     with caplog.at_level(logging.ERROR, "knotwork.server"):
         answer = ask(tmp_path, "POST", "/scripts/run", json={"script": "x"})
     assert answer.status_code == 500

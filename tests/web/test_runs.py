@@ -218,20 +218,17 @@ def test_draining_lets_runs_finish_and_then_has_them_end_with_what_they_have(tmp
 def test_an_error_of_our_own_loses_no_finished_iteration_and_says_nothing_of_itself(
     tmp_path: Path, monkeypatch: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def broken(request: Any, caller: Any, **options: Any) -> Any:
-        if options.get("on_iteration") is None:
-            return await real(request, caller, **options)
-
+    async def broken(request: Any, models: Any, **options: Any) -> Any:
         async def kept(iteration: Any) -> None:
             await told(iteration)
             if iteration.iteration_number == 2:
                 raise ZeroDivisionError("a secret")
 
         told = options.pop("on_iteration")
-        return await real(request, caller, **options, on_iteration=kept)
+        return await real(request, models, **options, on_iteration=kept)
 
-    real = live_runs.answer
-    monkeypatch.setattr(live_runs, "answer", broken)
+    real = live_runs.answer_request
+    monkeypatch.setattr(live_runs, "answer_request", broken)
 
     async def run() -> None:
         async with lab(tmp_path) as server:

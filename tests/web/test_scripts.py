@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from attrs import evolve
 from knotwork import lwt
+from knotwork.runtime.api.server_runs import Model, RunLimits
 from knotwork.runtime.interfaces.http.server import Limits
 from knotwork.runtime.interfaces.web.scripts import RunScriptRequest, RunScriptResponse
-from knotwork.runtime.interfaces.web.web_models import Model, RunLimits
 from support.command import call, cassette, silent_server
 from support.served import until
 from support.web import application, reading, served_app, settings_in

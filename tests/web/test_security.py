@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from attrs import evolve
+from knotwork.runtime.api.server_runs import Model, RunLimits
 from knotwork.runtime.interfaces.http.access import add_key
 from knotwork.runtime.interfaces.http.middleware import POLICY
-from knotwork.runtime.interfaces.web.web_models import Model, RunLimits
 from support.command import cassette
 from support.web import Address, application, served_app, settings_in
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx2
 import pytest
+from knotwork.runtime.api.server_runs import RunLimits
 from knotwork.runtime.interfaces.web.answer_responses import ALL_CHECKS, CHECK
-from knotwork.runtime.interfaces.web.web_models import RunLimits
 from support.web import application, settings_in
 
 JSON = {"Content-Type": "application/json"}

@@ -4,8 +4,7 @@ import re
 
 from ...catalogue.rules import RULES
 from ...source import Span
-from ..document import Reading
-from ..model import Completion, Known, Language, plain
+from ..model import Completion, Known, Language, Reading, plain
 from .place import Candidate, over_the_rest, ranked
 
 __all__ = ["completed"]

@@ -13,8 +13,7 @@ from ...documents.json_tree import JsonPath, StringMap
 from ...evaluate.seed.interpreter import META_KEYS
 from ...source import Source, Span
 from ...trees.seed import Extracted, FieldType
-from ..document import seed_schemas
-from ..model import Completion, Known, plain
+from ..model import Completion, Known, plain, seed_schemas
 from .place import Candidate, ExprScope, expr_candidates, ranked
 
 # The cursor's place in a seed's document: its path, and whether a key or a value is incomplete.

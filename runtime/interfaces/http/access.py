@@ -25,10 +25,9 @@ from attrs import define, field, frozen
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ....adapters.llm.answers import read_json
-from ....adapters.sqlite_store import private_folder
 from ....lang.diagnostic import printable
 from ....lang.errors import KnotworkError
+from ...api.server_runs import private_folder, read_json
 from .problems import SHUTTING_DOWN, Problem
 from .server import Entrance, Limits, is_loopback
 

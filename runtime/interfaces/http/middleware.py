@@ -16,8 +16,8 @@ from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ....adapters.llm.answers import read_json
 from ....lang.diagnostic import printable
+from ...api.server_runs import read_json
 from .access import Gate, Guard, Keys, Who
 from .problems import Problem, problem_response
 from .server import Entrance, Limits

@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 from attrs import evolve
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from ....adapters.llm import Usage
-from ...answers.answer_results import ATTEMPTS, ITERATIONS, JUDGES, LONGEST, Answered, AnswerRequest, usage_json
+from ...api.server_runs import ATTEMPTS, ITERATIONS, JUDGES, LONGEST, Answered, AnswerRequest
 from ..http.problems import OUT_OF_TIME, OVER_BUDGET, Problem
 from .history import Kept, Row
 
@@ -121,7 +120,11 @@ def _metadata(row: Row) -> dict[str, Any]:
         "stopped": row.stopped,
         "reason": "the server ended before the run did" if row.status == "interrupted" else "",
         "best_iteration": None if row.best is None else row.best + 1,
-        "usage": usage_json(row.calls, Usage(row.prompt_tokens, row.completion_tokens)),
+        "usage": {
+            "calls": row.calls,
+            "prompt_tokens": row.prompt_tokens,
+            "completion_tokens": row.completion_tokens,
+        },
         "cost": row.cost,
         "seconds": round(row.seconds, 3),
         "warnings": [],

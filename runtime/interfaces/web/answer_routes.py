@@ -8,8 +8,7 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from starlette.responses import StreamingResponse
 
 from .... import __version__
-from ...answers.answer_results import ATTEMPTS, ITERATIONS, JUDGES
-from ...answers.templates import BUILTIN, Template
+from ...api.server_runs import ATTEMPTS, BUILTIN, ITERATIONS, JUDGES, Template
 from ..http.problems import MEDIA_TYPE
 from .answer_responses import (
     RUN,
@@ -32,12 +31,12 @@ from .web_models import Parts, Route, TheCaller, TheParts
 
 def about_of(parts: Parts, templates: Mapping[str, Template]) -> About:
     """Return models, templates, bounds and limits of the server."""
-    offered, limits = parts.offered, parts.settings.limits
+    served, limits = parts.served, parts.settings.limits
     return About(
         version=__version__,
-        models=list(offered.names),
-        default=offered.default,
-        can_judge={name: can_judge(model.spec) for name, model in offered.models.items()},
+        models=list(served.models),
+        default=served.default,
+        can_judge={name: model.can_judge for name, model in served.models.items()},
         needs_key=parts.keys.needed,
         templates=list({**BUILTIN, **templates}),
         bounds={
@@ -49,11 +48,6 @@ def about_of(parts: Parts, templates: Mapping[str, Template]) -> About:
         runs=limits.runs_per_key if parts.keys.needed else limits.runs,
         seconds=parts.settings.run.seconds,
     )
-
-
-def can_judge(spec: str) -> bool:
-    """Return whether the model can judge. The local default is too small: it rates every answer as good."""
-    return spec != "local" and not spec.startswith("local:")
 
 
 # Response descriptions for the OpenAPI document.

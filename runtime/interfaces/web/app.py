@@ -15,7 +15,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .... import __version__
-from ...runs.directories import cache_file
+from ...api.server_runs import ServedModels
 from ..http.access import Gate, Keys
 from ..http.middleware import LOG, door
 from ..http.problems import MEDIA_TYPE
@@ -25,7 +25,7 @@ from .lab import router as lab
 from .live_runs import Runs
 from .problem_responses import add_handlers
 from .scripts import router as scripts
-from .web_models import Offered, Parts, ServerSettings, TheParts
+from .web_models import Parts, ServerSettings, TheParts
 
 # HEAD: the response of GET without its body.
 
@@ -170,18 +170,16 @@ def create_app(settings: ServerSettings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        offered = Offered.open(
-            settings.models, settings.run, cache=cache_file if settings.cache else _uncached, warn=LOG.warning
-        )
+        served = ServedModels.open(settings.models, settings.run, cache=settings.cache, warn=LOG.warning)
         try:
-            app.state.parts = Parts(settings, keys, gate, offered)
-            runs = app.state.runs = await Runs.open(settings, offered, gate)
+            app.state.parts = Parts(settings, keys, gate, served)
+            runs = app.state.runs = await Runs.open(settings, served, gate)
             try:
                 yield
             finally:
                 await runs.aclose()
         finally:
-            await offered.aclose()
+            await served.aclose()
 
     app = FastAPI(
         docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=lifespan, middleware=_middleware(settings, keys, gate)
@@ -191,10 +189,6 @@ def create_app(settings: ServerSettings) -> FastAPI:
         app.include_router(router)
     describe(app)
     return app
-
-
-def _uncached(spec: str) -> None:
-    return None
 
 
 def _middleware(settings: ServerSettings, keys: Keys, gate: Gate) -> list[Middleware]:

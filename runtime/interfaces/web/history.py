@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 import orjson
 from attrs import astuple, fields, frozen
 
-from ....adapters.sqlite_store import private_folder
-from ....adapters.state import StoreError
+from ...api.gasl import StoreError
+from ...api.server_runs import private_folder
 from ..http.problems import written
 
 __all__ = ["History", "HistoryError", "Kept", "Part", "Row", "written"]

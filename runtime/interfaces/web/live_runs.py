@@ -13,12 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field
 
-from ...answers.answer_results import Answered, AnswerRequest, Iteration
-from ...answers.service import answer
-from ...answers.templates import Template, read_templates
+from ...api.server_runs import (
+    Answered,
+    AnswerRequest,
+    Iteration,
+    RunModels,
+    ServedModels,
+    Template,
+    answer_request,
+    check_answer_request,
+    read_templates,
+)
 from ...events import Events
-from ...models.caller import Caller
-from ...results import Trace
 from ..http.middleware import LOG
 from ..http.problems import Problem
 from .answer_responses import advanced, asked, beginning, ending, finished
@@ -28,12 +34,10 @@ from .history import History, HistoryError, Kept, Part, Row
 if TYPE_CHECKING:
     from ..http.access import Gate, Place, Who
     from .answer_responses import GenerateAnswerRequest
-    from .web_models import ForRun, Offered, ServerSettings
+    from .web_models import ServerSettings
 
 # An active run: its task, its events, and its history, which stores each iteration before followers receive it.
 
-_CALLS = 16
-"""Maximum concurrent calls of one run."""
 _LINGER = 30.0
 """Seconds that a run's events stay available to slow followers after its end."""
 
@@ -49,7 +53,7 @@ class LiveRun:
     _place: "Place"
     _request: "GenerateAnswerRequest"
     _wanted: AnswerRequest
-    _clients: "ForRun"
+    _clients: RunModels
     _history: History
     _templates: Mapping[str, Template]
     _seconds: float
@@ -115,10 +119,9 @@ class LiveRun:
             self.stream.append("run", beginning(self.row))
             self._begun.set()
             events = Events([self.stream.emit])
-            caller = Caller(self._clients.client, self._clients.named, events, Trace(), _CALLS)
-            answered = await answer(
-                self._wanted, caller, spec=self._clients.spec, templates=self._templates, events=events,
-                cancel=self._place.cancel, time_limit=self._seconds, on_iteration=self._iterated,
+            answered = await answer_request(
+                self._wanted, self._clients, templates=self._templates, events=events, cancel=self._place.cancel,
+                time_limit=self._seconds, on_iteration=self._iterated,
             )  # fmt: skip
             await self._finish(answered)
         except BaseException as error:
@@ -198,7 +201,7 @@ class Runs:
     """The runs of one server, for one event loop. ``found``: number of runs left without an end by an earlier process."""
 
     settings: "ServerSettings"
-    offered: "Offered"
+    served: ServedModels
     gate: "Gate"
     history: History
     templates: dict[str, Template]
@@ -207,7 +210,7 @@ class Runs:
     _newest: str = ""
 
     @classmethod
-    async def open(cls, settings: "ServerSettings", offered: "Offered", gate: "Gate") -> "Runs":
+    async def open(cls, settings: "ServerSettings", served: ServedModels, gate: "Gate") -> "Runs":
         """Open the history and read the templates. Raises ``HistoryError``; for templates ``RequestError`` and ``OSError``."""
         templates = {} if settings.templates is None else read_templates(settings.templates)
         history = History(settings.history, settings.keep)
@@ -216,19 +219,19 @@ class Runs:
             LOG.warning(
                 "%d run%s had no end when the server was stopped: interrupted", found, "" if found == 1 else "s"
             )
-        return cls(settings, offered, gate, history, templates, found)
+        return cls(settings, served, gate, history, templates, found)
 
     async def start(self, who: "Who", request: "GenerateAnswerRequest") -> LiveRun:
         """Start a run and return it once it is stored. Raises ``Problem`` (unknown model, no free slot) and ``RequestError``."""
-        found = self.offered.find(request.model)
+        found = self.served.find(request.model)
         wanted = asked(request)
-        await self._check(wanted)
+        await check_answer_request(wanted, self.templates)
         place = self.gate.take(who)
         try:
             run = LiveRun(
-                self._new_id(), place, request, wanted, self.offered.for_run(found.name), self.history, self.templates,
+                self._new_id(), place, request, wanted, self.served.for_run(found.name), self.history, self.templates,
                 self.settings.run.seconds,
-                self.offered.instead_of(request.model) if "model" in request.model_fields_set else "",
+                self.served.substitution(request.model) if "model" in request.model_fields_set else "",
             )  # fmt: skip
             self._live[run.id] = run
             run.begin(self._ended)
@@ -237,12 +240,6 @@ class Runs:
             raise
         await run.begun()
         return run
-
-    async def _check(self, request: AnswerRequest) -> None:
-        """Let the service validate the request without calling a model, so that it is refused before a run starts."""
-        cancelled = asyncio.Event()
-        cancelled.set()
-        await answer(request, Caller(None, {}, None, Trace(), 1), templates=self.templates, cancel=cancelled)
 
     def live(self, who: "Who", run: str) -> LiveRun | None:
         """Return the owner's run if it is active, else None."""

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from ....lang.diagnostic import all_as_json, nearest, printable
+from ...api.server_runs import UnknownModel
 from ...errors import RequestError
 from ...results import ScriptError
 from ..http.problems import Problem, problem_response
@@ -42,6 +43,12 @@ def add_handlers(app: FastAPI) -> None:
         assert isinstance(error, ScriptError)  # noqa: S101
         return problem_response(refused_script(all_as_json(error.diagnostics, error.source)))
 
+    async def unknown_model(request: Request, error: Exception) -> Response:
+        assert isinstance(error, UnknownModel)  # noqa: S101
+        return problem_response(
+            Problem("unknown-model", 422, "The server does not offer this model", str(error), models=list(error.names))
+        )
+
     async def of_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101
         status, headers = error.status_code, dict(error.headers or {})
@@ -56,7 +63,7 @@ def add_handlers(app: FastAPI) -> None:
 
     for kind, handler in (
         (RequestValidationError, invalid_request), (RequestError, refused_request), (ScriptError, refused),
-        (HTTPException, of_http), (Problem, problem),
+        (UnknownModel, unknown_model), (HTTPException, of_http), (Problem, problem),
     ):  # fmt: skip
         app.add_exception_handler(kind, handler)
 

@@ -1,7 +1,7 @@
-"""``POST /scripts/run`` and its streaming form."""
+"""``POST /scripts/run`` and its streaming form: one run for each request, never stored, ended when the client disconnects."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Coroutine, Iterator
+from collections.abc import AsyncGenerator
 from time import perf_counter
 from typing import Any
 
@@ -10,118 +10,46 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from ....lang.catalogue.operations import BUILTIN
-from ....lang.diagnostic import Diagnostic, all_as_json
-from ....lang.source import Source
-from ....lang.trees import walk
-from ....lang.trees.lwt import ABSENT, Call, Script
-from ...api.checks import CheckedScript, check_script
-from ...api.worker import CrossLoopClient, run_in_worker
-from ...events import CallFinished, Event, Events
-from ...lwt.runner import run as run_over_http
-from ...results import Outcome, Recorded, Run, StepResult, run_json
+from ....lang.diagnostic import all_as_json
+from ...api.server_runs import CheckedScript, Overdue, RunModels, TooMuchOutput, check_client_script, run_client_script
+from ...events import CallFinished, Event
+from ...results import Run, run_json
 from ..http.access import Place, Who
 from ..http.middleware import unexpected
 from ..http.problems import MEDIA_TYPE, OUT_OF_TIME, OVER_BUDGET, SHUTTING_DOWN, Problem, written
 from .answer_routes import STREAMED
 from .event_stream import Following, Stream, followed
 from .problem_responses import refused_script
-from .web_models import ForRun, Parts, Route, TheCaller, TheParts
-
-# One run of a script for a request: within the server's limits, ended when whoever asked has gone, never kept.
-
-# How much a run may hold, and when it must end: a record that keeps nothing, and ends a run that does not end by itself.
-# Expressions over a large input make a large text in each of a thousand steps, and no call is needed for that. Steps without calls
-# run in one go, so the run is ended by what is raised here, not by its event.
-
-LARGEST = 16_000_000
-"""Characters that the outputs of a run may have together."""
-_PATIENCE = 0.5
-"""Seconds that a run may go on computing after it was cancelled."""
-
-
-class Overdue(Exception):
-    """The run was cancelled and did not end."""
-
-
-@define(eq=False)
-class Weighing:
-    """A ``Record`` that raises ``Problem`` once the outputs have more than ``LARGEST`` characters, and ``Overdue``.
-
-    ``cancel`` is only looked at, in whatever thread the run is.
-    """
-
-    cancel: asyncio.Event
-    size: int = field(default=0, init=False)
-    run_id: str = field(default="", init=False)
-    _since: float = field(default=0.0, init=False)
-
-    @property
-    def damage(self) -> str:
-        """Nothing: nothing is to be kept."""
-        return ""
-
-    def recall(self, step: str, item: int | None, input_hash: str) -> Recorded | None:
-        """Know of no earlier run."""
-        return None
-
-    def item_done(self, step: str, item: int | None, outcome: Outcome, seconds: float) -> None:
-        """Weigh an item's output."""
-        self._add(outcome.output)
-
-    def step_done(self, result: StepResult, outcome: Outcome | None) -> None:
-        """Weigh a step's output."""
-        self._add(result.output)
-
-    def finished(self, run: Run) -> None:
-        """Keep nothing."""
-
-    def close(self) -> None:
-        """Keep nothing."""
-
-    def _add(self, text: str) -> None:
-        if self.cancel.is_set():
-            now = perf_counter()
-            self._since = self._since or now
-            if now - self._since > _PATIENCE:
-                raise Overdue
-        self.size += len(text)
-        if self.size > LARGEST:
-            raise Problem(
-                "too-much-output", 502, "The run made too much", f"outputs may have {LARGEST:,} characters together"
-            )
-
+from .web_models import Parts, Route, TheCaller, TheParts
 
 _LINGER = 5.0
-"""Seconds that a run gets to come to an end after it was cancelled."""
+"""Seconds that a run has to end after it was cancelled."""
 
 
 @define(eq=False)
 class ScriptRun:
-    """A run under way. ``outcome`` is its document, or the problem that says why there is none, once it is over.
+    """An active run. After its end ``outcome`` is the response, or the problem that explains why there is no response.
 
-    ``seconds``: the most time that it gets. The place is given back at the end.
+    ``seconds``: its time limit. The slot is released at the end.
     """
 
-    ready: CheckedScript
+    checked: CheckedScript
     input: Any
-    models: ForRun
+    models: RunModels
     place: Place
     seconds: float
-    stream: Stream = field(init=False)
+    stream: Stream = field(factory=lambda: Stream(perf_counter()), init=False)
     outcome: dict[str, Any] | Problem | None = field(default=None, init=False)
     _task: "asyncio.Task[None]" = field(init=False)
     _cached: int = field(default=0, init=False)
     _late: bool = field(default=False, init=False)
 
     def begin(self) -> None:
-        """Start the work."""
-        loop = asyncio.get_running_loop()
-        self.stream = Stream(perf_counter())
-        self._task = loop.create_task(self._go(), name="script")
+        """Start the run."""
+        self._task = asyncio.create_task(self._go(), name="script")
 
     async def result(self) -> dict[str, Any]:
-        """Return the document when the run is over. Raises ``Problem`` where there is none."""
+        """Wait for the end and return the response. Raises ``Problem`` if there is no response."""
         await asyncio.wait([self._task])
         if isinstance(self.outcome, Problem):
             raise self.outcome
@@ -129,7 +57,7 @@ class ScriptRun:
         return self.outcome
 
     async def end(self) -> None:
-        """Have the run end, and wait for that: whoever asked has gone."""
+        """Cancel the run and wait for its end: the client has disconnected."""
         if not self._task.done():
             self.place.cancel.set()
             await asyncio.wait([self._task], timeout=_LINGER)
@@ -137,30 +65,19 @@ class ScriptRun:
             await asyncio.wait([self._task])
 
     async def _go(self) -> None:
-        loop = asyncio.get_running_loop()
-        timer = loop.call_later(self.seconds, self._too_late)
-
-        def told(event: Event) -> None:
-            loop.call_soon_threadsafe(self._heard, event)
-
-        named = {name: CrossLoopClient(client, loop) for name, client in self.models.named.items()}
-
-        def work(cancel: asyncio.Event) -> Coroutine[Any, Any, Run]:
-            return run_over_http(
-                self.ready.script, input=self.input, llm=named[self.models.name], models=named, events=Events([told]),
-                record=Weighing(self.place.cancel), cancel=cancel, spec=self.models.spec, plan=self.ready.plan,
-            )  # fmt: skip
-
+        timer = asyncio.get_running_loop().call_later(self.seconds, self._time_out)
+        cancel = self.place.cancel
         try:
-            self.outcome = self._told(await run_in_worker(work, self.place.cancel))
-        except Problem as error:
-            self.outcome = error
+            run = await run_client_script(self.checked, self.input, self.models, cancel=cancel, on_event=self._emit)
+            self.outcome = self._response(run)
+        except TooMuchOutput as error:
+            self.outcome = Problem("too-much-output", 502, "The outputs of the run are too large", str(error))
         except Overdue:
-            self.outcome = self._cut_off()
+            self.outcome = self._cancelled()
         except asyncio.CancelledError:
-            self.outcome = self._cut_off()
+            self.outcome = self._cancelled()
             raise
-        except Exception as error:  # a fault of ours: the stream is to have an end all the same
+        except Exception as error:  # an internal error: the stream needs an end in this case, too
             self.outcome = unexpected(error)
         finally:
             timer.cancel()
@@ -172,78 +89,37 @@ class ScriptRun:
                 self.stream.append("result", last)
             self.stream.close()
 
-    def _too_late(self) -> None:
+    def _time_out(self) -> None:
         self._late = True
         self.place.cancel.set()
 
-    def _heard(self, event: Event) -> None:
+    def _emit(self, event: Event) -> None:
         self.stream.emit(event)
         if isinstance(event, CallFinished):
             self._cached += event.cached
 
-    def _cut_off(self, **members: Any) -> Problem:
-        """Return why a cancelled run was: its time, or the server's."""
+    def _cancelled(self, **members: Any) -> Problem:
+        """Return the problem of a cancelled run: its time limit, or the server's shutdown."""
         if self._late:
             return Problem(*OUT_OF_TIME, f"a run has {self.seconds:g} seconds", **members)
         return Problem(*SHUTTING_DOWN, "the run was cancelled", {"Retry-After": "5"}, **members)
 
-    def _told(self, run: Run) -> dict[str, Any] | Problem:
-        """Return the document of a run with an output, else the problem with the document in it."""
-        told = run_json(run, self._cached, self.ready.script.source, self.ready.plan.diagnostics)
-        if self.models.instead:
-            told["warnings"] = [self.models.instead, *told.get("warnings", ())]
+    def _response(self, run: Run) -> dict[str, Any] | Problem:
+        """Return the document of a run with an output, otherwise a problem that contains the document."""
+        document = run_json(run, self._cached, self.checked.script.source, self.checked.plan.diagnostics)
+        if self.models.substitution:
+            document["warnings"] = [self.models.substitution, *document.get("warnings", ())]
         if run.status in ("complete", "partial"):
-            return told
+            return document
         if run.status == "cancelled":
-            return self._cut_off(run=told)
+            return self._cancelled(run=document)
         reason = run.steps[run.final].reason if run.final in run.steps else "the final step has no output"
-        kinds = {result.failed.kind for result in run.steps.values() if result.failed is not None}
-        if "budget" in kinds:
-            return Problem(*OVER_BUDGET, reason, run=told)
-        return Problem("script-failed", 502, "The script has no output", reason, run=told)
+        if any(result.failed is not None and result.failed.kind == "budget" for result in run.steps.values()):
+            return Problem(*OVER_BUDGET, reason, run=document)
+        return Problem("script-failed", 502, "The script has no output", reason, run=document)
 
 
-# A script that came over HTTP, read and checked before anything is called: what it may name is less than a file's may.
-
-ALLOWED = ("LLM", "CONST", "EXPR", "EACH", "ANSWER")
-"""Operations that need no file, graph or code of the server's."""
-
-NAME = "script"
-"""The file that diagnostics name."""
-
-
-def ready(text: str, input: Any, lenient: bool, models: Collection[str]) -> CheckedScript:
-    """Read and check a script. Raises ``Problem`` (422) with its diagnostics where it has errors. ``models``: offered names."""
-    # The operations are the language's own: plugins, which others would be looked for among, are not for everybody.
-    checked = check_script(
-        Source(text, NAME), "lenient" if lenient else "strict", input=ABSENT if input is None else input, models=models,
-        operations=BUILTIN, reads_files=False, restrict=_refused,
-    )  # fmt: skip
-    if checked.failed:
-        raise refused_script(all_as_json(checked.diagnostics, checked.source))
-    return checked
-
-
-def _refused(script: Script) -> Iterator[Diagnostic]:
-    for step in script.steps:
-        for call in walk(step):
-            if not isinstance(call, Call):
-                continue
-            if call.operation not in ALLOWED:
-                what = "needs what only the server's owner has" if call.operation in BUILTIN else "is not offered"
-                hint = f"there are: {', '.join(name for name in ALLOWED if name in BUILTIN)}"
-                yield Diagnostic(
-                    "WEB001",
-                    "error",
-                    f"{call.operation} {what}: it is not for scripts that come over HTTP",
-                    call.span,
-                    (hint,),
-                )
-            elif (file := call.option("file")) is not None:
-                yield Diagnostic("WEB002", "error", "a script that comes over HTTP reads no files", file.span)
-
-
-# What ``/scripts/run`` takes and gives, for checking requests and for the OpenAPI document.
+# Requests and responses of ``/scripts/run``, for validation and for the OpenAPI document.
 
 LONGEST = 50_000
 """Characters of a script."""
@@ -380,11 +256,16 @@ async def stream_script(asked: RunScriptRequest, parts: TheParts, who: TheCaller
 
 
 async def _begun(asked: RunScriptRequest, parts: Parts, who: Who) -> ScriptRun:
-    """Check the script, take a place and begin. Raises ``Problem``."""
-    models = parts.offered.for_run(asked.model)
+    """Check the script, take a slot and start the run. Raises ``Problem``."""
+    served = parts.served
+    models = served.for_run(asked.model)
     place = parts.gate.take(who)  # before the check: checking a large script is work too
     try:
-        checked = await asyncio.to_thread(ready, asked.script, asked.input, asked.lenient, parts.offered.names)
+        checked = await asyncio.to_thread(
+            check_client_script, asked.script, asked.input, lenient=asked.lenient, models=tuple(served.models)
+        )
+        if checked.failed:
+            raise refused_script(all_as_json(checked.diagnostics, checked.source))
         run = ScriptRun(checked, asked.input, models, place, parts.settings.run.seconds)
         run.begin()
     except BaseException:

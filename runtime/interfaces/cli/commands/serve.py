@@ -13,8 +13,9 @@ from ..output import Exit, Misused, complain, say
 from ..params import LIMITS, MaxCalls, MaxCost, MaxTokens, ModelSpec, NoCache, PriceOf, no_key
 
 if TYPE_CHECKING:
+    from ....api.server_runs import Model
     from ...http.access import Keys
-    from ...web.web_models import Model, ServerSettings
+    from ...web.web_models import ServerSettings
 
 KEYS = "Keys"
 """The help heading of the key options."""
@@ -146,8 +147,9 @@ def serve(
     if add_key is not None or remove_key is not None or list_keys:
         return _manage_keys(key_file, add_key, remove_key, list_keys)
 
+    from ....api.server_runs import RunLimits
     from ...http.server import Limits
-    from ...web.web_models import RunLimits, ServerSettings
+    from ...web.web_models import ServerSettings
 
     settings = ServerSettings(
         models=_models(llm, models or ()), history=Path(history) if history is not None else base_directory().parent / "answers.sqlite",
@@ -247,9 +249,9 @@ def _serve(settings: "ServerSettings") -> int:
 
 
 def _models(llm: str | None, named: Sequence[str]) -> "tuple[Model, ...]":
+    from ....api.server_runs import Model
     from ....models.factory import default_spec
     from ...options import named_specs
-    from ...web.web_models import Model
 
     spec = (llm or default_spec()).strip()
     others = named_specs(named)
