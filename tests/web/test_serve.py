@@ -85,7 +85,7 @@ def test_an_address_of_another_machine_is_told_plainly(tmp_path: Path) -> None:
 def test_it_does_not_open_to_other_machines_without_a_key(host: str) -> None:
     code, said = refused("--host", host)
     assert code == 2
-    assert "there are no keys" in said and "--add-key" in said
+    assert "no API key exists" in said and "--add-key" in said
 
 
 def test_a_missing_extra_is_told_with_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,9 +107,9 @@ def test_no_model_is_told_at_the_start(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("--rate-per-key", "often"), "requests a minute"),
-        (("--rate-per-key", "0"), "requests a minute"),
-        (("--rate-per-key", "60/hour"), "requests a minute"),
+        (("--rate-per-key", "often"), "requests per minute"),
+        (("--rate-per-key", "0"), "requests per minute"),
+        (("--rate-per-key", "60/hour"), "requests per minute"),
         (("--cors", "*"), "origin"),
         (("--cors", "https://example.org/path"), "origin"),
         (("--cors", "example.org"), "origin"),
