@@ -149,7 +149,7 @@ class Clients:
     """
 
     def __init__(
-        self, model: Any, panel: Sequence[Any], warn: "Warnings", *, llm: Any = None, **limits: Any,
+        self, model: Any, panel: Sequence[Any], warn: "Callable[[str], None]", *, llm: Any = None, **limits: Any,
     ) -> None:  # fmt: skip
         from ..errors import RequestError
 

@@ -3,7 +3,7 @@
 Everything is loaded when it is first used.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from ..errors import RequestError
-    from ..events import Events
+    from ..events import Event, Events
     from ..loops.rank.ranking_results import Phase, Ranked, ToolUse
     from ..lwt.run_store import Recorder
     from ..runs.directories import RunError
@@ -89,76 +89,120 @@ async def rank_many(
     Requests start in order. A small ``max_calls`` lowers their number in parallel; none starts with fewer calls than a ranking takes.
     Raises ``RequestError``, ``NotConfigured`` and ``RunError``, as ``rank``.
     """
-    from time import perf_counter
+    events = settings.get("events")
+    rankings = Rankings(_read(items), _listed(requests), llm, **settings)
+    return await rankings.run(None if events is None else lambda number: (events.emit,), cancel=settings.get("cancel"))
 
-    from ...adapters.llm.strict_schema import means_of
-    from ..errors import RequestError
-    from ..events import Events
-    from ..limits import call_options, check_limits, check_listeners
-    from ..loops.rank.ranker import check_requests, prepare
-    from ..loops.rank.ranker import rank_many as run_many
-    from ..loops.rank.ranking_results import CALLS, load, ranked_done, start, totals_done
-    from ..models.caller import Caller
-    from ..results import Trace
-    from ..runs.journal import EventLog
-    from .clients import Clients, Warnings
 
-    given: dict[str, Any] = dict(settings)
-    check_names(given, (*_CLIENTS, *_WORK, *_REST))
-    asked = _listed(requests)
-    check_requests(asked)
-    check_listeners(given.get("events"), given.get("cancel"))
-    limits = {"max_calls": CALLS * len(asked), **{name: given.pop(name) for name in _CLIENTS if name in given}}
-    check_limits(limits)
-    shape = {name: given.pop(name) for name in _WORK if name in given}
-    listed = _read(items)
-    options = call_options({"temperature": given.get("temperature")})
-    work = prepare(listed, options=options, **shape)
-    named = _models(llm, given.get("models"))
-    if (resumed := given.get("resume")) is not None and not isinstance(resumed, str | Path):
-        raise RequestError("resume", f"a run's id or folder is wanted, not {type(resumed).__name__}")
-    stored = load(resumed) if resumed is not None else None
-    if llm is None and stored is not None:
-        llm = stored.head["model"] or None
-    warned = Warnings(given.get("events"))
-    async with Clients(llm, tuple(named.values()), warned, **limits) as models:
-        clients = {
-            name: models.named.get(label, models.llm) if label else models.llm
-            for name, label in zip(named, models.judges, strict=True)
-        }
-        work.means = means_of(models.spec or llm)
-        keep: Recorder | None = None
-        if stored is not None:
-            keep = stored.resume(listed, asked, force=bool(given.get("force")))
-        elif given.get("record"):
-            keep = start(listed, asked, model=models.spec)
-        events, began = given.get("events"), perf_counter()
-        log = EventLog.open(keep.path) if keep is not None else None
-        shared = Caller(models.llm, clients, events, Trace(), work.max_concurrency, keep)
+class Rankings:
+    """Checked rankings of several requests over the same items, for one ``run``. Most arguments are those of ``rank_many``.
 
-        def caller(number: int) -> Caller:
-            if log is None:
-                return shared
-            heard = Events()  # its own: the log has to know whose request an event is
-            for subscriber in (*([events.emit] if events is not None else ()), log.of(heard, number)):
-                heard.subscribe(subscriber)
-            made = Caller(models.llm, clients, heard, shared.trace, work.max_concurrency, keep)
-            made.gate = shared.gate
-            return made
+    With ``resume``, ``items`` and ``requests`` may be None: those of the stored run. ``limit``: only the first requests. ``name``: the
+    name of a new stored run; ``cache=True``: the user's own call cache; ``warn`` receives warnings. ``recorder`` is the
+    recorder of a stored run once it runs. Raises ``RequestError`` and ``RunError``.
+    """
 
-        try:
-            ranked = await run_many(
-                work, asked, caller, cancel=given.get("cancel"), max_calls=limits["max_calls"],
-                on_ranked=lambda each: ranked_done(keep, each) if keep is not None else None,
-            )  # fmt: skip
-            if keep is not None:
-                totals_done(keep, ranked, perf_counter() - began)
-        finally:
-            if log is not None:
-                log.close()
-            if keep is not None:
-                keep.close()
-    return ranked
+    def __init__(
+        self, items: Any, requests: Sequence[str] | None, llm: Any = None, *, limit: int | None = None, name: str = "rank",
+        warn: "Callable[[str], None] | None" = None, **settings: Any,
+    ) -> None:  # fmt: skip
+        from ..errors import RequestError
+        from ..limits import call_options, check_limits, check_listeners
+        from ..loops.rank.ranker import check_requests, prepare
+        from ..loops.rank.ranking_results import CALLS, load
+        from .clients import Warnings
+
+        check_names(settings, (*_CLIENTS, *_WORK, *_REST))
+        events, resume = settings.get("events"), settings.get("resume")
+        check_listeners(events, settings.get("cancel"))
+        if resume is not None and not isinstance(resume, str | Path):
+            raise RequestError("resume", f"a run's id or folder is wanted, not {type(resume).__name__}")
+        self.recorder: Recorder | None = None
+        self._stored = load(resume) if resume is not None else None
+        self._new_items = items
+        self._new_requests = requests[:limit] if requests is not None else None
+        items, requests = self._new_items, self._new_requests
+        if self._stored is not None:
+            items = self._stored.items if items is None else items
+            requests = self._stored.requests[:limit] if requests is None else requests
+        self.requests: Sequence[str] = requests or ()
+        check_requests(self.requests)
+        self._limits = {"max_calls": CALLS * len(self.requests)}
+        self._limits |= {each: settings[each] for each in _CLIENTS if each in settings}
+        check_limits(self._limits)
+        work = {each: settings[each] for each in _WORK if each in settings}
+        self._work = prepare(items, options=call_options({"temperature": settings.get("temperature")}), **work)
+        self._llm, self._named = llm, _models(llm, settings.get("models"))
+        if llm is None and self._stored is not None:
+            self._llm = self._stored.head["model"] or None
+        self._warn = warn or Warnings(events)
+        self._name, self._record, self._force = name, bool(settings.get("record")), bool(settings.get("force"))
+
+    async def run(
+        self,
+        listeners: "Callable[[int], Sequence[Callable[[Event], None]]] | None" = None,
+        on_ranked: "Callable[[Ranked], None] | None" = None,
+        cancel: "asyncio.Event | None" = None,
+    ) -> "list[Ranked]":
+        """Return the rankings in the order of the requests. ``listeners`` returns the subscribers of a request by its number.
+
+        ``on_ranked`` is called with each ranking as it ends. Raises ``NotConfigured``, and ``RunError`` before any call.
+        """
+        from time import perf_counter
+
+        from ...adapters.llm.strict_schema import means_of
+        from ..events import Events
+        from ..loops.rank.ranker import rank_many as run_many
+        from ..loops.rank.ranking_results import ranked_done, start, totals_done
+        from ..models.caller import Caller
+        from ..results import Trace
+        from ..runs.journal import EventLog
+        from .clients import Clients
+
+        work, began, trace = self._work, perf_counter(), Trace()
+        async with Clients(self._llm, tuple(self._named.values()), self._warn, **self._limits) as models:
+            named = {
+                name: models.named.get(label, models.llm) if label else models.llm
+                for name, label in zip(self._named, models.judges, strict=True)
+            }
+            work.means = means_of(models.spec or self._llm)
+            if self._stored is not None:
+                self.recorder = self._stored.resume(self._new_items, self._new_requests, force=self._force)
+            elif self._record:
+                self.recorder = start(self._new_items, self.requests, model=models.spec, name=self._name)
+            recorder = self.recorder
+            log = EventLog.open(recorder.path) if recorder is not None else None
+            gate = Caller(models.llm, named, None, trace, work.max_concurrency).gate
+
+            def caller(number: int) -> Caller:
+                events = Events() if listeners is not None or log is not None else None
+                if events is not None:
+                    for subscriber in listeners(number) if listeners is not None else ():
+                        events.subscribe(subscriber)
+                    if log is not None:
+                        events.subscribe(log.of(events, number))
+                client = Caller(models.llm, named, events, trace, work.max_concurrency, recorder)
+                client.gate = gate
+                return client
+
+            def ended(ranked: "Ranked") -> None:
+                if recorder is not None:
+                    ranked_done(recorder, ranked)
+                if on_ranked is not None:
+                    on_ranked(ranked)
+
+            try:
+                ranked = await run_many(
+                    work, self.requests, caller, cancel=cancel, on_ranked=ended, max_calls=self._limits["max_calls"]
+                )
+                if recorder is not None:
+                    totals_done(recorder, ranked, perf_counter() - began)
+            finally:
+                if log is not None:
+                    log.close()
+                if recorder is not None:
+                    recorder.close()
+        return ranked
 
 
 def rank_sync(items: Any, request: str, llm: Any = None, **settings: "Unpack[Settings]") -> "Ranked":

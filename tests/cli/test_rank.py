@@ -92,8 +92,8 @@ def test_that_no_item_fits_is_said_in_every_form(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        ((), "there are no items to rank"),
-        ((ITEMS,), "nothing says what is wanted"),
+        ((), "the items to rank are missing"),
+        ((ITEMS,), "the request is missing"),
         ((ITEMS, "--request", "a", "--requests", REQUESTS), "--request and --requests are both given"),
         ((ITEMS, "--request", "a", "--limit", "0"), "--limit: it is at least 1"),
         ((ITEMS, "--request", " "), "--request: there is none"),
@@ -126,7 +126,7 @@ def test_items_that_are_no_json_are_a_diagnostic(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("items.csv", "name,drive\nMilkcrate,yes\n", "it is CSV; items are JSON: ["),
+        ("items.csv", "name,drive\nMilkcrate,yes\n", "the file is CSV; items are JSON: ["),
         ("items.jsonl", '{"n": 1}\n{"n": 2}\n', "as one list: jq -s . items.jsonl | knotwork rank - --request ..."),
         ("items.json", "", "the input is empty"),
     ],
@@ -145,9 +145,9 @@ def test_items_of_another_kind_are_met_with_what_makes_items_of_them(
     ("text", "said"),
     [
         ('{"request": "a"}\n{bad\n', "line 2: not JSON: a key in double quotes is missing before 'bad' (column 2)"),
-        ('[{"request": "a"}]', "of one list lines are made by: jq -c '.[]' wanted"),
-        ("with drive-thru\n", "of plain lines they are made by: jq -R . wanted"),
-        ('{"prompt": "a"}\n', "line 1: there is no request"),
+        ('[{"request": "a"}]', "convert a list into lines: jq -c '.[]' wanted"),
+        ("with drive-thru\n", "convert plain lines: jq -R . wanted"),
+        ('{"prompt": "a"}\n', "line 1: the request is missing"),
         ("\n\n", "wanted has no requests"),
     ],
 )

@@ -73,7 +73,7 @@ def test_wrong_usage(folder: Path) -> None:
         (("repl", "nowhere.graphml"), "nowhere.graphml"),
         (("repl", "work.gasl"), "knotwork repl GRAPH -f work.gasl"),
         (("repl", "--graph", MISERABLES), "knotwork repl GRAPH"),
-        (("repl", "--state", "file"), "takes a folder"),
+        (("repl", "--state", "file"), "needs a directory"),
         (("repl", "--llm", "opnai:x", "-c", "1"), "did you mean openai:MODEL?"),
         (("repl", "--input", "-"), "stdin can be the input or the commands"),
         (("repl", "--input", "in.json", "-c", "1"), "not JSON"),

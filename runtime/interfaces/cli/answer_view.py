@@ -169,7 +169,7 @@ def figures(calls: int, cached: int, tokens: Sequence[int], cost: float | None, 
     return " · ".join([*parts, time] if time else parts)
 
 
-def noted(event: Event) -> str:
+def event_note(event: Event) -> str:
     """Return the line for a noteworthy event outside the iterations, else ""."""
     match event:
         case CallRetried():
@@ -207,7 +207,7 @@ class Screen:
                 for line in iteration(event, self._most, self._threshold):
                     self._print(line)
             case _:
-                if text := noted(event):
+                if text := event_note(event):
                     self.note(text)
 
     def note(self, text: str) -> None:
@@ -262,7 +262,7 @@ class Lines:
                 for line in iteration(event, self._most, self._threshold):
                     self._print(line)
             case _:
-                if text := noted(event):
+                if text := event_note(event):
                     self.note(text)
 
     def note(self, text: str) -> None:

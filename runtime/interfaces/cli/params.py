@@ -1,7 +1,7 @@
 """Options that several commands share, declared once."""
 
 import os
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -18,130 +18,102 @@ def no_key(given: T) -> T:
     return given
 
 
+def option(names: str, metavar: str | None, help: str, panel: str | None = None, **settings: Any) -> Any:
+    """Return a Typer option. ``names`` are separated by spaces. The help shows the default only with ``show_default=True``."""
+    settings.setdefault("show_default", False)
+    return typer.Option(*names.split(), metavar=metavar, help=help, rich_help_panel=panel, **settings)
+
+
+def flag(names: str, help: str, panel: str | None = None) -> Any:
+    """Return a Typer option without a value."""
+    return typer.Option(*names.split(), help=help, rich_help_panel=panel)
+
+
+def argument(metavar: str, help: str) -> Any:
+    """Return a Typer argument."""
+    return typer.Argument(metavar=metavar, help=help, show_default=False)
+
+
 LIMITS = "Limits and models"
 """The heading of these options in the help."""
 
-ScriptFile = Annotated[str, typer.Argument(metavar="FILE", help="An .lwt script, or - for stdin.", show_default=False)]
+ScriptFile = Annotated[str, argument("FILE", "An .lwt script, or - for stdin.")]
 ScriptFiles = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="FILE", help=".lwt scripts, .gasl programs, JSON plans and seeds, or - for stdin.", show_default=False
-    ),
+    list[str], argument("FILE", ".lwt scripts, .gasl programs, JSON plans and seeds, or - for stdin.")
 ]
-Lenient = Annotated[bool, typer.Option("--lenient", help="Read the script leniently, as text written by a model.")]
+Lenient = Annotated[bool, flag("--lenient", "Read the script leniently, as text written by a model.")]
 MaxSteps = Annotated[
-    int, typer.Option("--max-steps", metavar="N", min=1, help="Maximum number of steps; a longer script is refused.")
+    int, option("--max-steps", "N", "Maximum number of steps; a longer script is refused.", min=1, show_default=True)
 ]
-InputFile = Annotated[
-    str | None,
-    typer.Option(
-        "--input", "-i", metavar="FILE", help="The input of the run: a JSON file, or - for stdin.", show_default=False
-    ),
-]
+InputFile = Annotated[str | None, option("--input -i", "FILE", "The input of the run: a JSON file, or - for stdin.")]
 GraphSource = Annotated[
     str | None,
-    typer.Option(
-        "--graph",
-        "-g",
-        metavar="G",
-        help="A graph: a GraphML, GML, GEXF, JSON or CSV file, or nx:NAME for a graph of NetworkX.",
-        show_default=False,
-    ),
+    option("--graph -g", "G", "A graph: a GraphML, GML, GEXF, JSON or CSV file, or nx:NAME for a graph of NetworkX."),
 ]
-StateFolder = Annotated[
-    str | None,
-    typer.Option("--state", metavar="DIR", help="Directory of the state; created if missing.", show_default=False),
-]
+StateFolder = Annotated[str | None, option("--state", "DIR", "Directory of the state; created if missing.")]
 ChunksFile = Annotated[
-    str | None,
-    typer.Option(
-        "--chunks",
-        metavar="FILE",
-        help="Source texts of the graph, for evidence: a JSON object by chunk id.",
-        show_default=False,
-    ),
+    str | None, option("--chunks", "FILE", "Source texts of the graph, for evidence: a JSON object by chunk id.")
 ]
-OnAnotherGraph = Annotated[bool, typer.Option("--force", help="Use a state whose findings come from another graph.")]
+OnAnotherGraph = Annotated[bool, flag("--force", "Use a state whose findings come from another graph.")]
 AsWritten = Annotated[
-    bool,
-    typer.Option(
-        "--raw",
-        help="Load the graph's values unchanged: keep quotes, <SEP> and numbers in strings.",
-    ),
+    bool, flag("--raw", "Load the graph's values unchanged: keep quotes, <SEP> and numbers in strings.")
 ]
 ModelSpec = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--llm",
-        metavar="SPEC",
+        "SPEC",
+        "local, openai:MODEL, anthropic:MODEL, URL#MODEL, replay:FILE or record:FILE,SPEC (default: KNOTWORK_LLM, else local).",
+        LIMITS,
         callback=no_key,
-        show_default=False,
-        rich_help_panel=LIMITS,
-        help="local, openai:MODEL, anthropic:MODEL, URL#MODEL, replay:FILE or record:FILE,SPEC (default: KNOTWORK_LLM, else local).",
     ),
 ]
 MaxConcurrency = Annotated[
-    int, typer.Option("--max-concurrency", metavar="N", min=1, help="Maximum number of parallel calls.")
+    int, option("--max-concurrency", "N", "Maximum number of parallel calls.", min=1, show_default=True)
 ]
 StrictTypes = Annotated[
     bool,
-    typer.Option(
+    flag(
         "--strict-types",
-        help="Accept typed answers only in their exact form: no prose around JSON, no reworded numbers or labels.",
+        "Accept typed answers only in their exact form: no prose around JSON, no reworded numbers or labels.",
     ),
 ]
 MaxCalls = Annotated[
     int | None,
-    typer.Option(
-        "--max-calls",
-        metavar="N",
-        min=0,
-        show_default=False,
-        rich_help_panel=LIMITS,
-        help="Maximum number of calls; a call that would exceed it is not made.",
-    ),
+    option("--max-calls", "N", "Maximum number of calls; a call that would exceed it is not made.", LIMITS, min=0),
 ]
 MaxTokens = Annotated[
-    int | None,
-    typer.Option(
-        "--max-tokens",
-        metavar="N",
-        min=0,
-        show_default=False,
-        rich_help_panel=LIMITS,
-        help="Maximum number of tokens, prompt and completion together.",
-    ),
+    int | None, option("--max-tokens", "N", "Maximum number of tokens, prompt and completion together.", LIMITS, min=0)
 ]
 MaxCost = Annotated[
-    float | None,
-    typer.Option(
-        "--max-cost",
-        metavar="USD",
-        min=0,
-        show_default=False,
-        rich_help_panel=LIMITS,
-        help="Maximum cost in US dollars; needs --price.",
-    ),
+    float | None, option("--max-cost", "USD", "Maximum cost in US dollars; needs --price.", LIMITS, min=0)
 ]
 PriceOf = Annotated[
     str | None,
-    typer.Option(
-        "--price",
-        metavar="IN/OUT",
-        show_default=False,
-        rich_help_panel=LIMITS,
-        help="US dollars per million prompt and completion tokens, such as 0.25/2.",
-    ),
+    option("--price", "IN/OUT", "US dollars per million prompt and completion tokens, such as 0.25/2.", LIMITS),
 ]
-Rate = Annotated[
-    float | None,
-    typer.Option(
-        "--rate",
-        metavar="N",
-        min=0.001,
-        show_default=False,
-        rich_help_panel=LIMITS,
-        help="Maximum number of calls per minute.",
-    ),
+Rate = Annotated[float | None, option("--rate", "N", "Maximum number of calls per minute.", LIMITS, min=0.001)]
+NoCache = Annotated[bool, flag("--no-cache", "Do not use cached answers.", LIMITS)]
+NamedModels = Annotated[
+    list[str] | None,
+    option("--model", "NAME=SPEC", "Additional model, offered under this name. Repeatable.", LIMITS, callback=no_key),
 ]
-NoCache = Annotated[bool, typer.Option("--no-cache", rich_help_panel=LIMITS, help="Do not use cached answers.")]
+
+
+def time_limit_option(help: str, **settings: Any) -> Any:
+    """Return the option of a time limit in seconds."""
+    return option("--time-limit", "SECONDS", help, LIMITS, min=0.001, **settings)
+
+
+SERVER = "HTTP server"
+"""The heading of the options of a server in the help."""
+
+Host = Annotated[str, option("--host", "HOST", "Address to listen on.", SERVER, show_default=True)]
+KeysFile = Annotated[str | None, option("--keys", "FILE", "File of the API keys (default: next to the runs).", SERVER)]
+RatePerKey = Annotated[
+    str, option("--rate-per-key", "N/minute", "Maximum number of requests per key.", SERVER, show_default=True)
+]
+LogRequests = Annotated[bool, flag("--log", "Log each request on stderr.", SERVER)]
+MaxRuns = Annotated[
+    int, option("--max-runs", "N", "Maximum number of parallel runs or tool calls.", LIMITS, min=1, show_default=True)
+]

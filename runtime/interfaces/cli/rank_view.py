@@ -1,64 +1,30 @@
-"""The live display of rankings: a row per request under way with its phase, and the figures. Finished parts stay above it."""
+"""The output of ``rank``: lines or a live display while requests are ranked, then the rankings and their figures."""
 
+import asyncio
 import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, field
 from rich.console import Console, Group, RenderableType
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from ....lang.diagnostic import printable
+from ...api.planner import Ranked, Rankings
 from ...events import Event, PhaseFinished, PhaseStarted, RepairAsked, StepFinished, ToolCalled, Warned
 from ...excerpts import clipped
-from ...loops.rank.ranking_results import Ranked
-from ...lwt.run_store import Recorder
-from ..figures import Calls, clock
-from ..options import Limits
-from .answer_view import figures
-from .answer_view import noted as noted_of_calls
-from .display import Foot, beside, one_line
+from ...runs.debug_log import DebugLog, level
+from ..figures import Calls, clock, counted
+from .answer_view import event_note, figures
+from .display import Foot, beside, cancelling, one_line, render
 from .output import Exit, colour, is_terminal, json_text, paint, say, write
 
-# The arguments of ``rank`` as values.
-
-Form = Literal["auto", "table", "json", "plain"]
-
-
-@frozen
-class RankAsked:
-    """The arguments of ``knotwork rank``, under their command line names."""
-
-    items: str | None
-    request: str | None
-    requests: str | None
-    limit: int | None
-    llm: str | None
-    form: Form
-    resume: str | None
-    force: bool
-    max_iterations: int | None
-    time_limit: float | None
-    max_concurrency: int
-    limits: Limits
-
-
-def resume_command(run_id: str, asked: RankAsked, model: str) -> str:
-    """Return the shell command that resumes the run. Items and requests are the run's own."""
-    words = ["knotwork", "rank", "--resume", run_id]
-    if asked.llm is not None:
-        words += ["--llm", model]
-    return shlex.join(words) if sys.platform != "win32" else " ".join(words)
-
-
-# The output during rankings: a line on stderr for each finished phase, and warnings.
-
-_LONGEST = 100
+_STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled": "yellow"}
 
 
 @define
@@ -70,49 +36,77 @@ class Lines:
 
     def __call__(self, event: Event) -> None:
         """Print a line for a noteworthy event."""
-        match event:
-            case PhaseFinished(phase="plan", status="done"):
-                steps = event.detail.count("\n") + 1
-                self.note(f"planned {steps} step{'' if steps == 1 else 's'} in {event.seconds:.1f} s")
-            case PhaseFinished(phase="expand", status="done"):
-                self.note(
-                    f"expanded in {event.count} iteration{'' if event.count == 1 else 's'}, {event.seconds:.1f} s"
-                )
-            case PhaseFinished(phase="expand", status="unfinished"):
-                self.note(f"{event.detail}, {event.seconds:.1f} s")
-            case PhaseFinished(phase="expand", status="pass-through"):
-                self.note("pass-through: the plan needs no expansion")
-            case ToolCalled() if event.call != "done()":
-                self.note(f"  {clipped(event.call or 'no call of a tool', _LONGEST)}{'' if event.ok else ' refused'}")
-            case _:
-                if text := noted(event):
-                    self.note(text)
+        if text := request_note(event):
+            say(f"{f'[R{self.number:02}] ' if self.several else ''}{printable(text)}")
+            sys.stderr.flush()
+
+
+def request_note(event: Event) -> str:
+    """Return the line for an event of a request; "" for an event without one."""
+    match event:
+        case PhaseFinished(phase="plan", status="done"):
+            return f"planned {_steps(event)} in {event.seconds:.1f} s"
+        case PhaseFinished(phase="expand", status="done"):
+            return f"expanded in {counted(event.count, 'iteration')}, {event.seconds:.1f} s"
+        case PhaseFinished(phase="expand", status="unfinished"):
+            return f"{event.detail}, {event.seconds:.1f} s"
+        case PhaseFinished(phase="expand", status="pass-through"):
+            return "pass-through: the plan needs no expansion"
+        case ToolCalled() if event.call != "done()":
+            return f"  {clipped(event.call or 'no call of a tool', 100)}{'' if event.ok else ' refused'}"
+    return urgent_note(event)
+
+
+def urgent_note(event: Event) -> str:
+    """Return the line for an event outside the phases, such as a repair; "" for an event without one."""
+    match event:
+        case RepairAsked():
+            fault = str(event.diagnostics[0]["message"]) if event.diagnostics else event.reason or "it can't be used"
+            if event.phase == "execute":
+                return f"the last step is asked once more: {clipped(fault, 100)}"
+            return f"the plan goes back ({event.attempt}): {clipped(fault, 100)}"
+        case Warned() if event.message.startswith("skipped:"):  # the summary names the failed step
+            return ""
+    return event_note(event)
+
+
+def _steps(event: PhaseFinished) -> str:
+    return counted(event.detail.count("\n") + 1, "step")
+
+
+class View:
+    """The output during rankings without a terminal: a line for each phase, or the debug log if it is on."""
+
+    def __init__(self, calls: Calls, requests: Sequence[str]) -> None:
+        self._calls, self._requests, self._several = calls, requests, len(requests) > 1
+
+    async def run(self, rankings: Rankings) -> tuple[list[Ranked], float]:
+        """Run the rankings; return them and the seconds they took. The first Ctrl-C cancels them."""
+        cancel, began = asyncio.Event(), perf_counter()
+        with cancelling(cancel, self.note, self.stop):
+            self.start()
+            try:
+                ranked = await rankings.run(lambda number: (self._calls, self.of(number)), self.ranked, cancel)
+            finally:
+                self.stop()
+        return ranked, perf_counter() - began
+
+    def of(self, number: int) -> Callable[[Event], None]:
+        """Return the subscriber for the events of the request with this number, which begins now."""
+        return DebugLog(level(), 1, number) if level() else Lines(number, self._several)
 
     def note(self, text: str) -> None:
         """Print a line."""
-        say(f"{f'[R{self.number:02}] ' if self.several else ''}{printable(text)}")
-        sys.stderr.flush()
+        say(printable(text))
 
+    def start(self) -> None:
+        """Show the display."""
 
-def noted(event: Event) -> str:
-    """Return the line for a noteworthy event outside the phases, else ""."""
-    match event:
-        case RepairAsked():
-            found = str(event.diagnostics[0]["message"]) if event.diagnostics else event.reason or "it can't be used"
-            if event.phase == "execute":
-                return f"the last step is asked once more: {clipped(found, _LONGEST)}"
-            return f"the plan goes back ({event.attempt}): {clipped(found, _LONGEST)}"
-        case Warned() if event.message.startswith("skipped:"):  # the summary names the failed step
-            return ""
-        case _:
-            return noted_of_calls(event)
+    def stop(self) -> None:
+        """Remove the display; may be called more than once."""
 
-
-_ROWS = 10
-"""Maximum number of requests shown; a small terminal must not scroll."""
-_RANKED, _REQUEST, _REASON = 60, 60, 400
-_DOING = {"plan": "planning", "expand": "expanding", "execute": "running"}
-_STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled": "yellow"}
+    def ranked(self, ranked: Ranked) -> None:
+        """Process the end of a request."""
 
 
 @define
@@ -124,7 +118,6 @@ class _Row:
     phase: str = "waiting"
     detail: str = ""
     before: tuple[str, ...] = ()
-    iterations: int = 0
     steps: int = 0
     done: int = 0
     began: float = field(factory=perf_counter)
@@ -133,15 +126,14 @@ class _Row:
         """Process one event of the request."""
         match event:
             case PhaseStarted():
-                self.phase = _DOING.get(event.phase, event.phase)
-                self.steps, self.done, self.detail = event.count, 0, ""
-                if event.phase == "execute":
-                    self.detail = f"0 of {event.count}"
+                phases = {"plan": "planning", "expand": "expanding", "execute": "running"}
+                self.phase = phases.get(event.phase, event.phase)
+                self.steps, self.done = event.count, 0
+                self.detail = f"0 of {event.count}" if event.phase == "execute" else ""
             case PhaseFinished(phase="plan", status="done"):
-                steps = event.detail.count("\n") + 1
-                self.before = (*self.before, f"{steps} step{'' if steps == 1 else 's'} planned")
+                self.before = (*self.before, f"{_steps(event)} planned")
             case PhaseFinished(phase="expand"):
-                rounds = f"{event.count} iteration{'' if event.count == 1 else 's'}"
+                rounds = counted(event.count, "iteration")
                 self.before = (*self.before, rounds if event.status == "done" else event.status)
             case RepairAsked():
                 self.detail = f"again ({event.attempt})"
@@ -150,25 +142,29 @@ class _Row:
             case StepFinished() if self.phase == "running":
                 self.done += 1
                 self.detail = f"{self.done} of {self.steps}"
-            case _:
-                pass
 
-    def told(self) -> str:
-        """Return the progress in words."""
-        doing = f"{self.phase} {self.detail}".strip()
-        return " · ".join([doing, clock(perf_counter() - self.began), *self.before])
+    @property
+    def progress(self) -> str:
+        """The progress in words."""
+        return " · ".join([f"{self.phase} {self.detail}".strip(), clock(perf_counter() - self.began), *self.before])
 
 
-class Screen:
-    """Shows rankings on a terminal (stderr). The refreshing thread only reads; events come in the thread of the rankings."""
+class Screen(View):
+    """The output during rankings on a terminal (stderr): a row for each request under way; finished parts stay above it.
+
+    The refreshing thread only reads; events come in the thread of the rankings.
+    """
+
+    MOST_ROWS = 10
+    """Maximum number of requests shown; a small terminal must not scroll."""
 
     def __init__(self, calls: Calls, requests: Sequence[str], console: Console | None = None) -> None:
-        self._calls, self._requests = calls, requests
-        self._several = len(requests) > 1
+        super().__init__(calls, requests)
         self._rows: dict[int, _Row] = {}
-        self._over = 0
+        self._ended = 0
         self._began = perf_counter()
         self._foot = Foot(self._drawn, console)
+        self.note, self.stop = self._foot.note, self._foot.stop  # type: ignore[method-assign]
 
     def start(self) -> None:
         """Show the display."""
@@ -176,69 +172,61 @@ class Screen:
         self._foot.start()
 
     def of(self, number: int) -> Callable[[Event], None]:
-        """Return the display of the request with this number, which begins now."""
+        """Return the subscriber for the events of the request with this number, which begins now."""
         row = self._rows[number] = _Row(number, self._requests[number])
-        lines = Lines(number, self._several)
+        lines = Lines(number, several=False)
 
-        def told(event: Event) -> None:
+        def show(event: Event) -> None:
             row(event)
-            if self._several:
-                if text := noted(event):
-                    self._foot.note(f"R{number:02} {text}")
-            else:
+            if not self._several:
                 lines(event)
+            elif text := urgent_note(event):
+                self._foot.note(f"R{number:02} {text}")
 
-        return told
+        return show
 
     def ranked(self, ranked: Ranked) -> None:
         """Process the end of a request; one of several becomes a line."""
         self._rows.pop(ranked.number, None)
-        self._over += 1
+        self._ended += 1
         if not self._several or ranked.status == "cancelled":  # the report covers these
             return
-        told = _ranking(ranked) if ranked.ranking else clipped(ranked.reason, _REASON)
+        result = _summary(ranked) if ranked.ranking else clipped(ranked.reason, 400)
         head = Text(f"R{ranked.number:02} {ranked.status}", style=_STYLES[ranked.status])
-        self._foot.line(Text.assemble(head, one_line(f": {told} · {ranked.seconds:.1f} s")))
-
-    def note(self, text: str) -> None:
-        """Print a line above the display."""
-        self._foot.note(text)
-
-    def stop(self) -> None:
-        """Remove the display; may be called more than once."""
-        self._foot.stop()
+        self._foot.line(Text.assemble(head, one_line(f": {result} · {ranked.seconds:.1f} s")))
 
     def _drawn(self) -> Any:
-        rows = list(self._rows.values())
-        count = len(self._requests)
+        rows, count, width = list(self._rows.values()), len(self._requests), self._foot.console.width
         head = Table.grid(padding=(0, 1))
-        shown: list[RenderableType] = [
-            self._foot.spinner,
-            one_line(f"{self._over} of {count} ranked" if self._several else self._requests[0], "bold"),
-        ]
+        title = f"{self._ended} of {count} ranked" if self._several else self._requests[0]
+        cells: list[RenderableType] = [self._foot.spinner, one_line(title, "bold")]
         if self._several:
-            shown.append(ProgressBar(total=count, completed=self._over, width=min(20, self._foot.console.width // 4)))
-        head.add_row(*shown, Text(clock(perf_counter() - self._began), style="dim"))
+            cells.append(ProgressBar(total=count, completed=self._ended, width=min(20, width // 4)))
+        head.add_row(*cells, Text(clock(perf_counter() - self._began), style="dim"))
         if self._several:
-            pairs = [(one_line(_name(row), "", 2), Text(row.told(), style="cyan")) for row in rows[:_ROWS]]
-            lines = beside(pairs, self._foot.console.width)
+            names = [one_line(f"R{row.number:02} {clipped(row.request, 60)}", "", 2) for row in rows[: self.MOST_ROWS]]
+            lines = beside(
+                [(name, Text(row.progress, style="cyan")) for name, row in zip(names, rows, strict=False)], width
+            )
         else:
-            lines = [one_line(row.told(), "cyan", 2) for row in rows]
-        waiting = count - self._over - len(rows)
-        left = [f"{len(rows) - _ROWS} more under way"] if len(rows) > _ROWS else []
-        left += [f"{waiting} waiting"] if waiting else []
-        left += [self._calls.line()] if self._calls.calls else []
-        return Group(head, *lines, *([one_line(" · ".join(left), "dim", 2)] if left else []))
+            lines = [one_line(row.progress, "cyan", 2) for row in rows]
+        waiting, hidden = count - self._ended - len(rows), len(rows) - self.MOST_ROWS
+        rest = [f"{hidden} more under way"] if hidden > 0 else []
+        rest += [f"{waiting} waiting"] if waiting else []
+        rest += [self._calls.line()] if self._calls.calls else []
+        return Group(head, *lines, *([one_line(" · ".join(rest), "dim", 2)] if rest else []))
 
 
-def _name(row: _Row) -> str:
-    return f"R{row.number:02} {clipped(row.request, _REQUEST)}"
+def open_view(calls: Calls, requests: Sequence[str]) -> View:
+    """Return the output for stderr: live on a terminal, lines in a pipe and for the debug log."""
+    return View(calls, requests) if level() or not is_terminal(sys.stderr) else Screen(calls, requests)
 
 
-def _ranking(ranked: Ranked) -> str:
+def _summary(ranked: Ranked) -> str:
+    """Return the first positions of a ranking with the name of the best item."""
     if ranked.none_fits:
         return "no item fits"
-    best = f" ({clipped(ranked.names[0], _RANKED)})" if ranked.names else ""
+    best = f" ({clipped(ranked.names[0], 60)})" if ranked.names else ""
     more = f" and {len(ranked.ranking) - 10} more" if len(ranked.ranking) > 10 else ""
     passed = " · pass-through" if any(phase.status == "pass-through" for phase in ranked.phases) else ""
     return f"{', '.join(map(str, ranked.ranking[:10]))}{more}{best}{passed}"
@@ -246,24 +234,27 @@ def _ranking(ranked: Ranked) -> str:
 
 # The end of ``rank``: the rankings on stdout, a summary and the cost on stderr; the exit code.
 
-_RANK_STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled": "yellow"}
-_SHOWN = 60
-"""Maximum characters of a request in a table."""
+_EXITS = {
+    "complete": Exit.DONE, "partial": Exit.PARTIAL, "failed": Exit.FAILED, "cancelled": Exit.INTERRUPTED,
+}  # fmt: skip
 _LISTED = 20
 """Maximum number of failures listed; --format json has all."""
 
 
 def finish(
-    ranked: Sequence[Ranked], calls: Calls, asked: RankAsked, recorder: Recorder, resume: str, seconds: float, *, several: bool
+    rankings: Rankings, ranked: Sequence[Ranked], calls: Calls, form: str, llm: str | None, seconds: float, *, several: bool
 ) -> int:  # fmt: skip
-    """Write rankings and report; return the exit code. ``seconds``: the total time, with parallel requests."""
+    """Write the rankings and their figures; return the exit code. ``seconds``: the total time, with parallel requests."""
+    recorder = rankings.recorder
+    assert recorder is not None  # noqa: S101 - the command stores its runs
     statuses = Counter(each.status for each in ranked)
-    status = _status(statuses)
-    form = asked.form
-    if form == "auto":
-        form = "table" if is_terminal(sys.stdout) else "json"
-    if form == "json":
-        print(json_text(_document(ranked, status, calls, recorder, several=several)))
+    status = "cancelled" if statuses["cancelled"] else next(iter(statuses)) if len(statuses) == 1 else "partial"
+    if form == "json" or (form == "auto" and not is_terminal(sys.stdout)):
+        document: dict[str, Any] = ranked[0].as_json()
+        if several:
+            usage = {"calls": calls.calls, "cached": calls.cached, "tokens": calls.tokens, "cost": calls.cost}
+            document = {"status": status, "rankings": [each.as_json() for each in ranked], "usage": usage}
+        print(json_text({**document, "run": recorder.run_id}))
     elif form == "plain":
         for each in ranked:
             write("none" if each.none_fits else ", ".join(map(str, each.ranking)))
@@ -272,33 +263,32 @@ def finish(
     sys.stdout.flush()
     if is_terminal(sys.stdout) and is_terminal(sys.stderr):
         say()
-    _report(ranked, status, statuses, calls, recorder, resume, seconds, several=several)
-    return {"complete": Exit.DONE, "partial": Exit.PARTIAL, "failed": Exit.FAILED, "cancelled": Exit.INTERRUPTED}[
-        status
-    ]
-
-
-def _status(statuses: Counter[Any]) -> str:
-    """Return the combined status of all requests."""
-    if statuses["cancelled"]:
-        return "cancelled"
-    if len(statuses) == 1:
-        return str(next(iter(statuses)))
-    return "partial"
-
-
-def _document(
-    ranked: Sequence[Ranked], status: str, calls: Calls, recorder: Recorder, *, several: bool
-) -> dict[str, Any]:
-    if not several:
-        return {**ranked[0].as_json(), "run": recorder.run_id}
-    usage = {"calls": calls.calls, "cached": calls.cached, "tokens": calls.tokens, "cost": calls.cost}
-    return {"status": status, "rankings": [each.as_json() for each in ranked], "usage": usage, "run": recorder.run_id}
+    on = colour(sys.stderr)
+    faulty = [each for each in ranked if each.status in ("failed", "cancelled") or each.reason]
+    for each in faulty[:_LISTED]:
+        place = f"R{each.number:02} " if several else ""
+        say(f"{paint(each.status, _STYLES[each.status], on)} {place}{printable(each.reason)}")
+    if len(faulty) > _LISTED:
+        say(f"and {len(faulty) - _LISTED} more")
+    if several:
+        result = ", ".join(f"{count:,} {name}" for name, count in statuses.items())
+    elif ranked[0].none_fits:
+        result = "no item fits"
+    else:
+        result = f"ranking {', '.join(map(str, ranked[0].ranking))}" if ranked[0].ranking else "no ranking"
+    cost = figures(calls.calls - calls.cached, calls.cached, (calls.tokens,), calls.cost, f"{seconds:.2f} s")
+    say(f"{paint(status, _STYLES[status], on)}: {result} · {cost}")
+    if recorder.damage:
+        say(f"not kept: {printable(recorder.damage)}")
+        return _EXITS[status]
+    say(f"kept in {printable(str(recorder.path))}")
+    if status != "complete":
+        words = ["knotwork", "rank", "--resume", recorder.run_id, *(["--llm", llm] if llm is not None else [])]
+        say(f"go on with: {shlex.join(words) if sys.platform != 'win32' else ' '.join(words)}")
+    return _EXITS[status]
 
 
 def _table(ranked: Sequence[Ranked], *, several: bool) -> str:
-    from .display import render
-
     if not several:
         (only,) = ranked
         rows: list[list[Any]] = [
@@ -308,43 +298,9 @@ def _table(ranked: Sequence[Ranked], *, several: bool) -> str:
         return render(["rank", "item", "name"], rows) if rows else ""
     rows = [
         [
-            f"R{each.number:02}", _short(each.request), "none" if each.none_fits else ", ".join(map(str, each.ranking[:10])),
-            each.names[0] if each.names else "", each.status,
+            f"R{each.number:02}", clipped(" ".join(each.request.split()), 60),
+            "none" if each.none_fits else ", ".join(map(str, each.ranking[:10])), each.names[0] if each.names else "", each.status,
         ]
         for each in ranked
     ]  # fmt: skip
     return render(["#", "request", "ranking", "best", "status"], rows, wide=frozenset({"#", "status"}))
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
-
-
-def _report(
-    ranked: Sequence[Ranked], status: str, statuses: Counter[Any], calls: Calls, recorder: Recorder, resume: str, seconds: float,
-    *, several: bool,
-) -> None:  # fmt: skip
-    on = colour(sys.stderr)
-    bad = [each for each in ranked if each.status in ("failed", "cancelled") or each.reason]
-    for each in bad[:_LISTED]:
-        place = f"R{each.number:02} " if several else ""
-        say(f"{paint(each.status, _RANK_STYLES[each.status], on)} {place}{printable(each.reason)}")
-    if len(bad) > _LISTED:
-        say(f"and {len(bad) - _LISTED} more")
-    sent, tokens = calls.calls - calls.cached, (calls.tokens,)
-    told = figures(sent, calls.cached, tokens, calls.cost, f"{seconds:.2f} s")
-    what = ", ".join(f"{count:,} {each}" for each, count in statuses.items()) if several else _ranking_rows(ranked[0])
-    say(f"{paint(status, _RANK_STYLES[status], on)}: {what} · {told}")
-    if recorder.damage:
-        say(f"not kept: {printable(recorder.damage)}")
-        return
-    say(f"kept in {printable(str(recorder.path))}")
-    if status != "complete":
-        say(f"go on with: {resume}")
-
-
-def _ranking_rows(ranked: Ranked) -> str:
-    if ranked.none_fits:
-        return "no item fits"
-    return f"ranking {', '.join(map(str, ranked.ranking))}" if ranked.ranking else "no ranking"

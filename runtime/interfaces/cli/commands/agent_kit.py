@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from ..output import Exit, Misused, say
+from ..params import option
 
 # Names and texts of the kit's files. No I/O here; ``write_kit`` writes the files.
 
@@ -146,7 +145,7 @@ def _index(version: str) -> str:
 
 def agent_kit(
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="DIR", help="Output directory; created if missing.")
+        str, option("--output -o", "DIR", "Output directory; created if missing.", show_default=True)
     ] = "agent-kit",
 ) -> int:
     """Write schemas, tool definitions, grammars and system prompts for agents into one folder.

@@ -2,176 +2,134 @@
 
 from typing import Annotated, Literal
 
-import typer
-
-from ..params import LIMITS, MaxCalls, MaxConcurrency, MaxCost, MaxTokens, ModelSpec, NoCache, PriceOf, Rate, no_key
+from ..params import (
+    LIMITS,
+    MaxCalls,
+    MaxConcurrency,
+    MaxCost,
+    MaxTokens,
+    ModelSpec,
+    NoCache,
+    PriceOf,
+    Rate,
+    argument,
+    no_key,
+    option,
+    time_limit_option,
+)
 
 _HOW = "Iterations"
 
 
 def answer(
     instruct: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="INSTRUCTION",
-            help="The question or task, or - for stdin. Not needed with --request.",
-            show_default=False,
-        ),
+        str | None, argument("INSTRUCTION", "The question or task, or - for stdin. Not needed with --request.")
     ] = None,
-    resp_format: Annotated[
-        str | None,
-        typer.Option(
-            "--resp-format",
-            metavar="TEXT",
-            show_default=False,
-            help="Form of the answer (default: any).",
-        ),
-    ] = None,
-    eval_crit: Annotated[
-        str | None,
-        typer.Option("--criteria", "--eval-crit", metavar="TEXT", show_default=False, help="Criteria for the judge."),
-    ] = None,
+    resp_format: Annotated[str | None, option("--resp-format", "TEXT", "Form of the answer (default: any).")] = None,
+    eval_crit: Annotated[str | None, option("--criteria --eval-crit", "TEXT", "Criteria for the judge.")] = None,
     checks: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--check",
-            metavar="CHECK",
-            show_default=False,
-            help="A check that every answer must pass, without a model: regex:PATTERN, not-regex:PATTERN, contains:TEXT, "
+            "CHECK",
+            "A check that every answer must pass, without a model: regex:PATTERN, not-regex:PATTERN, contains:TEXT, "
             "words:MIN..MAX, length:MIN..MAX, lines:MIN..MAX, paragraphs:N, json, schema:{...}. Can be given again.",
         ),
     ] = None,
     iter_max: Annotated[
-        int | None,
-        typer.Option(
-            "--iter-max",
-            metavar="N",
-            show_default=False,
-            rich_help_panel=_HOW,
-            help="Maximum number of iterations, 1 to 10 (default 3).",
-        ),
+        int | None, option("--iter-max", "N", "Maximum number of iterations, 1 to 10 (default 3).", _HOW)
     ] = None,
     score_threshold: Annotated[
         float | None,
-        typer.Option(
-            "--threshold",
-            "--score-threshold",
-            metavar="SCORE",
-            show_default=False,
-            rich_help_panel=_HOW,
-            help="Minimum score of an accepted answer, 0.0 to 1.0 (default 0.8).",
+        option(
+            "--threshold --score-threshold",
+            "SCORE",
+            "Minimum score of an accepted answer, 0.0 to 1.0 (default 0.8).",
+            _HOW,
         ),
     ] = None,
     attempts: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--attempts",
-            metavar="N",
-            show_default=False,
-            rich_help_panel=_HOW,
-            help="Answers written in parallel in each iteration, 1 to 8 (default 1); the best one counts.",
+            "N",
+            "Answers written in parallel in each iteration, 1 to 8 (default 1); the best one counts.",
+            _HOW,
         ),
     ] = None,
     judges: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--judges",
-            metavar="N",
-            show_default=False,
-            rich_help_panel=_HOW,
-            help="Number of judges of each answer, 0 to 9 (default 1, or 0 if there are only checks); the median counts.",
+            "N",
+            "Number of judges of each answer, 0 to 9 (default 1, or 0 if there are only checks); the median counts.",
+            _HOW,
         ),
     ] = None,
     judge_llm: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--judge-llm",
-            metavar="SPEC",
+            "SPEC",
+            "Model of the judge (default: the model that writes). Repeat it for a panel of judges.",
+            LIMITS,
             callback=no_key,
-            show_default=False,
-            rich_help_panel=LIMITS,
-            help="Model of the judge (default: the model that writes). Repeat it for a panel of judges.",
         ),
     ] = None,
     template: Annotated[
-        str | None,
-        typer.Option(
-            "--template",
-            metavar="NAME",
-            show_default=False,
-            rich_help_panel=_HOW,
-            help="Name of the prompt template (default: default).",
-        ),
+        str | None, option("--template", "NAME", "Name of the prompt template (default: default).", _HOW)
     ] = None,
     templates: Annotated[
-        str | None,
-        typer.Option(
-            "--templates",
-            metavar="FILE",
-            show_default=False,
-            rich_help_panel=_HOW,
-            help="Custom prompt templates, a JSON file.",
-        ),
+        str | None, option("--templates", "FILE", "Custom prompt templates, a JSON file.", _HOW)
     ] = None,
     examples: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--examples",
-            metavar="FILE",
-            show_default=False,
-            rich_help_panel=_HOW,
-            help="Store accepted answers in this file, and show them as examples for similar instructions.",
+            "FILE",
+            "Store accepted answers in this file, and show them as examples for similar instructions.",
+            _HOW,
         ),
     ] = None,
     request: Annotated[
         str | None,
-        typer.Option(
-            "--request",
-            metavar="FILE",
-            show_default=False,
-            help="The request as JSON, as in the HTTP API, or - for stdin. Other options override it.",
+        option(
+            "--request", "FILE", "The request as JSON, as in the HTTP API, or - for stdin. Other options override it."
         ),
     ] = None,
     output_format: Annotated[
         Literal["auto", "plain", "json"],
-        typer.Option(
+        option(
             "--format",
-            help="plain: the answer's text. json: one document with all iterations, as the HTTP API gives it. auto: plain.",
+            None,
+            "plain: the answer's text. json: one document with all iterations, as the HTTP API gives it. auto: plain.",
+            show_default=True,
         ),
     ] = "auto",
     temperature: Annotated[
         float | None,
-        typer.Option(
+        option(
             "--temperature",
-            metavar="T",
+            "T",
+            "Temperature of the model that writes, 0 to 2 (default: the model's own, and 0.8 for attempts after the first).",
+            _HOW,
             min=0,
             max=2,
-            show_default=False,
-            rich_help_panel=_HOW,
-            help="Temperature of the model that writes, 0 to 2 (default: the model's own, and 0.8 for attempts after the first).",
         ),
     ] = None,
     answer_tokens: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--answer-tokens",
-            metavar="N",
+            "N",
+            "Maximum number of tokens of an answer; a truncated answer is requested again.",
+            _HOW,
             min=1,
-            show_default=False,
-            rich_help_panel=_HOW,
-            help="Maximum number of tokens of an answer; a truncated answer is requested again.",
         ),
     ] = None,
     time_limit: Annotated[
         float | None,
-        typer.Option(
-            "--time-limit",
-            metavar="SECONDS",
-            min=0.001,
-            show_default=False,
-            rich_help_panel=LIMITS,
-            help="Time limit in seconds; on expiry the best answer so far is returned.",
-        ),
+        time_limit_option("Time limit in seconds; on expiry the best answer so far is returned."),
     ] = None,
     llm: ModelSpec = None,
     max_concurrency: MaxConcurrency = 16,

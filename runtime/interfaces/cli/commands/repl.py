@@ -2,10 +2,7 @@
 
 from typing import Annotated, Literal
 
-import typer
-
 from ..params import (
-    LIMITS,
     AsWritten,
     ChunksFile,
     InputFile,
@@ -13,57 +10,38 @@ from ..params import (
     MaxCost,
     MaxTokens,
     ModelSpec,
+    NamedModels,
     NoCache,
     OnAnotherGraph,
     PriceOf,
     StateFolder,
-    no_key,
+    argument,
+    flag,
+    option,
 )
 
 
 def repl(
     graph: Annotated[
         str | None,
-        typer.Argument(
-            metavar="GRAPH",
-            help="A graph: a GraphML, GML, GEXF, JSON or CSV file, or nx:NAME. Without one there are no GASL commands.",
-            show_default=False,
+        argument(
+            "GRAPH",
+            "A graph: a GraphML, GML, GEXF, JSON or CSV file, or nx:NAME. Without one there are no GASL commands.",
         ),
     ] = None,
-    commands: Annotated[
-        list[str] | None,
-        typer.Option("--command", "-c", metavar="TEXT", help="Run this text and exit. Repeatable.", show_default=False),
-    ] = None,
+    commands: Annotated[list[str] | None, option("--command -c", "TEXT", "Run this text and exit. Repeatable.")] = None,
     files: Annotated[
         list[str] | None,
-        typer.Option(
-            "--file",
-            "-f",
-            metavar="FILE",
-            show_default=False,
-            help="Run the text of a file and exit; files run before -c. Repeatable.",
-        ),
+        option("--file -f", "FILE", "Run the text of a file and exit; files run before -c. Repeatable."),
     ] = None,
-    fail_fast: Annotated[
-        bool, typer.Option("--fail-fast", help="Exit at the first failure, with its exit code.")
-    ] = False,
+    fail_fast: Annotated[bool, flag("--fail-fast", "Exit at the first failure, with its exit code.")] = False,
     mode: Annotated[
         Literal["auto", "table", "json", "csv", "md"],
-        typer.Option("--mode", help="Output format. auto: a table on a terminal, otherwise JSON."),
+        option("--mode", None, "Output format. auto: a table on a terminal, otherwise JSON.", show_default=True),
     ] = "auto",
     state: StateFolder = None,
     llm: ModelSpec = None,
-    models: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model",
-            metavar="NAME=SPEC",
-            callback=no_key,
-            show_default=False,
-            rich_help_panel=LIMITS,
-            help="Model for model=NAME and SET llm.model. Repeatable.",
-        ),
-    ] = None,
+    models: NamedModels = None,
     input_file: InputFile = None,
     chunks: ChunksFile = None,
     force: OnAnotherGraph = False,
@@ -73,7 +51,7 @@ def repl(
     max_cost: MaxCost = None,
     price: PriceOf = None,
     no_cache: NoCache = False,
-    no_rc: Annotated[bool, typer.Option("--no-rc", help="Do not run the user's settings file at the start.")] = False,
+    no_rc: Annotated[bool, flag("--no-rc", "Do not run the user's settings file at the start.")] = False,
 ) -> int:
     """A prompt for GASL commands, LWT steps and expressions over the same values; .help tells more.
 

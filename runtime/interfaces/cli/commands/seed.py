@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 import typer
 
 from ..params import (
-    LIMITS,
     MaxCalls,
     MaxConcurrency,
     MaxCost,
@@ -15,6 +14,10 @@ from ..params import (
     PriceOf,
     Rate,
     StrictTypes,
+    argument,
+    flag,
+    option,
+    time_limit_option,
 )
 
 app = typer.Typer(
@@ -23,65 +26,44 @@ app = typer.Typer(
     help="Compile Formula Seeds, run them on contexts, recompute and explain results.",
 )
 
-SeedFile = Annotated[
-    str, typer.Argument(metavar="SEED", help="A Formula Seed (.seed.json), or - for stdin.", show_default=False)
-]
+SeedFile = Annotated[str, argument("SEED", "A Formula Seed (.seed.json), or - for stdin.")]
 ResultsFile = Annotated[
     str,
-    typer.Argument(
-        metavar="RESULTS",
-        help="Results of seed run as JSON lines, or lines with a context and its extractions, or - for stdin.",
-        show_default=False,
+    argument(
+        "RESULTS", "Results of seed run as JSON lines, or lines with a context and its extractions, or - for stdin."
     ),
 ]
 ContextsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--contexts",
-        metavar="FILE",
-        show_default=False,
-        help="Contexts of the results, if the results do not contain them.",
-    ),
+    str | None, option("--contexts", "FILE", "Contexts of the results, if the results do not contain them.")
 ]
 WhichContext = Annotated[
-    str | None,
-    typer.Option(
-        "--context",
-        metavar="NAME|N",
-        show_default=False,
-        help="Result to explain: name of the context, or its number from 1.",
-    ),
+    str | None, option("--context", "NAME|N", "Result to explain: name of the context, or its number from 1.")
 ]
 OutFile = Annotated[
     str | None,
-    typer.Option(
-        "--out",
-        "-o",
-        metavar="FILE",
-        show_default=False,
-        help="Output file (.jsonl, .ndjson or .csv), written line by line (default: stdout).",
-    ),
+    option("--out -o", "FILE", "Output file (.jsonl, .ndjson or .csv), written line by line (default: stdout)."),
 ]
 OutFormat = Annotated[
     Literal["auto", "jsonl", "csv", "table"],
-    typer.Option(
+    option(
         "--format",
-        help="jsonl has all. csv: a row a context. table: for the terminal. auto: by the name of --out, else a table where a "
+        None,
+        "jsonl has all. csv: a row a context. table: for the terminal. auto: by the name of --out, else a table where a "
         "person looks on and jsonl in a pipe.",
+        show_default=True,
     ),
 ]
 AllowInvalid = Annotated[
     float | None,
-    typer.Option(
+    option(
         "--allow-invalid",
-        metavar="SHARE",
+        "SHARE",
+        "Share of a context's kept reviews that may lack a field, such as 0.05 (default: the seed's own, 0).",
         min=0,
         max=1,
-        show_default=False,
-        help="Share of a context's kept reviews that may lack a field, such as 0.05 (default: the seed's own, 0).",
     ),
 ]
-Brief = Annotated[bool, typer.Option("--brief", help="Leave the extractions out.")]
+Brief = Annotated[bool, flag("--brief", "Leave the extractions out.")]
 
 
 @app.command("run")
@@ -89,34 +71,25 @@ def run(
     seed: SeedFile,
     contexts: Annotated[
         str,
-        typer.Argument(
-            metavar="CONTEXTS",
-            help="Contexts with their reviews: a JSON object per line, a JSON list, one object, or - for stdin.",
-            show_default=False,
+        argument(
+            "CONTEXTS", "Contexts with their reviews: a JSON object per line, a JSON list, one object, or - for stdin."
         ),
     ],
     llm: ModelSpec = None,
     out: OutFile = None,
     output_format: OutFormat = "auto",
     resume: Annotated[
-        str | None,
-        typer.Option(
-            "--resume",
-            metavar="RUN",
-            show_default=False,
-            help="Resume a stored run: reuse its extractions and complete --out.",
-        ),
+        str | None, option("--resume", "RUN", "Resume a stored run: reuse its extractions and complete --out.")
     ] = None,
     force: Annotated[
-        bool,
-        typer.Option("--force", help="Overwrite an existing --out file; resume although the seed or contexts changed."),
+        bool, flag("--force", "Overwrite an existing --out file; resume although the seed or contexts changed.")
     ] = False,
     brief: Brief = False,
     dry_run: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--dry-run",
-            help="Report the reviews kept by each keyword, and the number of calls and tokens, without any call.",
+            "Report the reviews kept by each keyword, and the number of calls and tokens, without any call.",
         ),
     ] = False,
     max_concurrency: MaxConcurrency = 16,
@@ -163,51 +136,24 @@ def run(
 
 @app.command("compile")
 def compile_task(
-    task: Annotated[
-        str,
-        typer.Argument(
-            metavar="TASK", help="Description of what to compute from reviews, or - for stdin.", show_default=False
-        ),
-    ],
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Output file of the seed (default: stdout).", show_default=False
-        ),
-    ] = None,
+    task: Annotated[str, argument("TASK", "Description of what to compute from reviews, or - for stdin.")],
+    output: Annotated[str | None, option("--output -o", "FILE", "Output file of the seed (default: stdout).")] = None,
     task_name: Annotated[
-        str | None,
-        typer.Option(
-            "--task-name",
-            metavar="NAME",
-            help="task_name of the seed (default: chosen by the model).",
-            show_default=False,
-        ),
+        str | None, option("--task-name", "NAME", "task_name of the seed (default: chosen by the model).")
     ] = None,
     repairs: Annotated[
-        int,
-        typer.Option("--repairs", metavar="N", min=0, max=10, help="Maximum number of repairs in each step."),
+        int, option("--repairs", "N", "Maximum number of repairs in each step.", min=0, max=10, show_default=True)
     ] = 3,
     example: Annotated[
         str | None,
-        typer.Option(
-            "--example",
-            metavar="CONTEXTS",
-            show_default=False,
-            help="Contexts that the seed must fit; the reviews that its filter keeps are reported.",
+        option(
+            "--example", "CONTEXTS", "Contexts that the seed must fit; the reviews that its filter keeps are reported."
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the --output file if it exists.")] = False,
+    force: Annotated[bool, flag("--force", "Overwrite the --output file if it exists.")] = False,
     time_limit: Annotated[
         float | None,
-        typer.Option(
-            "--time-limit",
-            metavar="SECONDS",
-            min=0.001,
-            show_default=False,
-            rich_help_panel=LIMITS,
-            help="Time limit in seconds; on expiry no seed is written.",
-        ),
+        time_limit_option("Time limit in seconds; on expiry no seed is written."),
     ] = None,
     llm: ModelSpec = None,
     max_calls: MaxCalls = None,
@@ -238,7 +184,7 @@ def compute(
     contexts: ContextsOption = None,
     out: OutFile = None,
     output_format: OutFormat = "auto",
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the --out file if it exists.")] = False,
+    force: Annotated[bool, flag("--force", "Overwrite the --out file if it exists.")] = False,
     brief: Brief = False,
     allow_invalid: AllowInvalid = None,
 ) -> int:
@@ -257,10 +203,12 @@ def compute(
 def explain(
     seed: SeedFile,
     results: ResultsFile,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A step or an output of the seed.", show_default=False)],
+    name: Annotated[str, argument("NAME", "A step or an output of the seed.")],
     context: WhichContext = None,
     contexts: ContextsOption = None,
-    output_format: Annotated[Literal["text", "json"], typer.Option("--format", help="Text or JSON.")] = "text",
+    output_format: Annotated[
+        Literal["text", "json"], option("--format", None, "Text or JSON.", show_default=True)
+    ] = "text",
 ) -> int:
     """Say where a value is from: its steps, their extractions, the reviews.
 
@@ -275,13 +223,12 @@ def explain(
 def sensitivity(
     seed: SeedFile,
     results: ResultsFile,
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Outputs to analyse (default: all).", show_default=False),
-    ] = None,
+    names: Annotated[list[str] | None, argument("[NAME]...", "Outputs to analyse (default: all).")] = None,
     context: WhichContext = None,
     contexts: ContextsOption = None,
-    output_format: Annotated[Literal["text", "json"], typer.Option("--format", help="Text or JSON.")] = "text",
+    output_format: Annotated[
+        Literal["text", "json"], option("--format", None, "Text or JSON.", show_default=True)
+    ] = "text",
 ) -> int:
     """Say which single extractions an output hangs on: without one, or with one value of it changed, it is another.
 
@@ -295,7 +242,8 @@ def sensitivity(
 @app.command("schema")
 def schema(
     form: Annotated[
-        Literal["002", "000"], typer.Option("--form", help="The declarative form, or the one of Python expressions.")
+        Literal["002", "000"],
+        option("--form", None, "The declarative form, or the one of Python expressions.", show_default=True),
     ] = "002",
 ) -> int:
     """Print the JSON Schema of a Formula Seed.
@@ -310,10 +258,7 @@ def schema(
 @app.command("convert")
 def convert(
     seed: SeedFile,
-    output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Output file (default: stdout).", show_default=False),
-    ] = None,
+    output: Annotated[str | None, option("--output -o", "FILE", "Output file (default: stdout).")] = None,
 ) -> int:
     """Write a seed of the older form (000) in the declarative one (002). Remaining expressions are reported on stderr.
 

@@ -7,10 +7,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
-import typer
-
 from ..output import Exit, Misused, complain, say
-from ..params import LIMITS, MaxCalls, MaxCost, MaxTokens, ModelSpec, NoCache, PriceOf, no_key
+from ..params import (
+    LIMITS,
+    SERVER,
+    Host,
+    KeysFile,
+    LogRequests,
+    MaxCalls,
+    MaxCost,
+    MaxRuns,
+    MaxTokens,
+    ModelSpec,
+    NamedModels,
+    NoCache,
+    PriceOf,
+    RatePerKey,
+    flag,
+    option,
+    time_limit_option,
+)
 
 if TYPE_CHECKING:
     from ....api.server_runs import Model
@@ -22,114 +38,45 @@ KEYS = "Keys"
 
 
 def serve(
-    host: Annotated[str, typer.Option("--host", metavar="HOST", help="Address to listen on.")] = "127.0.0.1",
+    host: Host = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", "-p", metavar="N", min=0, max=65535, help="Port; 0 picks a free port.")
+        int, option("--port -p", "N", "Port; 0 picks a free port.", SERVER, min=0, max=65535, show_default=True)
     ] = 8000,
     llm: ModelSpec = None,
-    models: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model",
-            metavar="NAME=SPEC",
-            callback=no_key,
-            help="Additional model that clients may name.",
-            show_default=False,
-        ),
-    ] = None,
+    models: NamedModels = None,
     history: Annotated[
-        str | None,
-        typer.Option(
-            "--history",
-            metavar="FILE",
-            help="File of the answers' history (default: next to the runs).",
-            show_default=False,
-        ),
+        str | None, option("--history", "FILE", "File of the answers' history (default: next to the runs).")
     ] = None,
     keep_runs: Annotated[
         int,
-        typer.Option("--keep-runs", metavar="N", min=1, help="Number of runs kept per key; the oldest are deleted."),
+        option("--keep-runs", "N", "Number of runs kept per key; the oldest are deleted.", min=1, show_default=True),
     ] = 1000,
-    templates: Annotated[
-        str | None,
-        typer.Option("--templates", metavar="FILE", help="Prompt templates that clients may name.", show_default=False),
-    ] = None,
+    templates: Annotated[str | None, option("--templates", "FILE", "Prompt templates that clients may name.")] = None,
     cors: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--cors",
-            metavar="ORIGIN",
-            help="Allowed origin of web pages, such as https://example.org.",
-            show_default=False,
-        ),
+        list[str] | None, option("--cors", "ORIGIN", "Allowed origin of web pages, such as https://example.org.")
     ] = None,
-    keys: Annotated[
-        str | None,
-        typer.Option(
-            "--keys",
-            metavar="FILE",
-            rich_help_panel=KEYS,
-            help="File of the API keys (default: next to the runs).",
-            show_default=False,
-        ),
-    ] = None,
+    keys: KeysFile = None,
     add_key: Annotated[
-        str | None,
-        typer.Option(
-            "--add-key",
-            metavar="NAME",
-            rich_help_panel=KEYS,
-            help="Make an API key, print it once, and exit.",
-            show_default=False,
-        ),
+        str | None, option("--add-key", "NAME", "Make an API key, print it once, and exit.", KEYS)
     ] = None,
-    remove_key: Annotated[
-        str | None,
-        typer.Option(
-            "--remove-key", metavar="NAME", rich_help_panel=KEYS, help="Remove an API key and exit.", show_default=False
-        ),
-    ] = None,
-    list_keys: Annotated[
-        bool, typer.Option("--list-keys", rich_help_panel=KEYS, help="List the API keys by name and exit.")
-    ] = False,
-    max_runs: Annotated[
-        int,
-        typer.Option("--max-runs", metavar="N", min=1, rich_help_panel=LIMITS, help="Maximum number of parallel runs."),
-    ] = 16,
+    remove_key: Annotated[str | None, option("--remove-key", "NAME", "Remove an API key and exit.", KEYS)] = None,
+    list_keys: Annotated[bool, flag("--list-keys", "List the API keys by name and exit.", KEYS)] = False,
+    max_runs: MaxRuns = 16,
     max_runs_per_key: Annotated[
         int,
-        typer.Option(
-            "--max-runs-per-key",
-            metavar="N",
-            min=1,
-            rich_help_panel=LIMITS,
-            help="Maximum number of parallel runs per key.",
-        ),
+        option("--max-runs-per-key", "N", "Maximum number of parallel runs per key.", LIMITS, min=1, show_default=True),
     ] = 4,
-    rate_per_key: Annotated[
-        str,
-        typer.Option(
-            "--rate-per-key", metavar="N/minute", rich_help_panel=LIMITS, help="Maximum number of requests per key."
-        ),
-    ] = "120/minute",
-    time_limit: Annotated[
-        float,
-        typer.Option(
-            "--time-limit", metavar="S", min=0.001, rich_help_panel=LIMITS, help="Time limit of a run in seconds."
-        ),
-    ] = 600.0,
+    rate_per_key: RatePerKey = "120/minute",
+    time_limit: Annotated[float, time_limit_option("Time limit of a run in seconds.", show_default=True)] = 600.0,
     grace: Annotated[
-        float,
-        typer.Option(
-            "--grace", metavar="S", min=0, rich_help_panel=LIMITS, help="Seconds that runs have to finish at shutdown."
-        ),
+        float, option("--grace", "S", "Seconds that runs have to finish at shutdown.", LIMITS, min=0, show_default=True)
     ] = 30.0,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
     price: PriceOf = None,
     no_cache: NoCache = False,
-    log: Annotated[bool, typer.Option("--log", help="Log each request on stderr.")] = False,
+    log: LogRequests = False,
 ) -> int:
     """Serve iterative answers and scripts over HTTP, and the Lab page to try them.
 
@@ -154,7 +101,7 @@ def serve(
     settings = ServerSettings(
         models=_models(llm, models or ()), history=Path(history) if history is not None else base_directory().parent / "answers.sqlite",
         keys=key_file, keep=keep_runs, host=host, port=port, templates=Path(templates) if templates is not None else None,
-        cors=tuple(_origin(each) for each in cors or ()), limits=Limits(_rate(rate_per_key), max_runs, max_runs_per_key),
+        cors=tuple(_origin(each) for each in cors or ()), limits=Limits(requests_per_minute(rate_per_key), max_runs, max_runs_per_key),
         run=RunLimits(max_calls, max_tokens, max_cost, price_of(price), time_limit), grace=grace, cache=not no_cache,
         log=log or level() > 0,
     )  # fmt: skip
@@ -271,7 +218,8 @@ def _public_name(spec: str) -> str:
     return _ALIASES.get(scheme, rest or scheme)
 
 
-def _rate(text: str) -> float:
+def requests_per_minute(text: str) -> float:
+    """Return the value of --rate-per-key. Raises ``Misused``."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(?:/(?:m|min|minute))?", text.strip())
     if match is None or not float(match[1]) >= 1:
         raise Misused(f"--rate-per-key: {text!r} is not a number of requests per minute", "such as 60/minute")
