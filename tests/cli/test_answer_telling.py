@@ -16,7 +16,7 @@ from knotwork.runtime.events import (
     IterationStarted,
     Warned,
 )
-from knotwork.runtime.interfaces.cli.answer_view import bar, finish, iteration, noted
+from knotwork.runtime.interfaces.cli.answer_view import bar, event_note, finish, iteration
 from knotwork.runtime.runs.debug_log import DebugLog
 from support.command import call
 
@@ -88,10 +88,12 @@ def test_several_candidates_show_their_scores() -> None:
 
 
 def test_events_that_are_worth_a_line() -> None:
-    assert noted(CallRetried("", "repair", 2, "score is missing")) == "asked to mend its answer (2): score is missing"
-    assert noted(BudgetReached("", "1 call is all")) == "the budget is reached: 1 call is all"
-    assert noted(Warned("", "careful")) == "warning: careful"
-    assert noted(IterationStarted("", 1)) == ""
+    assert (
+        event_note(CallRetried("", "repair", 2, "score is missing")) == "asked to mend its answer (2): score is missing"
+    )
+    assert event_note(BudgetReached("", "1 call is all")) == "the budget is reached: 1 call is all"
+    assert event_note(Warned("", "careful")) == "warning: careful"
+    assert event_note(IterationStarted("", 1)) == ""
 
 
 @pytest.mark.parametrize("level", [0, 1, 2, 3])
