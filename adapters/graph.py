@@ -51,7 +51,7 @@ def tree_of(condition: Any) -> Condition | None:
     if isinstance(tree := getattr(condition, "tree", None), Node):
         return tree  # type: ignore[return-value]
     if not isinstance(condition, str):
-        raise TypeError(f"a condition is a text, or what gasl.parse_condition gives, not {type(condition).__name__}")
+        raise TypeError(f"a condition is a text or a result of gasl.parse_condition, not {type(condition).__name__}")
     from ..lang.evaluate.conditions import ConditionError
     from ..lang.parse.gasl import parse_condition
 
@@ -259,7 +259,7 @@ def open_chunks(path: str | Path) -> Callable[[str], str | None]:
     try:
         size = Path(path).stat().st_size
         if size > _MOST_BYTES:
-            raise AdapterError(f"{path} has more than {_MOST_BYTES >> 30} GiB, the most that is read")
+            raise AdapterError(f"{path} has more than {_MOST_BYTES >> 30} GiB, the maximum")
         found = orjson.loads(Path(path).read_bytes())
     except OSError as error:
         raise AdapterError(f"the chunks {path} can't be read: {error.strerror or error}") from None
@@ -267,7 +267,7 @@ def open_chunks(path: str | Path) -> Callable[[str], str | None]:
         raise AdapterError(f"the chunks {path} are not JSON: {error}") from None
     if not isinstance(found, dict):
         raise AdapterError(
-            f"the chunks {path} are not JSON object", hint='they are {"id": "text"} or {"id": {"content": "text"}}'
+            f"the chunks {path} are not a JSON object", hint='write {"id": "text"} or {"id": {"content": "text"}}'
         )
     texts = {name: text for name, value in found.items() if (text := _content(value)) is not None}
     if found and not texts:

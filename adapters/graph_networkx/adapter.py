@@ -79,7 +79,6 @@ class NetworkXAdapter:
     @property
     def schema(self) -> Schema:
         """The summary of the graph; computed once."""
-
         return self._kept().part("schema", lambda: summarise(self.graph, self.name))
 
     def texts(self, kind: Literal["nodes", "edges"], name: str, most: int = MOST_TEXTS) -> list[str]:
@@ -201,7 +200,7 @@ class NetworkXAdapter:
 def _whole(found: Found) -> list[Item]:
     """Return all items; raise an error if a cap cut the result short."""
     if found.caps_hit:
-        raise AdapterError(f"the search was cut short by {', '.join(found.caps_hit)}", hint="ask with caps of your own")
+        raise AdapterError(f"the search was cut short by {', '.join(found.caps_hit)}", hint="pass higher caps")
     return list(found.items)
 
 
@@ -216,13 +215,8 @@ def _query(
 ) -> "PathQuery":
     from .path_search import PathQuery
 
-    begins, stops = (end if isinstance(end, list | tuple) or end is None else _ends(end) for end in (starts, ends))
-    return PathQuery(begins, stops, tree_of(via), tree_of(where), shortest, limit, max_length)
-
-
-def _ends(end: Any) -> Any:
-    """Return a path's ends: ids unchanged, a condition as its tree."""
-    return tree_of(end) if isinstance(end, str) or hasattr(end, "tree") else end
+    conditions = [tree_of(end) if isinstance(end, str) or hasattr(end, "tree") else end for end in (starts, ends)]
+    return PathQuery(*conditions, tree_of(via), tree_of(where), shortest, limit, max_length)
 
 
 # Summary of a graph (``lang.schema``), computed in one pass over its attributes, and the hash that detects changes.
@@ -267,30 +261,15 @@ class _Tally:
     def add(self, values: Sequence[Any]) -> None:
         self.count += len(values)
         kinds = Counter(map(type, values))
+        counters: dict[type, Counter[Any]]
+        counters = {str: self.texts, int: self.numbers, float: self.numbers, bool: self.booleans}
         for kind, times in kinds.items():
             self.types[_KINDS[kind]] += times
-        if len(kinds) == 1:
-            only = next(iter(kinds))
-            if (counter := self._counter(only)) is not None:
-                _count(counter, values)
-            return
-        for kind in kinds:
-            if (counter := self._counter(kind)) is not None:
-                _count(counter, [value for value in values if type(value) is kind])
+            if kind in counters:
+                _count(counters[kind], values if len(kinds) == 1 else [each for each in values if type(each) is kind])
 
-    def _counter(self, kind: type) -> Counter[Any] | None:
-        if kind is str:
-            return self.texts
-        if kind is int or kind is float:
-            return self.numbers
-        return self.booleans if kind is bool else None
-
-    def done(self, name: str) -> Attribute:
-        counted: list[tuple[Any, int]] = [
-            *self.texts.items(),
-            *self.numbers.items(),
-            *self.booleans.items(),
-        ]
+    def attribute(self, name: str) -> Attribute:
+        counted: list[tuple[Any, int]] = [*self.texts.items(), *self.numbers.items(), *self.booleans.items()]
         # Most frequent first; ties are ordered independently of the graph's order.
         frequent = nsmallest(MOST_VALUES, counted, key=lambda pair: (-pair[1], type(pair[0]) is not str, str(pair[0])))
         full = any(len(counter) >= MOST_DISTINCT for counter in (self.texts, self.numbers))
@@ -319,22 +298,21 @@ def summarise(graph: "nx.Graph[Any]", name: str = "") -> Schema:
     Time is proportional to the size of the graph (including its hash); the adapter caches the result.
     """
     multi = graph.is_multigraph()
-    nodes = _attributes((data for _, data in graph.nodes(data=True)), reserved("nodes", multi))
-    edges = _attributes((data for _, _, data in graph.edges(data=True)), reserved("edges", multi))
-    label, labels = _telling(nodes, _LABELS)
+    nodes, edges = dict[str, _Tally](), dict[str, _Tally]()
+    _tally(nodes, (data for _, data in graph.nodes(data=True)), reserved("nodes", multi))
+    _tally(edges, (data for _, _, data in graph.edges(data=True)), reserved("edges", multi))
+    label, labels = _classifier(nodes, _LABELS)
+    keys = _Tally()
     if multi:
-        keys = _Tally()
         keys.add([node_id(key) for _, _, key in graph.edges(keys=True)])
-        relation, relations = _telling({"key": keys, **edges}, _RELATIONS)
-    else:
-        relation, relations = _telling(edges, _RELATIONS)
+    relation, relations = _classifier({"key": keys, **edges} if multi else edges, _RELATIONS)
     return Schema(
         directed=graph.is_directed(),
         multi=multi,
         nodes=graph.number_of_nodes(),
         edges=graph.number_of_edges(),
-        node_attributes={at: tally.done(at) for at, tally in nodes.items()},
-        edge_attributes={at: tally.done(at) for at, tally in edges.items()},
+        node_attributes={at: tally.attribute(at) for at, tally in nodes.items()},
+        edge_attributes={at: tally.attribute(at) for at, tally in edges.items()},
         label_attribute=label,
         labels=labels,
         relation_attribute=relation,
@@ -344,15 +322,14 @@ def summarise(graph: "nx.Graph[Any]", name: str = "") -> Schema:
     )
 
 
-def _attributes(rows: Iterable[Mapping[Any, Any]], own: frozenset[str]) -> dict[str, _Tally]:
-    tallies: dict[str, _Tally] = {}
-    _tally(rows, "", own, tallies, 1)
-    return tallies
-
-
 def _tally(
-    rows: Iterable[Mapping[Any, Any]], above: str, own: frozenset[str], tallies: dict[str, _Tally], depth: int
+    tallies: dict[str, _Tally],
+    rows: Iterable[Mapping[Any, Any]],
+    own: frozenset[str] = frozenset(),
+    above: str = "",
+    depth: int = 1,
 ) -> None:
+    """Add the attributes in ``rows`` to ``tallies``. ``own``: names that the item's own fields have."""
     columns: dict[Any, list[Any]] = {}
     for row in rows:
         for name, value in row.items():
@@ -369,10 +346,10 @@ def _tally(
             values = [value if type(value) in _SHOWN else item_value(value) for value in values]
         tallies.setdefault(dotted, _Tally()).add(values)
         if depth < _DEEPEST and (inner := [value for value in values if type(value) is dict]):
-            _tally(inner, f"{dotted}.", frozenset(), tallies, depth + 1)
+            _tally(tallies, inner, above=f"{dotted}.", depth=depth + 1)
 
 
-def _telling(tallies: Mapping[str, _Tally], names: Sequence[str]) -> tuple[str | None, dict[str, int]]:
+def _classifier(tallies: Mapping[str, _Tally], names: Sequence[str]) -> tuple[str | None, dict[str, int]]:
     """Return the first of ``names`` that classifies items, and its values with counts, most frequent first.
 
     Most of its values are texts, and either the name means a type or its values repeat (a label may also be each node's name).

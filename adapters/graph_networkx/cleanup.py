@@ -191,7 +191,7 @@ def _new_ids(graph: "nx.Graph[Any]", log: ChangeLog, raw: bool) -> dict[Any, Any
             taken[bare] -= 1
             needed[node] = f"{bare} ({number})"
             taken[needed[node]] += 1
-            log.warnings.append(f"two ids read {str(bare)[:60]!r} as text; one of them is now {needed[node][:80]!r}")
+            log.warnings.append(f"two ids are {str(bare)[:60]!r} as text; one of them is renamed {needed[node][:80]!r}")
     _keep_apart(graph, needed, habit, log)
     for node, after in needed.items():
         log.add("ids", "node id", node, after)
@@ -214,7 +214,7 @@ def _keep_apart(graph: "nx.Graph[Any]", needed: dict[Any, Any], habit: dict[Any,
     if kept:
         named = ", ".join(f"{node[:40]!r}" for node in kept[:3])
         log.warnings.append(
-            f"{len(kept)} quoted ids stay quoted, as without the quotes they would equal another id: {named}"
+            f"{len(kept)} quoted ids keep their quotes, because they would equal another id without them: {named}"
             + (", ..." if len(kept) > 3 else "")
         )
 
@@ -311,7 +311,7 @@ def _columns(
                 row[final] = row.pop(name)
     for name in [name for name in renamed if isinstance(name, str) and name in own]:
         log.warnings.append(
-            f'the attribute "{name}" of {kind}s is called "{renamed[name]}" here: {kind}s have a field {name}'
+            f'the attribute "{name}" of {kind}s is renamed "{renamed[name]}", because {kind}s have a field {name}'
         )
 
 

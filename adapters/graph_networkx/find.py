@@ -44,7 +44,7 @@ def by_columns(graph: Any, kept: Computed, kind: Kind, order: Sequence[Order], p
     for each in reversed(order):  # lexsort's last key is the first to sort by
         column = column_of_field(graph, kept, kind, Field(each.field.parts))
         if column is None:
-            raise AdapterError(f"the values of {each.field.text} nest too deep to be ordered")
+            raise AdapterError(f"the values of {each.field.text} are nested too deeply to be sorted")
         ranks = column.ranks(positions)
         keys.append(-ranks if each.descending else ranks)  # NaN, which means null, is last in both directions
     return np.lexsort(keys)
@@ -97,7 +97,7 @@ class StaleGraphWarning(UserWarning):
 def warn_stale() -> None:
     """Warn that cached data differ from the graph."""
     warnings.warn(
-        "attributes of the graph were written past NetworkX's methods, and indexes had not seen it; they are made anew. "
+        "attributes of the graph were written without NetworkX's methods, so its indexes were outdated and are rebuilt. "
         "Call invalidate() after such writes, or use strict=True",
         StaleGraphWarning,
         stacklevel=2,
@@ -166,7 +166,7 @@ def plan_of(graph: Any, kept: Computed, kind: Kind, where: Condition | None, str
     """Return how ``find`` would search. Rows are counted if an index can count them, else estimated from a sample."""
     size = graph.number_of_nodes() if kind == "nodes" else graph.number_of_edges()
     if where is None:
-        return Plan("scan", size, ("no condition: all of them",))
+        return Plan("scan", size, ("no condition: returns all",))
     question = _question(graph, kept, kind, where, strict)
     decision = question.decision
     notes = []
@@ -176,22 +176,20 @@ def plan_of(graph: Any, kept: Computed, kind: Kind, where: Condition | None, str
         names = dict.fromkeys(".".join(at.path) for operand in decision.rest for at in fields_of(operand))
         notes.append(f"then columns on {', '.join(names)}")
     if not decision.exact:
-        notes.append("what is left is asked one by one")
+        notes.append("the remaining rows are tested one by one")
     if decision.way == "scan":
-        notes.append(f"looks at all {size:,}")
+        notes.append(f"examines all {size:,}")
     if decision.first is not None and not decision.rest and decision.exact:
         return Plan(decision.used, decision.rows or 0, tuple(notes))
     table = kept.table(graph, kind)
-    among = range(size) if decision.first is None else _index_rows(graph, kept, kind, decision)
+    among: Any = range(size)
+    if decision.first is not None:
+        among = selected(graph, kept, kind, attrs.evolve(decision, rest=()))
     # A random sample, because attributes often repeat periodically. The seed is fixed, so that EXPLAIN is repeatable.
     places = sorted(Random(0).sample(range(len(among)), min(_SAMPLE, len(among))))  # noqa: S311  # no secret
     sample = [int(among[place]) for place in places]
     hits = len(question.predicate.select(table.rows(sample)))
     return Plan(decision.used, round(hits * len(among) / max(1, len(sample))), tuple(notes))
-
-
-def _index_rows(graph: Any, kept: Computed, kind: Kind, decision: Decision) -> Any:
-    return selected(graph, kept, kind, attrs.evolve(decision, rest=()))
 
 
 def find(
@@ -222,7 +220,11 @@ def find(
     settle = None
     rows: Any = positions
     if not decision.exact or len(positions) <= _RECHECKED:
-        rows = _asked(table, positions, predicate, deadline)
+        rows = []
+        for start in range(0, len(positions), _CHUNK):
+            if deadline.passed():
+                break
+            rows += predicate.select(table.rows(positions[start : start + _CHUNK].tolist()))
         stale = stale or (decision.exact and not deadline.hit and len(rows) < len(positions))
     else:
         sample = table.rows(positions[:: max(1, len(positions) // _SAMPLED)].tolist())
@@ -238,15 +240,6 @@ def find(
         else:
             rows = positions[by_columns(graph, kept, kind, order, positions)]
     return _within(kind, rows, settle, limit, caps, deadline, decision.used, examined)
-
-
-def _asked(table: Table, positions: Any, predicate: Predicate, deadline: Deadline) -> list[Any]:
-    found: list[Any] = []
-    for start in range(0, len(positions), _CHUNK):
-        if deadline.passed():
-            break
-        found += predicate.select(table.rows(positions[start : start + _CHUNK].tolist()))
-    return found
 
 
 def _settling(table: Table, predicate: Predicate) -> Callable[[Any], Sequence[Any]]:
@@ -286,16 +279,8 @@ def _within(
     most = caps.max_results if limit is None else min(limit, caps.max_results)
     capped = len(rows) > caps.max_results and (limit is None or limit > caps.max_results)
     hit = (("max_results",) if capped else ()) + (("timeout_s",) if deadline.hit else ())
-    build = _build_node if kind == "nodes" else _build_edge
-    return Found(Items(rows[:most], build, settle), hit, used, examined)
-
-
-def _build_node(row: Any) -> Item:
-    return node_item(*row)
-
-
-def _build_edge(row: Any) -> Item:
-    return edge_item(*row)
+    build: Callable[..., Item] = node_item if kind == "nodes" else edge_item
+    return Found(Items(rows[:most], lambda row: build(*row), settle), hit, used, examined)
 
 
 @frozen(eq=False)

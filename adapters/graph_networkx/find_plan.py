@@ -46,7 +46,7 @@ def decide(graph: Any, kept: Computed, kind: Kind, where: Condition | None, stri
     size = graph.number_of_nodes() if kind == "nodes" else graph.number_of_edges()
     if where is None or strict or size < _SMALL or not keeps(graph):
         return Decision("scan", "scan")
-    operands = _operands(where)
+    operands = operands_of(where)
     answered = [operand for operand in operands if _answerable(graph, kept, kind, operand)]
     if not answered:
         return Decision("scan", "scan")
@@ -148,9 +148,10 @@ def _promise(operand: Condition) -> int:
     return _RANGE if operand.operator in ("<", "<=", ">", ">=") else _HOPELESS
 
 
-def _operands(where: Condition) -> list[Condition]:
+def operands_of(where: Condition | None) -> list[Condition]:
+    """Return the operands of the outermost AND; the condition itself if it is no AND."""
     found: list[Condition] = []
-    stack = [where]
+    stack = [where] if where is not None else []
     while stack:
         current = stack.pop()
         if isinstance(current, And):

@@ -31,8 +31,6 @@ LONGEST_TAG = 16 * 2**20
 
 _PIECE = 2**20
 
-Fault = Callable[[str], AdapterError]
-
 
 def fault(name: str, line: int | None, message: str, hint: str = "") -> AdapterError:
     """Return an error with its location: ``name:line: message``."""
@@ -100,13 +98,13 @@ def _not_well_formed(error: expat.ExpatError, data: bytes, name: str) -> Adapter
     message = expat.ErrorString(error.code) or "unreadable"
     match message:
         case "no element found" | "unclosed token" | "unclosed CDATA section":
-            message, hint = "the file ends in the middle", "it was cut off: write or fetch it again"
+            message, hint = "the file is incomplete", "write or fetch it again"
         case "not well-formed (invalid token)":
             hint = (
                 "an & must be written &amp;, a < must be written &lt;, and the bytes must be in the declared encoding"
             )
         case "undefined entity":
-            message, hint = "an entity that XML does not have", "write the character itself, in UTF-8"
+            message, hint = "unknown entity", "write the character itself, in UTF-8"
         case "unknown encoding" | "encoding specified in XML declaration is incorrect":
             hint = "save the file as UTF-8"
         case "mismatched tag":
@@ -139,12 +137,12 @@ def read_edges(data: bytes, name: str, warn: Callable[[str], None], *, kind: str
                 name,
                 1,
                 "the first line does not name the columns source and target",
-                f"write one above the edges, for example {example!r}",
+                f"add a header line, for example {example!r}",
             )
         if len(set(columns)) < len(columns):
             counts = Counter(columns)
             twice = next(column for column in columns if counts[column] > 1)
-            raise fault(name, 1, f"two columns are named {twice[:60]!r}", "give each column a name of its own")
+            raise fault(name, 1, f"two columns are named {twice[:60]!r}", "give each column a different name")
         source_at, target_at, key_at = places["source"], places["target"], places.get("key")
         others = [(at, column) for at, column in enumerate(columns) if at not in (source_at, target_at, key_at)]
         for row in rows:
@@ -152,7 +150,9 @@ def read_edges(data: bytes, name: str, warn: Callable[[str], None], *, kind: str
                 continue
             if len(row) != len(columns):
                 hint = "quote a value that holds the separator, and close every quote"
-                raise fault(name, rows.line_num, f"{len(row)} values where the first line names {len(columns)}", hint)
+                raise fault(
+                    name, rows.line_num, f"{len(row)} values, but the first line names {len(columns)} columns", hint
+                )
             source, target = row[source_at].strip(), row[target_at].strip()
             if not source or not target:
                 raise fault(name, rows.line_num, f"the {'source' if not source else 'target'} is empty")
@@ -160,7 +160,7 @@ def read_edges(data: bytes, name: str, warn: Callable[[str], None], *, kind: str
             if graph.has_edge(source, target):
                 parallel = True
                 if key is not None and graph.has_edge(source, target, key):
-                    hint = "leave the column key out, or give parallel edges keys of their own"
+                    hint = "omit the column key, or give parallel edges different keys"
                     raise fault(name, rows.line_num, "an earlier line has the same source, target and key", hint)
             attributes = {column: row[at] for at, column in others if row[at] != ""}
             graph.add_edges_from([(source, target, key, attributes)])
@@ -191,10 +191,8 @@ def read_node_link(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.G
         fail("the JSON is not an object")
     if "edges" in document and "links" in document:
         fail('the object has both "edges" and "links"', "keep the one that holds the edges")
-    nodes, edges = (
-        _objects(document, "nodes", fail),
-        _objects(document, "links" if "links" in document else "edges", fail),
-    )
+    nodes = _objects(document, "nodes", fail)
+    edges = _objects(document, "links" if "links" in document else "edges", fail)
     flags = {flag: document.get(flag) for flag in ("directed", "multigraph")}
     for flag, value in flags.items():
         if not isinstance(value, bool | None):
@@ -228,19 +226,17 @@ def read_node_link(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.G
         if flags["multigraph"] is not False and "key" in edge:
             key, keyed = _id(edge.pop("key")), True
             if key is not None and graph.has_edge(*ends, key):
-                fail(
-                    f"edges[{index}] has the ends and the key of an earlier edge",
-                    "give parallel edges keys of their own",
-                )
+                hint = "give parallel edges different keys"
+                fail(f"edges[{index}] repeats the ends and the key of an earlier edge", hint)
         graph.add_edges_from([(*ends, key, edge)])
     if unnamed:
         some, index = next(iter(unnamed.items()))
         warn(
-            f"{len(unnamed)} nodes are named by edges only, the first {str(some)[:60]!r} in edges[{index}]; they are added bare"
+            f"{len(unnamed)} nodes occur only in edges, the first ({str(some)[:60]!r}) in edges[{index}]; they are added without attributes"
         )
     parallel = any(len(keys) > 1 for ends in graph.adj.values() for keys in ends.values())
     if parallel and flags["multigraph"] is False:
-        warn('"multigraph" is false, yet some edges are parallel; the graph is read as a multigraph')
+        warn('"multigraph" is false, but some edges are parallel; the graph is read as a multigraph')
     if parallel or keyed or flags["multigraph"]:
         return graph
     return nx.DiGraph(graph) if flags["directed"] else nx.Graph(graph)
@@ -274,7 +270,7 @@ def _decoded(data: bytes, name: str) -> Any:
         return known
 
     def constant(word: str) -> NoReturn:
-        raise _Strict(f"{word} is not a number of JSON; write null")
+        raise _Strict(f"{word} is not valid JSON; write null")
 
     def integer(digits: str) -> int:
         # Longer numbers do not fit into a graph and would take quadratic time to parse.
@@ -290,14 +286,14 @@ def _decoded(data: bytes, name: str) -> Any:
         raise fault(name, line, "not UTF-8", "save the file as UTF-8") from None
     except json.JSONDecodeError as error:
         ended = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
-        hint = "it may have been cut off: write or fetch it again" if ended else ""
+        hint = "the file may be incomplete: write or fetch it again" if ended else ""
         message = error.msg[:1].lower() + error.msg[1:]
         raise fault(name, error.lineno, f"not JSON: {message} (column {error.colno})", hint) from None
     except RecursionError:
         raise fault(name, None, "the JSON is nested too deep") from None
     except _Strict as error:
         raise fault(
-            name, None, str(error), "the JSON must have one value a name, and numbers that are finite and not endless"
+            name, None, str(error), "write each key once, and only finite numbers of at most 400 digits"
         ) from None
 
 
@@ -381,7 +377,7 @@ def generate(spec: str) -> "nx.Graph[Any]":
     begun = [other for other in known if len(name) > 2 and other.startswith(name)]
     near = begun[0] if begun else nearest(name, known)
     raise AdapterError(
-        f"nx:{name} is not a graph of NetworkX that can be asked for",
+        f"unknown graph nx:{name}",
         hint=f"did you mean nx:{near}?" if near else f"known: {', '.join(generators())}",
     )
 
@@ -415,7 +411,7 @@ def _made(name: str, function: str, numbers: tuple[int | float, ...], keywords: 
         graph: nx.Graph[Any] = getattr(nx, function)(*numbers, **keywords)
     except (nx.NetworkXException, TypeError, ValueError, ArithmeticError) as error:
         shown = f"nx:{name}({', '.join(map(str, numbers))})"
-        raise AdapterError(f"{shown} can't be made: {str(error)[:120]}") from None
+        raise AdapterError(f"{shown} can't be generated: {str(error)[:120]}") from None
     return graph
 
 
@@ -444,21 +440,16 @@ def read_gexf(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.Graph[
         if not first:
             first.append(tag.rpartition(":")[2])
             if first[0] != "gexf":
-                raise fault(
-                    name, 1, f"no GEXF: the file's first element is <{tag[:40]}>", "a GEXF file begins with <gexf>"
-                )
+                raise fault(name, 1, f"not GEXF: the first element is <{tag[:40]}>", "a GEXF file begins with <gexf>")
 
     parse_xml(data, name, start, lambda tag: None, lambda text: None)
     try:
         graph: nx.Graph[Any] = nx.read_gexf(BytesIO(data))
     except _FAULTS as error:
-        raise _translated(error, name) from None
+        message = str(error.args[0]) if isinstance(error, nx.NetworkXException | ValueError) and error.args else ""
+        detail = " ".join(message.split())[:120] or "the structure is not valid"
+        hint = "the file may be incomplete, or in another format"
+        raise fault(name, None, f"not GEXF: {detail}", hint) from None
     if None in graph:
         raise fault(name, None, "not GEXF: a node has no id, or an edge no source or target")
     return graph
-
-
-def _translated(error: Exception, name: str) -> AdapterError:
-    said = str(error.args[0]) if isinstance(error, nx.NetworkXException | ValueError) and error.args else ""
-    detail = " ".join(said.split())[:120] or "it has not the shape that the format asks for"
-    return fault(name, None, f"not GEXF: {detail}", "was the file cut off, or is it of another format?")

@@ -10,7 +10,7 @@ from html.entities import name2codepoint
 from typing import Any, NoReturn
 
 import networkx as nx
-from attrs import define, frozen
+from attrs import define
 
 from .formats import DEEPEST, fault
 
@@ -27,13 +27,6 @@ _TOKEN = re.compile(
 _ENTITY = re.compile(r"&(?:([A-Za-z][0-9A-Za-z]{1,30})|\#([0-9]{1,7})|\#[xX]([0-9A-Fa-f]{1,6}));")
 _LIST = "_networkx_list_start"
 _LONGEST_INTEGER = 400
-
-
-@frozen
-class _Token:
-    kind: str
-    value: Any
-    at: int
 
 
 @define
@@ -65,7 +58,8 @@ class _Reader:
 
     # -- text to blocks ---------------------------------------------------------------------------------------------
 
-    def tokens(self) -> Iterator[_Token]:
+    def tokens(self) -> Iterator[tuple[str, str, int]]:
+        """Yield the kind, the text and the offset of each token."""
         text, at = self.text, 0
         while at < len(text):
             match = _TOKEN.match(text, at)
@@ -75,44 +69,41 @@ class _Reader:
                 self.fail(f"{text[at : at + 20]!r} is not a key, number, text or bracket", at)
             kind = match.lastgroup or ""
             if kind != "blank":
-                yield _Token(kind, match[kind], at)
+                yield kind, match[kind], at
             at = match.end()
 
     def blocks(self) -> _Block:
         """Return the file as a block; iterative, so that depth is limited only by its bound."""
         stack = [_Block(0, {})]
         key: str | None = None
-        for token in self.tokens():
-            if token.kind == "close":
+        for kind, written, at in self.tokens():
+            if kind == "close":
                 if key is not None or len(stack) == 1:
-                    self.fail("a ] has no [" if key is None else f"{key[:40]} has no value", token.at)
+                    self.fail("a ] has no [" if key is None else f"{key[:40]} has no value", at)
                 stack.pop()
             elif key is None:
-                if token.kind != "word":
-                    self.fail(f"{str(token.value)[:20]!r} stands where a key is expected", token.at)
-                key = token.value
-            elif token.kind == "open":
-                if len(stack) > DEEPEST:
-                    self.fail(f"brackets are nested deeper than {DEEPEST}", token.at)
-                inner = _Block(token.at, {})
-                stack[-1].pairs.setdefault(key, []).append(inner)
-                stack.append(inner)
-                key = None
+                if kind != "word":
+                    self.fail(f"a key is expected, not {written[:20]!r}", at)
+                key = written
             else:
-                stack[-1].pairs.setdefault(key, []).append(self.value(key, token))
+                value: Any = _Block(at, {}) if kind == "open" else self.value(key, kind, written, at)
+                stack[-1].pairs.setdefault(key, []).append(value)
                 key = None
+                if kind == "open":
+                    if len(stack) > DEEPEST:
+                        self.fail(f"brackets are nested deeper than {DEEPEST}", at)
+                    stack.append(value)
         if key is not None or len(stack) > 1:
             what = f"{key[:40]} has no value" if key is not None else "a [ is not closed"
             self.fail(what, len(self.text), "the file may have been cut off: write or fetch it again")
         return stack[0]
 
-    def value(self, key: str, token: _Token) -> Any:
-        written: str = token.value
-        match token.kind:
+    def value(self, key: str, kind: str, written: str, at: int) -> Any:
+        match kind:
             case "integer":
                 # A longer one would take quadratic time to parse.
                 if len(written) > _LONGEST_INTEGER:
-                    self.fail(f"a number has {len(written):,} digits", token.at)
+                    self.fail(f"a number has {len(written):,} digits", at)
                 return int(written)
             case "real":
                 return float(written)
@@ -123,9 +114,7 @@ class _Reader:
                 return float(written)
             case _ if key in ("id", "label", "source", "target"):
                 return written
-        self.fail(
-            f"{written[:40]} stands where a value of {key[:40]} is expected", token.at, "a text has double quotes"
-        )
+        self.fail(f"invalid value of {key[:40]}: {written[:40]}", at, "a text needs double quotes")
 
     def plain(self, values: list[Any]) -> Any:
         """Return a key's single value, or a list if there are several values or one is marked as a list."""
@@ -151,15 +140,15 @@ class _Reader:
         if not values:
             self.fail(f"{what} has no {key}", block.at)
         if len(values) > 1 or not isinstance(values[0], str | int | float):
-            self.fail(f"the {key} of {what} is not one number or text", block.at)
+            self.fail(f"the {key} of {what} must be a single number or text", block.at)
         return values[0]
 
     def graph(self) -> "nx.Graph[Any]":
         graphs = self.inside(self.blocks(), "graph")
         if not graphs:
-            raise fault(self.name, None, "not GML: there is no graph [ ... ]")
+            raise fault(self.name, None, "not GML: the file has no graph [ ... ]")
         if len(graphs) > 1:
-            self.fail("the file holds more than one graph", graphs[1].at, "a file a graph")
+            self.fail("the file has several graphs", graphs[1].at, "write each graph into its own file")
         top = graphs[0]
         directed, multi = (self.plain(top.pairs.get(flag, [0])) == 1 for flag in ("directed", "multigraph"))
         kinds = ((nx.Graph, nx.DiGraph), (nx.MultiGraph, nx.MultiDiGraph))
@@ -176,8 +165,8 @@ class _Reader:
                 ends.append(nodes[at][0])
             key = self.one(edge, "key", "an edge") if multi and "key" in edge.pairs else None
             if graph.has_edge(*ends) and (not multi or (key is not None and graph.has_edge(*ends, key))):
-                hint = "write multigraph 1 in the graph" if not multi else "give parallel edges keys of their own"
-                self.fail(f"the edge from {_named(ends[0])} to {_named(ends[1])} is there twice", edge.at, hint)
+                hint = "write multigraph 1 in the graph" if not multi else "give parallel edges different keys"
+                self.fail(f"the edge from {_named(ends[0])} to {_named(ends[1])} occurs twice", edge.at, hint)
             attributes = self.attributes(edge, "source", "target", *(["key"] if multi else []))
             graph.add_edges_from([(*ends, key, attributes) if multi else (*ends, attributes)])
         return graph
@@ -196,9 +185,7 @@ class _Reader:
             names = zip(plain, found.items(), strict=True)
             return {id: (label, self.attributes(node, "id", "label")) for label, (id, node) in names}
         if plain:
-            self.warn(
-                "the labels of the nodes are not all there or not all different; the nodes are named by their ids"
-            )
+            self.warn("some nodes have no label, or the same label as another; the nodes are named by their ids")
         return {id: (id, self.attributes(node, "id")) for id, node in found.items()}
 
 

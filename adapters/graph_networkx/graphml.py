@@ -79,14 +79,14 @@ class _Reader:
     inner: list[str] = field(factory=list)
     found: dict[str, Any] = field(factory=dict)
     key_open: tuple[str, int, _Key] | None = None
-    told: set[str] = field(factory=set)
+    warned: set[str] = field(factory=set)
 
     def fail(self, message: str, hint: str = "", line: int | None = None) -> NoReturn:
         raise fault(self.name, line or self.parser.CurrentLineNumber, message, hint)
 
-    def tell(self, about: str, message: str) -> None:
-        if about not in self.told:
-            self.told.add(about)
+    def warn_once(self, about: str, message: str) -> None:
+        if about not in self.warned:
+            self.warned.add(about)
             self.warn(f"line {self.parser.CurrentLineNumber}: {message}")
 
     # -- events -----------------------------------------------------------------------------------------------------
@@ -94,16 +94,14 @@ class _Reader:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         tag = tag.rpartition(":")[2]
         if not self.path and tag != "graphml":
-            self.fail(f"no GraphML: the file's first element is <{tag[:40]}>", "a GraphML file begins with <graphml>")
+            self.fail(f"not GraphML: the first element is <{tag[:40]}>", "a GraphML file begins with <graphml>")
         self.path.append(tag)
         if self.skipping:
             self.skipping += 1
-        elif self.texts is not None:
+            return
+        if self.texts is not None:
             self.start_inside(tag, attributes)
-        else:
-            self.start_element(tag, attributes)
-
-    def start_element(self, tag: str, attributes: dict[str, str]) -> None:
+            return
         match tag:
             case "data" | "default":
                 self.texts, self.inner, self.found = [], [], {"key": attributes.get("key")}
@@ -116,18 +114,15 @@ class _Reader:
             case "key":
                 self.start_key(attributes)
             case "hyperedge":
-                self.fail(
-                    "hyperedges can't be read: an edge joins two nodes",
-                    "make the hyperedge a node with an edge to each",
-                )
+                self.fail("hyperedges are not supported", "replace each by a node with an edge to each of its ends")
             case "port":
-                self.tell("port", "ports are left out")
+                self.warn_once("port", "ports are ignored")
                 self.skipping = 1
             case "graphml" | "desc" | "endpoint" | "locator":
                 if len(self.path) > 1:
                     self.skipping = 1
             case _:
-                self.tell(f"<{tag}>", f"<{tag[:40]}> is not of GraphML and left out")
+                self.warn_once(f"<{tag}>", f"<{tag[:40]}> is not a GraphML element and is ignored")
                 self.skipping = 1
 
     def end(self, tag: str) -> None:
@@ -139,7 +134,7 @@ class _Reader:
         elif tag == "key" and self.key_open is not None:
             id, line, key = self.key_open
             if id in self.keys:
-                self.fail(f'two keys have the id "{_cut(id)}"', "give each key an id of its own", line)
+                self.fail(f'two keys have the id "{_cut(id)}"', "give each key a different id", line)
             self.keys[id], self.key_open = key, None
         elif tag in ("node", "edge", "graph") and self.open:
             closed = self.open.pop()
@@ -163,41 +158,40 @@ class _Reader:
         else:
             written = attributes.get("attr.type", "string")
             if written not in _TYPES:
-                self.tell(
+                self.warn_once(
                     f"type of {id}",
-                    f'the key "{_cut(id)}" ("{_cut(named)}") has attr.type="{_cut(written)}", which GraphML does not have: '
-                    f"its values are read as text; write one of {', '.join(_TYPES)}",
+                    f'the key "{_cut(id)}" ("{_cut(named)}") has the unknown attr.type "{_cut(written)}", so its values are '
+                    f"read as text; write one of {', '.join(_TYPES)}",
                 )
             key = _Key(named, _TYPES.get(written, "text"), attributes.get("for", "all"))
         self.key_open = (id, self.parser.CurrentLineNumber, key)
 
     def start_graph(self, attributes: dict[str, str]) -> None:
         if self.open:
-            self.tell("nested", "graphs inside nodes are read flat: their nodes and edges are the graph's own")
+            self.warn_once("nested", "nested graphs are flattened: their nodes and edges become part of the graph")
         else:
             self.graphs += 1
             if self.graphs > 1:
-                self.tell("second", "the file holds more than one graph; only the first is read")
+                self.warn_once("second", "the file has several graphs; only the first is read")
                 self.skipping = 1
                 return
             direction = attributes.get("edgedefault", "undirected")
             if direction not in ("directed", "undirected"):
-                self.fail(f'edgedefault is "{_cut(direction)}"', 'it is "directed" or "undirected"')
+                self.fail(f'edgedefault is "{_cut(direction)}"', 'it must be "directed" or "undirected"')
             self.directed = direction == "directed"
         self.open.append(_Element("graph", self.parser.CurrentLineNumber, attributes))
 
     def start_node(self, attributes: dict[str, str]) -> None:
         self.inside_graph("node")
-        id, line = attributes.get("id"), self.parser.CurrentLineNumber
-        if id is None:
+        if (id := attributes.get("id")) is None:
             self.fail("a <node> has no id")
         if id in self.nodes:
             self.fail(
-                f'the node "{_cut(id)}" is there twice, first in line {self.node_lines[id]}',
+                f'the node "{_cut(id)}" occurs twice, first in line {self.node_lines[id]}',
                 "give each node its own id",
             )
-        element = _Element("node", line, attributes)
-        self.nodes[id], self.node_lines[id] = element.data, line
+        element = _Element("node", self.parser.CurrentLineNumber, attributes)
+        self.nodes[id], self.node_lines[id] = element.data, element.line
         self.open.append(element)
 
     def start_edge(self, attributes: dict[str, str]) -> None:
@@ -209,7 +203,7 @@ class _Reader:
         if direction in ("true", "false") and (direction == "true") != self.directed:
             kind, other = ("undirected", "directed") if self.directed else ("directed", "undirected")
             self.fail(
-                f"an edge is {kind} and the graph is {other}",
+                f"an edge is {kind}, but the graph is {other}",
                 f'leave out directed="{direction}", or change the graph\'s edgedefault',
             )
         element = _Element("edge", self.parser.CurrentLineNumber, attributes)
@@ -218,7 +212,7 @@ class _Reader:
 
     def inside_graph(self, tag: str) -> None:
         if not self.open or self.open[-1].kind != "graph":
-            self.fail(f"a <{tag}> stands outside of a <graph>")
+            self.fail(f"a <{tag}> is outside of any <graph>")
 
     # -- inside <data> and <default> --------------------------------------------------------------------------------
 
@@ -253,7 +247,7 @@ class _Reader:
         if (known := self.keys.get(id or "")) is None:
             near = nearest(id or "", self.keys)
             self.fail(
-                f'<data> names the key "{_cut(id or "")}", which the file does not declare',
+                f'<data> refers to the undeclared key "{_cut(id or "")}"',
                 f'did you mean "{near}"?' if near else "declare it above the graph: <key id=... attr.name=.../>",
             )
         element = self.open[-1]
@@ -286,49 +280,38 @@ class _Reader:
             'correct the value, or write attr.type="string" in the <key>',
         )
 
-    # -- the whole --------------------------------------------------------------------------------------------------
+    # -- the graph --------------------------------------------------------------------------------------------------
 
     def graph(self) -> "nx.Graph[Any]":
         if not self.graphs:
-            raise fault(self.name, None, "the file holds no <graph>")
+            raise fault(self.name, None, "the file has no <graph>")
         nodes = self.nodes
         unnamed = {end: element.line for s, t, element in reversed(self.edges) for end in (t, s) if end not in nodes}
         if unnamed:
             some, line = next(reversed(unnamed.items()))
             self.warn(
-                f'{len(unnamed)} nodes are named by edges only, the first "{_cut(some)}" in line {line}; they are added bare'
+                f'{len(unnamed)} nodes occur only in edges, the first ("{_cut(some)}") in line {line}; they are added without attributes'
             )
-        self.fill_defaults()
-        parallel = self.parallel()
+        for key in self.keys.values():
+            if key.default is not _ABSENT:
+                for data in self.nodes.values() if key.domain in ("node", "all") else ():
+                    data.setdefault(key.name, key.default)
+                for _, _, element in self.edges if key.domain in ("edge", "all") else ():
+                    element.data.setdefault(key.name, key.default)
+        pairs = {(s, t) if self.directed or s <= t else (t, s) for s, t, _ in self.edges}
+        parallel = len(pairs) < len(self.edges)
         kinds = (nx.MultiGraph, nx.MultiDiGraph) if parallel else (nx.Graph, nx.DiGraph)
         graph: Any = kinds[self.directed]()
         graph.graph.update(self.graph_data)
         graph.add_nodes_from(nodes.items())
         if parallel:
             self.add_parallel(graph)
-        else:
-            for _, _, element in self.edges:
-                if id := element.attributes.get("id"):
-                    element.data["id"] = id
-            graph.add_edges_from((source, target, element.data) for source, target, element in self.edges)
+            return graph
+        for source, target, element in self.edges:
+            if id := element.attributes.get("id"):
+                element.data["id"] = id
+            graph.add_edges_from([(source, target, element.data)])
         return graph
-
-    def fill_defaults(self) -> None:
-        for key in self.keys.values():
-            if key.default is _ABSENT:
-                continue
-            if key.domain in ("node", "all"):
-                for data in self.nodes.values():
-                    data.setdefault(key.name, key.default)
-            if key.domain in ("edge", "all"):
-                for _, _, element in self.edges:
-                    element.data.setdefault(key.name, key.default)
-
-    def parallel(self) -> bool:
-        if self.directed:
-            return len({(source, target) for source, target, _ in self.edges}) < len(self.edges)
-        pairs = {(s, t) if s <= t else (t, s) for s, t, _ in self.edges}
-        return len(pairs) < len(self.edges)
 
     def add_parallel(self, graph: Any) -> None:
         """Add the edges with their keys; an edge without a key gets the number that NetworkX would assign."""
@@ -339,7 +322,7 @@ class _Reader:
             if key is not None and graph.has_edge(source, target, key):
                 self.fail(
                     f'two edges from "{_cut(source)}" to "{_cut(target)}" have the id "{_cut(str(key))}"',
-                    "give parallel edges ids of their own, or none",
+                    "give parallel edges different ids, or omit the ids",
                     element.line,
                 )
             graph.add_edges_from([(source, target, key, element.data)])

@@ -9,13 +9,13 @@ ChangeKind = Literal["quotes", "lists", "lines", "numbers", "ids", "names", "non
 
 _SAYS: dict[ChangeKind, str] = {
     "quotes": "quotes around the whole value removed",
-    "lists": "<SEP>-separated text made a list",
-    "lines": "<SEP> in prose made a line break",
-    "numbers": "numbers written as text made numbers",
-    "ids": "ids that are neither text nor integer written as text",
-    "names": "attributes renamed, as a field of the item has their name",
-    "non-finite": "numbers that are not finite are null in results, as JSON has none; conditions and ORDER BY see them",
-    "values": "values that JSON can't hold converted",
+    "lists": "<SEP>-separated text split into a list",
+    "lines": "<SEP> in prose replaced by a line break",
+    "numbers": "numbers written as text converted to numbers",
+    "ids": "ids that are neither text nor integer converted to text",
+    "names": "attributes renamed, because a field of the item has the same name",
+    "non-finite": "non-finite numbers are null in results, because JSON has none; conditions and ORDER BY use them",
+    "values": "values converted that JSON can't represent",
 }
 
 HABITS: frozenset[ChangeKind] = frozenset({"quotes", "lists", "lines", "numbers"})
@@ -42,9 +42,14 @@ class Change:
     @property
     def told(self) -> str:
         """Place, change, count, one example, and how to disable it, in one line for the user."""
-        example = "".join(f", {_short(before)} -> {_short(after)}" for before, after in self.examples[:1])
-        switch = "; --raw (in Python raw=True) leaves them as they are" if self.habit else ""
+        example = f", {self.example}" if self.examples else ""
+        switch = "; --raw (in Python raw=True) keeps them unchanged" if self.habit else ""
         return f"{self.where}: {self.says} ({self.count:,} value{'' if self.count == 1 else 's'}{example}){switch}"
+
+    @property
+    def example(self) -> str:
+        """The first example as text, "" if there is none."""
+        return "".join(f"{_short(before)} -> {_short(after)}" for before, after in self.examples[:1])
 
     @property
     def habit(self) -> bool:
@@ -109,8 +114,8 @@ class LoadReport:
         """Yield the report as text lines."""
         yield f"{self.source}: {self.kind} of {self.nodes:,} nodes and {self.edges:,} edges ({self.format})"
         for change in self.changes:
-            yield f"{change.where}: {change.says} ({change.count:,})" + "".join(
-                f"; {_short(before)} -> {_short(after)}" for before, after in change.examples[:1]
+            yield f"{change.where}: {change.says} ({change.count:,})" + (
+                f"; {change.example}" if change.examples else ""
             )
         yield from (f"warning: {warning}" for warning in self.warnings)
 

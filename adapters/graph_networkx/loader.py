@@ -83,7 +83,7 @@ def read_graph(
     else:
         raise AdapterError(
             f"a graph is a file, nx:NAME or a networkx graph, not {type(source).__name__}",
-            hint="nx.Graph, nx.DiGraph, nx.MultiGraph and nx.MultiDiGraph can be given as they are",
+            hint="pass nx.Graph, nx.DiGraph, nx.MultiGraph or nx.MultiDiGraph",
         )
     given = graph
     try:
@@ -92,7 +92,7 @@ def read_graph(
         raise AdapterError(f"{name}: {error.message}", hint=error.hint) from None
     copied = not owned and graph is not given
     if copied:
-        warnings.append("the graph was copied to be changed; what you change in your own later is not seen")
+        warnings.append("the graph was copied and cleaned; later changes of your graph do not reach the copy")
     report = LoadReport(
         source=name,
         format="csv" if format == "tsv" else format,
@@ -146,9 +146,9 @@ def _bytes(path: Path, name: str, largest: int) -> bytes:
         with path.open("rb") as file:
             data = file.read(largest + 1)
     except FileNotFoundError:
-        raise AdapterError(f"{name}: there is no such file", hint=_beside(path, name)) from None
+        raise AdapterError(f"{name}: the file does not exist", hint=_beside(path, name)) from None
     except PermissionError:
-        raise AdapterError(f"{name}: not allowed to read it", hint="change its permissions, or copy it") from None
+        raise AdapterError(f"{name}: no permission to read it", hint="change its permissions, or copy it") from None
     except (OSError, ValueError) as error:
         # ValueError: a file name with a zero byte.
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -193,13 +193,13 @@ def _format(path: Path, data: bytes, name: str) -> str:
     for magic, (packed, tool) in _PACKED.items():
         if data.startswith(magic):
             raise AdapterError(
-                f"{name}: packed with {packed}; packed graphs are not read, as they may unpack to any size",
+                f"{name}: compressed with {packed}; compressed files are not read, because they may unpack to any size",
                 hint=f"unpack it first: {tool}",
             )
     suffix = path.suffix.lower()
     if suffix in (".pickle", ".pkl", ".gpickle"):
         raise AdapterError(
-            f"{name}: a pickle runs code when it is opened and is not read", hint=f"save it as {_READABLE}"
+            f"{name}: pickles are not read, because opening one can run code", hint=f"save it as {_READABLE}"
         )
     if known := _SUFFIXES.get(suffix):
         return known
@@ -213,4 +213,4 @@ def _format(path: Path, data: bytes, name: str) -> str:
     if head.startswith((b"graph", b"Creator", b"#")) and b"[" in head:
         return "gml"
     what = "binary data" if b"\x00" in head else f"the suffix {suffix!r}" if suffix else "no suffix"
-    raise AdapterError(f"{name}: {what}, so it is not known what graph it holds", hint=f"a graph is {_READABLE}")
+    raise AdapterError(f"{name}: unknown graph format ({what})", hint=f"a graph is {_READABLE}")

@@ -126,11 +126,11 @@ class _Task:
         if not (graph.is_multigraph() or undirect or drop):
             return graph
         if graph.is_multigraph():
-            self.notes.append("parallel edges as one")
+            self.notes.append("parallel edges merged")
         if undirect:
-            self.notes.append("edges either way")
+            self.notes.append("edges taken as undirected")
         if drop:
-            self.notes.append("loops left out")
+            self.notes.append("loops omitted")
         made: Any = nx.DiGraph() if graph.is_directed() and directed else nx.Graph()
         made.add_nodes_from(graph)
         made.add_edges_from((s, t) for s, t in graph.edges() if loops or s != t)
@@ -161,11 +161,11 @@ def measure(graph: Any, algorithm: str, among: Sequence[NodeId] | None = None, *
     if (known := MEASURES.get(name)) is None:
         near = nearest(name, MEASURES)
         raise AdapterError(
-            f"{algorithm[:60]!r} is not an algorithm that MEASURE knows",
+            f"unknown algorithm {algorithm[:60]!r}",
             hint=f"did you mean {near}?" if near else f"known: {', '.join(MEASURES)}",
         )
     if known.directed and not graph.is_directed():
-        raise AdapterError(f"{name} is for directed graphs, and this one is undirected", hint=known.instead)
+        raise AdapterError(f"{name} needs a directed graph; this one is undirected", hint=known.instead)
     nodes = list(graph) if among is None else resolved(graph, among)
     capped = len(nodes) > caps.max_results
     task = _Task(graph, nodes[: caps.max_results], among is None, Deadline.of(caps), caps.timeout_s)
@@ -189,9 +189,9 @@ def _done_in_time(task: _Task, name: str) -> Values:
     values = task.partial() if task.partial is not None else {}
     if not values:
         raise AdapterError(
-            f"{name} did not end within {task.seconds:g} s on {task.graph.number_of_nodes():,} nodes and "
+            f"{name} did not finish within {task.seconds:g} s on {task.graph.number_of_nodes():,} nodes and "
             f"{task.graph.number_of_edges():,} edges",
-            hint=f"more time: SET adapter.caps.timeout_s = {math.ceil(task.seconds * 10)}, or measure a part of the graph",
+            hint=f"SET adapter.caps.timeout_s = {math.ceil(task.seconds * 10)}, or measure a part of the graph",
         )
     if "timeout_s" not in task.caps_hit:
         task.caps_hit.append("timeout_s")
@@ -240,18 +240,6 @@ def power_iteration(graph: Any, weight: str | None, *, damping: float = 0.85, ro
         if settled:
             break
     return dict(zip(nodes, rank.tolist(), strict=True))
-
-
-def _degree(task: _Task) -> Values:
-    return dict(task.graph.degree(task.nodes))
-
-
-def _in_degree(task: _Task) -> Values:
-    return dict(task.graph.in_degree(task.nodes))
-
-
-def _out_degree(task: _Task) -> Values:
-    return dict(task.graph.out_degree(task.nodes))
 
 
 def _betweenness(task: _Task) -> Values:
@@ -303,13 +291,10 @@ def _eigenvector(task: _Task) -> Values:
     try:
         values: Values = nx.eigenvector_centrality(graph, max_iter=rounds)
     except nx.PowerIterationFailedConvergence:
-        message = f"eigenvector does not settle in {rounds:,} rounds"
-        hint = (
-            "pagerank always settles; more time: SET adapter.caps.timeout_s"
-            if rounds < 1000
-            else "pagerank always settles"
-        )
-        raise AdapterError(message, hint=hint) from None
+        hint = "use pagerank, which always converges"
+        if rounds < 1000:
+            hint += ", or SET adapter.caps.timeout_s higher"
+        raise AdapterError(f"eigenvector did not converge in {rounds:,} rounds", hint=hint) from None
     return values
 
 
@@ -343,24 +328,15 @@ def _so_far(task: _Task, values: Values) -> Values:
 
 
 def _out_of_time(task: _Task, done: int) -> None:
-    task.notes.append(f"only {done:,} of {len(task.nodes):,} nodes in the time")
+    task.notes.append(f"only {done:,} of {len(task.nodes):,} nodes within the time limit")
     task.caps_hit.append("timeout_s")
 
 
-def _core_number(task: _Task) -> Values:
-    values: Values = nx.core_number(task.simple(loops=False))
-    return values
-
-
 def _components(task: _Task) -> Values:
-    find = nx.weakly_connected_components if task.graph.is_directed() else nx.connected_components
-    if task.graph.is_directed():
-        task.notes.append("edges either way")
-    return _numbered(task.graph, find(task.graph))
-
-
-def _strong_components(task: _Task) -> Values:
-    return _numbered(task.graph, nx.strongly_connected_components(task.graph))
+    if not task.graph.is_directed():
+        return _numbered(task.graph, nx.connected_components(task.graph))
+    task.notes.append("edges taken as undirected")
+    return _numbered(task.graph, nx.weakly_connected_components(task.graph))
 
 
 def _communities(task: _Task) -> Values:
@@ -370,7 +346,7 @@ def _communities(task: _Task) -> Values:
     levels: list[Iterable[Collection[int]]] = []
 
     def coarse() -> Values:
-        task.notes.append("not refined to the end")
+        task.notes.append("refinement incomplete")
         return _numbered(task.graph, ([nodes[at] for at in group] for group in levels[-1])) if levels else {}
 
     task.partial = coarse
@@ -384,7 +360,7 @@ def _communities(task: _Task) -> Values:
             made.add_edge(source, target, weight=sum_)
     if task.graph.is_directed():
         # NetworkX's louvain may not terminate on directed graphs.
-        task.notes.append("edges either way")
+        task.notes.append("edges taken as undirected")
     if not made.number_of_edges():
         return _numbered(task.graph, ({node} for node in nodes))
     return _numbered(
@@ -410,7 +386,7 @@ def _partition(task: _Task, graph: Any, levels: list[Iterable[Collection[int]]])
         found = level
         levels.append(level)
         if task.deadline.passed():
-            task.notes.append("not refined to the end")
+            task.notes.append("refinement incomplete")
             task.caps_hit.append("timeout_s")
             break
     return found
@@ -435,17 +411,23 @@ class Measure:
 MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
         "pagerank": Measure(_pagerank),
-        "degree": Measure(_degree),
-        "in_degree": Measure(_in_degree, directed=True, instead="use degree"),
-        "out_degree": Measure(_out_degree, directed=True, instead="use degree"),
+        "degree": Measure(lambda task: dict(task.graph.degree(task.nodes))),
+        "in_degree": Measure(lambda task: dict(task.graph.in_degree(task.nodes)), directed=True, instead="use degree"),
+        "out_degree": Measure(
+            lambda task: dict(task.graph.out_degree(task.nodes)), directed=True, instead="use degree"
+        ),
         "betweenness": Measure(_betweenness),
         "closeness": Measure(_closeness),
         "eigenvector": Measure(_eigenvector),
         "clustering": Measure(_clustering),
         "triangles": Measure(_triangles),
-        "core_number": Measure(_core_number),
+        "core_number": Measure(lambda task: nx.core_number(task.simple(loops=False))),
         "components": Measure(_components),
-        "strong_components": Measure(_strong_components, directed=True, instead="use components"),
+        "strong_components": Measure(
+            lambda task: _numbered(task.graph, nx.strongly_connected_components(task.graph)),
+            directed=True,
+            instead="use components",
+        ),
         "communities": Measure(_communities),
     }
 )

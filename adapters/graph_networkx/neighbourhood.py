@@ -9,13 +9,15 @@ from itertools import islice
 from typing import Any
 
 from ...lang.evaluate.conditions import Predicate
-from ...lang.trees.conditions import And, Comparison, Condition, Field, Not, NullTest, Or
+from ...lang.trees.conditions import Condition
 from ..graph import DEFAULT_CAPS, Caps, Direction, Found, Item, NodeId
 from .find import MISSING, node_named, predicate_of
+from .find_plan import fields_of
 from .rows import Deadline, Items, edge_item, node_item
 from .tables import computed
 
 _CHUNK = 4096
+_ENDS = ("source", "target")
 Row = tuple[Any, Any, Any, Any]
 """Source, target, key (None if the graph has no keys) and attributes, as conditions on edges read them."""
 
@@ -138,7 +140,7 @@ class _Edges:
         self._graph = graph
         self._predicate: Predicate | None = None if via is None else predicate_of(graph, "edges", via)
         # In an undirected graph, the end that was added first is the source in conditions, whatever the walking direction.
-        turned = via is not None and not graph.is_directed() and _names_an_end(via)
+        turned = via is not None and not graph.is_directed() and any(at.path[0] in _ENDS for at in fields_of(via))
         self._place = {node: at for at, node in enumerate(graph)} if turned else None
 
     def ends(self, frontier: Iterable[Any], direction: Direction) -> Iterator[tuple[Any, int]]:
@@ -170,13 +172,11 @@ class _Edges:
             for adjacency, forward in sides:
                 for end, data in adjacency[node].items():
                     pairs = data.items() if graph.is_multigraph() else ((None, data),)
+                    if self._place is not None:
+                        forward = self._place[node] <= self._place[end]
+                    first, second = (node, end) if forward else (end, node)
                     for key, attributes in pairs:
-                        yield end, self._row(node, end, key, attributes, forward)
-
-    def _row(self, node: Any, end: Any, key: Any, attributes: Any, forward: bool) -> Row:
-        if self._place is not None:
-            forward = self._place[node] <= self._place[end]
-        return (node, end, key, attributes) if forward else (end, node, key, attributes)
+                        yield end, (first, second, key, attributes)
 
 
 def _between(graph: Any, left: set[Any], right: set[Any]) -> Iterator[Row]:
@@ -194,19 +194,6 @@ def _between(graph: Any, left: set[Any], right: set[Any]) -> Iterator[Row]:
                 yield node, end, key, attributes
         if not graph.is_directed():
             done.add(node)
-
-
-def _names_an_end(condition: Condition) -> bool:
-    pending: list[Condition] = [condition]
-    while pending:
-        match pending.pop():
-            case And(operands=operands) | Or(operands=operands):
-                pending += operands
-            case Not(operand=operand):
-                pending.append(operand)
-            case Comparison(left=Field(path=path)) | NullTest(left=Field(path=path)) if path[0] in ("source", "target"):
-                return True
-    return False
 
 
 def _with(hit: tuple[str, ...], cap: str) -> tuple[str, ...]:

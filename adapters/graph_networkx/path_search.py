@@ -11,8 +11,9 @@ from attrs import define, field, frozen
 from ...lang.evaluate.conditions import ConditionError, Predicate, Reader, compiled, evaluate, look_up
 from ...lang.trees import walk
 from ...lang.trees.conditions import And, Comparison, Condition, Constant, Field, Not, NullTest
-from ..graph import Caps, Found, Item, NodeId, Plan
+from ..graph import Caps, Found, NodeId, Plan
 from .find import plan_of, positions_of, predicate_of
+from .find_plan import operands_of
 from .neighbourhood import resolved
 from .paths import Block, Endpoints, Filter, Shortest, search_paths
 from .rows import Deadline, Items, edge_item, edge_readers, node_id, node_readers, path_item, plain
@@ -59,7 +60,7 @@ def both(left: Condition | None, right: Condition | None) -> Condition | None:
 def parts_of(where: Condition | None) -> PathParts:
     """Split a condition on paths into its parts."""
     parts = PathParts()
-    for operand in _operands(where):
+    for operand in operands_of(where):
         fields = [node for node in walk(operand) if isinstance(node, Field)]
         prefixes = {(at.path[0] if at.path else "", at.quantifier) for at in fields}
         if prefixes == {("source", None)}:
@@ -77,16 +78,6 @@ def parts_of(where: Condition | None) -> PathParts:
             else:
                 parts = attrs.evolve(parts, edges=both(parts.edges, each))
     return parts
-
-
-def _operands(where: Condition | None) -> Iterator[Condition]:
-    stack = [where] if where is not None else []
-    while stack:
-        current = stack.pop()
-        if isinstance(current, And):
-            stack.extend(reversed(current.operands))
-        else:
-            yield current
 
 
 def _stripped(condition: Condition) -> Condition:
@@ -119,16 +110,14 @@ def path_readers(graph: Any) -> Any:
         if at.path == ("nodes",):
             return Reader((0,), function=lambda nodes: [node_id(node) for node in nodes])
         if first == "edges":
-            return Reader((1,), function=lambda edges: look_up({"edges": _items(edges)}, at.path))
+            return Reader(
+                (1,), function=lambda edges: look_up({"edges": [edge_item(*each) for each in edges]}, at.path)
+            )
         if first in ("node", "edge"):
-            raise ConditionError(f"{'.'.join(at.path)} needs ANY, ALL or NONE before it")
+            raise ConditionError(f"{'.'.join(at.path)} must follow ANY, ALL or NONE")
         return Reader((0,), function=lambda nodes: None)
 
     return read
-
-
-def _items(edges: Sequence[Any]) -> list[dict[str, Any]]:
-    return [edge_item(*edge) for edge in edges]
 
 
 _FEW = 64
@@ -168,7 +157,7 @@ def find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict:
         kept.outgoing(graph, look)
         kept.incoming(graph, look)
     except _Late:
-        return Found((), ("timeout_s",), "tables of the graph, which are not all made yet")
+        return Found((), ("timeout_s",), "tables of the graph (not yet complete)")
     return _find_paths(graph, kept, query, caps, strict, deadline)
 
 
@@ -210,7 +199,12 @@ def _find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict
     if deadline.hit:
         hit.append("timeout_s")
     used = f"paths from {starts.used} to {ends.used}"
-    return Found(Items(found[:most], _build), tuple(hit), used, examined)
+    return Found(
+        Items(found[:most], lambda row: path_item(row[0], [edge_item(*edge) for edge in row[1]])),
+        tuple(hit),
+        used,
+        examined,
+    )
 
 
 def _question(graph: Any, kept: Computed, where: Condition | None) -> tuple[Predicate | None, PathParts]:
@@ -390,11 +384,6 @@ class _EachPair:
             self._left.pop(pair, None)
 
 
-def _build(row: Row) -> Item:
-    nodes, edges = row
-    return path_item(nodes, [edge_item(*edge) for edge in edges])
-
-
 def path_plan(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: bool) -> Plan:
     """Return how ``find_paths`` would search: starts and ends, early checks, estimated number of paths."""
     parts = _question(graph, kept, query.where)[1]
@@ -411,11 +400,11 @@ def path_plan(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: 
     if many_ends is not None:
         notes.append("pruned from both ends")
     if parts.nodes is not None:
-        notes.append("a condition on every node is asked while paths grow")
+        notes.append("a condition on every node is tested while paths grow")
     if both(query.via, parts.edges) is not None:
-        notes.append("a condition on every edge is asked while paths grow")
+        notes.append("a condition on every edge is tested while paths grow")
     if too_long:
-        notes.append("the condition asks for longer paths than max_path_length allows")
+        notes.append("the condition allows longer paths than max_path_length")
     size, edges = len(kept.nodes(graph)), len(kept.edges(graph))
     branching = edges * (1 if graph.is_directed() else 2) / max(size, 1)
     hitting = 1.0 if many_ends is None else many_ends / max(size, 1)

@@ -186,7 +186,11 @@ def _step(block: Block, forward: Adjacency, mask: Array | None, nodes: Filter | 
     if nodes is not None:
         keep = nodes.allowed(heads)
         owner, place, heads = owner[keep], place[keep], heads[keep]
-    taken = forward.edges[place]
+    return _extended(block, owner, heads, forward.edges[place], edges)
+
+
+def _extended(block: Block, owner: Array, heads: Array, taken: Array, edges: Filter | None) -> Block:
+    """Return the paths ``owner`` of ``block``, each extended by an edge that ``edges`` allows and its node."""
     if edges is not None:
         keep = edges.allowed(taken)
         owner, taken, heads = owner[keep], taken[keep], heads[keep]
@@ -332,17 +336,8 @@ class Shortest:
             owner, place = self.forward.expand(current.nodes[:, -1])
             heads = self.forward.heads[place]
             ahead = leads[heads] & (known.far[heads] == at + 1)
-            owner, place, heads = owner[ahead], place[ahead], heads[ahead]
-            taken = self.forward.edges[place]
-            if self.edges is not None:
-                keep = self.edges.allowed(taken)
-                owner, taken, heads = owner[keep], taken[keep], heads[keep]
-            stack.append(
-                Block(
-                    np.concatenate([current.nodes[owner], heads[:, None]], axis=1),
-                    np.concatenate([current.edges[owner], taken[:, None]], axis=1),
-                )
-            )
+            taken = self.forward.edges[place[ahead]]
+            stack.append(_extended(current, owner[ahead], heads[ahead], taken, self.edges))
 
     def _leading(self, far: PathArray, ends: PathArray, length: int) -> PathArray | None:
         """Return the nodes on a shortest path to one of ``ends``; None on timeout."""

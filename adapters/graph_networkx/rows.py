@@ -378,7 +378,7 @@ class Items(Sequence[Item]):
     def __getitem__(self, at: int | slice) -> Item | list[Item]:
         if not isinstance(at, slice):
             if not -len(self) <= at < len(self):
-                raise IndexError("there are not so many items")
+                raise IndexError("item index out of range")
             at %= len(self)
             return self[at : at + 1][0]
         rows = self._rows[at]

@@ -30,7 +30,7 @@ def test_no_chunks_are_no_fault(tmp_path: Path) -> None:
     [
         ("", "are not JSON"),
         ("{", "are not JSON"),
-        ([1], "are not JSON object"),
+        ([1], "are not a JSON object"),
         ({"a": 1}, "no entry of"),
         ("[" * 20_000, "are not JSON"),
         ('{"a": "\\ud800"}', "are not JSON"),

@@ -69,7 +69,7 @@ def test_ids_never_merge() -> None:
     assert list(graph.nodes(data="x")) == [(1, 1), ("A", 2), ("B", 3), ("(1,)", 4)]
     graph, _, warnings = normalise(nx.empty_graph(['"(1,)"', (1,), '"B"']))
     assert list(graph) == ['"(1,)"', "(1,)", "B"]
-    assert "1 quoted ids stay quoted" in warnings[0]
+    assert "1 quoted ids keep their quotes" in warnings[0]
 
 
 def test_ids_of_which_one_has_no_quotes_stay() -> None:
@@ -199,7 +199,7 @@ def test_attributes_with_the_name_of_a_field_are_renamed() -> None:
     assert graph.nodes["a"] == {"label": "y", "attr.id": "x", "attr.degree": 3}
     assert next(iter(graph.edges(data=True)))[2] == {"id": 4, "attr.source": 1, "attr.target": 2, "attr.key": 3}
     assert len(warnings) == 5
-    assert 'the attribute "id" of nodes is called "attr.id" here' in warnings[0]
+    assert 'the attribute "id" of nodes is renamed "attr.id"' in warnings[0]
     simple = nx.Graph()
     simple.add_edge("a", "b", key=3)
     assert normalise(simple)[0].edges["a", "b"] == {"key": 3}  # no such field where edges have no keys
@@ -220,7 +220,7 @@ def test_ids_are_text_or_integers() -> None:
     assert list(graph) == ["(0, 1)", "1.5 (2)", "1.5", 3, str(2**70)]
     assert list(graph.edges) == [("(0, 1)", "1.5 (2)"), ("1.5 (2)", "1.5"), (3, str(2**70))]
     assert changes[0].count == 3
-    assert "one of them is now '1.5 (2)'" in warnings[0]
+    assert "one of them is renamed '1.5 (2)'" in warnings[0]
 
 
 def test_keys_of_parallel_edges_are_text_or_integers() -> None:
