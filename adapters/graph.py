@@ -7,10 +7,8 @@ graph; its methods may be called from any thread. Conditions are bound: they hav
 """
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-import orjson
 from attrs import frozen
 
 from ..lang.catalogue.schema import Schema
@@ -32,7 +30,6 @@ __all__ = [
     "Plan",
     "Schema",
     "Stoppable",
-    "open_chunks",
     "tree_of",
 ]
 
@@ -245,37 +242,3 @@ class GraphAdapter(Protocol):
     def invalidate(self) -> None:
         """Discard all cached data; call this after writing attributes without NetworkX's own methods."""
         ...
-
-
-# The source texts of a graph, by the ids in its nodes and edges (``source_id``), for evidence snippets.
-# The file is a JSON object, ``{id: text}`` or ``{id: {"content": text, ...}}``, as nano-graphrag and LightRAG write it
-# (``kv_store_text_chunks.json``).
-
-_MOST_BYTES = 1 << 30
-
-
-def open_chunks(path: str | Path) -> Callable[[str], str | None]:
-    """Return a function that returns the text of a chunk, None if it is missing. Raises ``AdapterError``."""
-    try:
-        size = Path(path).stat().st_size
-        if size > _MOST_BYTES:
-            raise AdapterError(f"{path} has more than {_MOST_BYTES >> 30} GiB, the maximum")
-        found = orjson.loads(Path(path).read_bytes())
-    except OSError as error:
-        raise AdapterError(f"the chunks {path} can't be read: {error.strerror or error}") from None
-    except orjson.JSONDecodeError as error:
-        raise AdapterError(f"the chunks {path} are not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise AdapterError(
-            f"the chunks {path} are not a JSON object", hint='write {"id": "text"} or {"id": {"content": "text"}}'
-        )
-    texts = {name: text for name, value in found.items() if (text := _content(value)) is not None}
-    if found and not texts:
-        raise AdapterError(f"no entry of {path} has a text", hint='entries are texts, or objects with a "content"')
-    return texts.get
-
-
-def _content(value: object) -> str | None:
-    if isinstance(value, dict):
-        value = value.get("content", value.get("text"))
-    return value if isinstance(value, str) else None

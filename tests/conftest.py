@@ -31,7 +31,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     The weights of the local model stay the user's: they are large, and checked when they are loaded.
     """
     from knotwork.adapters.llm.weights import models_dir
-    from knotwork.adapters.sqlite_store import private_folder
+    from knotwork.adapters.permissions import private_folder
 
     weights = models_dir().absolute()
     for name in UNSET:

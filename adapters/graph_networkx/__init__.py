@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .adapter import NetworkXAdapter
-    from .load_report import LoadReport
-    from .loader import Loaded, load
+    from .loader import Loaded, LoadReport, load
 
 __all__ = ["LoadReport", "Loaded", "NetworkXAdapter", "load"]
 
@@ -16,12 +15,8 @@ def __getattr__(name: str) -> Any:
         from .adapter import NetworkXAdapter
 
         return NetworkXAdapter
-    if name in ("Loaded", "load"):
+    if name in ("LoadReport", "Loaded", "load"):
         from . import loader
 
         return getattr(loader, name)
-    if name == "LoadReport":
-        from .load_report import LoadReport
-
-        return LoadReport
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -215,8 +215,8 @@ def _query(
 ) -> "PathQuery":
     from .path_search import PathQuery
 
-    conditions = [tree_of(end) if isinstance(end, str) or hasattr(end, "tree") else end for end in (starts, ends)]
-    return PathQuery(*conditions, tree_of(via), tree_of(where), shortest, limit, max_length)
+    begins, stops = (tree_of(end) if isinstance(end, str) or hasattr(end, "tree") else end for end in (starts, ends))
+    return PathQuery(begins, stops, tree_of(via), tree_of(where), shortest, limit, max_length)
 
 
 # Summary of a graph (``lang.schema``), computed in one pass over its attributes, and the hash that detects changes.

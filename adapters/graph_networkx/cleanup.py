@@ -8,12 +8,94 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import networkx as nx
+from attrs import define, field, frozen
 
-from .load_report import HABITS, Change, ChangeLog
 from .rows import LARGEST, digits, fit_id, fit_text, is_fit, json_value, reserved
+
+ChangeKind = Literal["quotes", "lists", "lines", "numbers", "ids", "names", "non-finite", "values"]
+
+_SAYS: dict[ChangeKind, str] = {
+    "quotes": "quotes around the whole value removed",
+    "lists": "<SEP>-separated text split into a list",
+    "lines": "<SEP> in prose replaced by a line break",
+    "numbers": "numbers written as text converted to numbers",
+    "ids": "ids that are neither text nor integer converted to text",
+    "names": "attributes renamed, because a field of the item has the same name",
+    "non-finite": "non-finite numbers are null in results, because JSON has none; conditions and ORDER BY use them",
+    "values": "values converted that JSON can't represent",
+}
+
+HABITS: frozenset[ChangeKind] = frozenset({"quotes", "lists", "lines", "numbers"})
+"""Conventions of some tools, kept unchanged with ``raw``. The other changes are needed for items to be JSON."""
+
+
+@frozen
+class Change:
+    """One kind of change in one place: ``where`` is ``node id``, ``node NAME`` or ``edge NAME``; ``count`` is the values changed.
+
+    ``examples``: at most three pairs of before and after.
+    """
+
+    kind: ChangeKind
+    where: str
+    count: int
+    examples: tuple[tuple[Any, Any], ...]
+
+    @property
+    def says(self) -> str:
+        """A description of the change."""
+        return _SAYS[self.kind]
+
+    @property
+    def told(self) -> str:
+        """Place, change, count, one example, and how to disable it, in one line for the user."""
+        example = f", {self.example}" if self.examples else ""
+        switch = "; --raw (in Python raw=True) keeps them unchanged" if self.habit else ""
+        return f"{self.where}: {self.says} ({self.count:,} value{'' if self.count == 1 else 's'}{example}){switch}"
+
+    @property
+    def example(self) -> str:
+        """The first example as text, "" if there is none."""
+        return "".join(f"{shortened(before)} -> {shortened(after)}" for before, after in self.examples[:1])
+
+    @property
+    def habit(self) -> bool:
+        """Whether ``raw`` disables this change."""
+        return self.kind in HABITS
+
+
+@define
+class ChangeLog:
+    """Collects changes by kind and place, in order of first occurrence, and warnings."""
+
+    counts: dict[tuple[ChangeKind, str], int] = field(factory=dict)
+    examples: dict[tuple[ChangeKind, str], list[tuple[Any, Any]]] = field(factory=dict)
+    warnings: list[str] = field(factory=list)
+
+    def add(self, kind: ChangeKind, where: str, before: Any, after: Any) -> None:
+        """Record one changed value."""
+        at = (kind, where)
+        self.counts[at] = self.counts.get(at, 0) + 1
+        examples = self.examples.setdefault(at, [])
+        if len(examples) < 3:
+            examples.append((before, after))
+
+    def changes(self) -> tuple[Change, ...]:
+        """Return the recorded changes."""
+        return tuple(
+            Change(kind, where, count, tuple(self.examples[kind, where]))
+            for (kind, where), count in self.counts.items()
+        )
+
+
+def shortened(value: Any) -> str:
+    """Return ``repr(value)``, cut to 60 characters."""
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."
+
 
 # Conventions of graph-writing tools (nano-graphrag, LightRAG), undone per column, never because of a single value:
 # - Quotes around whole values ('"PERSON"') are removed if every text of the column is quoted and all values are text or null.

@@ -6,7 +6,7 @@ Files are read here and never passed to NetworkX by path: it would unpack ``.gz`
 import os
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,7 @@ from attrs import frozen
 
 from ...lang.diagnostic import nearest
 from ..graph import AdapterError
-from .cleanup import normalise
-from .load_report import LoadReport
+from .cleanup import Change, normalise, shortened
 
 if TYPE_CHECKING:
     from .adapter import NetworkXAdapter
@@ -34,6 +33,80 @@ _SUFFIXES = {
     ".tab": "tsv",
 }
 _READABLE = ".graphml, .gexf, .gml, .json (node-link), .csv or .tsv (edges), or nx:NAME for a graph of NetworkX's own"
+
+
+@frozen
+class LoadReport:
+    """Source and changes of a loaded graph. ``seconds``: reading and normalising; ``copied``: a graph object was copied.
+
+    ``format`` is "graphml", "gml", "gexf", "json", "csv", "generator" or "networkx".
+    """
+
+    source: str
+    format: str
+    directed: bool
+    multi: bool
+    nodes: int
+    edges: int
+    seconds: float
+    raw: bool = False
+    copied: bool = False
+    changes: tuple[Change, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """The graph's kind in words: "directed multigraph"."""
+        return f"{'directed' if self.directed else 'undirected'} {'multigraph' if self.multi else 'graph'}"
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The changes and warnings to show to the user, one line each. Ids come in any form."""
+        return (*(change.told for change in self.changes), *self.warnings)
+
+    def as_lines(self) -> Iterator[str]:
+        """Yield the report as text lines."""
+        yield f"{self.source}: {self.kind} of {self.nodes:,} nodes and {self.edges:,} edges ({self.format})"
+        for change in self.changes:
+            yield f"{change.where}: {change.says} ({change.count:,})" + (
+                f"; {change.example}" if change.examples else ""
+            )
+        yield from (f"warning: {warning}" for warning in self.warnings)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as a JSON object."""
+        return {
+            "source": self.source,
+            "format": self.format,
+            "directed": self.directed,
+            "multi": self.multi,
+            "nodes": self.nodes,
+            "edges": self.edges,
+            "seconds": round(self.seconds, 3),
+            "raw": self.raw,
+            "copied": self.copied,
+            "changes": [
+                {
+                    "kind": change.kind,
+                    "where": change.where,
+                    "count": change.count,
+                    "says": change.says,
+                    "examples": [
+                        {"before": _brief(before), "after": _brief(after)} for before, after in change.examples
+                    ],
+                }
+                for change in self.changes
+            ],
+            "warnings": list(self.warnings),
+        }
+
+
+def _brief(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= 200 else value[:197] + "..."
+    if isinstance(value, list):
+        return [_brief(item) for item in value[:5]]
+    return value if isinstance(value, int | float | bool) or value is None else shortened(value)
 
 
 @frozen

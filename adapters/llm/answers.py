@@ -1,162 +1,17 @@
-"""Parsing of model answers (strict JSON, JSON Schema, choices), and the prompt texts that request a shape or a repair."""
+"""Shapes of answers: JSON of a schema and choices, read from a model's text, and the prompt texts that request a shape or a repair."""
 
 import json
 import re
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
-from functools import lru_cache, wraps
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError, best_match
-from jsonschema.validators import extend
-from referencing import Registry
-from referencing.exceptions import Unresolvable
 
 from ...lang.answers import CutOff, ObjectRead, read_object, without_thinking
 from ...lang.coercion import Fit, as_type
-from ...lang.evaluate.text_checks import too_large_in
 from ...lang.literals import is_json
-from . import BadRequest
+from .json_schema import canonical, first_fault, plain, read_json, validator
 
-# JSON Schema validation with bounds: neither a hostile schema nor a hostile answer blocks the event loop. Where ``jsonschema``
-# uses Python's ``re`` or compares all items pairwise, it is replaced; the rest is limited to two seconds.
-
-_SECONDS = 2.0
-"""Processor time limit for one answer. Some 40,000 steps on a slow machine; answers take a few hundred."""
-_PATTERN_SECONDS = 0.2
-_MOST_FAULTS = 100
-"""Maximum number of faults from which the best one to report is chosen."""
-
-_DEADLINE: ContextVar[float] = ContextVar("knotwork_schema_deadline")
-
-Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError]]
-
-
-class _TooLong(Exception):
-    """The time limit has passed."""
-
-
-def _matches(pattern: str, text: str) -> bool:
-    import regex  # few schemas have patterns
-
-    try:
-        return regex.search(pattern, text, timeout=_PATTERN_SECONDS) is not None
-    except TimeoutError:
-        raise _TooLong from None
-    except regex.error as error:
-        raise BadRequest(f"the schema's pattern {pattern[:60]!r} can't be read: {error}") from None
-
-
-def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    if isinstance(instance, str) and not _matches(pattern, instance):
-        yield ValidationError(f"{instance[:200]!r} does not match {pattern!r}")
-
-
-def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    if isinstance(instance, dict):
-        for pattern, inner in patterns.items():
-            for key, value in instance.items():
-                if _matches(pattern, key):
-                    yield from validator.descend(value, inner, path=key, schema_path=pattern)
-
-
-def _additional(validator: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    if not isinstance(instance, dict):
-        return
-    known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
-    for key, value in instance.items():
-        if key in known or any(_matches(pattern, key) for pattern in patterns):
-            continue
-        if isinstance(allowed, dict):
-            yield from validator.descend(value, allowed, path=key)
-        elif not allowed:
-            yield ValidationError(f"additional properties are not allowed ({key[:60]!r} was unexpected)")
-
-
-def _unique(validator: Any, wanted: bool, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    if wanted and isinstance(instance, list) and len({_written(item) for item in instance}) < len(instance):
-        yield ValidationError(f"the {len(instance)} elements are not all different")
-
-
-def _written(value: Any) -> bytes:
-    """Return bytes that are equal for equal JSON values: 1 equals 1.0, 1 does not equal true."""
-    return orjson.dumps(_numbers(value), option=orjson.OPT_SORT_KEYS)
-
-
-def _numbers(value: Any) -> Any:
-    if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) < 2**53 else value
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 2**63:
-        return [f"{value:x}"]  # orjson does not write larger integers
-    if isinstance(value, list):
-        return [_numbers(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _numbers(item) for key, item in value.items()}
-    return value
-
-
-def _timed(keyword: Keyword) -> Keyword:
-    @wraps(keyword)
-    def run(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-        if time.thread_time() > _DEADLINE.get():
-            raise _TooLong
-        yield from keyword(validator, value, instance, schema) or ()
-
-    return run
-
-
-_OWN: Mapping[str, Keyword] = {
-    "pattern": _pattern, "patternProperties": _pattern_properties, "additionalProperties": _additional,
-    "uniqueItems": _unique,
-}  # fmt: skip
-_extend: Any = extend  # the function is untyped
-_Bounded = _extend(
-    Draft202012Validator,
-    {name: _timed(keyword) for name, keyword in {**Draft202012Validator.VALIDATORS, **_OWN}.items()},
-)
-
-
-@lru_cache(maxsize=64)
-def compiled(written: bytes) -> Any:
-    """Return the validator of a schema in JSON; raise ``BadRequest`` if it is not a valid JSON Schema."""
-    schema = orjson.loads(written)
-    if large := too_large_in(schema):
-        raise BadRequest(f"the schema's pattern {large[:60]!r} is too large")
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        raise BadRequest(f"the schema is not a valid JSON Schema: {error.message[:200]}") from None
-    except RecursionError:
-        raise BadRequest("the schema is nested too deeply") from None
-    except OverflowError as error:  # raised by Python's re for a{99999999999}
-        raise BadRequest(f"the schema is not a valid JSON Schema: {error}") from None
-    if b'"patternProperties"' in written and b'"unevaluatedProperties"' in written:
-        raise BadRequest("a schema may have patternProperties or unevaluatedProperties, not both")
-    # An empty registry: a `$ref` in an untrusted schema must not fetch anything.
-    return _Bounded(schema, registry=Registry())
-
-
-def first_fault(validator: Any, value: Any) -> str:
-    """Return the first fault of ``value``, "" if it is valid; raise ``BadRequest`` if the schema is faulty."""
-    token = _DEADLINE.set(time.thread_time() + _SECONDS)
-    try:
-        fault = best_match(islice(validator.iter_errors(value), _MOST_FAULTS))
-    except Unresolvable as unresolvable:
-        raise BadRequest(f"the schema refers to what it does not contain: {unresolvable}") from None
-    except RecursionError:
-        return "it is nested too deeply for the schema"
-    except _TooLong:
-        return "checking it against the schema takes too long"
-    finally:
-        _DEADLINE.reset(token)
-    return "" if fault is None else f"at {fault.json_path}: {fault.message[:300]}"
-
-
-_MAX_DEPTH = 200
 _FENCE_HEAD = re.compile(r"```[A-Za-z]*[ \t]*")
 _SHOWN = 4000
 _STRICT = frozenset(
@@ -175,108 +30,6 @@ _STRICT = frozenset(
         "$ref",
     )
 )
-
-
-def read_json(text: str, *, halves: bool = False) -> Any:
-    """Return the JSON value of the whole ``text``; raise ValueError otherwise.
-
-    Also refused: duplicate keys, NaN and infinity, lone surrogates (unless ``halves``), nesting deeper than 200.
-    """
-    try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
-        _check_depth(value)
-        text.encode()
-        if not halves and "\\ud" in text.lower():
-            json.dumps(value, ensure_ascii=False).encode()
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{json_words(error)} (line {error.lineno}, column {error.colno})") from None
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-    except UnicodeEncodeError:
-        raise ValueError("a lone surrogate is not a text") from None
-    return value
-
-
-_FAULTS: Mapping[str, str] = {
-    "Extra data": "more stands behind the JSON value: {found}",
-    "Unterminated string": "a string has no closing quote",
-    "Expecting ',' delimiter": "a comma, or a closing bracket, is missing before {found}",
-    "Expecting ':' delimiter": "a colon is missing before {found}",
-    "Expecting property name": "a key in double quotes is missing before {found}",
-    "Illegal trailing comma": "a comma stands before a closing bracket",
-    "Invalid control character": "a line end, or another control character, stands in a string",
-    "Invalid \\uXXXX": "\\u has no four hexadecimal digits behind it",
-    "Invalid \\escape": "there is no escape like {found}",
-    "Unexpected UTF-8 BOM": "it begins with a byte order mark",
-}
-"""Beginnings of Python's messages and their replacements."""
-_FOUND = 24
-
-
-def json_words(error: json.JSONDecodeError) -> str:
-    """Return a clause that says why a text is not valid JSON; ``error`` has the place."""
-    text, at = error.doc, error.pos
-    if not text.strip():
-        return "it is empty"
-    if at >= len(text.rstrip()):
-        return "it ends too early"
-    rest = " ".join(text[at : at + 4 * _FOUND].split())
-    quote = '"' if "'" in rest else "'"
-    shown = f"{quote}{rest if len(rest) <= _FOUND else rest[:_FOUND] + '...'}{quote}"
-    told = next((told for begins, told in _FAULTS.items() if error.msg.startswith(begins)), None)
-    if told is not None:
-        return told.format(found=shown)
-    return f"it begins with {shown}" if not text[:at].strip() else f"a value is missing before {shown}"
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise ValueError(f"the key {key[:60]!r} occurs twice in an object")
-            seen.add(key)
-    return made
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _check_depth(value: Any) -> None:
-    level: list[Any] = [value]
-    for _ in range(_MAX_DEPTH):
-        level = [inner for outer in level if isinstance(outer, dict | list) for inner in _inside(outer)]
-        if not level:
-            return
-    raise ValueError(f"nested deeper than {_MAX_DEPTH}")
-
-
-def _inside(outer: "dict[str, Any] | list[Any]") -> Iterable[Any]:
-    return outer.values() if isinstance(outer, dict) else outer
-
-
-def validator(schema: Mapping[str, Any]) -> Any:
-    """Return the validator of ``schema``; raise ``BadRequest`` if it is not a valid JSON Schema."""
-    try:
-        written = canonical(schema)
-    except TypeError as error:
-        raise BadRequest(f"the schema is not JSON: {error}") from None
-    return compiled(written)
-
-
-def canonical(value: Any) -> bytes:
-    """Return ``value`` as JSON with sorted keys; any mappings and sequences. Raises TypeError if it is not JSON."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS, default=_plain)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Sequence):
-        return list(value)
-    raise TypeError(type(value).__name__)
 
 
 def check_answer(text: str, schema: Mapping[str, Any], *, strict: bool = False) -> tuple[str, str]:
@@ -351,11 +104,11 @@ def answer_format(options: Mapping[str, Any]) -> tuple[dict[str, Any], bool] | N
     if (schema := options.get("schema")) is None:
         return None
     # Keep the key order: services write keys in the order of the schema, and a reason must precede its verdict.
-    plain: dict[str, Any] = orjson.loads(orjson.dumps(schema, default=_plain))
-    if plain.get("type") == "object" or "$ref" in plain:
-        return plain, False
-    definitions: dict[str, Any] = {name: plain.pop(name) for name in ("$defs", "definitions") if name in plain}
-    return {**_wrap(plain), **definitions}, True
+    copy: dict[str, Any] = orjson.loads(orjson.dumps(schema, default=plain))
+    if copy.get("type") == "object" or "$ref" in copy:
+        return copy, False
+    definitions: dict[str, Any] = {name: copy.pop(name) for name in ("$defs", "definitions") if name in copy}
+    return {**_wrap(copy), **definitions}, True
 
 
 def _wrap(inner: dict[str, Any]) -> dict[str, Any]:

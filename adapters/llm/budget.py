@@ -9,7 +9,7 @@ from typing import Any, Unpack
 from attrs import define, evolve, field, frozen
 
 from . import BudgetExceeded, Completion, LLMError, NotConfigured, Notice, Options, Tally, Usage
-from .answers import canonical
+from .json_schema import canonical
 from .middleware import Client, Granted, Layer, Patience
 
 _USUAL_ANSWER = 1024

@@ -11,7 +11,7 @@ from blake3 import blake3
 
 from ..sqlite_store import Shelf, Table
 from . import BudgetExceeded, Completion, LLMError, Notice, Options, TimedOut, Usage
-from .answers import canonical
+from .json_schema import canonical
 from .middleware import Client, Layer, asked_for, fitting
 
 _VERSION = 1

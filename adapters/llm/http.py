@@ -19,7 +19,7 @@ import httpx2
 from attrs import define, field
 
 from . import BadAnswer, LLMError, Notice, RateLimited, Truncated, Unavailable, Usage
-from .answers import read_json
+from .json_schema import read_json
 from .keys import hidden
 from .service_errors import in_band_error, status_error
 

@@ -17,7 +17,8 @@ from attrs import define, evolve, field
 
 from ...lang.literals import is_json
 from . import BadAnswer, BadRequest, Completion, EmptyAnswer, LLMError, Notice, Options, TimedOut, Truncated, Usage
-from .answers import check_answer, check_choice, instructions, read_json, repair_prompt, validator
+from .answers import check_answer, check_choice, instructions, repair_prompt
+from .json_schema import read_json, validator
 from .keys import mask_keys
 from .tools import check_tools, judge_call, marked, offered, read_grammar
 

@@ -21,8 +21,9 @@ from . import (
     Truncated,
     Usage,
 )
-from .answers import answer_format, instructions, prose_of, read_json, strict_ready, unwrap
+from .answers import answer_format, instructions, prose_of, strict_ready, unwrap
 from .http import Broken, body_object, count, event_object, finish_stream, joined, server_events, unfinished, whole_body
+from .json_schema import read_json
 from .sdk import DEFAULT_TIMEOUT, SDKModel
 from .service_errors import status_error
 from .strict_schema import Strictness

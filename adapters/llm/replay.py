@@ -25,9 +25,9 @@ from attrs import define, field, frozen
 from rapidfuzz import fuzz, process
 
 from .. import llm
-from ..sqlite_store import named_folder, named_opener
+from ..permissions import named_folder, named_opener
 from . import BY_HAND, BadAnswer, Completion, LLMError, NotConfigured, NotRecorded, Options, Truncated, Usage
-from .answers import canonical, read_json
+from .json_schema import canonical, read_json
 from .middleware import Client, Layer, Own, asked_for
 from .tools import called_text, marked
 

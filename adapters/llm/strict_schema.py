@@ -14,7 +14,8 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 
 from . import Completion
-from .answers import canonical, read_json, strict_ready, unfenced
+from .answers import strict_ready, unfenced
+from .json_schema import canonical, read_json
 
 _KEPT = ("type", "description", "enum", "const")
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems")

@@ -15,7 +15,8 @@ from attrs import evolve, frozen
 
 from ...lang.answers import CutOff, without_thinking
 from . import CALLED, BadAnswer, BadRequest, Completion, Options, Tool, ToolCall
-from .answers import canonical, first_fault, read_json, strict_ready, unfenced, validator
+from .answers import strict_ready, unfenced
+from .json_schema import canonical, first_fault, read_json, validator
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _CALL_LIKE = re.compile(r'(?:```\w*\s*)?\[?\s*\{\s*"(?:(?:tool|arguments)"\s*:|name"\s*:[^:]*"arguments")')

@@ -23,7 +23,7 @@ import orjson
 import platformdirs
 from attrs import frozen
 
-from ..sqlite_store import private_folder
+from ..permissions import private_folder
 from . import NotConfigured
 
 _CHUNK = 1 << 20

@@ -14,9 +14,24 @@ from attrs import evolve
 from ...lang.diagnostic import nearest
 from ...lang.trees.gasl import StateType
 from ..state import Change, DeclareKey, Evidence, MergeInto, ReplaceWith, ResetKey, StateError
-from .nodes import CounterNode, DictNode, ListNode, Node, counted, find, identity_of, put, summed, walk, whole
+from .nodes import (
+    CounterNode,
+    DictNode,
+    ListNode,
+    Node,
+    counted,
+    evidence_text,
+    field_of,
+    find,
+    identity_of,
+    put,
+    summed,
+    texts_of,
+    walk,
+    whole,
+    whole_copy,
+)
 from .persistent import EMPTY, EMPTY_TABLE, Table, Vector
-from .values import evidence_text, field_of, texts_of, whole_copy
 
 RESERVED = frozenset({"_meta", "items", "value"})
 """Names used by the written form of a state: no part of a key may have one of them."""

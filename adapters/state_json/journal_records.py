@@ -14,11 +14,26 @@ from orjson import Fragment
 from ..state import StateError, StoreError
 from .changes import apply, attached, change_of
 from .log.durable import Log, Recovered
-from .nodes import CounterNode, DictNode, Items, ListNode, Node, find, put, walk
+from .nodes import (
+    CounterNode,
+    DictNode,
+    Items,
+    ListNode,
+    Node,
+    as_text,
+    evidence_text,
+    field_of,
+    find,
+    joined,
+    parsed,
+    plain,
+    put,
+    texts_of,
+    walk,
+)
 from .persistent import EMPTY_TABLE, Table, Vector
 from .snapshot import Commits, Moment, flagged, with_about, written_form
 from .state_object import from_json, node_of, with_proof
-from .values import as_text, evidence_text, field_of, joined, parsed, plain, texts_of
 
 # The difference between two states as JSON for the journal, used to store a rollback. Its size depends on the differences only.
 # Operations: ``{"do": "put", "key", "form", "proofs"}`` (a key and all below it, in state object form), ``{"do": "drop",

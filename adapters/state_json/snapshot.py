@@ -12,9 +12,8 @@ from orjson import Fragment
 from ...lang.trees.gasl import StateType
 from ..state import Declaration, Difference, StateError
 from .changes import undeclared
-from .nodes import NOTHING, CounterNode, DictNode, ListNode, Node, find, walk
+from .nodes import NOTHING, CounterNode, DictNode, ListNode, Node, as_fragment, find, parsed, plain, walk
 from .persistent import EMPTY, Table, Vector, canonical
-from .values import as_fragment, parsed, plain
 
 
 @frozen(eq=False)

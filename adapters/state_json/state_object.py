@@ -20,10 +20,27 @@ from .changes import check_name, with_proofs
 from .log.codec import decode
 from .log.files import Files, reason
 from .log.journal import put as journal_put
-from .nodes import CounterNode, DictNode, Items, ListNode, Node, counted, find, put, summed, whole
+from .nodes import (
+    CounterNode,
+    DictNode,
+    Items,
+    ListNode,
+    Node,
+    as_text,
+    counted,
+    evidence_text,
+    field_of,
+    find,
+    joined,
+    parsed,
+    put,
+    summed,
+    texts_of,
+    whole,
+    whole_text,
+)
 from .persistent import EMPTY, Table, Vector, canonical
 from .snapshot import About, JSONSnapshot, Moment
-from .values import as_text, evidence_text, field_of, joined, parsed, texts_of, whole_text
 
 CHECK = "check"
 """The key of a file's check value."""

@@ -13,11 +13,10 @@ from .changes import written
 from .journal_records import applied, past, patch, record
 from .log.durable import Log
 from .log.files import Files
-from .nodes import DictNode
+from .nodes import DictNode, parsed, whole_copy, whole_text
 from .snapshot import About, Commits, Entries, JSONSnapshot, Moment, differences, flagged, summary, with_about
 from .state_object import NAME as STATEFILE
 from .state_object import as_json, replay_of, write_state
-from .values import parsed, whole_copy, whole_text
 
 Durability = Literal["command", "plan"]
 

@@ -16,7 +16,8 @@ from typing import Any, Protocol
 from attrs import define, field, frozen
 
 from ...adapters.llm import BadRequest
-from ...adapters.llm.answers import first_fault, read_json, unfenced, validator
+from ...adapters.llm.answers import unfenced
+from ...adapters.llm.json_schema import first_fault, read_json, validator
 from ...lang.evaluate.text_checks import MOST, CheckError
 from ...lang.evaluate.text_checks import Check as Written
 from ...lang.evaluate.text_checks import read_check as read_written

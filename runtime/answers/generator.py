@@ -7,7 +7,7 @@ from typing import Any, Literal
 from attrs import define, evolve, field, frozen
 from blake3 import blake3
 
-from ...adapters.llm.answers import canonical, read_json
+from ...adapters.llm.json_schema import canonical, read_json
 from ...adapters.llm.middleware import asked_for
 from ..events import Events
 from ..excerpts import clipped, fenced

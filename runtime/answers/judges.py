@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from ...adapters.llm.answers import read_json, unfenced
+from ...adapters.llm.answers import unfenced
+from ...adapters.llm.json_schema import read_json
 from ...lang.answers import read_object
 from ...lang.coercion import Fit, as_value
 from ...lang.literals import Unreadable

@@ -16,7 +16,7 @@ import orjson
 from attrs import evolve, field, frozen
 from blake3 import blake3
 
-from ...adapters.llm.answers import read_json
+from ...adapters.llm.json_schema import read_json
 from ...adapters.sqlite_store import Shelf, Table
 from ...lang.diagnostic import nearest
 from ..errors import RequestError

@@ -255,7 +255,7 @@ def _models(llm: Any, models: Any) -> Mapping[str, Any]:
 
 def _read(items: Any) -> Any:
     """Return the JSON value of a file, or ``items`` as they are. Raises ``RequestError``."""
-    from ...adapters.llm.answers import read_json
+    from ...adapters.llm.json_schema import read_json
     from ..errors import RequestError
 
     if not isinstance(items, str | Path):

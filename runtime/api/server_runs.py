@@ -14,10 +14,10 @@ from typing import Any, Unpack
 from attrs import define, field, frozen
 
 from ...adapters.llm import Completion, Notice, Options, Usage
-from ...adapters.llm.answers import read_json
 from ...adapters.llm.budget import Ledger, Price
+from ...adapters.llm.json_schema import read_json
 from ...adapters.llm.middleware import Client, Layer
-from ...adapters.sqlite_store import private_folder
+from ...adapters.permissions import private_folder
 from ...lang.diagnostic import Diagnostic, nearest, printable
 from ...lang.errors import KnotworkError
 from ...lang.source import Source

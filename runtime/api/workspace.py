@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from attrs import define, field, frozen
 
-from ...adapters.graph import AdapterError, GraphAdapter, open_chunks
+from ...adapters.chunk_texts import open_chunks
+from ...adapters.graph import AdapterError, GraphAdapter
 from ...adapters.state import StateStore, StoreError
 from ...lang.catalogue.schema import Schema
 from ...lang.diagnostic import printable

@@ -19,8 +19,7 @@ from ..events import CommandFinished, CommandStarted, Event, StateChanged, Warne
 from ..excerpts import storable
 from . import prepare
 from .blocks import Ran, handles, run_branch, run_on, run_try
-from .dispatcher import CommandDispatcher, settled
-from .explain import explain
+from .dispatcher import CommandDispatcher, explain, settled
 from .record_writer import Clock, Place, recorded
 from .records import STOPPING, ExecutionRecord, ExecutionResult, Session, Status, as_history
 

@@ -13,7 +13,7 @@ from attrs import define, field, frozen
 from ...adapters import llm as port
 from ...adapters.graph import Caps, GraphAdapter
 from ...adapters.llm import LLM, BadAnswer, Completion, LLMError, NotRecorded, Options, Truncated, Usage
-from ...adapters.llm.answers import canonical
+from ...adapters.llm.json_schema import canonical
 from ...adapters.llm.middleware import Own, as_client
 from ...adapters.state import StateStore
 from ...lang.diagnostic import has_errors

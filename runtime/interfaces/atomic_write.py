@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...adapters.sqlite_store import NAMED
+from ...adapters.permissions import NAMED
 from ...lang.errors import KnotworkError
 
 _LINKS = 40

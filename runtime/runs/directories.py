@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from ...adapters.sqlite_store import private_folder
+from ...adapters.permissions import private_folder
 from ...lang.errors import KnotworkError
 from .journal import Busy, Damage, Journal, records
 

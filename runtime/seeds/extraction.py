@@ -13,7 +13,7 @@ from attrs import define, evolve, field, frozen
 from blake3 import blake3
 
 from ...adapters.llm import BadAnswer, Completion
-from ...adapters.llm.answers import canonical
+from ...adapters.llm.json_schema import canonical
 from ...adapters.llm.middleware import Client, Layer, asked_for
 from ...adapters.sqlite_store import Shelf, Table
 from ...lang.trees.seed import Extracted, FormulaSeed

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from knotwork.adapters.graph import AdapterError, open_chunks
+from knotwork.adapters.chunk_texts import open_chunks
+from knotwork.adapters.graph import AdapterError
 
 
 def opened(folder: Path, value: Any) -> Any:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork.adapters.graph_networkx.cleanup import normalise
-from knotwork.adapters.graph_networkx.load_report import LoadReport
+from knotwork.adapters.graph_networkx.loader import LoadReport
 from support.graphs import content
 
 

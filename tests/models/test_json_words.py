@@ -1,7 +1,8 @@
 """What is told of an answer that is not JSON: our words, the same for each Python, with line and column."""
 
 import pytest
-from knotwork.adapters.llm.answers import check_answer, read_json
+from knotwork.adapters.llm.answers import check_answer
+from knotwork.adapters.llm.json_schema import read_json
 
 SCHEMA = {"type": "object"}
 

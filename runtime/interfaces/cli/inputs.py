@@ -98,7 +98,7 @@ def read_input(name: str) -> Any:
             json.dumps(value, ensure_ascii=False).encode()
         return value
     except json.JSONDecodeError as error:
-        from ....adapters.llm.answers import json_words  # late import: it imports the schema validator
+        from ....adapters.llm.json_schema import json_words  # late import: it imports the schema validator
 
         span = Span(error.pos, min(error.pos + 1, len(text)))
         hint = _why_not_json(text, error.pos, shown)

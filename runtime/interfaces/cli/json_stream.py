@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Literal
 
 from attrs import define, frozen
 
-from ....adapters.llm.answers import json_words
+from ....adapters.llm.json_schema import json_words
 
 MAX_VALUE = 64 << 20
 """Maximum bytes of one value."""

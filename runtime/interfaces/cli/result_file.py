@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Literal
 import orjson
 from attrs import define, field, frozen
 
-from ....adapters.sqlite_store import NAMED
+from ....adapters.permissions import NAMED
 from ..atomic_write import UnknownSuffix, known_suffix
 from ..figures import cell, csv_line, guarded
 from ..options import Limits

@@ -15,7 +15,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from ....adapters.sqlite_store import named_file
+from ....adapters.permissions import named_file
 from ....lang.diagnostic import printable
 from ...api.checks import Checked
 from ...events import Event

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from ....adapters.sqlite_store import named_file
+from ....adapters.permissions import named_file
 from ....lang.diagnostic import has_errors
 from ....lang.parse.expr import parse_expr
 from ....lang.parse.lwt import parse_lwt

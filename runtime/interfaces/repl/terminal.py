@@ -23,7 +23,7 @@ from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.styles import Style
 
 from ....adapters.llm.keys import has_key, mask_keys
-from ....adapters.sqlite_store import private_folder
+from ....adapters.permissions import private_folder
 from ....lang.catalogue.schema import Schema
 from ....lang.diagnostic import nearest, printable
 from ....lang.service import Language as ServiceLanguage

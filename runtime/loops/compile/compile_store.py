@@ -22,7 +22,7 @@ import orjson
 from attrs import define, frozen
 from blake3 import blake3
 
-from ....adapters.llm.answers import canonical
+from ....adapters.llm.json_schema import canonical
 from ....adapters.llm.strict_schema import bounded_form
 from ....adapters.sqlite_store import Shelf, Table
 from ....lang.diagnostic import Diagnostic, as_json, compatible

@@ -13,7 +13,7 @@ from attrs import define, evolve, field, frozen
 from blake3 import blake3
 
 from ....adapters.llm import BadAnswer, Completion, LLMError, Notice, Truncated
-from ....adapters.llm.answers import canonical
+from ....adapters.llm.json_schema import canonical
 from ....adapters.llm.middleware import Client, Layer, NoText, Own, as_client, asked_for
 from ....adapters.llm.strict_schema import Means
 from ....lang.diagnostic import Diagnostic, has_errors

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from attrs import define, field, frozen
 
 from ....adapters.llm import LLMError, Usage
-from ....adapters.llm.answers import json_words
+from ....adapters.llm.json_schema import json_words
 from ....adapters.state import Snapshot, StateStore
 from ....lang.errors import KnotworkError
 from ...errors import shown

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias
 from attrs import define, field, frozen
 from blake3 import blake3
 
-from ....adapters.llm.answers import read_json
+from ....adapters.llm.json_schema import read_json
 from ....lang.answers import read_object
 from ....lang.literals import Unreadable
 from ...answers.generator import Asker

@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import asdict, field, frozen
 
-from ....adapters.llm.answers import json_words
+from ....adapters.llm.json_schema import json_words
 from ....lang.dependencies import dot, mermaid
 from ....lang.errors import KnotworkError
 from ...excerpts import cut

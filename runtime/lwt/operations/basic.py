@@ -9,7 +9,8 @@ from attrs import define, evolve, field, frozen
 from blake3 import blake3
 
 from ....adapters.llm import Usage
-from ....adapters.llm.answers import read_json, unfenced
+from ....adapters.llm.answers import unfenced
+from ....adapters.llm.json_schema import read_json
 from ....lang.catalogue.operations import BUILTIN, COMMON_OPTIONS
 from ....lang.embedded import Embedded, Inside, embedded_expression
 from ....lang.evaluate.expr import ExprError, evaluate, truth

@@ -155,7 +155,7 @@ def agent_kit(
     Example: knotwork agent-kit -o kit/
     """
     from ..... import __version__
-    from .....adapters.sqlite_store import named_folder
+    from .....adapters.permissions import named_folder
     from .....lang.diagnostic import printable
     from ...atomic_write import replace_file
 

@@ -159,7 +159,7 @@ def _with_hints(error: "Unreadable") -> "Diagnostic":
 
 def _requests(name: str) -> list[str]:
     """Return the requests of a file, one JSON object or JSON string per line. Raises ``Unreadable`` and ``Misused``."""
-    from .....adapters.llm.answers import read_json
+    from .....adapters.llm.json_schema import read_json
     from ..inputs import read_source
 
     source = read_source(name, like="*.jsonl")

@@ -24,7 +24,7 @@ from .....lang.trees.gasl import Declare, Program, Reset, Update
 from .....lang.trees.lwt import MISSING, Call, Script, Template
 from .....lang.trees.seed import FormulaSeed
 from ....api.checks import CheckedProgram, CheckedScript, Surroundings, check_program, check_script, check_seed
-from ....gasl.explain import explain
+from ....gasl.dispatcher import explain
 from ....gasl.records import ContextStore
 from ..long_calls import Late, run_beside
 from ..tool_errors import Refused

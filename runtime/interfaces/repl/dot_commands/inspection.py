@@ -11,7 +11,7 @@ from .....lang.catalogue.rules import RULES, Rule, find_rule
 from .....lang.catalogue.schema import Attribute, Schema
 from .....lang.dependencies import layers, step_dependencies
 from .....lang.printer.expr_printer import format_expr
-from ....gasl.explain import explain
+from ....gasl.dispatcher import explain
 from ...figures import (
     ATTRIBUTE_COLUMNS,
     DIFFERENCE_COLUMNS,

@@ -1,0 +1,41 @@
+"""The source texts of a graph, by the ids in its nodes and edges (``source_id``), for evidence snippets.
+
+The file is a JSON object, ``{id: text}`` or ``{id: {"content": text, ...}}``, as nano-graphrag and LightRAG write it
+(``kv_store_text_chunks.json``).
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+
+from .graph import AdapterError
+
+_MOST_BYTES = 1 << 30
+
+
+def open_chunks(path: str | Path) -> Callable[[str], str | None]:
+    """Return a function that returns the text of a chunk, None if it is missing. Raises ``AdapterError``."""
+    try:
+        size = Path(path).stat().st_size
+        if size > _MOST_BYTES:
+            raise AdapterError(f"{path} has more than {_MOST_BYTES >> 30} GiB, the maximum")
+        found = orjson.loads(Path(path).read_bytes())
+    except OSError as error:
+        raise AdapterError(f"the chunks {path} can't be read: {error.strerror or error}") from None
+    except orjson.JSONDecodeError as error:
+        raise AdapterError(f"the chunks {path} are not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise AdapterError(
+            f"the chunks {path} are not a JSON object", hint='write {"id": "text"} or {"id": {"content": "text"}}'
+        )
+    texts = {name: text for name, value in found.items() if (text := _content(value)) is not None}
+    if found and not texts:
+        raise AdapterError(f"no entry of {path} has a text", hint='entries are texts, or objects with a "content"')
+    return texts.get
+
+
+def _content(value: object) -> str | None:
+    if isinstance(value, dict):
+        value = value.get("content", value.get("text"))
+    return value if isinstance(value, str) else None
