@@ -12,16 +12,11 @@ from typing import Literal, TypeAlias
 
 from attrs import evolve, frozen
 
+from .catalogue.commands import BEFORE_NAMES
 from .trees.lwt import Reference, Template, Text
 
 Quote: TypeAlias = Literal["", '"', "'", "`", "#"]
 """The open construct: nothing, a string of either kind, a name, a comment."""
-
-_BEFORE_NAMES = frozenset({
-    "SELECT", "COUNT", "AGGREGATE", "RANK", "JOIN", "WITH", "UNION", "INTERSECT", "EXCEPT", "PROCESS", "CLASSIFY", "WALK",
-    "SUBGRAPH", "CONNECT", "FROM", "TO", "MEASURE", "EXISTS",
-})  # fmt: skip
-"""Words before the name of a variable in a command. A value is not allowed there."""
 
 
 @frozen
@@ -93,7 +88,7 @@ def embedded(template: Template) -> Embedded:
         else:
             count += 1
             name = f"{prefix}{count}"
-            parts.append(Named(part, name, name if scan.word.upper() in _BEFORE_NAMES else f"${{{name}}}"))
+            parts.append(Named(part, name, name if scan.word.upper() in BEFORE_NAMES else f"${{{name}}}"))
             scan.word = ""
     return Embedded(tuple(parts))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from knotwork import grammar
-from knotwork.lang.parse.gasl.lines import COMMANDS
+from knotwork.lang.catalogue.commands import COMMANDS
 from lark import Lark
 from lark.lexer import PatternStr, TerminalDef
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import evolve
 
+from ..catalogue.commands import FORMS
 from ..diagnostic import Diagnostic, Edit, printable
 from ..documents.json_tree import JsonNode
-from ..parse.gasl.lines import FORMS
 from ..parse.repairs import Repaired, repair
 from ..source import Source, Span
 from ..trees import gasl, walk

@@ -58,7 +58,7 @@ _MARKUP = re.compile(r"\s*(?:<\?xml\b|<graphml\b|<gexf\b|graph\s*\[\s*$)", re.IG
 @cache
 def _program_start() -> re.Pattern[str]:
     """Return the pattern of a text that begins with a GASL command, comments aside."""
-    from ...lang.parse.gasl.lines import COMMANDS  # loads the parser
+    from ...lang.catalogue.commands import COMMANDS
 
     return re.compile(rf"(?:\s*(?:#[^\n]*)?\n)*\s*(?:{'|'.join((*COMMANDS, 'TRY'))})\b(?!\s*[=)(])", re.IGNORECASE)
 

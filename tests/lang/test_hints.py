@@ -11,13 +11,13 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from knotwork.lang.catalogue.commands import COMMANDS, FORMS
 from knotwork.lang.catalogue.rules import RULES
 from knotwork.lang.diagnostic import Diagnostic, has_errors
 from knotwork.lang.linter.gasl import check as check_gasl
 from knotwork.lang.linter.lwt import check as check_lwt
 from knotwork.lang.parse.expr import parse_expr
 from knotwork.lang.parse.gasl import parse_gasl
-from knotwork.lang.parse.gasl.lines import COMMANDS, FORMS
 from knotwork.lang.parse.lwt import parse_lwt
 from support.seed_texts import diagnostics as of_seed
 
@@ -138,7 +138,7 @@ def test_the_form_of_a_command_reads_when_its_words_are_filled_in(command: str) 
         shortest = re.sub(r"\[[^\[\]]*\]", "", form.replace(", ...", ""))
         longest = re.sub(r"[\[\]]", "", form.replace(", ...", ""))
         for text in (shortest, longest):
-            text = re.sub(r"(\w+)(?:\|\w+)+", r"\1", text).replace('"..."', '"b"')
+            text = re.sub(r"(\w+)(?:\|(?:\w+|\(\w+\)))+", r"\1", text).replace('"..."', '"b"')
             for word, given in {
                 "condition": "a = 1",
                 "command": "RESET k",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ...catalogue.commands import BY_NODE
 from ...catalogue.settings import SETTINGS, fault_of
 from ...diagnostic import Diagnostic, Edit, Severity
 from ...printer.gasl_printer import format_key, format_text
@@ -12,16 +13,6 @@ from ...trees.gasl import Command, Name, Path
 from .conditions import leaves, tested
 from .context import Context, Lint, Use, lint
 
-_OF_NODES = (gasl.Walk, gasl.Subgraph, gasl.Connect, gasl.Measure, gasl.FindPaths)
-_OF_ITEMS = (gasl.SelectFields, gasl.SelectWhere, gasl.Count, gasl.Aggregate, gasl.Rank, gasl.Join, gasl.SetOperation,
-             gasl.Process, gasl.Classify)  # fmt: skip
-_WORDS: dict[type, str] = {
-    gasl.Walk: "WALK", gasl.Subgraph: "SUBGRAPH", gasl.Connect: "CONNECT", gasl.Measure: "MEASURE",
-    gasl.FindPaths: "FIND paths", gasl.SelectFields: "SELECT", gasl.SelectWhere: "SELECT", gasl.Count: "COUNT",
-    gasl.Aggregate: "AGGREGATE", gasl.Rank: "RANK", gasl.Join: "JOIN", gasl.Process: "PROCESS", gasl.Classify: "CLASSIFY",
-}  # fmt: skip
-
-
 _OFFERED = 30
 """Maximum number of fields that a hint lists."""
 
@@ -29,20 +20,22 @@ _OFFERED = 30
 @lint("GASL059")
 def wrong_kind(context: Context) -> Iterator[Diagnostic]:
     """Report commands with arguments of an unsupported kind."""
-    for step, command in context.commands(*_OF_NODES, *_OF_ITEMS):
-        word = command.kind if isinstance(command, gasl.SetOperation) else _WORDS[type(command)]
+    for step in context.steps:
+        spec = BY_NODE.get(type(step.command))
+        if spec is None or not spec.takes:
+            continue
+        word = step.command.kind if isinstance(step.command, gasl.SetOperation) else spec.form.split()[0]
         for use in step.uses:
             if use.role != "source":
                 continue
             if use.kind == "number":
                 message = f"{word} takes a list of items, and {use.name} is a number"
                 yield context.found("GASL059", message, use.span, "COUNT ... BY a field gives rows")
-            elif isinstance(command, _OF_NODES) and not _has_nodes(use):
-                what = (
-                    "an answer" if use.kind in ("answer", "error") else f"rows of {', '.join(use.columns or ())[:80]}"
-                )
+            elif spec.takes == "nodes" and not _has_nodes(use):
+                is_object = use.kind in ("answer", "error")
+                what = "an answer" if is_object else f"rows of {', '.join(use.columns or ())[:80]}"
                 message = f"{word} takes nodes, and {use.name} is {what}"
-                yield context.found("GASL059", message, use.span, "rows that have an id stand for nodes")
+                yield context.found("GASL059", message, use.span, "rows with an id count as nodes")
 
 
 def _has_nodes(use: Use) -> bool:
@@ -55,27 +48,21 @@ def _has_nodes(use: Use) -> bool:
 
 def fields_of(command: Command) -> Iterator[tuple[Name, Path]]:
     """Yield the fields of items that a command names, each with the variable that holds the items."""
-    if isinstance(command, gasl.SelectFields):
-        yield from ((command.source, path) for path in command.fields)
-    elif isinstance(command, gasl.Count) and command.by is not None:
-        yield command.source, command.by
-    elif isinstance(command, gasl.Aggregate):
-        yield command.source, command.by
-        yield from ((command.source, made.field) for made in command.computations if made.field is not None)
-    elif isinstance(command, gasl.Rank):
-        yield command.source, command.by
-    elif isinstance(command, gasl.Join | gasl.SetOperation):
-        if command.left_field is not None:
-            yield command.left, command.left_field
-        if command.right_field is not None:
-            yield command.right, command.right_field
+    if isinstance(source := getattr(command, "source", None), Name):
+        paths = [*getattr(command, "fields", ()), getattr(command, "by", None)]
+        paths += [each.field for each in getattr(command, "computations", ())]
+        yield from ((source, path) for path in paths if path is not None)
+    for side in ("left", "right"):
+        path = getattr(command, f"{side}_field", None)
+        if path is not None:
+            yield getattr(command, side), path
 
 
 @lint("GASL073")
 def unknown_column(context: Context) -> Iterator[Diagnostic]:
     """Report fields that the rows do not have."""
-    for step, command in context.commands(*_OF_ITEMS):
-        for name, path in fields_of(command):
+    for step in context.steps:
+        for name, path in fields_of(step.command):
             use = step.use_of(name)
             if use is None or use.kind != "rows" or use.columns is None or _is_in(path, use.columns):
                 continue

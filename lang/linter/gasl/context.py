@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import attrs
 from attrs import define, field, frozen
 
+from ...catalogue.commands import BY_NODE, Kind
 from ...catalogue.rules import RULES
 from ...catalogue.schema import Schema
 from ...diagnostic import Diagnostic, Edit, Severity
@@ -23,9 +24,6 @@ __all__ = ["Binding", "Context", "Flow", "Lint", "Step", "Use", "conditions_of",
 # The variables of a program at run time: which commands bind and read them, and the kinds of their values.
 # One walk in execution order. A command in a BRANCH, an ON or a CATCH may or may not run, so a name can have several bindings
 # or none; possible faults are not reported, only certain ones.
-
-Kind: TypeAlias = Literal["nodes", "edges", "paths", "subgraph", "rows", "number", "answer", "error", "unknown"]
-"""The kind of a value: a list of nodes, edges, paths or other rows, an object (subgraph, answer, error), or a number."""
 
 
 @frozen(eq=False)
@@ -250,54 +248,53 @@ Tested: TypeAlias = Literal["nodes", "edges", "paths", "items", "variables"]
 
 def conditions_of(command: Command) -> Iterator[tuple[Condition, Tested]]:
     """Yield the conditions of a command itself, with the items that they test."""
-    if isinstance(command, gasl.Find) and command.where is not None:
-        yield command.where, command.kind
+    items: Tested = "items"
+    if isinstance(command, gasl.Find):
+        items = command.kind
     elif isinstance(command, gasl.FindPaths):
-        for end in (command.start, command.end):
-            if isinstance(end, _CONDITION):
-                yield end, "nodes"
-        if command.via is not None:
-            yield command.via, "edges"
-        if command.where is not None:
-            yield command.where, "paths"
-    elif isinstance(command, gasl.Walk | gasl.Connect) and command.via is not None:
-        yield command.via, "edges"
-    elif isinstance(command, gasl.SelectWhere):
-        yield command.where, "items"
-    elif isinstance(command, gasl.Assert | gasl.Branch):
-        yield command.condition, "variables"
+        items = "paths"
+    tested: dict[str, Tested] = {
+        "start": "nodes", "end": "nodes", "via": "edges", "where": items, "condition": "variables",
+    }  # fmt: skip
+    for attribute, on in tested.items():
+        condition = getattr(command, attribute, None)
+        if isinstance(condition, _CONDITION):
+            yield condition, on
 
 
 def _result(command: Command, uses: tuple[Use, ...], schema: Schema | None) -> tuple[Kind, tuple[str, ...] | None]:
     """Return the kind of the result of a command, and the fields of its rows if certain."""
-    if isinstance(command, gasl.Find):
-        return command.kind, None
-    if isinstance(command, gasl.SelectWhere | gasl.Rank):
+    gives = BY_NODE[type(command)].gives
+    if gives == "source":
         return (uses[0].kind, uses[0].columns) if uses and uses[0].bindings else ("unknown", None)
-    if isinstance(command, gasl.SelectFields):
-        return "rows", tuple(path.text for path in command.fields)
-    if isinstance(command, gasl.Count):
-        return ("number", None) if command.by is None else ("rows", _grouped(command.by.text, ("count",)))
-    if isinstance(command, gasl.Aggregate):
-        made = (c.function if c.field is None else f"{c.function}_{c.field.text}" for c in command.computations)
-        return "rows", _grouped(command.by.text, tuple(made))
-    if isinstance(command, gasl.Measure):
-        return "rows", ("id", command.algorithm)
-    if isinstance(command, gasl.SetOperation):
-        kinds = [use.kind for use in uses[:2]]
-        same = len(kinds) == 2 and (kinds[0] == kinds[1] or command.kind != "UNION")
-        if not same:
-            return "unknown", None
-        sides = [uses[0].columns] if command.kind != "UNION" else [use.columns for use in uses[:2]]
-        return kinds[0], _all(sides)
-    if isinstance(command, gasl.Join):
-        left, right = (fields_in(use, schema) for use in uses[:2])
-        renamed = None if left is None or right is None else gasl.joined_names(left, right, command)
-        return "rows", _all([left, None if renamed is None else tuple(renamed.values())])
-    if isinstance(command, gasl.Classify):
-        items = fields_in(uses[0], schema) if uses else None
-        return "rows", None if items is None else _labelled(items)
-    return _KINDS.get(type(command), "unknown"), None
+    columns: tuple[str, ...] | None = None
+    match command:
+        case gasl.Find():
+            gives = command.kind
+        case gasl.SelectFields():
+            columns = tuple(path.text for path in command.fields)
+        case gasl.Count(by=None):
+            gives = "number"
+        case gasl.Count(by=gasl.Path() as by):
+            gives, columns = "rows", _grouped(by.text, ("count",))
+        case gasl.Aggregate():
+            made = (c.function if c.field is None else f"{c.function}_{c.field.text}" for c in command.computations)
+            columns = _grouped(command.by.text, tuple(made))
+        case gasl.Measure():
+            columns = ("id", command.algorithm)
+        case gasl.SetOperation():
+            kinds = [use.kind for use in uses[:2]]
+            if len(kinds) == 2 and (kinds[0] == kinds[1] or command.kind != "UNION"):
+                gives = kinds[0]
+                columns = _all([use.columns for use in uses[: 2 if command.kind == "UNION" else 1]])
+        case gasl.Join():
+            left, right = (fields_in(use, schema) for use in uses[:2])
+            renamed = None if left is None or right is None else gasl.joined_names(left, right, command)
+            columns = _all([left, None if renamed is None else tuple(renamed.values())])
+        case gasl.Classify():
+            items = fields_in(uses[0], schema) if uses else None
+            columns = None if items is None else _labelled(items)
+    return gives or "unknown", columns
 
 
 def fields_in(use: Use, schema: Schema | None) -> tuple[str, ...] | None:
@@ -335,16 +332,6 @@ def _grouped(by: str, made: tuple[str, ...]) -> tuple[str, ...]:
     while by in made:
         by = f"by.{by}"
     return (by, *made)
-
-
-_KINDS: dict[type[Node], Kind] = {
-    gasl.FindPaths: "paths",
-    gasl.Walk: "nodes",
-    gasl.Subgraph: "subgraph",
-    gasl.Connect: "edges",
-    gasl.Process: "rows",
-    gasl.Analyze: "answer",
-}
 
 
 @attrs.frozen(slots=False)

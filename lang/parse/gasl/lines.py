@@ -8,42 +8,11 @@ from collections.abc import Sequence
 
 from attrs import evolve, frozen
 
+from ...catalogue.commands import COMMANDS
 from ...diagnostic import Edit, nearest
 from ...source import Span
 from ...trees.gasl import Comment, Item, Statement, Try
 from ..repairs import Fault, fault, is_ended, is_remark, reads_as_text
-
-FORMS = {
-    "DECLARE": 'DECLARE key AS LIST|DICT|COUNTER [WITH_DESCRIPTION "..."]',
-    "RESET": "RESET key",
-    "UPDATE": "UPDATE key WITH name [MERGE|REPLACE]",
-    "FIND": "FIND nodes|edges|paths [WHERE condition] [ORDER BY field] [LIMIT n] AS name",
-    "WALK": "WALK name [VIA condition] [DEPTH n] [DIRECTION out|in|both] AS name",
-    "SUBGRAPH": "SUBGRAPH name RADIUS n AS name",
-    "CONNECT": "CONNECT name TO name [VIA condition] AS name",
-    "MEASURE": "MEASURE name|graph USING algorithm AS name",
-    "SELECT": "SELECT name FIELDS field, ... AS name, or SELECT name WHERE condition AS name",
-    "COUNT": "COUNT name [BY field] AS name",
-    "AGGREGATE": "AGGREGATE name BY field COMPUTE sum(field), ... AS name",
-    "RANK": "RANK name BY field [DESC] [LIMIT n] AS name",
-    "JOIN": "JOIN name WITH name ON field [= field] AS name",
-    "UNION": "UNION name WITH name [ON field] AS name",
-    "INTERSECT": "INTERSECT name WITH name [ON field] AS name",
-    "EXCEPT": "EXCEPT name WITH name [ON field] AS name",
-    "PROCESS": 'PROCESS name USING "instruction" AS name [RETURNING (column TYPE, ...)]',
-    "CLASSIFY": 'CLASSIFY name BY "question" INTO ("label", ...) AS name',
-    "ANALYZE": 'ANALYZE key USING "instruction" AS name',
-    "REQUIRE": "REQUIRE EXISTS name",
-    "ASSERT": "ASSERT condition",
-    "SET": "SET key = value",
-    "CANCEL": 'CANCEL PLAN "id"',
-    "BRANCH": "BRANCH IF condition THEN command [ELSE command]",
-    "ON": "ON EMPTY|ERROR|PARTIAL|SCHEMA_MISMATCH name THEN command",
-    "EXPLAIN": "EXPLAIN command",
-}
-"""The form of each command, for hints."""
-
-COMMANDS = tuple(FORMS)
 
 _OPERATORS = r"IN|IS|NOT|AND|OR|CONTAINS|STARTS_WITH|ENDS_WITH|MATCHES|TEXT|INT|FLOAT|BOOL"
 HEAD_LINE = re.compile(

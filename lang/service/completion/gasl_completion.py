@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 from attrs import evolve, frozen
 
+from ...catalogue.commands import FORMS
 from ...parse.gasl.engine import Read, automaton, follow, read
-from ...parse.gasl.lines import FORMS, HEAD_LINE
+from ...parse.gasl.lines import HEAD_LINE
 from ...parse.lookahead import Met
 from ...printer.gasl_printer import format_gasl
 from ...source import Source, Span

@@ -11,7 +11,7 @@ from ....lang.diagnostic import nearest
 from ....lang.evaluate.conditions import identity
 from ....lang.trees.gasl import Analyze
 from ...excerpts import clipped, excerpt
-from ..records import ExecutionResult, Session, Status, Value
+from ..records import ExecutionResult, Runner, Session, Status, Value
 from .bindings import Refused, refusing
 from .evidence import Lazy, united
 from .model_answers import analysis
@@ -207,3 +207,8 @@ def _own_evidence(snapshot: Snapshot, part: _Part) -> Sequence[Evidence]:
     wanted = identity(part.value)
     index = next((at for at, item in enumerate(snapshot.get(part.key)) if identity(item) == wanted), None)
     return beside[index] if index is not None and index < len(beside) else ()
+
+
+RUNNERS: dict[type, Runner] = {
+    Analyze: run_analyze,
+}

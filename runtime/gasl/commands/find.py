@@ -308,3 +308,13 @@ async def run_measure(command: Measure, session: Session) -> ExecutionResult:
 
 def _nodes(name: Name, session: Session) -> list[NodeId]:
     return node_ids(rows_of(name, session))
+
+
+RUNNERS = {
+    Find: run_find,
+    FindPaths: run_find_paths,
+    Walk: run_walk,
+    Subgraph: run_subgraph,
+    Connect: run_connect,
+    Measure: run_measure,
+}

@@ -394,3 +394,9 @@ def _labelled(item: Any, label: str) -> dict[str, Any]:
             name = f"item.{name}"
         row = {name if field == "label" else field: value for field, value in row.items()}
     return {**row, "label": label}
+
+
+RUNNERS = {
+    Process: run_process,
+    Classify: run_classify,
+}

@@ -152,3 +152,12 @@ def _of_counts(value: Value) -> Sequence[Sequence[Evidence]]:
 def _size(session: Session, key: str) -> int:
     snapshot = session.state.snapshot()
     return snapshot.declared(key)[0].size if snapshot.kind(key) is not None else 0
+
+
+RUNNERS = {
+    Declare: run_declare,
+    Reset: run_reset,
+    Update: run_update,
+    Require: run_require,
+    Assert: run_assert,
+}

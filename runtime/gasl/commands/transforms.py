@@ -400,3 +400,14 @@ def _kept(
 
 
 _OPERATIONS: dict[str, Sides] = {"UNION": _union, "INTERSECT": _intersect, "EXCEPT": _except}
+
+
+RUNNERS = {
+    SelectFields: run_select_fields,
+    SelectWhere: run_select_where,
+    Count: run_count,
+    Aggregate: run_aggregate,
+    Rank: run_rank,
+    Join: run_join,
+    SetOperation: run_set_operation,
+}

@@ -11,6 +11,7 @@ import orjson
 from attrs import asdict, frozen
 
 from ....adapters.state import StateError, StateStore
+from ....lang.catalogue.commands import described
 from ....lang.constrain import constrain
 from ....lang.diagnostic import nearest
 from ....lang.documents.plan import PLAN_SCHEMA
@@ -56,7 +57,8 @@ def card(name: str) -> str:
 
 
 def _written_card(name: str) -> str:
-    return (files(__package__) / "languages" / f"{name}.md").read_text(encoding="utf-8")
+    text = (files(__package__) / "languages" / f"{name}.md").read_text(encoding="utf-8")
+    return text.replace("{commands}", described()) if name == "gasl" else text
 
 
 def _section(text: str, heading: str) -> str:

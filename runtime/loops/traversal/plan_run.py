@@ -19,10 +19,10 @@ from attrs import evolve, field, frozen
 
 from ....adapters.llm import LLM
 from ....adapters.state import StateError, StateStore, StoreError
+from ....lang.catalogue.commands import COMMANDS
 from ....lang.diagnostic import Diagnostic, Edit, all_as_json, apply_edits, has_errors, is_slip, is_spelling, picture
 from ....lang.linter.gasl.graph import BUILT_IN, HAS_THIS_VALUE
 from ....lang.parse.gasl import parse_gasl
-from ....lang.parse.gasl.lines import COMMANDS
 from ....lang.printer.gasl_printer import format_gasl
 from ....lang.source import Source
 from ....lang.trees import walk

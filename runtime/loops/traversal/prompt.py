@@ -9,6 +9,7 @@ from attrs import asdict, frozen
 
 from ....adapters.graph import Caps
 from ....adapters.state import StateStore
+from ....lang.catalogue.commands import described
 from ....lang.catalogue.schema import Attribute, Schema
 from ...excerpts import clipped, cut, excerpt, fenced
 from ...templates import fill, read_prompt
@@ -232,7 +233,7 @@ def _built(
     package = __package__ or ""
     values = {
         "question": fenced(cut(question, max(500, most // 6))),
-        "language": read_prompt(package, "language"),
+        "language": fill(read_prompt(package, "language"), {"commands": described(for_planner=True)}),
         "task": _task(package, bool(steps), branches),
         **dict.fromkeys(_SHARES, ""),
     }

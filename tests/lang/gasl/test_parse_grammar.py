@@ -4,9 +4,9 @@ import json
 
 import pytest
 from knotwork import grammar
+from knotwork.lang.catalogue.commands import FORMS
 from knotwork.lang.constrain import constrain
 from knotwork.lang.parse.gasl import keywords, parse_gasl
-from knotwork.lang.parse.gasl.lines import FORMS
 from knotwork.lang.trees.gasl import Command
 from lark import Lark
 from llguidance import LLMatcher, LLTokenizer

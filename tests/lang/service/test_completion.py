@@ -61,7 +61,7 @@ def test_a_field_is_written_as_the_printer_writes_it():
 
 
 def test_every_command_is_offered_where_a_statement_begins():
-    from knotwork.lang.parse.gasl.lines import FORMS
+    from knotwork.lang.catalogue.commands import FORMS
 
     assert set(offered("gasl", "|")) == {*FORMS, "TRY"}
     assert set(offered("gasl", "TRY\nCOUNT given AS n\n|")) == {*FORMS, "TRY", "CATCH", "FINALLY", "END"}
@@ -181,7 +181,7 @@ def test_a_thing_is_described():
     assert '`"PERSON"` (50)' in found.documentation
     found = complete("gasl", "FIN", 3, KNOWN)[0]
     assert found.kind == "command"
-    assert found.detail.startswith("FIND nodes|edges|paths")
+    assert found.detail.startswith("FIND nodes|edges")
 
 
 @pytest.mark.parametrize("offset", [-5, 0, 3, 99])

@@ -101,7 +101,7 @@ def test_the_tokens_of_a_text_do_not_depend_on_what_was_asked_before(language, t
 
 HOVERS = [
     ("gasl", "FIND nodes WHERE entity_ty|pe = 1 AS x", "**field** `entity_type` · of nodes"),
-    ("gasl", "FI|ND nodes AS x", "```gasl\nFIND nodes|edges|paths [WHERE condition]"),
+    ("gasl", "FI|ND nodes AS x", "```gasl\nFIND nodes|edges [WHERE condition]"),
     ("gasl", 'FIND nodes WHERE entity_type = "PER|SON" AS x', "**value** `PERSON` · 50"),
     ("gasl", "FIND nodes AS x\nCOUNT |x AS y", "**variable** `x`\n\n```gasl\nFIND nodes AS x\n```"),
     ("gasl", "FIND nodes AS x|\nCOUNT x AS y", "**variable** `x`, defined here, used once"),

@@ -4,10 +4,10 @@ import json
 
 import networkx as nx
 import pytest
+from knotwork.lang.catalogue import commands
 from knotwork.runtime.loops.traversal.plan_answer import read_answer
 from knotwork.runtime.loops.traversal.prompt import fitted, outcome_view, trail_view
 from knotwork.runtime.loops.traversal.traversal_results import Step, Supposed
-from knotwork.runtime.templates import read_prompt
 from support.traversing import Planning, asked, plan
 
 WORDS = "The company was founded in Zurich and makes instruments for laboratories; it employs people and owns patents. "
@@ -82,4 +82,4 @@ def test_what_is_mended_is_shown_within_the_bound() -> None:
 
 
 def test_the_prompt_says_that_a_counter_adds() -> None:
-    assert "a COUNTER adds what comes each time" in read_prompt("knotwork.runtime.loops.traversal", "language")
+    assert "a COUNTER adds what comes each time" in commands.described(for_planner=True)

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 from attrs import evolve, frozen
 
+from ....catalogue.commands import COMMANDS, FORMS
 from ....diagnostic import Edit, apply_edits
 from ....source import Span
 from ...repairs import Fault, fault
 from ..engine import Failure, Read, read
-from ..lines import COMMANDS, FORMS
 
 Edits = Sequence[Edit]
 

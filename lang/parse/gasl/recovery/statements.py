@@ -3,10 +3,11 @@
 import json
 import re
 
+from ....catalogue.commands import COMMANDS, FORMS
 from ....diagnostic import nearest
 from ....source import Span
 from ...repairs import Fault, fault, shown
-from ..lines import BULLET, COMMANDS, FORMS
+from ..lines import BULLET
 from .attempt import Broken, Edits, Piece, swap
 
 _OTHER_WORDS = {

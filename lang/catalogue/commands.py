@@ -1,0 +1,157 @@
+"""The commands of GASL: what each is called, how it is written, what it takes and what it gives.
+
+Declared once, here: completion, hover, hints, the detection of programs, references in scripts, the linter's kinds of values and the
+texts that describe the language to models derive from this table. See ``docs/internals.md``.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from attrs import frozen
+
+from ..trees import gasl
+
+Kind: TypeAlias = Literal["nodes", "edges", "paths", "subgraph", "rows", "number", "answer", "error", "unknown"]
+"""The kind of a value: a list of nodes, edges, paths or other rows, an object (subgraph, answer, error), or a number."""
+
+
+@frozen
+class CommandSpec:
+    """A command. ``form`` is its syntax with optional parts in brackets; a variable is called ``name`` in it.
+
+    ``takes``: the items that its variables must hold ("items": any list). ``gives``: the kind of its result; "source": that of its
+    first variable, "": none, or it depends on the command's options (see ``linter.gasl.context``). ``note`` explains it to a model.
+    ``planned``: the planner's prompt describes it.
+    """
+
+    node: type[gasl.Command]
+    form: str
+    takes: Literal["nodes", "items", ""] = ""
+    gives: Kind | Literal["source", ""] = ""
+    note: str = ""
+    planned: bool = True
+
+
+SPECS: tuple[CommandSpec, ...] = (
+    CommandSpec(
+        gasl.Declare,
+        'DECLARE key AS LIST|DICT|COUNTER [WITH_DESCRIPTION "..."]',
+        note="before the first UPDATE of a key; a dotted key needs a declared DICT above it",
+    ),
+    CommandSpec(gasl.Reset, "RESET key", note="empty a key; its declaration remains", planned=False),
+    CommandSpec(
+        gasl.Update,
+        "UPDATE key WITH name [MERGE|REPLACE]",
+        note="keep a variable with its evidence; MERGE is the default; a COUNTER adds what comes each time, REPLACE sets it",
+    ),
+    CommandSpec(
+        gasl.Find,
+        "FIND nodes|edges [WHERE condition] [ORDER BY field] [LIMIT n] AS name",
+        note="ORDER BY field DESC: the highest first",
+    ),
+    CommandSpec(
+        gasl.FindPaths,
+        "FIND paths [FROM name|(condition) TO name|(condition)] [VIA condition] [WHERE condition] [MAXLEN n] "
+        "[SHORTEST] [LIMIT n] AS name",
+        takes="nodes",
+        gives="paths",
+    ),
+    CommandSpec(
+        gasl.Walk,
+        "WALK name [VIA condition] [DEPTH n] [DIRECTION out|in|both] AS name",
+        takes="nodes",
+        gives="nodes",
+        note="the neighbours of nodes",
+    ),
+    CommandSpec(
+        gasl.Subgraph,
+        "SUBGRAPH name RADIUS n AS name",
+        takes="nodes",
+        gives="subgraph",
+        note="the nodes within n edges, and all edges between them",
+        planned=False,
+    ),
+    CommandSpec(
+        gasl.Connect,
+        "CONNECT name TO name [VIA condition] AS name",
+        takes="nodes",
+        gives="edges",
+        note="the edges between two sets of nodes",
+        planned=False,
+    ),
+    CommandSpec(
+        gasl.Measure,
+        "MEASURE name|graph USING algorithm AS name",
+        takes="nodes",
+        gives="rows",
+        note="algorithms: pagerank, degree, betweenness, components, communities",
+    ),
+    CommandSpec(gasl.SelectFields, "SELECT name FIELDS field, ... AS name", takes="items", gives="rows"),
+    CommandSpec(gasl.SelectWhere, "SELECT name WHERE condition AS name", takes="items", gives="source"),
+    CommandSpec(gasl.Count, "COUNT name [BY field] AS name", takes="items"),
+    CommandSpec(
+        gasl.Aggregate,
+        "AGGREGATE name BY field COMPUTE sum(field), ... AS name",
+        takes="items",
+        gives="rows",
+        note="functions: count, sum, mean, min, max, median",
+    ),
+    CommandSpec(gasl.Rank, "RANK name BY field [DESC] [LIMIT n] AS name", takes="items", gives="source"),
+    CommandSpec(gasl.Join, "JOIN name WITH name ON field [= field] AS name", takes="items", gives="rows"),
+    CommandSpec(gasl.SetOperation, "UNION|INTERSECT|EXCEPT name WITH name [ON field] AS name", takes="items"),
+    CommandSpec(
+        gasl.Process,
+        'PROCESS name USING "instruction" AS name [RETURNING (column TYPE, ...)]',
+        takes="items",
+        gives="rows",
+        note="ask a model to work on the items",
+    ),
+    CommandSpec(
+        gasl.Classify,
+        'CLASSIFY name BY "question" INTO ("label", ...) AS name',
+        takes="items",
+        gives="rows",
+        note="ask a model for a label of each item",
+    ),
+    CommandSpec(
+        gasl.Analyze, 'ANALYZE key USING "instruction" AS name', gives="answer", note="ask a model about a key"
+    ),
+    CommandSpec(gasl.Require, "REQUIRE EXISTS name"),
+    CommandSpec(gasl.Assert, "ASSERT condition", note="for example ASSERT LEN ${name} > 0"),
+    CommandSpec(gasl.SetCommand, "SET key = value", note="for example SET adapter.caps.max_path_length = 2"),
+    CommandSpec(gasl.Cancel, 'CANCEL PLAN "id"', planned=False),
+    CommandSpec(gasl.Branch, "BRANCH IF condition THEN command [ELSE command]", planned=False),
+    CommandSpec(gasl.On, "ON EMPTY|ERROR|PARTIAL|SCHEMA_MISMATCH name THEN command"),
+    CommandSpec(gasl.Explain, "EXPLAIN command", note="show how a command would run", planned=False),
+)
+"""All commands, except the block TRY, which is several lines long."""
+
+BY_NODE: Mapping[type, CommandSpec] = {spec.node: spec for spec in SPECS}
+"""The commands by the class of their node."""
+
+
+def _forms() -> dict[str, str]:
+    forms: dict[str, str] = {}
+    for spec in SPECS:
+        words, _, rest = spec.form.partition(" ")
+        for word in words.split("|"):
+            form = f"{word} {rest}"
+            forms[word] = f"{forms[word]}, or {form}" if word in forms else form
+    return forms
+
+
+FORMS: Mapping[str, str] = _forms()
+"""The form of each command by its keyword, for hints."""
+COMMANDS = tuple(FORMS)
+"""The keywords that begin a command."""
+BEFORE_NAMES = frozenset(re.findall(r"(?<![A-Z_|])([A-Z_]+) name\b", " ".join(FORMS.values()))) - {"AS"}
+"""The keywords before a variable that a command reads."""
+
+
+def described(*, for_planner: bool = False) -> str:
+    """Return the forms with their notes, a line each, for a model; ``for_planner``: only those that a plan usually needs."""
+    lines = (
+        f"{spec.form}    {spec.note}" if spec.note else spec.form for spec in SPECS if spec.planned or not for_planner
+    )
+    return "\n".join(lines)
