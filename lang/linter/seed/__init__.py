@@ -1,7 +1,7 @@
 """Check a Formula Seed before it runs: faults found by the parser, and faults that need the whole seed and its contexts.
 
-Modules by subject: ``names`` (and expressions), ``extraction`` (fields and reviews), ``steps``; ``facts`` describes a single
-step, ``context`` has the input of the rules. A new rule is a function in one of them, with an entry in that module's ``LINTS``
+Modules by subject: ``names`` (and expressions), ``extraction`` (fields and reviews), ``steps``; ``context`` has the
+input of the rules. A new rule is a function in one of them, with an entry in that module's ``LINTS``
 and in ``lang.catalogue.rules.seed_rules``.
 """
 

@@ -14,8 +14,7 @@ from ...source import NOWHERE, Span
 from ...trees import walk
 from ...trees.expr import Expr, Field, Literal, Name
 from ...trees.seed import Aggregate, DefineFilter, Extracted, FilterUse, Lookup, SeedStep
-from .context import Context, Lint, lint, lint_of_steps
-from .facts import Compared, compared, expressions_of, fields_in, number_of
+from .context import Compared, Context, Lint, compared, expressions_of, fields_in, lint, lint_of_steps, number_of
 
 _NUMBERS = ("stars", "useful", "year", "month", "age_days")
 

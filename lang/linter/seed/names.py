@@ -12,8 +12,7 @@ from ...trees import Node, walk
 from ...trees.expr import Comparison, Expr, Literal, Name
 from ...trees.seed import Aggregate, Case, DefineFilter, FilterUse, Formula, SeedStep
 from ..expr import check_expr
-from .context import Context, Lint, lint, lint_of_steps
-from .facts import name_in
+from .context import Context, Lint, lint, lint_of_steps, name_in
 
 _NAMESPACES = frozenset({"extraction", "meta", "context"})
 _WORDS = frozenset(keyword.kwlist) | {"true", "false", "null"}

@@ -11,8 +11,7 @@ from ...source import Span
 from ...trees import walk
 from ...trees.expr import Arithmetic, Comparison, Conditional, Expr, Name
 from ...trees.seed import Aggregate, Case, Lookup, SeedStep
-from .context import Context, Lint, lint_of_steps
-from .facts import expressions_of, number_of
+from .context import Context, Lint, expressions_of, lint_of_steps, number_of
 
 
 @lint_of_steps("SEED051")
