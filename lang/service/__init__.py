@@ -1,12 +1,13 @@
 """Queries of editors, the REPL, notebooks and agents about a text: pure functions over the same parser, printer and checker.
 
 ``language`` is "lwt", "gasl", "expr" (one expression) or "seed" (the JSON document); a GASL plan in JSON is not supported.
-``source`` is a text, a ``Source``, or a ``Reading`` of one (``read``): a ``Reading`` is parsed only once, and ``Reading.changed``
-returns that of the next text. Every offset and span counts code points; an offset outside of the text is moved into it.
+``source`` is a text, a ``Source``, or a ``Reading`` of one (``read``), which is parsed only once.
+Every offset and span counts code points; an offset outside of the text is moved into it.
 No function raises for faults in a text, and none does I/O.
 """
 
-from ..diagnostic import Diagnostic, Edit
+from ..diagnostic import Diagnostic, Edit, has_errors
+from ..source import Source
 from .model import (
     LANGUAGES,
     Completion,
@@ -42,6 +43,8 @@ __all__ = [
     "definition",
     "diagnose",
     "folds",
+    "formatted",
+    "has_rule",
     "hover",
     "read",
     "references",
@@ -143,3 +146,28 @@ def diagnose(language: Language, source: Text, known: Known = _NOTHING) -> tuple
     from .model import diagnosed
 
     return diagnosed(read(language, source), known)
+
+
+def formatted(reading: Reading) -> str | None:
+    """Return a script or a program in its canonical format; None if it has errors, or for JSON, which editors format themselves.
+
+    Raises ``RuntimeError`` if the formatted text has another meaning, which is an internal error.
+    """
+    if reading.language not in ("lwt", "gasl") or has_errors(reading.faults):
+        return None
+    from ..printer.gasl_printer import format_gasl
+    from ..printer.lwt_printer import format_lwt
+
+    is_script = reading.language == "lwt"
+    text = format_lwt(reading.script) if is_script else format_gasl(reading.program)
+    again = Reading(reading.language, Source(text, reading.source.name))
+    if not (again.script.items == reading.script.items if is_script else again.program.items == reading.program.items):
+        raise RuntimeError(f"formatting {reading.source.name} would change its meaning")
+    return text
+
+
+def has_rule(code: str) -> bool:
+    """Return whether the reference of rules describes this code."""
+    from ..catalogue.rules import RULES
+
+    return code in RULES

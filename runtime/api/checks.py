@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ...lang.documents.plan import Plan as PlanDocument
     from ...lang.documents.plan import PlanRead
     from ...lang.documents.seed import SeedRead
+    from ...lang.service import Known, Reading
     from ...lang.trees.gasl import Program
     from ...lang.trees.seed import FormulaSeed
     from ..gasl.surroundings import Surroundings
@@ -35,6 +36,7 @@ __all__ = [
     "Plan",
     "Surroundings",
     "check_program",
+    "check_reading",
     "check_script",
     "check_seed",
     "folder_of",
@@ -234,6 +236,24 @@ def check_seed(seed: "SeedRead | FormulaSeed | Source | str | Mapping[str, Any]"
     merged = dict.fromkeys((*check(readable, data), *read.diagnostics))
     found = tuple(sorted(merged, key=sort_key))
     return CheckedSeed(found, read.source, readable, read, size=len(readable.steps))
+
+
+def check_reading(reading: "Reading", known: "Known") -> tuple[Diagnostic, ...]:
+    """Check the text of an editor, given all that is known beside it, and return the diagnostics in source order."""
+    from ...lang.service import diagnose
+    from ..seeds.reviews import ContextError
+
+    if reading.language == "lwt":
+        return check_script(reading.script, input=known.input, models=known.models, given=known.variables).found
+    if reading.language != "seed":
+        return diagnose(reading.language, reading, known)
+    if known.input is not MISSING:
+        try:
+            return check_seed(reading.seed, known.input).found
+        except ContextError:  # the input file is not a context: a fault of the input
+            pass
+    found = diagnose("seed", reading, known)
+    return tuple(sorted(dict.fromkeys((*found, *reading.seed.diagnostics)), key=sort_key))
 
 
 # The plan of a run: the steps of a checked text, and the steps that each depends on.

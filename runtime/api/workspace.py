@@ -21,6 +21,7 @@ from ..models.factory import open_graph, open_state
 if TYPE_CHECKING:
     from ...adapters.llm import LLM
     from ...adapters.llm.budget import Ledger
+    from ...lang.service import StateKey
     from ..gasl import GASLExecutor
     from ..gasl.records import ContextStore
     from ..lwt.operations.operation import Workshop
@@ -320,3 +321,26 @@ def _config(
         provider = {"provider": scheme} if colon or scheme == "local" else {}  # a custom client has no spec
         config["llm"] = {**provider, "model": spec}
     return config
+
+
+# What editors know of a graph or a state, without opening a workspace.
+
+
+def knowledge_of_graph(source: str) -> dict[str, Any]:
+    """Return the schema and the measures of a graph, as arguments of ``Known``. Raises ``AdapterError`` and ``OSError``."""
+    adapter = open_graph(source).adapter
+    return {"schema": adapter.schema, "measures": tuple(adapter.measures)}
+
+
+def knowledge_of_state(folder: str) -> "tuple[dict[str, StateKey], str | None]":
+    """Return the declared keys of a state, and the graph that it was made with. Raises ``StoreError`` and ``OSError``."""
+    from ...lang.service import StateKey
+
+    if not Path(folder).exists():
+        raise StoreError(f"the state {folder} does not exist", hint="knotwork run FILE --state DIR creates one")
+    store = open_state(folder, read_only=True)
+    try:
+        keys = {each.key: StateKey(each.type, each.description or "") for each in store.snapshot().declared()}
+        return keys, graph_of(store.replay_info() or {})
+    finally:
+        store.close()

@@ -11,7 +11,7 @@ from knotwork import gasl, lwt, seed
 from knotwork.lang.diagnostic import Diagnostic, all_as_json, apply_edits
 from knotwork.lang.service import Known, read
 from knotwork.lang.source import Source
-from knotwork.runtime.interfaces.lsp.server import check as check_in_editor
+from knotwork.runtime.api.checks import check_reading as check_in_editor
 from knotwork.runtime.interfaces.notebook.cells import Cell, checked
 from knotwork.runtime.interfaces.repl.runners import check as check_at_prompt
 from knotwork.runtime.interfaces.repl.session import Waiting

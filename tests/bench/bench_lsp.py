@@ -18,7 +18,7 @@ from typing import Any
 from attrs import define
 from knotwork.lang.service import Known, Language, Reading
 from knotwork.lang.source import Source
-from knotwork.runtime.interfaces.lsp.server import check
+from knotwork.runtime.api.checks import check_reading as check
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 

@@ -23,9 +23,7 @@ async def until(holds: Callable[[], bool]) -> None:
 def test_a_state_that_is_loaded_again_and_again_is_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
     stamps, numbers = count(), count()
     monkeypatch.setattr(workspace, "_stamp", lambda place: next(stamps))
-    monkeypatch.setattr(
-        workspace, "_load", lambda kind, place: workspace._State({f"key{next(numbers)}": StateKey("LIST")}, None)
-    )
+    monkeypatch.setattr(workspace, "_load", lambda kind, place: ({f"key{next(numbers)}": StateKey("LIST")}, None))
 
     async def run() -> None:
         loads = 0

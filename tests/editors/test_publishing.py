@@ -67,7 +67,7 @@ def test_whoever_waits_for_a_check_that_fails_is_told_what_failed(monkeypatch: p
     def fail(*_: object) -> None:
         raise ZeroDivisionError("seven")
 
-    monkeypatch.setattr(server, "check", fail)
+    monkeypatch.setattr(server, "check_reading", fail)
     here = Here()
 
     async def run() -> None:

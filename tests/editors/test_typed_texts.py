@@ -17,7 +17,7 @@ from knotwork.lang.service import (
     tokens,
 )
 from knotwork.lang.source import Source
-from knotwork.runtime.interfaces.lsp.server import check
+from knotwork.runtime.api.checks import check_reading as check
 from knotwork.runtime.models.factory import open_graph
 from support.typing_edits import PROGRAMS, SCRIPTS, SEEDS, histories
 

@@ -11,10 +11,9 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from ....lang import service
-from ....lang.catalogue.rules import RULES
-from ....lang.diagnostic import Diagnostic, Edit, compatible, has_errors, printable
-from ....lang.service import Known, Reading
-from ....lang.source import Source, Span
+from ....lang.diagnostic import Diagnostic, Edit, compatible, printable
+from ....lang.service import Reading
+from ....lang.source import Span
 from ...runs.debug_log import level
 from .documents import Document, Snapshot
 from .protocol import (
@@ -112,7 +111,7 @@ def _is_wanted(kind: str, wanted: Sequence[str] | None) -> bool:
 
 def _ignore(findings: Findings, found: Diagnostic) -> Edit | None:
     """Return the edit that inserts an ignore comment above the item of ``found``; None if it can't be suppressed."""
-    if found.span is None or found.severity == "error" or found.code not in RULES:
+    if found.span is None or found.severity == "error" or not service.has_rule(found.code):
         return None
     source = findings.snapshot.source
     item = next((each for each in findings.items if each.start <= found.span.start < each.end), None)
@@ -129,7 +128,7 @@ def _ignore(findings: Findings, found: Diagnostic) -> Edit | None:
 
 def format_edit(reading: Reading) -> Edit | None:
     """Return the edit that formats a text; None if it is formatted, has errors, or is JSON, which editors format themselves."""
-    source, text = reading.source, _formatting_edits(reading)
+    source, text = reading.source, service.formatted(reading)
     if text is None or text == source.text:
         return None
     before, after = source.text.splitlines(keepends=True), text.splitlines(keepends=True)
@@ -141,90 +140,36 @@ def format_edit(reading: Reading) -> Edit | None:
     return Edit(Span(start, end), "".join(after[first : len(after) - same]))
 
 
-def _formatting_edits(reading: Reading) -> str | None:
-    """Return the formatted text. Raises if its meaning has changed, which is an internal error."""
-    if reading.language not in ("lwt", "gasl") or has_errors(reading.faults):
-        return None
-    if reading.language == "lwt":
-        from ....lang.printer.lwt_printer import format_lwt
-
-        text = format_lwt(reading.script)
-    else:
-        from ....lang.printer.gasl_printer import format_gasl
-
-        text = format_gasl(reading.program)
-    again = Reading(reading.language, Source(text, reading.source.name))
-    is_same = (
-        again.script.items == reading.script.items
-        if reading.language == "lwt"
-        else again.program.items == reading.program.items
-    )
-    if not is_same:
-        raise RuntimeError(f"formatting {reading.source.name} would change what it says")
-    return text
-
-
 _TRIGGERS = (" ", "(", ".", "{", '"', "'", "[", ",", "=", "$", "|", ":", "`")
 _MODIFIED, _FAILED = -32801, -32803
 """The protocol's error codes: content modified meanwhile; request understood but failed."""
 
 
-def register(server: KnotworkServer) -> None:
-    """Register all methods that ``server`` answers."""
-    _register_workspace(server)
-    _register_words(server)
-    _register_names(server)
-    _register_shapes(server)
-    _register_edits(server)
-
-
-def _at(server: KnotworkServer, given: Any) -> Document | None:
-    return server.documents.get(given.text_document.uri)
-
-
-def _unchanged(document: Document, snapshot: Snapshot) -> None:
+def _require_unchanged(document: Document, snapshot: Snapshot) -> None:
     """Raise an error if the text changed while edits of it were computed."""
     if document.snapshot() is not snapshot:
         raise JsonRpcException("the text changed meanwhile", _MODIFIED)
 
 
-# The following functions run in the thread of answers: a large text or a long line takes a moment, during which the event loop
-# must run.
-
-
-def _asked(function: Callable[..., Any], snapshot: Snapshot, *given: Any) -> Any:
-    """Call the language service for a text that was parsed."""
-    return function(snapshot.language, snapshot.read(), *given)
-
-
-def _places(snapshot: Snapshot, offset: int, known: Known) -> list[tuple[types.Range, bool]]:
-    """Return the occurrences of the name at an offset, and whether each is its definition."""
-    found: Sequence[service.Place] = _asked(service.references, snapshot, offset, known)
-    return [(snapshot.text.range(each.span), each.defines) for each in found]
-
-
-def _symbols(snapshot: Snapshot) -> list[types.DocumentSymbol]:
-    return [document_symbol(each, snapshot.text) for each in _asked(service.symbols, snapshot)]
-
-
-def _folds(snapshot: Snapshot) -> list[types.FoldingRange]:
-    return [folding_range(each) for each in _asked(service.folds, snapshot)]
-
-
-def _tokens(snapshot: Snapshot) -> types.SemanticTokens:
-    return types.SemanticTokens(data=token_data(_asked(service.tokens, snapshot), snapshot.text))
-
-
-def _formatted(snapshot: Snapshot) -> Edit | None:
-    return format_edit(snapshot.read())
+def _call(function: Callable[..., Any], snapshot: Snapshot, *arguments: Any) -> Any:
+    """Call the language service for a parsed text. Runs in the thread of answers: a large text takes a moment."""
+    return function(snapshot.language, snapshot.read(), *arguments)
 
 
 def _refusal(found: Diagnostic) -> JsonRpcException:
     return JsonRpcException("; ".join((found.message, *found.hints)), _FAILED)
 
 
-def _takes_markdown(formats: Sequence[Any] | None) -> bool:
+def _accepts_markdown(formats: Sequence[Any] | None) -> bool:
     return formats is None or types.MarkupKind.Markdown in formats
+
+
+def register(server: KnotworkServer) -> None:
+    """Register all methods that ``server`` answers."""
+    _register_workspace(server)
+    _register_position_queries(server)
+    _register_text_queries(server)
+    _register_edits(server)
 
 
 def _register_workspace(server: KnotworkServer) -> None:
@@ -246,17 +191,28 @@ def _register_workspace(server: KnotworkServer) -> None:
         server.check_all()  # another text may refer to the saved file
 
 
-def _register_words(server: KnotworkServer) -> None:
-    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=list(_TRIGGERS)))
-    async def complete(params: types.CompletionParams) -> types.CompletionList | None:
-        if (document := _at(server, params)) is None:
-            return None
+def _register_position_queries(server: KnotworkServer) -> None:
+    """Register the requests about a position in a text: completion, hover, names."""
+
+    async def query(params: Any, function: Callable[..., Any], *arguments: Any) -> tuple[Snapshot | None, Any]:
+        """Return the text and the service's result for the position of a request; None if the document is not open."""
+        document = server.documents.get(params.text_document.uri)
+        if document is None:
+            return None, None
         snapshot, known = document.snapshot(), server.known(document)
         offset = snapshot.text.offset(params.position)
-        found = await server.ask(service.complete, snapshot.language, snapshot.source, offset, known)
+        if function is service.complete:  # needs only the text before the position, and is not kept waiting by a parse
+            return snapshot, await server.ask(function, snapshot.language, snapshot.source, offset, known)
+        return snapshot, await server.ask(_call, function, snapshot, offset, *arguments, known)
+
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=list(_TRIGGERS)))
+    async def complete(params: types.CompletionParams) -> types.CompletionList | None:
+        snapshot, found = await query(params, service.complete)
+        if snapshot is None:
+            return None
         capability = server.client_capabilities.text_document
         item = capability.completion.completion_item if capability and capability.completion else None
-        markdown = _takes_markdown(item.documentation_format if item else None)
+        markdown = _accepts_markdown(item.documentation_format if item else None)
         items = [completion_item(each, snapshot.text, markdown=markdown) for each in found]
         # Completions depend on the typed prefix: a client that only filters would miss some after a deletion.
         is_part = len(items) >= 200 or any(each.span.end > each.span.start for each in found)
@@ -264,94 +220,90 @@ def _register_words(server: KnotworkServer) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def hover(params: types.HoverParams) -> types.Hover | None:
-        if (document := _at(server, params)) is None:
-            return None
-        snapshot, known = document.snapshot(), server.known(document)
-        offset = snapshot.text.offset(params.position)
-        found = await server.ask(_asked, service.hover, snapshot, offset, known)
+        snapshot, found = await query(params, service.hover)
         capability = server.client_capabilities.text_document
-        markdown = _takes_markdown(capability.hover.content_format if capability and capability.hover else None)
-        return hover_of(found, snapshot.text, markdown=markdown) if found is not None else None
-
-
-def _register_names(server: KnotworkServer) -> None:
-    async def places(params: Any) -> tuple[Snapshot, list[tuple[types.Range, bool]]] | None:
-        if (document := _at(server, params)) is None:
-            return None
-        snapshot, known = document.snapshot(), server.known(document)
-        return snapshot, await server.ask(_places, snapshot, snapshot.text.offset(params.position), known)
+        markdown = _accepts_markdown(capability.hover.content_format if capability and capability.hover else None)
+        return hover_of(found, snapshot.text, markdown=markdown) if snapshot is not None and found is not None else None
 
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
     async def definition(params: types.DefinitionParams) -> types.Location | None:
-        if (document := _at(server, params)) is None:
+        snapshot, found = await query(params, service.definition)
+        if snapshot is None or found is None:
             return None
-        snapshot, known = document.snapshot(), server.known(document)
-        offset = snapshot.text.offset(params.position)
-        found = await server.ask(_asked, service.definition, snapshot, offset, known)
-        return types.Location(snapshot.uri, snapshot.text.range(found.span)) if found is not None else None
+        return types.Location(snapshot.uri, snapshot.text.range(found.span))
 
     @server.feature(types.TEXT_DOCUMENT_REFERENCES)
     async def references(params: types.ReferenceParams) -> list[types.Location] | None:
-        if (found := await places(params)) is None:
+        snapshot, found = await query(params, service.references)
+        if snapshot is None:
             return None
-        snapshot, named = found
-        all_of_them = params.context.include_declaration
-        return [types.Location(snapshot.uri, where) for where, defines in named if all_of_them or not defines]
+        wanted = [each for each in found if params.context.include_declaration or not each.defines]
+        return [types.Location(snapshot.uri, snapshot.text.range(each.span)) for each in wanted]
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
     async def highlights(params: types.DocumentHighlightParams) -> list[types.DocumentHighlight] | None:
-        if (found := await places(params)) is None:
+        snapshot, found = await query(params, service.references)
+        if snapshot is None:
             return None
         kinds = types.DocumentHighlightKind
-        return [types.DocumentHighlight(where, kinds.Write if defines else kinds.Read) for where, defines in found[1]]
+        return [
+            types.DocumentHighlight(snapshot.text.range(each.span), kinds.Write if each.defines else kinds.Read)
+            for each in found
+        ]
 
     @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
     async def prepare(params: types.PrepareRenameParams) -> types.Range | None:
-        if (document := _at(server, params)) is None:
-            return None
-        snapshot, known = document.snapshot(), server.known(document)
-        offset = snapshot.text.offset(params.position)
-        found = await server.ask(_asked, service.renamable, snapshot, offset, known)
-        if not isinstance(found, Diagnostic):
-            return snapshot.text.range(found.span)
-        if found.span is None:  # not a name: the editor has its own message for that
-            return None
-        raise _refusal(found)
+        snapshot, found = await query(params, service.renamable)
+        if snapshot is None or (isinstance(found, Diagnostic) and found.span is None):
+            return None  # not a name: the editor has its own message for that
+        if isinstance(found, Diagnostic):
+            raise _refusal(found)
+        return snapshot.text.range(found.span)
 
     @server.feature(types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True))
     async def rename(params: types.RenameParams) -> types.WorkspaceEdit | None:
-        if (document := _at(server, params)) is None:
+        if (document := server.documents.get(params.text_document.uri)) is None:
             return None
-        snapshot, known = document.snapshot(), server.known(document)
-        offset = snapshot.text.offset(params.position)
+        before = document.snapshot()
         # A rename depends on the diagnostics of the present text; their computation is done or under way.
         await server.publisher.findings(document)
-        _unchanged(document, snapshot)
-        found = await server.ask(_asked, service.rename, snapshot, offset, params.new_name, known)
+        _require_unchanged(document, before)
+        _, found = await query(params, service.rename, params.new_name)
         if isinstance(found, Diagnostic):
             raise _refusal(found)
-        _unchanged(document, snapshot)
-        return server.changes(snapshot, found)
+        _require_unchanged(document, before)
+        return server.changes(before, found)
 
 
-def _register_shapes(server: KnotworkServer) -> None:
-    async def asked(params: Any, function: Callable[[Snapshot], Any]) -> Any:
-        document = _at(server, params)
-        return None if document is None else await server.ask(function, document.snapshot())
+def _register_text_queries(server: KnotworkServer) -> None:
+    """Register the requests about a whole text: symbols, folds, tokens."""
+
+    async def query(params: Any, convert: Callable[[Snapshot], Any]) -> Any:
+        document = server.documents.get(params.text_document.uri)
+        return None if document is None else await server.ask(convert, document.snapshot())
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     async def symbols(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol] | None:
-        return cast("list[types.DocumentSymbol] | None", await asked(params, _symbols))
+        def convert(snapshot: Snapshot) -> list[types.DocumentSymbol]:
+            return [document_symbol(each, snapshot.text) for each in _call(service.symbols, snapshot)]
+
+        return cast("list[types.DocumentSymbol] | None", await query(params, convert))
 
     @server.feature(types.TEXT_DOCUMENT_FOLDING_RANGE)
     async def folds(params: types.FoldingRangeParams) -> list[types.FoldingRange] | None:
-        return cast("list[types.FoldingRange] | None", await asked(params, _folds))
+        def convert(snapshot: Snapshot) -> list[types.FoldingRange]:
+            return [folding_range(each) for each in _call(service.folds, snapshot)]
+
+        return cast("list[types.FoldingRange] | None", await query(params, convert))
 
     legend = types.SemanticTokensLegend(token_types=list(TOKEN_TYPES), token_modifiers=[])
 
     @server.feature(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, legend)
     async def tokens(params: types.SemanticTokensParams) -> types.SemanticTokens | None:
-        return cast("types.SemanticTokens | None", await asked(params, _tokens))
+        def convert(snapshot: Snapshot) -> types.SemanticTokens:
+            return types.SemanticTokens(data=token_data(_call(service.tokens, snapshot), snapshot.text))
+
+        return cast("types.SemanticTokens | None", await query(params, convert))
 
 
 def _register_edits(server: KnotworkServer) -> None:
@@ -359,7 +311,7 @@ def _register_edits(server: KnotworkServer) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=kinds))
     async def actions(params: types.CodeActionParams) -> list[types.CodeAction] | None:
-        if (document := _at(server, params)) is None:
+        if (document := server.documents.get(params.text_document.uri)) is None:
             return None
         span = document.snapshot().text.span(params.range)
         findings = await server.publisher.findings(document)
@@ -369,11 +321,11 @@ def _register_edits(server: KnotworkServer) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_FORMATTING)
     async def formatted(params: types.DocumentFormattingParams) -> list[types.TextEdit] | None:
-        if (document := _at(server, params)) is None:
+        if (document := server.documents.get(params.text_document.uri)) is None:
             return None
         snapshot = document.snapshot()
-        edit = await server.ask(_formatted, snapshot)
-        _unchanged(document, snapshot)
+        edit = await server.ask(lambda: format_edit(snapshot.read()))
+        _require_unchanged(document, snapshot)
         return [] if edit is None else text_edits([edit], snapshot.text)
 
 

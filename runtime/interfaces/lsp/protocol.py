@@ -8,8 +8,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
-from typing import Any, BinaryIO, cast
-from typing import Protocol as Port
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from attrs import define, frozen
 from cattrs.errors import BaseValidationError
@@ -17,37 +16,21 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
-from ....lang.catalogue.rules import RULES
 from ....lang.diagnostic import Diagnostic, Edit, Severity, printable
-from ....lang.service import Completion, Fold, Hover, Symbol, Token
+from ....lang.service import Completion, Fold, Hover, Symbol, Token, has_rule
 from .documents import Text
+
+if TYPE_CHECKING:
+    from .server import KnotworkServer
 
 INTERNAL = -32603
 """JSON-RPC's code for an internal error."""
 
 
-class TakesTexts(Port):
-    """The receiver of document notifications."""
-
-    process_id: int | None
-
-    def opened(self, params: types.DidOpenTextDocumentParams) -> None:
-        """Process an opened document."""
-
-    def changed(self, params: types.DidChangeTextDocumentParams) -> None:
-        """Process changes of a document."""
-
-    def closed(self, params: types.DidCloseTextDocumentParams) -> None:
-        """Process a closed document."""
-
-    def log(self, message: str) -> None:
-        """Write a line to the client's log."""
-
-
 class Protocol(LanguageServerProtocol):
     """Stores documents only in ``server.documents``, where positions are counted as the protocol requires.
 
-    The server must implement ``TakesTexts``.
+    The server is a ``KnotworkServer``.
     """
 
     @property
@@ -70,8 +53,8 @@ class Protocol(LanguageServerProtocol):
         return self._own.process_id
 
     @property
-    def _own(self) -> TakesTexts:
-        return cast("TakesTexts", self._server)
+    def _own(self) -> "KnotworkServer":
+        return cast("KnotworkServer", self._server)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
@@ -149,7 +132,7 @@ def lsp_diagnostic(found: Diagnostic, text: Text, docs: str | None) -> types.Dia
     span = found.span
     where = types.Range(types.Position(0, 0), types.Position(0, 0)) if span is None else text.range(span)
     message = "\n".join((found.message, *(f"help: {hint}" for hint in found.hints)))
-    link = types.CodeDescription(href=f"{docs}#{found.code.lower()}") if docs and found.code in RULES else None
+    link = types.CodeDescription(href=f"{docs}#{found.code.lower()}") if docs and has_rule(found.code) else None
     return types.Diagnostic(where, message, _SEVERITIES[found.severity], found.code, link, SOURCE)
 
 

@@ -18,49 +18,14 @@ from pygls.lsp.server import LanguageServer
 
 from .... import __version__
 from ....lang.diagnostic import Diagnostic, Edit, printable, sort_key
-from ....lang.service import Known, Language, Reading, complete, diagnose
+from ....lang.service import Known, Language, complete
 from ....lang.source import Span
-from ....lang.trees.lwt import MISSING
+from ...api.checks import check_reading
 from .documents import Document, Documents, Encoding, Snapshot, path_of
 from .protocol import Protocol, lsp_diagnostic, text_edits
 from .workspace import Grounds, Problem, Settings, read_settings
 
 # Checks open documents once typing pauses, and publishes the diagnostics. A check whose text has changed meanwhile is discarded.
-
-# Diagnostics of a text: from the same parsers and linters as everywhere else, on the stored parse result.
-
-
-def check(reading: Reading, known: Known) -> tuple[Diagnostic, ...]:
-    """Return the diagnostics of a text in source order.
-
-    An incrementally parsed text gives the same result as a check of the text alone: a property test compares the two.
-    """
-    match reading.language:
-        case "lwt":
-            return _check_script(reading, known)
-        case "seed":
-            return _check_seed(reading, known)
-    return diagnose(reading.language, reading, known)
-
-
-def _check_script(reading: Reading, known: Known) -> tuple[Diagnostic, ...]:
-    from ...api.checks import check_script
-
-    return check_script(reading.script, input=known.input, models=known.models, given=known.variables).found
-
-
-def _check_seed(reading: Reading, known: Known) -> tuple[Diagnostic, ...]:
-    from ...api.checks import check_seed
-    from ...seeds.reviews import ContextError
-
-    if known.input is not MISSING:
-        try:
-            return check_seed(reading.seed, known.input).found
-        except ContextError:  # the input file is not a context: a fault of the input
-            pass
-    found = diagnose("seed", reading, known)
-    return tuple(sorted(dict.fromkeys((*found, *reading.seed.diagnostics)), key=sort_key))
-
 
 MOST = 500
 """Maximum number of diagnostics reported for one text: more are not read, and slow down editors."""
@@ -194,8 +159,8 @@ def _check(work: _PublishedText, snapshot: Snapshot, known: Known) -> Findings:
     """Check one snapshot; in the thread of checks, which runs one check at a time."""
     begun = perf_counter()
     reading = snapshot.read()
-    found = check(reading, known)
-    if work.findings is not None:  # the first check reads all of the text, later ones only the changed part
+    found = check_reading(reading, known)
+    if work.findings is not None:  # the first check also loads the parser
         work.cost = perf_counter() - begun
     return Findings(snapshot, found, reading.items)
 

@@ -14,10 +14,8 @@ from typing import Any, Literal
 
 from attrs import define, evolve, field, frozen
 
-from ....lang.catalogue.schema import Schema
 from ....lang.diagnostic import nearest, printable
-from ....lang.service import Known, Language, StateKey
-from ....lang.trees.lwt import MISSING
+from ....lang.service import Known, Language
 
 # The settings of a workspace: the graph, the state and the input that texts are checked against. They come from
 # ``initializationOptions`` or the section ``knotwork`` of the client's settings; relative paths begin at the workspace's folder.
@@ -141,22 +139,6 @@ class Problem(Exception):
         return printable(told)
 
 
-@frozen
-class _Graph:
-    """The known properties of a graph: its attributes and values, and the measures of its adapter."""
-
-    schema: Schema
-    measures: tuple[str, ...]
-
-
-@frozen
-class _State:
-    """The known properties of a state: its keys, and the graph that it was made with."""
-
-    keys: Mapping[str, StateKey]
-    graph: str | None
-
-
 @define(eq=False)
 class _Entry:
     """A value loaded from a place, with the files' stamp; ``loading`` while it is loaded (again).
@@ -188,21 +170,13 @@ class Grounds:
 
     def known(self, settings: Settings) -> Known:
         """Return the data available now under ``settings``; missing or changed data is loaded in the background."""
-        state: _State | None
-        state, state_serial = self._value("state", settings.state)
-        graph: _Graph | None
-        graph, graph_serial = self._value("graph", settings.graph or (state.graph if state is not None else None))
-        given, given_serial = self._value("input", settings.input, MISSING)
-        key = (graph_serial, state_serial, given_serial, settings.models)
+        (keys, graph_of_state), state_serial = self._value("state", settings.state, (None, None))
+        graph, graph_serial = self._value("graph", settings.graph or graph_of_state, {})
+        given, input_serial = self._value("input", settings.input, {})
+        key = (graph_serial, state_serial, input_serial, settings.models)
         known = self._known.get(key)
         if known is None:
-            known = Known(
-                schema=graph.schema if graph is not None else None,
-                measures=graph.measures if graph is not None else None,
-                state=state.keys if state is not None else None,
-                input=given,
-                models=settings.models,
-            )
+            known = Known(state=keys, models=settings.models, **graph, **given)
             self._known = {**dict(list(self._known.items())[-20:]), key: known}
         return known
 
@@ -211,16 +185,16 @@ class Grounds:
         for entry in self._kept.values():
             entry.looked = None
 
-    def _value(self, kind: Kind, place: str | None, without: Any = None) -> tuple[Any, int]:
-        """Return the value at a place, and the number of its loading; ``without`` and 0 if it is not loaded yet."""
+    def _value(self, kind: Kind, place: str | None, default: Any) -> tuple[Any, int]:
+        """Return the value at a place, and the number of its loading; ``default`` and 0 if it is not loaded yet."""
         if place is None:
-            return without, 0
+            return default, 0
         entry = self._kept.get((kind, place))
         if entry is None:
             entry = self._kept[kind, place] = _Entry(None)
         if not entry.loading and (entry.looked is None or monotonic() - entry.looked > _GLANCE):
             self._look(kind, place, entry)
-        return (entry.value, entry.serial) if entry.is_there else (without, 0)
+        return (entry.value, entry.serial) if entry.is_there else (default, 0)
 
     def _look(self, kind: Kind, place: str, entry: _Entry) -> None:
         """Reload a place if its files have changed."""
@@ -259,36 +233,17 @@ def _stamp(place: str) -> Hashable:
 
 def _load(kind: Kind, place: str) -> Any:
     """Load one value; runs in a thread. Raises ``Problem``."""
-    from ....adapters.graph import AdapterError
-    from ....adapters.state import StoreError
-    from ...models.factory import open_graph
+    from ...api.gasl import AdapterError, StoreError
+    from ...api.workspace import knowledge_of_graph, knowledge_of_state
 
     try:
         if kind == "graph":
-            adapter = open_graph(place).adapter
-            return _Graph(adapter.schema, tuple(adapter.measures))
-        return _read_state(place) if kind == "state" else _read_input(place)
+            return knowledge_of_graph(place)
+        return knowledge_of_state(place) if kind == "state" else {"input": _read_input(place)}
     except (AdapterError, StoreError) as error:
         raise Problem(f"{kind}: {error.message}", error.hint) from None
     except OSError as error:
         raise Problem(f"{kind}: {place}: {error.strerror or error}") from None
-
-
-def _read_state(place: str) -> _State:
-    from ...models.factory import open_state
-
-    if not Path(place).exists():
-        raise Problem(f"state: there is no state at {place}", "knotwork run FILE --state DIR makes one")
-    store = open_state(place, read_only=True)
-    try:
-        keys = {each.key: StateKey(each.type, each.description or "") for each in store.snapshot().declared()}
-        kept = store.replay_info()
-    finally:
-        store.close()
-    path: Any = kept
-    for name in ("config", "adapter", "path"):
-        path = path.get(name) if isinstance(path, Mapping) else None
-    return _State(keys, path if isinstance(path, str) and path else None)
 
 
 def _read_input(place: str) -> Any:
