@@ -8,7 +8,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from attrs import define, frozen
 from cattrs.errors import BaseValidationError
@@ -20,9 +20,6 @@ from ....lang.diagnostic import Diagnostic, Edit, Severity, printable
 from ....lang.service import Completion, Fold, Hover, Symbol, Token, has_rule
 from .documents import Text
 
-if TYPE_CHECKING:
-    from .server import KnotworkServer
-
 INTERNAL = -32603
 """JSON-RPC's code for an internal error."""
 
@@ -32,6 +29,8 @@ class Protocol(LanguageServerProtocol):
 
     The server is a ``KnotworkServer``.
     """
+
+    _server: Any  # a KnotworkServer, whose module imports this one
 
     @property
     def is_shut_down(self) -> bool:
@@ -50,30 +49,26 @@ class Protocol(LanguageServerProtocol):
     @property
     def client_process(self) -> int | None:
         """The client's process id, if it gave one."""
-        return self._own.process_id
-
-    @property
-    def _own(self) -> "KnotworkServer":
-        return cast("KnotworkServer", self._server)
+        return self._server.process_id
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
         """Store a document."""
-        self._own.opened(params)
+        self._server.opened(params)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
         """Change a document."""
-        self._own.changed(params)
+        self._server.changed(params)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
         """Remove a document."""
-        self._own.closed(params)
+        self._server.closed(params)
 
     def complain(self, message: str) -> None:
         """Write a fault of a notification to the client's log, because notifications have no answer."""
-        self._own.log(message)
+        self._server.log(message)
 
     def refuse(self, msg_id: Any, code: int, message: str) -> None:
         """Answer a request with an error; the id is None if it is unknown whether the message was a request."""
