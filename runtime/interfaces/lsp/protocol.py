@@ -49,7 +49,8 @@ class Protocol(LanguageServerProtocol):
     @property
     def client_process(self) -> int | None:
         """The client's process id, if it gave one."""
-        return self._server.process_id
+        process: int | None = self._server.process_id
+        return process
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
