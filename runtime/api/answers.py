@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
     from ...adapters.llm.budget import Price
     from ..answers.answer_results import Answered, AnswerFailed, AnswerRequest, Candidate, Evaluation, Fault, Iteration
+    from ..answers.answer_results import points as points
     from ..answers.evaluation import read_check
     from ..answers.generator import Ask
     from ..answers.judges import Scale
+    from ..answers.service import TOO_SMALL as TOO_SMALL
     from ..answers.service import Examples, OnIteration
     from ..answers.templates import Template, read_templates
     from ..errors import RequestError
@@ -66,7 +68,8 @@ __all__ = [
 _TYPES = {
     **{name: "runtime.answers.answer_results" for name in ("AnswerFailed", "Answered", "Candidate", "Evaluation", "Fault", "Iteration")},
     **{name: "runtime.answers.templates" for name in ("Template", "read_templates")},
-    "AnswerRequest": "runtime.answers.answer_results", "RequestError": "runtime.errors", "read_check": "runtime.answers.evaluation",
+    "AnswerRequest": "runtime.answers.answer_results", "points": "runtime.answers.answer_results",
+    "TOO_SMALL": "runtime.answers.service", "RequestError": "runtime.errors", "read_check": "runtime.answers.evaluation",
 }  # fmt: skip
 
 
@@ -108,54 +111,75 @@ async def generate_answer(
     Raises ``RequestError`` for an invalid request, ``NotConfigured`` for an unknown model, and ``AnswerFailed`` if no answer could be
     evaluated; its ``result`` has the iterations.
     """
-    from attrs import evolve
-
     from ..answers.answer_results import AnswerFailed, AnswerRequest
-    from ..answers.service import answer, ready
     from ..answers.templates import read_templates
     from ..errors import RequestError
-    from ..limits import OPTIONS, check_limits
-    from ..models.caller import Caller
-    from ..results import Trace
-    from .clients import Clients, Warnings
+    from ..limits import OPTIONS
 
     given: dict[str, Any] = dict(settings)
     known = (*_ASKED, *_RUNNING, *_CLIENTS, *_OWN, *(name for name in OPTIONS if name not in _CLIENTS))
     check_names(given, known, _ALSO_CALLED)
-    asked = given.pop("judges", 1)
-    if asked is None:
-        raise RequestError(
-            "judges", "None judges nothing", "a number of judges, a model that judges, or a list of them"
-        )
-    panel = None if isinstance(asked, int) else list(asked) if isinstance(asked, list | tuple) else [asked]
+    judges = given.pop("judges", 1)
+    if judges is None:
+        hint = "a number of judges, a model that judges, or a list of them"
+        raise RequestError("judges", "None judges nothing", hint)
+    panel = None if isinstance(judges, int) else list(judges) if isinstance(judges, list | tuple) else [judges]
     request = AnswerRequest(
-        instruct, resp_format, eval_crit, iter_max, score_threshold,
-        given.pop("attempts", 1), asked if panel is None else len(panel), given.pop("checks", ()),
-        given.pop("template", "default"),
+        instruct, resp_format, eval_crit, iter_max, score_threshold, given.pop("attempts", 1),
+        judges if panel is None else len(panel), given.pop("checks", ()), given.pop("template", "default"),
     )  # fmt: skip
-    told, tokens = given.pop("templates", None), given.pop("answer_tokens", None)
-    rest = {name: given.pop(name) for name in _RUNNING if name in given}
-    rest["templates"] = read_templates(Path(told) if isinstance(told, str) else told) if told is not None else {}
-    limits = {name: given.pop(name) for name in _CLIENTS if name in given}
-    examples, limit = given.pop("examples", None), given.pop("max_concurrency", 8)
-    if type(limit) is not int or limit < 1:
-        raise RequestError("max_concurrency", f"{limit!r:.60} is not a whole number above 0")
+    llm, templates, tokens = given.pop("llm", None), given.pop("templates", None), given.pop("answer_tokens", None)
+    if model is not None and llm is not None:
+        raise RequestError("model", "model and llm are both given", "llm is another name for model")
+    rest = {name: given.pop(name) for name in (*_RUNNING, *_CLIENTS, "examples", "max_concurrency") if name in given}
+    if templates is not None:
+        rest["templates"] = read_templates(Path(templates) if isinstance(templates, str) else templates)
     rest["options"] = given if tokens is None else {**given, "max_tokens": tokens}
-    check_limits(limits)
     try:
-        ready(request, **{name: value for name, value in rest.items() if name not in _WATCHING})
+        result = await answer_request(request, model if model is not None else llm, panel or (), **rest)
     except RequestError as error:
-        if error.parameter != "max_tokens":
+        if error.parameter != "max_tokens" or "max_tokens" in rest:
             raise
         raise RequestError("answer_tokens", error.message, error.hint) from None
-    warned = Warnings(rest.get("events"))
-    async with Clients(model, panel or (), warned, **limits) as models, _examples(examples, warned) as kept:
-        caller = Caller(models.llm, models.named, None, Trace(), limit)
-        result = await answer(request, caller, spec=models.spec, judges_models=models.judges, examples=kept, **rest)
-    result = evolve(result, warnings=(*result.warnings, *warned.messages))
     if result.status == "failed":
         raise AnswerFailed(result)
     return result
+
+
+async def answer_request(
+    request: "AnswerRequest", model: Any = None, judges: Sequence[Any] = (), *, max_concurrency: int = 8, examples: Any = None,
+    **settings: Any,
+) -> "Answered":  # fmt: skip
+    """Answer a request with clients that are closed at the end. ``settings`` are those of ``generate_answer``, templates read.
+
+    ``judges`` are the models that judge in turn (default: the one that writes). An answer without a score is in the result, not raised.
+    """
+    from attrs import evolve
+
+    from ..answers.judges import can_judge
+    from ..answers.service import TOO_SMALL, answer, ready
+    from ..errors import RequestError
+    from ..events import Warned
+    from ..limits import check_limits
+    from ..models.caller import Caller
+    from ..results import Trace
+    from .clients import Clients, Warnings
+
+    limits = {name: settings.pop(name) for name in _CLIENTS if name in settings}
+    if type(max_concurrency) is not int or max_concurrency < 1:
+        raise RequestError("max_concurrency", f"{max_concurrency!r:.60} is not a whole number above 0")
+    check_limits(limits)
+    request = ready(request, **{name: value for name, value in settings.items() if name not in _WATCHING})
+    events = settings.get("events")
+    warned = Warnings(events)
+    async with Clients(model, judges, warned, **limits) as models, _examples(examples, warned) as kept:
+        panel = tuple(name or models.spec or None for name in models.judges)
+        named = {**models.named, **({models.spec: models.llm} if models.spec else {})}
+        if events and request.judges and not all(can_judge(name or "") for name in panel or (models.spec,)):
+            events.emit(Warned("", TOO_SMALL))
+        caller = Caller(models.llm, named, None, Trace(), max_concurrency)
+        result = await answer(request, caller, spec=models.spec, judges_models=panel, examples=kept, **settings)
+    return evolve(result, warnings=(*result.warnings, *warned.messages))
 
 
 def generate_answer_sync(
@@ -201,7 +225,7 @@ _ASKED = (
     "instruct", "resp_format", "eval_crit", "iter_max", "score_threshold", "model", "attempts", "judges", "checks", "template",
 )  # fmt: skip
 """Fields of a request, and the model."""
-_OWN = ("templates", "examples", "max_concurrency", "answer_tokens")
+_OWN = ("llm", "templates", "examples", "max_concurrency", "answer_tokens")
 _ALSO_CALLED = {
     "threshold": "score_threshold", "criteria": "eval_crit", "format": "resp_format", "check": "checks", "judge": "judges",
     "evaluator": "evaluators", "max_iter": "iter_max", "max_iterations": "iter_max", "iterations": "iter_max",
@@ -211,7 +235,7 @@ _ALSO_CALLED = {
 _WATCHING = ("events", "cancel", "on_iteration")
 _RUNNING = ("evaluators", "ask", "scale", "time_limit", *_WATCHING)
 """Settings that the loop itself takes."""
-_CLIENTS = ("llm", "max_calls", "max_tokens", "max_cost", "price", "rate", "cache")
+_CLIENTS = ("max_calls", "max_tokens", "max_cost", "price", "rate", "cache")
 """Settings that clients are opened with."""
 
 

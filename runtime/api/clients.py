@@ -1,7 +1,8 @@
 """Models of one API call, opened under its limits, and warnings of files and clients."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,6 @@ if TYPE_CHECKING:
     from ..events import Events
     from ..lwt.operations.operation import Workshop
     from .workspace import Models, OpeningCallbacks, WorkspaceOptions
-
-__all__ = ["Clients", "ModelOpener", "Warnings", "file_of", "on_graph", "opener_of"]
 
 
 class Warnings:
@@ -43,17 +42,26 @@ def opener_of(options: dict[str, Any], names: Sequence[str] = LIMITS) -> "ModelO
     return ModelOpener(heard(options.get("events")), **{name: options.pop(name) for name in names if name in options})
 
 
+def default_spec() -> str:
+    """Return the spec of the model that a run uses by default. Raises ``NotConfigured``."""
+    from ..models.factory import default_spec
+
+    return default_spec()
+
+
 class ModelOpener:
     """Opens the models of one run, all under one budget, and closes them at the end of ``async with``. A custom client is left open.
 
     ``max_calls``, ``max_tokens`` and ``max_cost`` (US dollars; needs ``price``) end the calls of the run (None: no limit). ``price`` is US
     dollars for a million prompt and completion tokens, ``(0.25, 2)``; ``rate`` is calls a minute. ``cache`` names the file of the call
-    cache; True is the user's own. Raises ``RequestError``.
+    cache; True is the user's own. ``max_concurrency`` bounds the parallel calls of each client. Keys and addresses come from
+    ``environ``. ``ledger`` has the calls and the cost so far. Raises ``RequestError``.
     """
 
     def __init__(
         self, warn: "Callable[[str], None] | None" = None, *, max_calls: int | None = None, max_tokens: int | None = None,
         max_cost: float | None = None, price: Any = None, rate: float | None = None, cache: Any = None,
+        max_concurrency: int | None = None, environ: Mapping[str, str] = os.environ,
     ) -> None:  # fmt: skip
         from ...adapters.llm.budget import Ledger, Price
         from ..errors import RequestError, shown
@@ -66,7 +74,8 @@ class ModelOpener:
         self._rate = rate
         self._cache = cache if cache is None or isinstance(cache, bool) else file_of("cache", cache)
         self._limited = any(limit is not None for limit in (max_calls, max_tokens, max_cost))
-        self._ledger = Ledger(max_calls, max_tokens, max_cost)
+        self.ledger = Ledger(max_calls, max_tokens, max_cost)
+        self._max_concurrency, self._environ = max_concurrency, environ
         self._warn = warn
         self._opened: list[Any] = []
 
@@ -78,8 +87,9 @@ class ModelOpener:
         from ..models.factory import ModelSettings, open_model
 
         if isinstance(model, str):
-            settings = ModelSettings(model, self._cache_of(model), self._ledger, self._price, self._rate)
-            self._opened.append(open_model(settings, warn=self._warn))
+            cache = self._cache_of(model)
+            settings = ModelSettings(model, cache, self.ledger, self._price, self._rate, self._max_concurrency)
+            self._opened.append(open_model(settings, self._environ, warn=self._warn))
             return self._opened[-1]
         from ...adapters.llm.budget import Budget, Priced
         from ...adapters.llm.middleware import Own, Throttled, as_client
@@ -93,8 +103,15 @@ class ModelOpener:
         if self._rate is not None:
             client = Throttled(client, per_minute=self._rate)
         if self._limited:
-            client = Budget(client, self._ledger, self._price)
+            client = Budget(client, self.ledger, self._price)
         return Priced(client, self._price) if self._price is not None else client
+
+    def open_all(self, spec: str | None, named: Mapping[str, str]) -> "Models":
+        """Return the clients of ``spec`` (None: no default) and of the specs by name. Raises ``NotConfigured``."""
+        from .workspace import Models
+
+        default = None if spec is None else self.open(spec)
+        return Models(spec or "", default, {name: self.open(each) for name, each in named.items()}, self.ledger)
 
     async def __aenter__(self) -> "ModelOpener":
         return self
@@ -149,22 +166,16 @@ class Clients:
     """
 
     def __init__(
-        self, model: Any, panel: Sequence[Any], warn: "Callable[[str], None]", *, llm: Any = None, **limits: Any,
+        self, model: Any, panel: Sequence[Any], warn: "Callable[[str], None]", **limits: Any,
     ) -> None:  # fmt: skip
-        from ..errors import RequestError
-
-        if model is not None and llm is not None:
-            raise RequestError("model", "model and llm are both given", "llm is another name for model")
         self._opener = ModelOpener(warn, **limits)
-        self._given = (model if model is not None else llm, panel)
+        self._given = (model, panel)
         self.llm: Any = None
         self.spec = ""
         self.named: dict[str, Any] = {}
         self.judges: list[str | None] = []
 
     async def __aenter__(self) -> "Clients":
-        from ..models.factory import default_spec
-
         model, panel = self._given
         try:
             model = default_spec() if model is None else model

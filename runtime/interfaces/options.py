@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from ...adapters.state import StoreError
 from ..api.workspace import (
@@ -20,11 +20,9 @@ from ..api.workspace import (
     open_workspace,
 )
 from ..errors import Misused
-from ..runs.directories import cache_file
 
 if TYPE_CHECKING:
-    from ...adapters.llm.middleware import Client
-    from ..models.factory import ModelSettings, Price
+    from ..models.factory import Price
 
 
 @frozen
@@ -91,7 +89,7 @@ def in_words_of_options() -> Iterator[None]:
     try:
         yield
     except OtherGraph as error:
-        hint = "another graph takes another --state; --force goes on in this one all the same"
+        hint = "choose another --state for another graph, or use this one with --force"
         raise Misused(error.message, hint) from None
     except EmptyFolderName:
         raise Misused(*_EMPTY) from None
@@ -100,7 +98,7 @@ def in_words_of_options() -> Iterator[None]:
     except StoreError as error:
         if error.hint or not any(each in error.message for each in _NOT_WRITTEN):
             raise
-        hint = "--state takes a folder that can be written; it is made where it is not there"
+        hint = "--state needs a directory that can be written; a missing one is created"
         raise StoreError(error.message, hint=hint) from None
 
 
@@ -113,7 +111,7 @@ def named_specs(given: Sequence[str]) -> dict[str, str]:
     for text in given:
         name, equals, spec = text.partition("=")
         if not equals or not name.strip() or not spec.strip():
-            raise Misused(f"--model takes a name and a model, not {text!r}", "for example --model small=local")
+            raise Misused(f"--model: {text!r} is not a name and a model", "for example --model small=local")
         found[name.strip()] = spec.strip()
     return found
 
@@ -126,34 +124,13 @@ def open_models(
     warn: Callable[[str], None],
 ) -> Models:
     """Return the clients for ``spec`` (None: no default) and for every named model. Raises ``NotConfigured`` and ``Misused``."""
-    from ..models.factory import Ledger, ModelSettings
+    from ..api.clients import ModelOpener
 
-    ledger = Ledger(limits.max_calls, limits.max_tokens, limits.max_cost)
-    settings = ModelSettings(spec or "", None, ledger, price_of(limits.price), limits.rate, max_concurrency)
-    return clients(spec, named, settings, warn, cache=limits.cache)
-
-
-def clients(
-    spec: str | None,
-    named: Mapping[str, str],
-    settings: "ModelSettings",
-    warn: Callable[[str], None],
-    environ: Mapping[str, str] = os.environ,
-    *,
-    cache: bool,
-) -> Models:
-    """Return the clients for ``spec`` (None: no default) and ``named``, each with ``settings``, all on one ledger.
-
-    Raises ``NotConfigured``.
-    """
-    from ..models.factory import open_model
-
-    def client(wanted: str) -> "Client":
-        mine = evolve(settings, spec=wanted, cache=cache_file(wanted) if cache else None)
-        return open_model(mine, environ, warn=warn)
-
-    default = None if spec is None else client(spec)
-    return Models(spec or "", default, {name: client(wanted) for name, wanted in named.items()}, settings.ledger)
+    opener = ModelOpener(
+        warn, max_calls=limits.max_calls, max_tokens=limits.max_tokens, max_cost=limits.max_cost, price=price_of(limits.price),
+        rate=limits.rate, cache=limits.cache, max_concurrency=max_concurrency,
+    )  # fmt: skip
+    return opener.open_all(spec, named)
 
 
 def price_of(text: str | None) -> "Price | None":
@@ -168,7 +145,6 @@ def price_of(text: str | None) -> "Price | None":
     except ValueError:
         numbers = []
     if len(numbers) != 2 or not all(0 <= number < float("inf") for number in numbers):
-        raise Misused(
-            f"--price takes two prices, not {text!r}", "dollars for a million tokens in and out, such as --price 0.25/2"
-        )
+        hint = "US dollars per million prompt and completion tokens, such as --price 0.25/2"
+        raise Misused(f"--price: {text!r} is not two prices", hint)
     return Price(*numbers)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from knotwork.runtime.interfaces.options import open_models
+from attrs import evolve
+from knotwork.runtime.models.factory import ModelSettings, open_model
 from support.answer_server import AnswerServer, draft
 from support.command import Result, call, cassette
 
@@ -114,11 +115,11 @@ def test_a_panel_and_judges_of_their_own(model: str) -> None:
 def test_a_judge_may_be_the_model_that_writes_too(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
 
-    def noting(spec: str, named: Any, *rest: Any) -> Any:
-        opened.extend([spec, *named])
-        return open_models(spec, named, *rest)
+    def noting(settings: ModelSettings, *rest: Any, **more: Any) -> Any:
+        opened.append(settings.spec)
+        return open_model(settings, *rest, **more)
 
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.answer_run.open_models", noting)
+    monkeypatch.setattr("knotwork.runtime.models.factory.open_model", noting)
     args = ("--judge-llm", model, "--judge-llm", f"{model}2", "--judges", "3")
     told = answer(model, "Explain tides [[scores 0.2/0.9/1.0]]", *CRITERIA, *args)
     assert (told.code, told.err[:11]) == (0, "[1/3] 0.90 ")
@@ -291,13 +292,12 @@ def test_the_whole_is_in_the_log_at_level_3(model: str, monkeypatch: pytest.Monk
 
 def test_the_small_model_is_no_judge(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = cassette(folder / "c", {"": None})
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.answer_run.open_models", _opening(spec))
+    monkeypatch.setattr(
+        "knotwork.runtime.models.factory.open_model",
+        lambda settings, *rest, **more: open_model(evolve(settings, spec=spec), *rest, **more),
+    )
     told = call("answer", "Explain tides", *CRITERIA, "--llm", "local")
-    assert told.err.startswith("warning: the local model is too small to judge; say by --check ")
+    assert told.err.startswith("warning: the local model is too small to judge; state by --check ")
     assert told.err.count("too small to judge") == 1
     for args in (("--check", "json"), (*CRITERIA, "--check", "json", "--judge-llm", "local:big.gguf")):
         assert "too small" not in call("answer", "Explain tides", *args, "--llm", "local").err
-
-
-def _opening(spec: str) -> Any:
-    return lambda _, named, *rest: open_models(spec, dict.fromkeys(named, spec), *rest)

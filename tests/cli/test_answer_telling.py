@@ -89,7 +89,8 @@ def test_several_candidates_show_their_scores() -> None:
 
 def test_events_that_are_worth_a_line() -> None:
     assert (
-        event_note(CallRetried("", "repair", 2, "score is missing")) == "asked to mend its answer (2): score is missing"
+        event_note(CallRetried("", "repair", 2, "score is missing"))
+        == "asked to correct its answer (2): score is missing"
     )
     assert event_note(BudgetReached("", "1 call is all")) == "the budget is reached: 1 call is all"
     assert event_note(Warned("", "careful")) == "warning: careful"
@@ -134,7 +135,7 @@ def test_the_warning_of_a_model_too_small_to_judge_is_not_repeated_at_the_end(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     made = Answered("failed", (), reason="no answer was evaluated", warnings=(TOO_SMALL, "a file can't be used"))
-    finish(made, 0.8, 0, "auto")
+    finish(made, 0.8, 0, "auto", [TOO_SMALL])
     said = capsys.readouterr().err
     assert "too small" not in said and "warning: a file can't be used" in said
     finish(made, 0.8, 0, "json")

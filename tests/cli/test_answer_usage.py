@@ -19,26 +19,26 @@ def told(*args: str | Path, **given: Any) -> tuple[int, list[str]]:
 @pytest.mark.parametrize(
     ("args", "lines"),
     [
-        ((), ["error: there is nothing to answer",
+        ((), ["error: the instruction is missing",
               '  = help: knotwork answer "Explain tides" --criteria "Names the moon", or --request FILE']),
         (("  ", "--criteria", "x"), ["error: INSTRUCTION: there is nothing to answer"]),
         ((*FIT, "--threshold", "85"), ["error: --threshold: 85.0 is not a number from 0.0 to 1.0",
-                                       "  = help: 85 in a hundred is 0.85"]),
+                                       "  = help: 85 % is 0.85"]),
         ((*FIT, "--score-threshold", "-1"), ["error: --threshold: -1.0 is not a number from 0.0 to 1.0"]),
         ((*FIT, "--threshold", "nan"), ["error: --threshold: nan is not a number from 0.0 to 1.0"]),
         ((*FIT, "--iter-max", "0"), ["error: --iter-max: 0 is not a whole number from 1 to 10"]),
         ((*FIT, "--attempts", "9"), ["error: --attempts: 9 is not a whole number from 1 to 8"]),
         ((*FIT, "--judges", "10"), ["error: --judges: 10 is not a whole number from 0 to 9"]),
-        (("Explain tides",), ["error: nothing says what a good answer is",
-                              '  = help: --criteria "..." has a model judge it, --check words:40..120 needs none']),
-        ((*FIT, "--judges", "0"), ["error: --judges: 0 judges and no checks: nothing evaluates the answer",
-                                   '  = help: --criteria "..." has a model judge it, --check words:40..120 needs none']),
+        (("Explain tides",), ["error: the criteria of a good answer are missing",
+                              '  = help: --criteria "..." lets a model judge; --check words:40..120 needs no judge']),
+        ((*FIT, "--judges", "0"), ["error: --judges: no judge and no check evaluates the answer",
+                                   '  = help: --criteria "..." lets a model judge; --check words:40..120 needs no judge']),
         (("Explain tides", "--check", "json", "--judges", "2"),
-         ["error: there are judges, and no criteria for them to go by",
-          '  = help: --criteria "...", or --judges 0 for checks alone']),
+         ["error: the judges need criteria",
+          '  = help: --criteria "...", or --judges 0 if only checks evaluate']),
         ((*FIT, "--check", "json", "--judges", "0", "--judge-llm", "local"),
-         ["error: --judges 0: no judge is asked, and --judge-llm names one", "  = help: leave one of them out"]),
-        ((*FIT, *["--judge-llm", "local"] * 10), ["error: --judge-llm: 10 are too many", "  = help: at most 9"]),
+         ["error: --judges 0 and --judge-llm contradict each other", "  = help: give only one of them"]),
+        ((*FIT, *["--judge-llm", "local"] * 10), ["error: --judge-llm: 10 is not a whole number from 0 to 9"]),
     ],
 )  # fmt: skip
 def test_what_can_not_be_answered_is_told_by_the_option_that_was_typed(args: tuple[str, ...], lines: list[str]) -> None:
@@ -57,7 +57,7 @@ def test_what_can_not_be_answered_is_told_by_the_option_that_was_typed(args: tup
         ((*FIT, "--llm", "gpt-4o"), "= help: did you mean openai:gpt-4o?"),
         ((*FIT, "--judge-llm", "gpt-4o", "--llm", "local"), "= help: did you mean openai:gpt-4o?"),
         ((*FIT, "--llm", "openai:gpt-4o"), "OPENAI_API_KEY is not set"),
-        ((*FIT, "--llm", "local", "--price", "cheap"), "--price takes two prices"),
+        ((*FIT, "--llm", "local", "--price", "cheap"), "is not two prices"),
         ((*FIT, "--check", "regexp:x"), "error: --check: "),
         ((*FIT, "--check", "words:9..2"), "error: --check: "),
         ((*FIT, "--check", "regex:("), "error: --check: "),
@@ -75,10 +75,12 @@ def test_a_file_is_no_instruction(folder: Path) -> None:
     (folder / "task.txt").write_text("Explain tides")
     (folder / "my request.json").write_text("{}")
     assert told("task.txt", "--criteria", "x") == (
-        2, ["error: task.txt is a file, not an instruction", "  = help: an instruction in a file: knotwork answer - < task.txt"],
+        2, ["error: task.txt is a file, not an instruction", "  = help: read the instruction from the file: knotwork answer - < task.txt"],
     )  # fmt: skip
     (folder / "request.json").write_text("{}")
-    assert told("request.json")[1][1] == "  = help: a request in a file: knotwork answer --request request.json"
+    assert (
+        told("request.json")[1][1] == "  = help: read a request from the file: knotwork answer --request request.json"
+    )
 
 
 def test_an_empty_stdin_is_nothing_to_answer() -> None:
@@ -88,11 +90,11 @@ def test_an_empty_stdin_is_nothing_to_answer() -> None:
 @pytest.mark.parametrize(
     ("request_", "lines"),
     [
-        ({"instruct": "x", "evalcrit": "y"}, ["error: r.json: there is no key evalcrit", "  = help: did you mean eval_crit?"]),
+        ({"instruct": "x", "evalcrit": "y"}, ["error: r.json: unknown key evalcrit", "  = help: did you mean eval_crit?"]),
         ({"instruct": "x", "eval_crit": "y", "score_threshold": "0.8"},
          ["error: r.json: score_threshold: '0.8' is not a number from 0.0 to 1.0"]),
         ({"instruct": "x", "eval_crit": "y", "score_threshold": 85},
-         ["error: r.json: score_threshold: 85 is not a number from 0.0 to 1.0", "  = help: 85 in a hundred is 0.85"]),
+         ["error: r.json: score_threshold: 85 is not a number from 0.0 to 1.0", "  = help: 85 % is 0.85"]),
         ({"instruct": "x", "eval_crit": "y", "iter_max": True},
          ["error: r.json: iter_max: True is not a whole number from 1 to 10"]),
         ({"instruct": 3, "eval_crit": "y"}, ["error: r.json: instruct: a text is wanted, not int"]),
@@ -101,13 +103,13 @@ def test_an_empty_stdin_is_nothing_to_answer() -> None:
         ({"instruct": "x", "checks": "json"},
          ["error: r.json: checks: a list of checks is wanted, not str", '  = help: such as ["words:40..120"]']),
         ({"instruct": "x", "eval_crit": "y", "judges": 0},
-         ["error: r.json: judges: 0 judges and no checks: nothing evaluates the answer",
-          '  = help: --criteria "..." has a model judge it, --check words:40..120 needs none']),
-        ({"eval_crit": "y"}, ["error: r.json: there is no instruct",
+         ["error: r.json: judges: no judge and no check evaluates the answer",
+          '  = help: --criteria "..." lets a model judge; --check words:40..120 needs no judge']),
+        ({"eval_crit": "y"}, ["error: r.json: the key instruct is missing",
                               '  = help: a request is like {"instruct": "Explain tides", "eval_crit": "Names the moon"}']),
         ({"instruct": "x", "eval_crit": "y", "model": "http://evil.example/v1#m"},
-         ["error: r.json: model: a request can't choose 'http://evil.example/v1#m' here",
-          "  = help: leave it out, and name the model by --llm SPEC"]),
+         ["error: r.json: model: a file can't choose the model 'http://evil.example/v1#m'",
+          "  = help: remove the key, and choose the model with --llm SPEC"]),
         ([1], ["error: r.json: a request is a JSON object, not a list",
                '  = help: such as {"instruct": "Explain tides", "eval_crit": "Names the moon"}']),
     ],

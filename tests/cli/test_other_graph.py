@@ -7,7 +7,7 @@ import pytest
 from support.command import call, process
 from support.states import FOUND_IN, OTHER, files_of, found
 
-HINT = "= help: another graph takes another --state; --force goes on in this one all the same"
+HINT = "= help: choose another --state for another graph, or use this one with --force"
 LOOK = "FIND nodes LIMIT 1 AS one"
 
 

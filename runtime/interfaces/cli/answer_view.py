@@ -1,92 +1,36 @@
 """The live display of ``answer``: the present iteration and the figures. Finished iterations stay above it."""
 
+import asyncio
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from ....lang.diagnostic import printable
-from ...answers.answer_results import Answered, points
-from ...answers.service import TOO_SMALL
-from ...errors import RequestError
+from ...api.answers import TOO_SMALL, Answered, AnswerRequest, answer_request, points
+from ...api.clients import default_spec
 from ...events import (
     AnswerStarted,
     BudgetReached,
     CallRetried,
     CandidateWritten,
     Event,
+    Events,
     IterationFinished,
     IterationStarted,
     Warned,
 )
 from ...excerpts import clipped
+from ...runs.debug_log import DebugLog, level
 from ..figures import Calls, clock, dollars
-from ..options import Limits
-from .display import Foot
+from .display import Foot, cancelling
 from .inputs import reached
-from .output import Exit, Misused, colour, is_terminal, json_text, paint, say, write
-
-# The arguments of ``answer`` as values.
-
-Form = Literal["auto", "plain", "json"]
-
-_OPTIONS = {
-    "instruct": "INSTRUCTION", "resp_format": "--resp-format", "eval_crit": "--criteria", "iter_max": "--iter-max",
-    "score_threshold": "--threshold", "attempts": "--attempts", "judges": "--judges", "checks": "--check",
-    "template": "--template", "templates": "--templates", "judges_models": "--judge-llm", "examples": "--examples",
-    "time_limit": "--time-limit",
-    "temperature": "--temperature", "max_tokens": "--answer-tokens",
-}  # fmt: skip
-"""Command line names of request parameters that differ from the request's own."""
-
-
-@frozen
-class AnswerAsked:
-    """The arguments of ``knotwork answer``. ``typed`` has those that belong to the request, under the request's own names."""
-
-    typed: Mapping[str, Any]
-    request: str | None
-    templates: str | None
-    examples: str | None
-    llm: str | None
-    judges: tuple[str, ...]
-    """Specs of the models that judge; none: the writing model."""
-    form: Form
-    time_limit: float | None
-    max_concurrency: int
-    limits: Limits
-    options: Mapping[str, Any]
-    """Further options of the writer's calls."""
-
-
-@frozen
-class Typed:
-    """The source of each part of a request: parts not in ``typed`` come from ``file`` (as shown; "" for none).
-
-    ``model`` is the one that the file names, replaced by the command's own.
-    """
-
-    typed: frozenset[str]
-    file: str = ""
-    model: str = ""
-
-    def place(self, parameter: str) -> str:
-        """Return the name of a parameter as the user wrote it, such as ``checks[1]``."""
-        name = parameter.partition("[")[0]
-        if self.file and name not in self.typed:
-            return f"{self.file}: {parameter}"
-        return _OPTIONS.get(name, parameter)
-
-
-def misused(error: RequestError, where: Typed) -> Misused:
-    """Return the error of a request as a usage error that names the option or the place in the file."""
-    return Misused(f"{where.place(error.parameter)}: {error.message}", error.hint)
-
+from .output import Exit, colour, is_terminal, json_text, paint, say, write
 
 # Describes an iteration in words and as a small bar: for the lines in a pipe and for the screen.
 
@@ -94,7 +38,7 @@ _CELLS = 20
 _LONGEST = 240
 """Maximum characters shown of a reasoning or a suggestion; --format json has all."""
 _SUGGESTIONS = 5
-_AGAIN = {"retry": "sent again", "again": "asked again", "repair": "asked to mend its answer"}
+_AGAIN = {"retry": "sent again", "again": "asked again", "repair": "asked to correct its answer"}
 
 
 @frozen
@@ -177,9 +121,15 @@ def event_note(event: Event) -> str:
         case BudgetReached():
             return reached(event)
         case Warned():
-            return f"warning: {event.message}"
+            return f"warning: {_TOO_SMALL if event.message == TOO_SMALL else event.message}"
         case _:
             return ""
+
+
+_TOO_SMALL = (
+    "the local model is too small to judge; state by --check what an answer must have, or name a judge by --judge-llm"
+)
+"""The warning ``TOO_SMALL`` with the names of the options."""
 
 
 class Screen:
@@ -279,43 +229,84 @@ class Lines:
         sys.stderr.flush()
 
 
-# The end of ``answer``: the answer on stdout, its quality and cost on stderr; and the exit code.
+class DebugView(Lines):
+    """The debug log in place of the lines."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._log = DebugLog(level())
+
+    def __call__(self, event: Event) -> None:
+        """Write one event."""
+        self._log(event)
+
+
+# The run of ``answer``: the display, then the answer on stdout, its quality and cost on stderr, and the exit code.
 
 _STYLES = {"accepted": "green", "best": "yellow", "failed": "red"}
 _CODES = {"accepted": Exit.DONE, "best": Exit.PARTIAL, "failed": Exit.FAILED}
 
 
-def finish(answered: Answered, threshold: float, cached: int, form: Form) -> int:
-    """Write answer and report; return the exit code. ``cached``: the number of calls answered by the cache."""
+def run(
+    request: AnswerRequest, llm: str | None, judges: Sequence[str], form: str, requested: str, settings: Mapping[str, Any]
+) -> int:  # fmt: skip
+    """Answer a request and return the exit code. ``requested``: the model that the request names, which is not used.
+
+    Raises ``NotConfigured`` and ``RequestError``.
+    """
+    calls, events, warned = Calls(), Events(), list[str]()
+    view = DebugView() if level() else Screen(calls) if is_terminal(sys.stderr) else Lines()
+    spec, warning = llm or default_spec(), ""
+    if requested and requested != (spec.rpartition("#")[2] if "#" in spec else spec.partition(":")[2]):
+        warning = f"the request names the model {requested!r}; {spec} answered"
+    for subscriber in (calls, view, lambda event: warned.append(event.message) if isinstance(event, Warned) else None):
+        events.subscribe(subscriber)
+
+    async def answered() -> Answered:
+        cancel = asyncio.Event()
+        with cancelling(cancel, view.note, view.stop):
+            return await answer_request(request, spec, judges, events=events, cancel=cancel, **settings)
+
+    try:
+        answer = asyncio.run(answered())
+    finally:
+        view.stop()
+    if warning:
+        parts = {**answer.told, "requested_model": requested}
+        answer = evolve(answer, told=parts, warnings=(warning, *answer.warnings))
+    return finish(answer, request.score_threshold, calls.cached, form, warned)
+
+
+def finish(answer: Answered, threshold: float, cached: int, form: str, warned: Collection[str] = ()) -> int:
+    """Write an answer and its figures; return the exit code.
+
+    ``cached``: the number of calls answered by the cache; ``warned``: the warnings that were printed before.
+    """
     if form == "json":
-        print(json_text(answered.as_json()))
-    elif answered.final_answer is not None:
-        write(answered.final_answer)
+        print(json_text(answer.as_json()))
+    elif answer.final_answer is not None:
+        write(answer.final_answer)
     sys.stdout.flush()
-    if answered.final_answer is not None and is_terminal(sys.stdout) and is_terminal(sys.stderr):
+    if answer.final_answer is not None and is_terminal(sys.stdout) and is_terminal(sys.stderr):
         say()
-    _report(answered, threshold, cached)
-    return Exit.INTERRUPTED if answered.stopped == "cancelled" else _CODES[answered.status]
-
-
-def _report(answered: Answered, threshold: float, cached: int) -> None:
-    status = paint(answered.status, _STYLES[answered.status], colour(sys.stderr))
-    tokens = answered.usage.prompt_tokens, answered.usage.completion_tokens
-    cost = figures(answered.calls, cached, tokens, answered.cost, f"{answered.seconds:.2f} s")
-    say(f"{status}: {_how(answered, threshold)} · {cost}")
-    for warning in answered.warnings:
-        if warning != TOO_SMALL:  # reported before the first call
+    status = paint(answer.status, _STYLES[answer.status], colour(sys.stderr))
+    tokens = answer.usage.prompt_tokens, answer.usage.completion_tokens
+    cost = figures(answer.calls, cached, tokens, answer.cost, f"{answer.seconds:.2f} s")
+    say(f"{status}: {_quality(answer, threshold)} · {cost}")
+    for warning in answer.warnings:
+        if warning not in warned:
             say(printable(f"warning: {warning}"))
-    if answered.status == "failed" or answered.stopped:
-        say(printable(answered.reason))
+    if answer.status == "failed" or answer.stopped:
+        say(printable(answer.reason))
+    return Exit.INTERRUPTED if answer.stopped == "cancelled" else _CODES[answer.status]
 
 
-def _how(answered: Answered, threshold: float) -> str:
-    total = answered.total_iterations
+def _quality(answer: Answered, threshold: float) -> str:
+    total = answer.total_iterations
     if not total:
         return "no iteration was finished"
-    if answered.best is None or answered.final_score is None:
+    if answer.best is None or answer.final_score is None:
         return f"none of {total} iterations has a score" if total != 1 else "the one iteration has no score"
-    which = f"iteration {answered.best + 1} of {total}" if total > 1 else "one iteration"
-    below = "" if answered.success else f", below {threshold:g}"
-    return f"{points(answered.final_score, threshold)} in {which}{below}"
+    which = f"iteration {answer.best + 1} of {total}" if total > 1 else "one iteration"
+    below = "" if answer.success else f", below {threshold:g}"
+    return f"{points(answer.final_score, threshold)} in {which}{below}"

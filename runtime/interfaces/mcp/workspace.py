@@ -19,6 +19,7 @@ from ....adapters.llm.budget import Price
 from ....adapters.llm.middleware import Client, Layer, as_client
 from ....adapters.state import StateStore
 from ....lang.catalogue.schema import Schema
+from ...api.clients import ModelOpener
 from ...api.worker import CrossLoopClient
 from ...api.workspace import Models, OpeningCallbacks, close_models
 from ...api.workspace import WorkspaceOptions as Named
@@ -26,8 +27,8 @@ from ...events import Events
 from ...gasl import GASLExecutor
 from ...gasl.prepare import ceiling_of
 from ...gasl.records import ContextStore
-from ...models.factory import Ledger, ModelSettings, open_state
-from ..options import clients, opened
+from ...models.factory import open_state
+from ..options import opened
 from .tool_errors import Refused
 
 # The sessions of clients: which variables are stored, which sessions are dropped when there are too many, and how this is
@@ -441,6 +442,8 @@ class Ground:
 
 def _models(settings: Settings, warn: Callable[[str], None], environ: Mapping[str, str]) -> Models:
     limits = settings.limits
-    ledger = Ledger(limits.max_calls, limits.max_tokens, limits.max_cost)
-    wanted = ModelSettings("", ledger=ledger, price=limits.price)
-    return clients(settings.spec, settings.models, wanted, warn, environ, cache=settings.cache)
+    opener = ModelOpener(
+        warn, max_calls=limits.max_calls, max_tokens=limits.max_tokens, max_cost=limits.max_cost, price=limits.price,
+        cache=settings.cache, environ=environ,
+    )  # fmt: skip
+    return opener.open_all(settings.spec, settings.models)

@@ -49,7 +49,7 @@ def test_a_callers_own_client_is_left_open():
 def test_a_client_that_was_opened_is_closed(monkeypatch):
     opened = []
 
-    def open_model(settings, **_):
+    def open_model(settings, *_, **more):
         opened.append(Model(["x"], [evaluation(9.0)]))
         return opened[-1]
 

@@ -1,7 +1,9 @@
 """``knotwork answer``: generate an answer, judge it, and rewrite it with the feedback until it is good enough."""
 
+import sys
 from typing import Annotated, Literal
 
+from ..output import Exit, say
 from ..params import (
     LIMITS,
     MaxCalls,
@@ -148,20 +150,32 @@ def answer(
 
     Example: knotwork answer "Explain tides" --criteria "Names the moon; no jargon" --check words:40..120
     """
-    from ...options import Limits
-    from ..answer_run import perform
-    from ..answer_view import AnswerAsked
+    from ....api.answers import RequestError
+    from ....api.checks import Checked
+    from ...options import price_of
+    from ..answer_request import open_templates, read_request
+    from ..answer_view import run
+    from ..inputs import Unreadable, show
 
-    typed = {
+    parts = {
         "instruct": instruct, "resp_format": resp_format, "eval_crit": eval_crit, "checks": tuple(checks) if checks else None,
         "iter_max": iter_max, "score_threshold": score_threshold, "attempts": attempts, "judges": judges, "template": template,
     }  # fmt: skip
-    limits = Limits(max_calls, max_tokens, max_cost, price, rate, not no_cache)
-    given = {name: value for name, value in typed.items() if value is not None}
-    options = {"temperature": temperature, "max_tokens": answer_tokens}
-    return perform(
-        AnswerAsked(
-            given, request, templates, examples, llm, tuple(judge_llm or ()), output_format, time_limit, max_concurrency, limits,
-            {name: value for name, value in options.items() if value is not None},
-        )
-    )  # fmt: skip
+    call = {"temperature": temperature, "max_tokens": answer_tokens}
+    models = judge_llm or []
+    try:
+        options = {name: value for name, value in parts.items() if value is not None}
+        answer_request, source = read_request(options, request, templates, models)
+        settings = {
+            "templates": open_templates(templates), "examples": examples, "time_limit": time_limit,
+            "options": {name: value for name, value in call.items() if value is not None}, "max_calls": max_calls,
+            "max_tokens": max_tokens, "max_cost": max_cost, "price": price_of(price), "rate": rate, "cache": not no_cache,
+            "max_concurrency": max_concurrency,
+        }  # fmt: skip
+        return run(answer_request, llm, models, output_format, source.model, settings)
+    except Unreadable as error:
+        show([Checked((error.diagnostic,), error.source)], sys.stderr)
+        say("nothing was asked")
+        return Exit.ERRORS
+    except RequestError as error:
+        raise source.usage_error(error) from None

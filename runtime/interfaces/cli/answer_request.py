@@ -1,0 +1,156 @@
+"""The request of ``answer``, assembled from options and a file. Nothing is guessed: errors name the option or the file."""
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import evolve, fields, frozen
+
+from ....lang.diagnostic import nearest
+from ...api.answers import AnswerRequest, RequestError, Template, read_check, read_templates
+from .inputs import STDIN, Unreadable, only_one_stdin, read_input, read_source
+from .output import Misused
+
+_OPTIONS = {
+    "instruct": "INSTRUCTION", "resp_format": "--resp-format", "eval_crit": "--criteria", "iter_max": "--iter-max",
+    "score_threshold": "--threshold", "attempts": "--attempts", "judges": "--judges", "checks": "--check",
+    "template": "--template", "templates": "--templates", "judges_models": "--judge-llm", "examples": "--examples",
+    "time_limit": "--time-limit", "temperature": "--temperature", "max_tokens": "--answer-tokens",
+}  # fmt: skip
+"""Command line names of the parameters of a request."""
+_NAMES = tuple(field.name for field in fields(AnswerRequest))
+_EXAMPLE = '{"instruct": "Explain tides", "eval_crit": "Names the moon"}'
+_CRITERIA = '--criteria "..." lets a model judge; --check words:40..120 needs no judge'
+
+
+@frozen
+class RequestSource:
+    """The source of each part of a request: the names of those given as options; the others come from ``file`` ("": none).
+
+    ``model`` is the one that the file names, replaced by the command's own.
+    """
+
+    options: frozenset[str]
+    file: str = ""
+    model: str = ""
+
+    def place(self, parameter: str) -> str:
+        """Return the name of a parameter as the user wrote it, such as ``checks[1]``."""
+        name = parameter.partition("[")[0]
+        return f"{self.file}: {parameter}" if self.file and name not in self.options else _OPTIONS.get(name, parameter)
+
+    def usage_error(self, error: RequestError) -> Misused:
+        """Return the error of a request as a usage error that names the option, or the place in the file."""
+        return Misused(f"{self.place(error.parameter)}: {error.message}", error.hint)
+
+
+def read_request(
+    options: Mapping[str, Any], file: str | None, templates: str | None, judges: Sequence[str]
+) -> tuple[AnswerRequest, RequestSource]:
+    """Return the request, and the source of its parts. ``options`` override the file; ``judges`` are the models of --judge-llm.
+
+    Raises ``Misused``, and ``Unreadable`` for a file or stdin.
+    """
+    instruct, options = options.get("instruct"), dict(options)
+    only_one_stdin([instruct, file, templates])
+    if instruct is None and file is None:
+        hint = 'knotwork answer "Explain tides" --criteria "Names the moon", or --request FILE'
+        raise Misused("the instruction is missing", hint)
+    if instruct == STDIN:
+        options["instruct"] = read_source(STDIN).text.strip()
+    elif instruct and not any(map(str.isspace, instruct)) and os.path.isfile(instruct):
+        name = shlex.quote(instruct)
+        hint = f"read a request from the file: knotwork answer --request {name}"
+        if not instruct.endswith(".json"):
+            hint = f"read the instruction from the file: knotwork answer - < {name}"
+        raise Misused(f"{instruct} is a file, not an instruction", hint)
+    values = {} if file is None else _from_file(file)
+    model = values.pop("model", None) or ""
+    source = RequestSource(frozenset(options), "" if file is None else _shown(file), model)
+    values |= options
+    if "instruct" not in values:
+        raise Misused(f"{source.file}: the key instruct is missing", f"a request is like {_EXAMPLE}")
+    if judges:
+        if options.get("judges") == 0:
+            raise Misused("--judges 0 and --judge-llm contradict each other", "give only one of them")
+        values["judges"] = options.get("judges", len(judges))
+    try:
+        values["checks"] = _checks(values.get("checks", ()))
+        request = AnswerRequest(**values)
+    except RequestError as error:
+        score = values.get("score_threshold")
+        if error.parameter == "judges" and "judges" not in options:
+            raise Misused(f"--judge-llm: {error.message}", error.hint) from None
+        if error.parameter == "score_threshold" and isinstance(score, int | float) and 1 < score <= 100:
+            error = RequestError(error.parameter, error.message, error.hint or f"{score:g} % is {score / 100:g}")
+        raise source.usage_error(error) from None
+    has_criteria = bool(request.eval_crit.strip())
+    if not has_criteria and not request.checks:
+        raise Misused("the criteria of a good answer are missing", _CRITERIA)
+    if not request.judges and not request.checks:
+        raise Misused(f"{source.place('judges')}: no judge and no check evaluates the answer", _CRITERIA)
+    if request.judges and not has_criteria:
+        if options.get("judges") or judges:
+            raise Misused("the judges need criteria", '--criteria "...", or --judges 0 if only checks evaluate')
+        request = evolve(request, judges=0)
+    return request, source
+
+
+def _checks(checks: Any) -> tuple[str, ...]:
+    if not isinstance(checks, list | tuple):
+        hint = 'such as ["words:40..120"]'
+        raise RequestError("checks", f"a list of checks is wanted, not {type(checks).__name__}", hint)
+    for number, check in enumerate(checks):
+        place = f"checks[{number}]"
+        if not isinstance(check, str):
+            raise RequestError(place, f"a text is wanted, not {type(check).__name__}", "such as words:40..120")
+        try:
+            read_check(check)
+        except RequestError as error:
+            raise RequestError(place, error.message, error.hint) from None
+    return tuple(checks)
+
+
+def _shown(name: str) -> str:
+    return "<stdin>" if name == STDIN else name
+
+
+def _from_file(name: str) -> dict[str, Any]:
+    """Return the part of a request that is stored in a file. Raises ``Unreadable`` and ``Misused``."""
+    try:
+        values = read_input(name)
+    except Unreadable as error:
+        hints = tuple(hint for hint in error.diagnostic.hints if "knotwork run" not in hint)
+        if error.diagnostic.code == "KW004":
+            hints = (*hints, f"a request is like {_EXAMPLE}")
+        raise Unreadable(evolve(error.diagnostic, hints=hints), error.source) from None
+    shown = _shown(name)
+    if not isinstance(values, dict):
+        kinds = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+        kind = kinds.get(type(values), "a number")
+        raise Misused(f"{shown}: a request is a JSON object, not {kind}", f"such as {_EXAMPLE}")
+    for key in values:
+        if key not in (*_NAMES, "model"):
+            like = nearest(key, _NAMES)
+            hint = f"did you mean {like}?" if like else f"the keys are {', '.join(_NAMES)}"
+            raise Misused(f"{shown}: unknown key {key}", hint)
+    if values.get("model") not in (None, "gpt-4o"):  # the older default counts as missing
+        # A file may come from someone else, and an address receives a key: only the user may set it.
+        problem = f"{shown}: model: a file can't choose the model {values['model']!r}"
+        raise Misused(problem, "remove the key, and choose the model with --llm SPEC")
+    return values
+
+
+def open_templates(name: str | None) -> Mapping[str, Template]:
+    """Return the templates of a file, none if not given. Raises ``Unreadable`` and ``Misused``."""
+    if name is None:
+        return {}
+    try:
+        return read_templates(read_input(name))
+    except Unreadable as error:
+        form = 'templates are a JSON object: {"NAME": {"generator": "...", "evaluator": "...", "feedback": "..."}}'
+        hints = (form,) if error.diagnostic.code == "KW004" else error.diagnostic.hints
+        raise Unreadable(evolve(error.diagnostic, hints=hints), error.source) from None
+    except RequestError as error:
+        raise Misused(f"{name}: {error.message}", error.hint) from None
