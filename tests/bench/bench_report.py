@@ -15,7 +15,7 @@ from time import perf_counter
 
 from knotwork.adapters.llm import Completion, Usage
 from knotwork.runtime.api import planner
-from knotwork.runtime.report import read_account, render_run
+from knotwork.runtime.api.reports import read_account, render_run
 from knotwork.runtime.runs import journal
 
 ITEMS = [{"item_name": f"cafe {number}", "attributes": {"tv": number % 2 == 0}} for number in range(10)]

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from knotwork.runtime.report import read_account, render, render_run
+from knotwork.runtime.api.reports import read_account, render_run, render_state
 from support.browsing import Visit, contrast
 from support.traversing import Planning, asked, plan
 
@@ -32,7 +32,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (run,) = (folder / "state" / "asks").iterdir()
     account = read_account(run)
     (folder / "run.html").write_text(render_run(account), encoding="utf-8")
-    (folder / "state.html").write_text(render({"variables": {}, "query": HOSTILE}, None, [account]), encoding="utf-8")
+    (folder / "state.html").write_text(
+        render_state({"variables": {}, "query": HOSTILE}, None, [account]), encoding="utf-8"
+    )
     return folder
 
 

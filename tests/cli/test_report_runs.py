@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from knotwork.runtime.report import read_account
+from knotwork.runtime.api.reports import read_account
 from support.cafe_seed import seed_model, write_seed
 from support.command import call, cassette
 from support.compiling import CASSETTE, TASK

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from knotwork.adapters.llm import Completion, Usage
 from knotwork.runtime.api import planner
-from knotwork.runtime.report import read_account, render_run
+from knotwork.runtime.api.reports import read_account, render_run
 from support.command import environment
 from support.pages import Page
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from knotwork import gasl
-from knotwork.runtime.report import render
+from knotwork.runtime.api.reports import render_state
 from support.executing import statuses
 
 GRAPHS = Path(os.environ.get("KNOTWORK_TEST_DATA", Path(__file__).parents[2].parent / "shared/data")) / "graphs"
@@ -118,7 +118,7 @@ def test_every_finding_says_where_it_is_from(tmp_path: Path) -> None:
 
     verdict = gasl.replay(tmp_path / "state", REPORTS)
     assert (verdict.identical, verdict.differences, verdict.recalled, verdict.asked) == (True, (), 2, 0)
-    page = render(kept, gasl.open(REPORTS).adapter)
+    page = render_state(kept, gasl.open(REPORTS).adapter)
     for told in ("Who wrote together?", "BRIANA MORELAND", "ROBIN LEE", "chunk-bf8555ff", "co-authors of the report"):
         assert told in page
     assert "<script" not in page

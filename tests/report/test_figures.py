@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from knotwork.runtime.report import Account, render_run
+from knotwork.runtime.api.reports import Account, render_run
 from knotwork.runtime.report.account import figure, number
 from knotwork.runtime.report.narrative import tell
 from knotwork.runtime.report.steps import told

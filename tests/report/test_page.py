@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from knotwork import gasl
 from knotwork.adapters.llm import BY_HAND, Completion
 from knotwork.lang.diagnostic import printable
-from knotwork.runtime.report import render
+from knotwork.runtime.api.reports import render_state
 from knotwork.runtime.report.drawings import place_labels
 from support.executing import executor
 from support.pages import Page
@@ -51,7 +51,7 @@ def test_a_page_has_the_question_the_findings_with_evidence_and_the_steps_with_r
                 "UPDATE writers WITH people",
             ],
         })  # fmt: skip
-        page = Page(render(run.state.as_json(), run.adapter))
+        page = Page(render_state(run.state.as_json(), run.adapter))
     for told in (
         "Who wrote?", "Who wrote something.", "Ada wrote the first program.", "chunk-a", "Why: look for writers",
         "Why: the old are known", "Set up “writers”, a list, to be filled.",
@@ -67,19 +67,19 @@ def test_a_step_stands_before_what_it_ran_and_what_was_taken_back_is_marked() ->
         run.run_plan(
             "DECLARE keep AS LIST\nFIND nodes AS all\nTRY\nUPDATE keep WITH all\nASSERT LEN ${all} > 99\nCATCH ANY\nCOUNT all AS n\nEND"
         )
-        page = Page(render(run.state.as_json(), run.adapter))
+        page = Page(render_state(run.state.as_json(), run.adapter))
     assert page.text.index("Tried 2 steps together") < page.text.index("3.1") < page.text.index("3.2")
     assert "This was taken back." in page.text
 
 
 def test_a_rollback_is_told_in_words() -> None:
     entry = {"step": 1, "part": "rollback", "command": "knotwork state rollback 4f2a91aa", "status": "success"}
-    assert "Took the state back to what it was at 4f2a91aa." in Page(render(state(history=[entry]))).text
+    assert "Took the state back to what it was at 4f2a91aa." in Page(render_state(state(history=[entry]))).text
 
 
 def test_what_models_made_says_so() -> None:
     proof = [[{"kind": "model", "model": "small", "cited": ["Ada", 7]}]]
-    page = Page(render(state([{"id": "x", "topic": "engines"}], proof)))
+    page = Page(render_state(state([{"id": "x", "topic": "engines"}], proof)))
     assert "Written by a model (small), which names as its grounds: Ada, 7." in page.text
     assert "engines" in page.text
 
@@ -93,7 +93,7 @@ def test_what_was_written_by_hand_in_a_models_place_is_no_finding() -> None:
         )
         state = opened.state.as_json()
         people = len(opened.state.get("people"))
-    page = render(state)
+    page = render_state(state)
     assert "poet" not in page.split("How it was found")[0]
     assert f"{people} more rest on answers that were written by hand" in page
     assert f"<b>{people}</b><span>findings</span>" in page
@@ -113,7 +113,7 @@ def test_counters_and_named_values_are_findings() -> None:
         },
         "provenance": {"n": [{"kind": "graph", "nodes": ["A"]}, {"kind": "graph", "nodes": ["B"]}]},
     }  # fmt: skip
-    page = Page(render(made))
+    page = Page(render_state(made))
     for told in ("a: 2", "In the graph: A, B", "x: [1, 2]", "d.inner", "deep"):
         assert told in page.text, told
 
@@ -139,7 +139,7 @@ def test_nothing_that_a_state_says_becomes_a_part_of_the_page(evil: str) -> None
     made["config"] = {"adapter": {"path": evil}, "llm": {"model": evil}}
     made["created_at"] = evil
     with gasl.open(graph) as run:
-        text = render(made, run.adapter)
+        text = render_state(made, run.adapter)
     page = Page(text)
     assert page.tags <= KNOWN
     assert not [
@@ -151,12 +151,12 @@ def test_nothing_that_a_state_says_becomes_a_part_of_the_page(evil: str) -> None
 
 
 def test_the_page_asks_nobody_for_anything() -> None:
-    page = Page(render(state(["x"])))
+    page = Page(render_state(state(["x"])))
     policies = [value for tag, name, value in page.attributes if tag == "meta" and name == "content"]
     assert any(value.startswith("default-src 'none'") for value in policies)
     assert not {"script", "link", "img", "iframe", "object", "a", "form", "base"} & page.tags
-    assert "url(" not in render(state(["x"]))
-    assert "@import" not in render(state(["x"]))
+    assert "url(" not in render_state(state(["x"]))
+    assert "@import" not in render_state(state(["x"]))
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"), max_size=40)
@@ -171,7 +171,7 @@ values = st.recursive(
 def test_any_state_gives_a_page_that_is_whole(item: object, proof: object, entry: object, query: str) -> None:
     """Also a state that another program wrote, or that was changed by hand."""
     pieces = [[proof], {"nodes": proof, "edges": [proof], "snippet": proof}]
-    page = Page(render(state([item, {"id": item, "x": item}], pieces, [entry, step(1, query, why=query)], query)))
+    page = Page(render_state(state([item, {"id": item, "x": item}], pieces, [entry, step(1, query, why=query)], query)))
     assert page.tags <= KNOWN
     if query:
         assert page.texts.count(shown(query)) >= 2, "in the title and as the heading"
@@ -201,7 +201,7 @@ def test_a_huge_state_gives_a_small_page_soon() -> None:
         f"k{n}": {"_meta": {"type": "LIST", "description": None}, "items": ["v"] * 300} for n in range(500)
     }
     began = time.perf_counter()
-    page = render(made)
+    page = render_state(made)
     assert time.perf_counter() - began < 10
     assert len(page) < 6_000_000
     text = Page(page).text
@@ -214,7 +214,7 @@ def test_names_in_the_drawing_do_not_cover_each_other_where_there_is_room() -> N
     graph = nx.les_miserables_graph()
     with gasl.open(graph) as run:
         run.run_plan("DECLARE hubs AS LIST\nFIND nodes WHERE degree > 12 AS hubs\nUPDATE hubs WITH hubs")
-        page = Page(render(run.state.as_json(), run.adapter))
+        page = Page(render_state(run.state.as_json(), run.adapter))
     assert "Valjean" in page.text
     places = place_labels(
         [(10.0, 10.0, "one"), (30.0, 10.0, "two"), (930.0, 300.0, "at the edge")], width=960, height=600
@@ -227,4 +227,4 @@ def test_the_same_state_gives_the_same_page() -> None:
     with executor() as run:
         run.run_plan("DECLARE a AS LIST\nFIND nodes AS x\nUPDATE a WITH x")
         made = run.state.as_json()
-        assert render(made, run.adapter) == render(made, run.adapter)
+        assert render_state(made, run.adapter) == render_state(made, run.adapter)

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from knotwork.adapters.llm import Completion, Usage
 from knotwork.adapters.llm.middleware import Own
 from knotwork.runtime.api import planner, seed
+from knotwork.runtime.api.reports import Account, Figures, read_account, render_run, render_state
 from knotwork.runtime.events import Events
 from knotwork.runtime.loops.compile.compile_store import CompileRequest
 from knotwork.runtime.loops.compile.compile_store import start as start_compilation
 from knotwork.runtime.loops.compile.compiler import compile_task
 from knotwork.runtime.models.caller import Caller
-from knotwork.runtime.report import Account, Figures, read_account, render, render_run
 from knotwork.runtime.report.narrative import tell
 from knotwork.runtime.results import Trace
 from knotwork.runtime.runs.journal import LOG, logged
@@ -279,7 +279,7 @@ def test_the_page_of_a_state_tells_its_questions(tmp_path: Path) -> None:
     for question in ("Who writes?", "Who draws?"):
         asked(Planning(json.dumps({"complete": f"{question} Ada.", "evidence": []})), question, state)
     accounts = [read_account(folder) for folder in (state / "asks").iterdir()]
-    page = Page(render({"variables": {}}, None, accounts, 3))
+    page = Page(render_state({"variables": {}}, None, accounts, 3))
     for told in ("Who writes? Ada.", "Who draws? Ada.", "and 3 earlier ones"):
         assert told in page.text, told
     ids = [value for _, name, value in page.attributes if name == "id"]

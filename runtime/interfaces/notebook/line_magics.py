@@ -6,8 +6,8 @@ from typing import Any
 
 from ....lang.diagnostic import has_errors, nearest, printable
 from ....lang.parse.expr import parse_expr
+from ...api.reports import render_state
 from ...errors import Misused
-from ...report import render
 from ...report.drawings import draw
 from ...report.findings import groups, touched
 from ..atomic_write import UnknownSuffix, known_suffix
@@ -160,7 +160,7 @@ class Verbs:
             except UnknownSuffix as error:
                 raise Misused(error.message, error.hint) from None
         room, desk = self._room, self._room.desk()
-        page = room.beside(lambda: render(desk.state.as_json(), desk.adapter), "report")
+        page = room.beside(lambda: render_state(desk.state.as_json(), desk.adapter), "report")
         if name is None:
             # A separate page without scripts, and not allowed to run any.
             frame = f'<iframe sandbox srcdoc="{escape(page)}" style="width:100%;height:36em;border:1px solid #8884"></iframe>'

@@ -15,7 +15,7 @@ from ....runs.journal import Damage
 from ..output import Exit, complain, json_text, say
 
 if TYPE_CHECKING:
-    from ....report import Account, Figures
+    from ....api.reports import Account, Figures
 
 app = typer.Typer(name="runs", invoke_without_command=True)
 
@@ -222,7 +222,7 @@ _LONGEST = 60
 
 def loop_figures(path: Path, kind: str) -> tuple[int, int, int]:
     """Return the number of completed parts, of all parts (requests, phases), and of tokens of a run; zeros if unreadable."""
-    from ....report.run_reader import events_of, records_of
+    from ....api.reports import events_of, records_of
 
     try:
         records = records_of(path)
@@ -249,7 +249,7 @@ def _whole(event: dict[str, Any], name: str) -> int:
 
 def show_loop_run(run: str, form: Literal["table", "json"]) -> int:
     """Write the run to stdout. Raises ``RunError``."""
-    from ....report import read_account
+    from ....api.reports import read_account
 
     account = read_account(find_folder(run))
     if form == "json":
