@@ -13,7 +13,8 @@ from attrs import define, field, frozen
 from ....adapters.llm.strict_schema import means_of
 from ....lang.diagnostic import printable
 from ....lang.source import Source
-from ...api.checks import Checked, kind_of
+from ...api.checks import Checked
+from ...api.file_kinds import kind_of
 from ...api.seed import ANSWER_TOKENS, draft_checker
 from ...api.workspace import Models, close_models
 from ...errors import RequestError
