@@ -92,7 +92,7 @@ class Shelf:
         """Disable the file, and warn with the reason, once."""
         if not self.broken:
             self.broken = True
-            self._warn(f"{self._table.what} can't be used, going on without it: {problem} ({self._path})")
+            self._warn(f"{self._table.what} can't be used and is ignored: {problem} ({self._path})")
 
     async def aclose(self) -> None:
         """Close the file; repeated calls are allowed."""

@@ -42,11 +42,11 @@ def check_answer(text: str, schema: Mapping[str, Any], *, strict: bool = False) 
         if why:
             return "", why
     if not text.strip():
-        return "", "the model answered nothing"
+        return "", "the model's answer is empty"
     try:
         value = read_json(text)
     except ValueError as error:
-        return "", f"it can't be read as JSON: {error}"
+        return "", f"it is not valid JSON: {error}"
     why = first_fault(validator(schema), value)
     return ("", why) if why else (text, "")
 

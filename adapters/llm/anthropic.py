@@ -1,64 +1,47 @@
 """The adapter for Anthropic's messages API, through the ``anthropic`` SDK (an extra)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import httpx2
 from anthropic import AnthropicError, AsyncAnthropic, BadRequestError, UnprocessableEntityError
-from attrs import evolve
+from attrs import define, field
 
 from . import (
     BadAnswer,
     BadRequest,
     Completion,
     EmptyAnswer,
-    LLMError,
     Options,
     PromptTooLong,
     Refused,
     Truncated,
     Usage,
 )
-from .answers import answer_format, instructions, prose_of, strict_ready, unwrap
-from .http import Broken, body_object, count, event_object, finish_stream, joined, server_events, unfinished, whole_body
-from .sdk import DEFAULT_TIMEOUT, SDKModel
+from .answers import answer_format, instructions, strict_ready
+from .http import count, joined, unfinished
+from .sdk import SDKModel, with_tools
 from .service_errors import in_band_error, status_error
 from .strict_schema import Strictness
-from .tools import about_tools, called_text, marked, message_tools, offered
+from .tools import about_tools, called_text, message_tools
 
 _DEFAULT_MAX_TOKENS = 4096
 _OPTIONAL = ("output_config", "temperature", "tool_choice", "tools")
 
 
 class AnthropicModel(SDKModel):
-    """A model behind Anthropic's messages API.
+    """A model behind Anthropic's messages API; see ``SDKModel``.
 
-    ``base_url`` None is Anthropic's own address. ``stream=True`` requests a stream and joins it. ``timeout``: seconds for
-    calls without their own timeout. ``max_retries``: how often the SDK repeats a failed request. The protocol requires a limit:
-    a call without ``max_tokens`` gets 4,096. ``seed`` and grammars are not supported. Parameters that a model refuses by name
-    are omitted from then on; the output's shape is then requested in the prompt.
+    The protocol requires a limit: a call without ``max_tokens`` gets 4,096. ``seed`` and grammars are not supported.
     """
 
+    _sdk_error = AnthropicError
+    _refusals = (BadRequestError, UnprocessableEntityError)
+
     def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        stream: bool = False,
-        timeout: float = DEFAULT_TIMEOUT,
-        max_retries: int = 2,
-        hide: Sequence[str] = (),
+        self, model: str, *, base_url: str | None = None, api_key: str | None = None, max_retries: int = 2, **rest: Any
     ) -> None:
-        super().__init__(
-            model,
-            base_url=base_url,
-            key=api_key or "",
-            timeout=timeout,
-            max_retries=max_retries,
-            sdk_error=AnthropicError,
-            hide=hide,
-        )
+        super().__init__(model, base_url=base_url, api_key=api_key, max_retries=max_retries, **rest)
         self._sdk = AsyncAnthropic(
             # Never omitted: the SDK would search for credentials in profiles on the disk.
             api_key=api_key or "none",
@@ -68,42 +51,12 @@ class AnthropicModel(SDKModel):
             http_client=self._http,
             open_telemetry=False,
         )
-        self._stream = stream
-        self._refused: set[str] = set()
         self._strict = Strictness()
 
-    async def aclose(self) -> None:
-        """Close all connections; the model can't be used afterwards."""
-        await self._sdk.close()
-
-    async def _ask(self, prompt: str, options: Options) -> Completion:
-        skip = set(self._refused)
-        while True:
-            request = self._request(prompt, options, skip)
-            try:
-                raw: Any = await self._sdk.messages.with_raw_response.create(**request)
-            except (BadRequestError, UnprocessableEntityError) as error:
-                name = self._refusal(error, request)
-                if name is None:
-                    raise
-                skip.add(name)
-                continue
-            break
-        response: httpx2.Response = raw.http_response
-        if self._stream and "json" not in response.headers.get("content-type", ""):
-            answer = await _read_stream(response, options)
-        else:
-            answer = _read_body(await whole_body(response), options)
-        shape = answer_format(options)
-        if shape is not None:
-            answer = self._strict.restored(answer, shape[0])
-        if shape is None or not shape[1]:
-            return marked(answer, options)
-        text = unwrap(answer.text, as_json="choices" not in options)
-        return evolve(answer, text=text, raw="" if text is answer.text else prose_of(answer.text))
+    async def _create(self, request: dict[str, Any]) -> Any:
+        return await self._sdk.messages.with_raw_response.create(**request)
 
     def _refusal(self, error: BadRequestError | UnprocessableEntityError, request: Mapping[str, Any]) -> str | None:
-        """Return the optional part of ``request`` that the error names; remember it unless only this schema is at fault."""
         if type(status_error(error.response)) is not BadRequest:
             return None
         words = error.response.text.lower()
@@ -133,13 +86,11 @@ class AnthropicModel(SDKModel):
                 request["output_config"] = {"format": {"type": "json_schema", "schema": form}}
             else:
                 prompt = f"{prompt}\n\n{instructions(options)}"
-        if tools := offered(options):
-            if "tools" in skip:
-                prompt = f"{prompt}\n\n{instructions(options)}"
-            else:
-                request["extra_body"]["tools"] = message_tools(tools)
-                if "tool_choice" not in skip:
-                    request["extra_body"]["tool_choice"] = {"type": "auto", "disable_parallel_tool_use": True}
+        prompt, tools = with_tools(prompt, options, skip)
+        if tools:
+            request["extra_body"]["tools"] = message_tools(tools)
+            if "tool_choice" not in skip:
+                request["extra_body"]["tool_choice"] = {"type": "auto", "disable_parallel_tool_use": True}
         request["messages"] = [{"role": "user", "content": prompt}]
         if system := options.get("system"):
             request["system"] = system
@@ -151,6 +102,16 @@ class AnthropicModel(SDKModel):
         if self._stream:
             request["stream"] = True
         return request
+
+    def _read_body(self, body: Mapping[str, Any], options: Options) -> Completion:
+        found = body.get("content")
+        blocks = found if isinstance(found, list) else []
+        calls = [(block.get("name"), block.get("input")) for block in blocks if _is_call(block)]
+        text, stop = _answered([_block(block) for block in blocks], calls, body.get("stop_reason"), options)
+        return _whole(text, stop, _usage(body.get("usage")), body.get("model"))
+
+    def _streamed(self, options: Options) -> "_Stream":
+        return _Stream(options)
 
 
 def _usage(found: Any, before: Usage | None = None) -> Usage:
@@ -172,7 +133,7 @@ def _whole(text: str, stop: Any, usage: Usage, model: Any) -> Completion:
     if stop is None or stop == "pause_turn":
         raise Truncated("the answer ends without a stop_reason", text=text, usage=usage)
     if not text.strip():
-        raise EmptyAnswer("the model answered nothing", usage=usage)
+        raise EmptyAnswer("the model's answer is empty", usage=usage)
     if stop not in ("end_turn", "stop_sequence"):
         raise BadAnswer(f"the answer ended with {str(stop)[:40]!r}", text=text, usage=usage)
     return Completion(text, "stop", usage, model=model if isinstance(model, str) else "")
@@ -183,15 +144,6 @@ def _answered(parts: list[str], calls: list[tuple[Any, Any]], stop: Any, options
     if not calls or not options.get("tools"):
         return joined(parts), stop
     return called_text(calls), "end_turn" if stop == "tool_use" else stop
-
-
-def _read_body(content: bytes, options: Options) -> Completion:
-    body = body_object(content)
-    found = body.get("content")
-    blocks = found if isinstance(found, list) else []
-    calls = [(block.get("name"), block.get("input")) for block in blocks if _is_call(block)]
-    text, stop = _answered([_block(block) for block in blocks], calls, body.get("stop_reason"), options)
-    return _whole(text, stop, _usage(body.get("usage")), body.get("model"))
 
 
 def _is_call(block: Any) -> bool:
@@ -208,44 +160,43 @@ def _inner(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-async def _read_stream(response: httpx2.Response, options: Options) -> Completion:
-    parts: list[str] = []
-    calls: dict[Any, tuple[Any, Any, list[str]]] = {}  # by block: name, input, the parts of the input's JSON
-    stop = model = None
-    usage = Usage()
-    events = server_events(response)
-    try:
-        async for data in events:
-            event = event_object(data)
-            match event.get("type"):
-                case "message_start":
-                    message = _inner(event, "message")
-                    model, usage = message.get("model"), _usage(message.get("usage"))
-                case "content_block_start":
-                    block = _inner(event, "content_block")
-                    parts.append(_block(block))
-                    if _is_call(block):
-                        calls[event.get("index")] = (block.get("name"), block.get("input"), [])
-                case "content_block_delta":
-                    delta = _inner(event, "delta")
-                    if delta.get("type") == "text_delta" and isinstance(delta.get("text"), str):
-                        parts.append(delta["text"])
-                    if event.get("index") in calls and isinstance(delta.get("partial_json"), str):
-                        calls[event.get("index")][2].append(delta["partial_json"])
-                case "message_delta":
-                    stop = _inner(event, "delta").get("stop_reason") or stop
-                    usage = _usage(event.get("usage"), usage)
-                case "message_stop":
-                    break
-                case "error":
-                    raise in_band_error(event.get("error"))
-    except LLMError as error:
-        if stop is None or not isinstance(error, Broken):
-            raise unfinished(error, parts, usage) from None
-    finally:
-        await finish_stream(events, response)
-    if stop is None:
-        raise unfinished(Truncated("the answer ends without a stop_reason"), parts, usage)
-    whole = [(name, joined(written) or given) for name, given, written in calls.values()]
-    text, stop = _answered(parts, whole, stop, options)
-    return _whole(text, stop, usage, model)
+@define
+class _Stream:
+    options: Options
+    parts: list[str] = field(factory=list)
+    usage: Usage = field(factory=Usage)
+    finish: Any = None
+    model: Any = None
+    calls: dict[Any, tuple[Any, Any, list[str]]] = field(
+        factory=dict
+    )  # by block: name, input, parts of the input's JSON
+
+    def take(self, event: Mapping[str, Any]) -> bool:
+        match event.get("type"):
+            case "message_start":
+                message = _inner(event, "message")
+                self.model, self.usage = message.get("model"), _usage(message.get("usage"))
+            case "content_block_start":
+                block = _inner(event, "content_block")
+                self.parts.append(_block(block))
+                if _is_call(block):
+                    self.calls[event.get("index")] = (block.get("name"), block.get("input"), [])
+            case "content_block_delta":
+                delta = _inner(event, "delta")
+                if delta.get("type") == "text_delta" and isinstance(delta.get("text"), str):
+                    self.parts.append(delta["text"])
+                if event.get("index") in self.calls and isinstance(delta.get("partial_json"), str):
+                    self.calls[event.get("index")][2].append(delta["partial_json"])
+            case "message_delta":
+                self.finish = _inner(event, "delta").get("stop_reason") or self.finish
+                self.usage = _usage(event.get("usage"), self.usage)
+            case "error":
+                raise in_band_error(event.get("error"))
+        return event.get("type") == "message_stop"
+
+    def completion(self) -> Completion:
+        if self.finish is None:
+            raise unfinished(Truncated("the answer ends without a stop_reason"), self.parts, self.usage)
+        calls = [(name, joined(written) or given) for name, given, written in self.calls.values()]
+        text, stop = _answered(self.parts, calls, self.finish, self.options)
+        return _whole(text, stop, self.usage, self.model)

@@ -118,7 +118,7 @@ class Ledger:
         if notice.lost:
             if self._left(hold.prompt_tokens, price) < hold.completion_tokens:
                 raise BudgetExceeded(
-                    f"asking again may exceed the budget, after {notice.reason}",
+                    f"repeating the request may exceed the budget, after {notice.reason}",
                     limit="tokens" if self.max_cost is None else "cost" if self.max_tokens is None else "",
                 )
             self.usage += hold
@@ -171,7 +171,7 @@ class Ledger:
         if self.max_tokens is not None and self.max_tokens - spent < need.prompt + answer:
             left = f"{may}; {max(self.max_tokens - spent, 0)} of {self.max_tokens} are left"
             return BudgetExceeded(left, limit="tokens", attempts=0)
-        dear = f"{may}; that may cost more than is left of {self.max_cost or 0:g} US dollars"
+        dear = f"{may}; this may cost more than what is left of {self.max_cost or 0:g} US dollars"
         return BudgetExceeded(dear, limit="cost", attempts=0)
 
 
@@ -188,7 +188,7 @@ class Budget(Layer):
     def __init__(self, inner: Client, ledger: Ledger, price: Price | None = None) -> None:
         if ledger.max_cost is not None and price is None:
             raise NotConfigured(
-                "a limit on cost needs the model's price, and none is known",
+                "a limit on cost needs the model's price, which is unknown",
                 hint="give the price per million tokens, or limit --max-tokens instead",
             )
         super().__init__(inner)

@@ -6,6 +6,7 @@ keep bodies within ``MAX_BODY``, and tell the SDK what to retry.
 
 import asyncio
 import json
+import re
 import ssl
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -108,25 +109,14 @@ MAX_BODY = 4 * 1024 * 1024
 
 _PIECE = 64 * 1024
 _LEFTOVER = 0.2  # seconds
-_OWN_HEADERS = frozenset(
-    (
-        "host",
-        "accept",
-        "accept-encoding",
-        "connection",
-        "user-agent",
-        "content-type",
-        "content-length",
-        "authorization",
-        "x-api-key",
-        "anthropic-version",
-        "idempotency-key",
-    )
+_OWN_HEADERS = re.compile(
+    "host|accept|accept-encoding|connection|user-agent|content-type|content-length|authorization|x-api-key"
+    "|anthropic-version|idempotency-key|x-stainless-.*"
 )
 _CLOSED = "the connection was closed before the answer was complete"
 _BREAKS = (httpx2.RequestError, OSError)
 """Exceptions raised when a connection breaks inside a body; httpx passes TLS errors on unchanged."""
-_NOBODY = "no connection: the server does not answer at this address"
+_NOBODY = "no connection: no server answers at this address"
 _SPENT = frozenset(("content-encoding", "content-length", "transfer-encoding", "x-should-retry"))
 
 
@@ -221,7 +211,7 @@ class BoundedClient(httpx2.AsyncClient):
             watch.fault, watch.sent = error, watch.sent - 1
             return httpx2.Response(400, headers={"x-should-retry": "false"}, content=b"", request=request)
         if self._foreign:
-            for name in [name for name in request.headers if not _is_own(name)]:
+            for name in [name for name in request.headers if not _OWN_HEADERS.fullmatch(name)]:
                 del request.headers[name]
         request.headers["accept-encoding"] = "gzip, deflate"
         options["follow_redirects"] = False
@@ -258,10 +248,6 @@ class BoundedClient(httpx2.AsyncClient):
         return whole
 
 
-def _is_own(name: str) -> bool:
-    return name in _OWN_HEADERS or name.startswith("x-stainless-")
-
-
 class _Bounded(httpx2.AsyncByteStream):
     """A response's body, decoded and bounded here; closing it closes the underlying response."""
 
@@ -282,7 +268,7 @@ async def _pieces(response: httpx2.Response) -> Any:
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
         await response.aclose()
-        raise BodyUnreadable("the body has a content encoding that was not asked for")
+        raise BodyUnreadable("the body has a content encoding that was not requested")
     decoder = zlib.decompressobj(wbits=47) if encoding not in ("", "identity") else None
     came = given = 0
     try:
@@ -332,7 +318,7 @@ def _connection_reason(error: Exception) -> str:
 def connection_hint(reason: str) -> str:
     """Return advice for the ``reason`` of a ``Watch``; "" if unknown."""
     if reason == _NOBODY or reason.startswith("no connection within"):
-        return "is it running? its address stands in --llm, KNOTWORK_LLM or a ..._BASE_URL of the environment"
+        return "is the server running? Its address comes from --llm, KNOTWORK_LLM or a ..._BASE_URL variable"
     return ""
 
 
@@ -355,7 +341,7 @@ async def server_events(response: httpx2.Response) -> Any:
                         yield _decoded(b"\n".join(data))
                         data = []
     except _BREAKS:
-        raise Broken("the stream was cut") from None
+        raise Broken("the stream broke off") from None
     if held.startswith(b"data:"):
         data.append(held[5:].strip())
     if data:
@@ -395,16 +381,9 @@ def unfinished(error: LLMError, parts: list[str], usage: Usage) -> LLMError:
 def body_object(content: bytes) -> dict[str, Any]:
     """Return a response's JSON object; raise ``BadAnswer`` if it is cut, not an object, or has duplicate keys."""
     try:
-        value = read_json(content.decode())
+        return _object(content.decode(), "the body")
     except UnicodeDecodeError:
         raise BadAnswer("the body is not UTF-8") from None
-    except ValueError as error:
-        raise BadAnswer(f"the body is not a whole JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise BadAnswer("the body is not JSON object")
-    if value.get("error"):
-        raise in_band_error(value["error"])
-    return value
 
 
 def event_object(data: str) -> dict[str, Any]:
@@ -412,12 +391,16 @@ def event_object(data: str) -> dict[str, Any]:
 
     Lone surrogates are accepted: the other half may come with the next event.
     """
+    return _object(data, "a part of the stream", halves=True)
+
+
+def _object(text: str, what: str, *, halves: bool = False) -> dict[str, Any]:
     try:
-        value = read_json(data, halves=True)
+        value = read_json(text, halves=halves)
     except ValueError as error:
-        raise BadAnswer(f"a part of the stream is not JSON: {error}") from None
+        raise BadAnswer(f"{what} is not complete JSON: {error}") from None
     if not isinstance(value, dict):
-        raise BadAnswer("a part of the stream is not JSON object")
+        raise BadAnswer(f"{what} is not a JSON object")
     if value.get("error"):
         raise in_band_error(value["error"])
     return value
@@ -446,4 +429,4 @@ def joined(parts: list[str]) -> str:
     try:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
-        raise BadAnswer("the answer contains a lone surrogate, which is not a text") from None
+        raise BadAnswer("the answer contains a lone surrogate, which is not valid text") from None

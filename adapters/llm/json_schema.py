@@ -142,7 +142,7 @@ def first_fault(validator: Any, value: Any) -> str:
     try:
         fault = best_match(islice(validator.iter_errors(value), _MOST_FAULTS))
     except Unresolvable as unresolvable:
-        raise BadRequest(f"the schema refers to what it does not contain: {unresolvable}") from None
+        raise BadRequest(f"the schema has an unknown reference: {unresolvable}") from None
     except RecursionError:
         return "it is nested too deeply for the schema"
     except _TooLong:
@@ -171,20 +171,20 @@ def read_json(text: str, *, halves: bool = False) -> Any:
     except RecursionError:
         raise ValueError("nested too deeply") from None
     except UnicodeEncodeError:
-        raise ValueError("a lone surrogate is not a text") from None
+        raise ValueError("a lone surrogate is not valid text") from None
     return value
 
 
 _FAULTS: Mapping[str, str] = {
-    "Extra data": "more stands behind the JSON value: {found}",
+    "Extra data": "unexpected text after the JSON value: {found}",
     "Unterminated string": "a string has no closing quote",
     "Expecting ',' delimiter": "a comma, or a closing bracket, is missing before {found}",
     "Expecting ':' delimiter": "a colon is missing before {found}",
     "Expecting property name": "a key in double quotes is missing before {found}",
-    "Illegal trailing comma": "a comma stands before a closing bracket",
-    "Invalid control character": "a line end, or another control character, stands in a string",
-    "Invalid \\uXXXX": "\\u has no four hexadecimal digits behind it",
-    "Invalid \\escape": "there is no escape like {found}",
+    "Illegal trailing comma": "a comma precedes a closing bracket",
+    "Invalid control character": "a string has an unescaped line break or control character",
+    "Invalid \\uXXXX": "\\u needs four hexadecimal digits",
+    "Invalid \\escape": "unknown escape {found}",
     "Unexpected UTF-8 BOM": "it begins with a byte order mark",
 }
 """Beginnings of Python's messages and their replacements."""

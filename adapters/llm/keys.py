@@ -79,10 +79,10 @@ def refuse_key(spec: str, environ: Mapping[str, str]) -> None:
     """
     if has_key(spec, environ):
         raise NotConfigured(
-            "the place of a model's name has what looks like a key; it is not repeated here, and nothing was written",
+            "the model's name looks like an API key; it is not repeated here, and nothing was written",
             hint="name a model (openai:MODEL, anthropic:MODEL, URL#MODEL) and put the key in the environment: "
             "OPENAI_API_KEY, ANTHROPIC_API_KEY, or KNOTWORK_API_KEY for a URL\n"
-            "the shell's history may have kept it",
+            "the key may be in the shell's history",
         )
 
 

@@ -165,9 +165,9 @@ class _Call:
         if not self.finish:
             raise Unavailable("the local model was stopped", usage=usage)
         if not text.strip() and text not in self.choices:
-            raise EmptyAnswer("the model answered nothing", usage=usage)
+            raise EmptyAnswer("the model's answer is empty", usage=usage)
         if self.choices and text not in self.choices:
-            raise BadAnswer("the answer is none of the choices", text=text, usage=usage)
+            raise BadAnswer("the answer is not one of the choices", text=text, usage=usage)
         return Completion(text, self.finish, usage, model=model, cost=0.0)
 
 
@@ -201,7 +201,7 @@ class _Engine:
             TypeError,
             RuntimeError,
         ) as error:  # an unusable grammar schema, or a template error
-            raise BadRequest(f"the local model can't take this request: {error}") from error
+            raise BadRequest(f"the local model can't process this request: {error}") from error
         return call.completion(self._name)
 
     def close(self) -> None:
@@ -233,7 +233,7 @@ class _Engine:
             server = xllamacpp.Server(_parameters(xllamacpp, path, self._parallel))
         except (RuntimeError, ValueError, TypeError) as error:
             raise NotConfigured(
-                f"{path} can't be loaded as a model", hint="the file is damaged, or of a kind that xllamacpp can't run"
+                f"{path} can't be loaded as a model", hint="the file is damaged, or xllamacpp does not support its model"
             ) from error
         # llama.cpp's loop runs in its own thread, and a server that is dropped before the loop has started never
         # ends. Generating one token ensures that it has started.
@@ -327,7 +327,7 @@ def _request(prompt: str, options: Options, continues: bool) -> dict[str, Any]:
     if stop := options.get("stop"):
         request["stop"] = [stop] if isinstance(stop, str) else list(stop)
     if sum(name in options for name in ("choices", "schema", "tools", "grammar")) > 1:
-        raise BadRequest("choices, schema, tools and grammar exclude each other")
+        raise BadRequest("choices, schema, tools and grammar can't be combined")
     if "choices" in options:
         request["grammar"] = choice_grammar(options["choices"], " " if continues else "")
     if options.get("grammar"):
@@ -341,7 +341,7 @@ def _request(prompt: str, options: Options, continues: bool) -> dict[str, Any]:
     try:
         f"{prompt}{options.get('system', '')}".encode()
     except UnicodeEncodeError as error:
-        raise BadRequest("the prompt holds a lone surrogate, which is not a text") from error
+        raise BadRequest("the prompt contains a lone surrogate, which is not valid text") from error
     return request
 
 
@@ -354,7 +354,7 @@ def choice_grammar(choices: Sequence[str], before: str = "") -> str:
 
 def _gbnf(character: str) -> str:
     if 0xD800 <= ord(character) <= 0xDFFF:
-        raise BadRequest("a choice holds a lone surrogate, which is not a text")
+        raise BadRequest("a choice contains a lone surrogate, which is not valid text")
     plain = character.isascii() and (character.isalnum() or character == " ")
     return character if plain else f"\\U{ord(character):08X}"
 
@@ -376,7 +376,7 @@ def _error(failure: Mapping[str, Any]) -> LLMError:
     if failure.get("type") == "exceed_context_size_error":
         size, room = failure.get("n_prompt_tokens"), failure.get("n_ctx")
         return PromptTooLong(
-            f"the prompt has {size} tokens; the local model takes {room}", hint="shorten it, or slice what it quotes"
+            f"the prompt has {size} tokens; the local model takes {room}", hint="shorten the prompt, or the texts that it quotes"
         )
     if failure.get("code") in (400, 404, 422):
         return BadRequest(f"the local model refuses the request: {message}")

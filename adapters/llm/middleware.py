@@ -203,7 +203,7 @@ class ModelCheck(Layer):
         if not self._warned and answer.model and not is_same_model(self._model, answer.model):
             self._warned = True
             self._warn(
-                f"the model {self._model} was asked for; the server answered with {mask_keys(answer.model[:80])}"
+                f"the model {self._model} was requested, but the server answered with {mask_keys(answer.model[:80])}"
             )
         return answer
 
@@ -247,7 +247,7 @@ def _check_request(options: Options) -> bool:
     """Return whether the answer's shape can be checked; raise ``BadRequest`` for an invalid combination of options."""
     asked = [name for name in _SHAPES if name in options]
     if len(asked) > 1:
-        raise BadRequest(f"a request has {asked[0]} or {asked[1]}, not both")
+        raise BadRequest(f"a request can't have both {asked[0]} and {asked[1]}")
     match asked:
         case ["schema"]:
             validator(options["schema"])
@@ -310,7 +310,7 @@ async def structured(
     answer = await Validated(as_client(client)).generate(prompt, **asked)
     value = read_json(answer.text)
     if not isinstance(value, dict):
-        raise BadAnswer("the answer is not JSON object", text=answer.text, usage=answer.usage, attempts=answer.attempts)
+        raise BadAnswer("the answer is not a JSON object", text=answer.text, usage=answer.usage, attempts=answer.attempts)
     return value
 
 
@@ -347,7 +347,7 @@ class _Plain(Own):
         if not isinstance(answer, str):
             raise NoText(f"the client answered {type(answer).__name__}, not a string")
         if not answer.strip():
-            raise EmptyAnswer("the client answered nothing")
+            raise EmptyAnswer("the client's answer is empty")
         return marked(Completion(answer), options)
 
     async def aclose(self) -> None:
@@ -365,5 +365,5 @@ def as_client(client: Any) -> Client:
         return client
     ask = getattr(client, "generate", client)
     if not callable(ask) or isinstance(client, type):
-        raise TypeError(f"{type(client).__name__} is not a model client: it has no generate(prompt, **options)")
+        raise TypeError(f"{type(client).__name__} is not a model client, because it has no generate(prompt, **options)")
     return _Plain(ask, getattr(client, "aclose", None))

@@ -2,11 +2,10 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import httpx2
-from attrs import evolve
+from attrs import define, field
 from openai import AsyncOpenAI, BadRequestError, NotFoundError, OpenAIError, UnprocessableEntityError
 
 from . import (
@@ -14,20 +13,19 @@ from . import (
     BadRequest,
     Completion,
     EmptyAnswer,
-    LLMError,
     ModelNotFound,
     Options,
     Refused,
     Truncated,
     Usage,
 )
-from .answers import answer_format, instructions, prose_of, strict_ready, unwrap
-from .http import Broken, body_object, count, event_object, finish_stream, joined, server_events, unfinished, whole_body
+from .answers import answer_format, instructions, strict_ready
+from .http import count, joined, unfinished
 from .json_schema import read_json
-from .sdk import DEFAULT_TIMEOUT, SDKModel
+from .sdk import SDKModel, with_tools
 from .service_errors import status_error
 from .strict_schema import Strictness
-from .tools import about_tools, called_text, custom_tool, function_tools, marked, offered, read_grammar
+from .tools import about_tools, called_text, custom_tool, function_tools, read_grammar
 
 # Parsing of chat completions: a body or a stream, of text or of calls, becomes one complete answer or an error.
 
@@ -54,7 +52,7 @@ def _whole(text: str, finish: Any, refusal: Any, usage: Usage, model: Any) -> Co
     if finish not in _WHOLE:
         raise BadAnswer(f"the answer ended with {str(finish)[:40]!r}", text=text, usage=usage)
     if not text.strip():
-        raise EmptyAnswer("the model answered nothing", usage=usage)
+        raise EmptyAnswer("the model's answer is empty", usage=usage)
     return Completion(text, "stop", usage, model=model if isinstance(model, str) else "")
 
 
@@ -101,22 +99,6 @@ def _answered(text: str, calls: list[tuple[Any, Any]], finish: Any, options: Opt
     return joined([calls[0][1] if isinstance(calls[0][1], str) else ""]), finish
 
 
-def read_body(content: bytes, options: Options) -> Completion:
-    """Return the complete answer in a body; raise the matching ``LLMError``."""
-    body = body_object(content)
-    usage = _usage(body.get("usage"))
-    choice = _first(body)
-    if choice is None:
-        raise EmptyAnswer("the answer has no choices", usage=usage)
-    message = choice.get("message")
-    if not isinstance(message, dict):
-        raise EmptyAnswer("the choice has no message", usage=usage)
-    text = joined([_text(message.get("content"))])
-    calls = [_part(call) for call in _calls(message.get("tool_calls"))]
-    text, finish = _answered(text, calls, choice.get("finish_reason"), options)
-    return _whole(text, finish, message.get("refusal"), usage, body.get("model"))
-
-
 class _Gathering:
     """Joins tool calls from the parts of a stream."""
 
@@ -142,41 +124,35 @@ class _Gathering:
         return [(name, joined(self._arguments.get(key, []))) for key, name in self._names.items()]
 
 
-async def read_stream(response: httpx2.Response, options: Options) -> Completion:
-    """Return the complete answer in a stream's events; raise the matching ``LLMError``."""
-    parts: list[str] = []
-    gathering = _Gathering()
-    refusal = ""
-    finish = model = None
-    usage = Usage()
-    events = server_events(response)
-    try:
-        async for data in events:
-            if data.strip() == "[DONE]":
-                break
-            chunk = event_object(data)
-            model = chunk.get("model") or model
-            if chunk.get("usage"):
-                usage = _usage(chunk["usage"])
-            choice = _first(chunk)
-            if choice is None or choice.get("index", 0) != 0:
-                continue
+@define
+class _Stream:
+    options: Options
+    parts: list[str] = field(factory=list)
+    usage: Usage = field(factory=Usage)
+    finish: Any = None
+    model: Any = None
+    refusal: str = ""
+    gathering: _Gathering = field(factory=_Gathering)
+
+    def take(self, event: Mapping[str, Any]) -> bool:
+        self.model = event.get("model") or self.model
+        if event.get("usage"):
+            self.usage = _usage(event["usage"])
+        choice = _first(event)
+        if choice is not None and choice.get("index", 0) == 0:
             delta = choice.get("delta")
             if isinstance(delta, dict):
-                parts.append(_text(delta.get("content")))
-                gathering.add(_calls(delta.get("tool_calls")))
-                refusal += str(delta.get("refusal") or "")
-            finish = choice.get("finish_reason") or finish
-    except LLMError as error:
-        # If the connection breaks after the finish_reason, only the usage is lost.
-        if finish is None or not isinstance(error, Broken):
-            raise unfinished(error, parts, usage) from None
-    finally:
-        await finish_stream(events, response)
-    if finish is None and not refusal:
-        raise unfinished(Truncated("the answer ends without a finish_reason"), parts, usage)
-    text, finish = _answered(joined(parts), gathering.calls(), finish, options)
-    return _whole(text, finish, refusal, usage, model)
+                self.parts.append(_text(delta.get("content")))
+                self.gathering.add(_calls(delta.get("tool_calls")))
+                self.refusal += str(delta.get("refusal") or "")
+            self.finish = choice.get("finish_reason") or self.finish
+        return False
+
+    def completion(self) -> Completion:
+        if self.finish is None and not self.refusal:
+            raise unfinished(Truncated("the answer ends without a finish_reason"), self.parts, self.usage)
+        text, finish = _answered(joined(self.parts), self.gathering.calls(), self.finish, self.options)
+        return _whole(text, finish, self.refusal, self.usage, self.model)
 
 
 _OPTIONAL = (
@@ -187,15 +163,15 @@ _UNKNOWN = re.compile("unsupported|not supported|unknown|unrecogni|forbidden|not
 
 
 class OpenAIModel(SDKModel):
-    """A model behind chat completions.
+    """A model behind chat completions; see ``SDKModel``.
 
-    ``base_url`` None is OpenAI's own address. ``stream=True`` requests a stream and joins it. ``grammar=True``
-    sends choices as a GBNF grammar (llama.cpp's server). ``timeout``: seconds for calls without their own timeout.
-    ``max_retries``: how often the SDK repeats a failed request. Parameters that a server refuses by name (``response_format``,
-    ``tools``, ``seed``, ...) are omitted from then on; the output's shape is then requested in the prompt. The option
-    ``grammar`` becomes OpenAI's custom tool, at other addresses vLLM's ``structured_outputs`` (formerly ``guided_grammar``); a
-    server that supports neither answers without it. llama.cpp's server gets none: built without llguidance, it would abort.
+    ``grammar=True`` sends choices as a GBNF grammar (llama.cpp's server). The option ``grammar`` becomes OpenAI's custom tool, at
+    other addresses vLLM's ``structured_outputs`` (formerly ``guided_grammar``); a server that supports neither answers without
+    it. llama.cpp's server gets none: built without llguidance, it would abort.
     """
+
+    _sdk_error = OpenAIError
+    _refusals = (BadRequestError, UnprocessableEntityError, NotFoundError)
 
     def __init__(
         self,
@@ -203,81 +179,58 @@ class OpenAIModel(SDKModel):
         *,
         base_url: str | None = None,
         api_key: str | None = None,
-        stream: bool = False,
         grammar: bool = False,
-        timeout: float = DEFAULT_TIMEOUT,
         max_retries: int = 2,
-        hide: Sequence[str] = (),
+        **rest: Any,
     ) -> None:
-        super().__init__(
-            model,
-            base_url=base_url,
-            key=api_key or "",
-            timeout=timeout,
-            max_retries=max_retries,
-            sdk_error=OpenAIError,
-            hide=hide,
-        )
+        super().__init__(model, base_url=base_url, api_key=api_key, max_retries=max_retries, **rest)
         # The SDK requires a key; self-hosted servers mostly do not.
         self._sdk = AsyncOpenAI(
             api_key=api_key or "none", base_url=base_url, max_retries=max_retries, http_client=self._http
         )
-        self._stream = stream
         self._grammar = grammar
         self._limit = "max_tokens" if base_url else "max_completion_tokens"
         self._carriers: tuple[str, ...] = ("structured_outputs", "guided_grammar") if base_url else ("custom",)
         if grammar:
             self._carriers = ()
-        self._refused: set[str] = set()
         self._strict = Strictness(own_address=base_url is None, bounds=True)
         self._in_words = False
 
-    async def aclose(self) -> None:
-        """Close all connections; the model can't be used afterwards."""
-        await self._sdk.close()
+    async def _create(self, request: dict[str, Any]) -> Any:
+        return await self._sdk.chat.completions.with_raw_response.create(**request)
 
-    async def _ask(self, prompt: str, options: Options) -> Completion:
-        skip = set(self._refused)
-        while True:
-            request = self._request(prompt, options, skip)
-            try:
-                raw = await self._sdk.chat.completions.with_raw_response.create(**request)
-            except (BadRequestError, UnprocessableEntityError, NotFoundError) as error:
-                name = self._refusal(error, request)
-                if name is None:
-                    raise
-                skip.add(name)
-                continue
-            break
-        response: httpx2.Response = raw.http_response
-        if self._stream and "json" not in response.headers.get("content-type", ""):
-            answer = await read_stream(response, options)
-        else:
-            answer = read_body(await whole_body(response), options)
-        shape = answer_format(options)
-        answer = self._strict.restored(answer, None if shape is None else shape[0])
-        return self._unwrapped(marked(answer, options), options)
+    def _read_body(self, body: Mapping[str, Any], options: Options) -> Completion:
+        usage = _usage(body.get("usage"))
+        choice = _first(body)
+        if choice is None:
+            raise EmptyAnswer("the answer has no choices", usage=usage)
+        message = choice.get("message")
+        if not isinstance(message, dict):
+            raise EmptyAnswer("the choice has no message", usage=usage)
+        text = joined([_text(message.get("content"))])
+        calls = [_part(call) for call in _calls(message.get("tool_calls"))]
+        text, finish = _answered(text, calls, choice.get("finish_reason"), options)
+        return _whole(text, finish, message.get("refusal"), usage, body.get("model"))
+
+    def _streamed(self, options: Options) -> _Stream:
+        return _Stream(options)
 
     def _request(self, prompt: str, options: Options, skip: set[str]) -> dict[str, Any]:
         request: dict[str, Any] = {"model": options.get("model", self.model), "extra_body": {}}
         shape = answer_format(options)
-        asked = False
         if shape is not None:
             if self._grammar and "choices" in options and "grammar" not in skip:
-                request["extra_body"]["grammar"] = _one_of(options["choices"])
-                asked = True
-            elif "response_format" not in skip:
-                request["extra_body"]["response_format"] = self._response_format(shape[0])
-                asked = True
-            if not asked:
-                prompt = f"{prompt}\n\n{instructions(options)}"
-            elif self._in_words and "response_format" in request["extra_body"]:
-                prompt = f"{prompt}\n\n{instructions({'schema': shape[0]})}"
-        if tools := offered(options):
-            if "tools" in skip:
+                choices = (json.dumps(choice, ensure_ascii=False) for choice in options["choices"])
+                request["extra_body"]["grammar"] = "root ::= " + " | ".join(choices)
+            elif "response_format" in skip:
                 prompt = f"{prompt}\n\n{instructions(options)}"
             else:
-                request["extra_body"]["tools"] = function_tools(tools)
+                request["extra_body"]["response_format"] = self._response_format(shape[0])
+                if self._in_words:
+                    prompt = f"{prompt}\n\n{instructions({'schema': shape[0]})}"
+        prompt, tools = with_tools(prompt, options, skip)
+        if tools:
+            request["extra_body"]["tools"] = function_tools(tools)
         if options.get("grammar"):
             request["extra_body"] |= self._under_grammar(options["grammar"], skip)
         if "tools" in request["extra_body"] and "parallel_tool_calls" not in skip:
@@ -324,7 +277,6 @@ class OpenAIModel(SDKModel):
     def _refusal(
         self, error: BadRequestError | UnprocessableEntityError | NotFoundError, request: Mapping[str, Any]
     ) -> str | None:
-        """Return the optional part of ``request`` that the error names; remember it unless only this schema is at fault."""
         kind = type(status_error(error.response))
         words = error.response.text.lower()
         if kind is ModelNotFound and "support" in words:
@@ -340,11 +292,10 @@ class OpenAIModel(SDKModel):
                 continue
             if name == _other(self._limit) or (name == self._limit and not _UNKNOWN.search(words)):
                 return None  # at most the limit's parameter name changes; it is never omitted
-            if name == "response_format" and "schema" in words and self._strict.gives_up(_sent_schema(request)):
-                return "strict"
-            if not (name == "response_format" and "schema" in words) and not (
-                name in self._carriers and _UNKNOWN.search(words) is None
-            ):
+            if name == "response_format" and "schema" in words:
+                sent = request["extra_body"]["response_format"]["json_schema"]["schema"]
+                return "strict" if self._strict.gives_up(sent) else name
+            if name not in self._carriers or _UNKNOWN.search(words) is not None:
                 self._refused.add(name)
             return name
         return self._refused_tools(words, request)
@@ -362,17 +313,11 @@ class OpenAIModel(SDKModel):
             self._refused.add(name)
         return name
 
-    def _unwrapped(self, answer: Completion, options: Options) -> Completion:
-        shape = answer_format(options)
-        if shape is None:
-            return answer
-        if not shape[1]:
-            self._notice_ignored(answer.text)
-            return answer
-        text = unwrap(answer.text, as_json="choices" not in options)
-        if text is answer.text and text not in options.get("choices", ()):
-            self._notice_ignored(text)
-        return evolve(answer, text=text, raw="" if text is answer.text else prose_of(answer.text))
+    def _unwrapped(self, answer: Completion, shape: tuple[dict[str, Any], bool] | None, options: Options) -> Completion:
+        made = super()._unwrapped(answer, shape, options)
+        if shape is not None and made.text is answer.text and made.text not in options.get("choices", ()):
+            self._notice_ignored(made.text)
+        return made
 
     def _notice_ignored(self, text: str) -> None:
         """Request the shape in the prompt too from now on, because the server ignores ``response_format``."""
@@ -383,13 +328,5 @@ class OpenAIModel(SDKModel):
                 self._in_words = True
 
 
-def _sent_schema(request: Mapping[str, Any]) -> Any:
-    return request["extra_body"]["response_format"]["json_schema"]["schema"]
-
-
 def _other(limit: str) -> str:
     return "max_completion_tokens" if limit == "max_tokens" else "max_tokens"
-
-
-def _one_of(choices: Any) -> str:
-    return "root ::= " + " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)

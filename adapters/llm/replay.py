@@ -106,15 +106,15 @@ class ReplayModel(Own):
     def _missing(self, prompt: str) -> str:
         text = f"{self.path.name} has no answer to {_short(prompt)}"
         if prompt in self._prompts:
-            return f"{text} with these options (it has the prompt with others)"
+            return f"{text} with these options, but one with other options"
         near = process.extractOne(prompt, self._prompts, scorer=fuzz.ratio)
-        return f"{text}; the nearest it has is {_short(near[0], prompt)}" if near else text
+        return f"{text}; the nearest recorded prompt is {_short(near[0], prompt)}" if near else text
 
     def _read(self) -> None:
         try:
             lines = self.path.read_text(encoding="utf-8").split("\n")
         except OSError as error:
-            there = "it is made by --llm record:FILE,SPEC" if isinstance(error, FileNotFoundError) else ""
+            there = "create it with --llm record:FILE,SPEC" if isinstance(error, FileNotFoundError) else ""
             why = (error.strerror or str(error)).lower()
             raise NotConfigured(f"the cassette {self.path} can't be read: {why}", hint=there) from None
         except UnicodeDecodeError as error:
@@ -132,7 +132,7 @@ class ReplayModel(Own):
                     self._enter(entry)
             except (ValueError, KeyError) as error:
                 why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-                raise NotConfigured(f"{self.path}:{number}: no cassette line: {why}") from None
+                raise NotConfigured(f"{self.path}:{number}: invalid cassette line: {why}") from None
         if not headed:
             raise NotConfigured(f"{self.path}: an empty file is not a cassette")
 
@@ -163,7 +163,7 @@ class ReplayModel(Own):
 
 def _read_answer(entry: dict[str, Any], made_with: str, by_hand: bool) -> _Answer:
     if ("error" in entry) == ("answer" in entry):
-        raise ValueError("a line has an answer or an error")
+        raise ValueError("a line must have either an answer or an error")
     if "error" in entry:
         error = {name: _str(value, name) for name, value in _dict(entry["error"], "error").items()}
         if error["kind"] not in _ERRORS:
@@ -178,7 +178,7 @@ def _read_answer(entry: dict[str, Any], made_with: str, by_hand: bool) -> _Answe
     usage = _dict(answer.get("usage", {}), "usage")
     counts = [usage.get(name, 0) for name in ("prompt_tokens", "completion_tokens")]
     if not all(isinstance(count, int) and count >= 0 for count in counts):
-        raise ValueError("usage counts tokens")
+        raise ValueError("usage must be numbers of tokens")
     return _Answer(
         Completion(
             text=_str(answer["text"], "text"),
@@ -284,7 +284,7 @@ class RecordModel(Layer):
         except OSError as error:
             raise NotConfigured(f"the cassette {self.path} can't be written: {error.strerror}") from None
         if first.strip() and f'"{_HEADER}"'.encode() not in first:
-            raise NotConfigured(f"{self.path} is not a cassette, and is not overwritten")
+            raise NotConfigured(f"{self.path} is not a cassette and is not overwritten")
 
     def _write(self, prompt: str, options: Options, came: dict[str, Any]) -> None:
         if not _is_text(prompt):
@@ -306,9 +306,9 @@ class RecordModel(Layer):
         """Write a line with one write; a failed write is removed, so that a repeated answer is recorded only once."""
         try:
             if file.write(line) != len(line):
-                raise OSError(0, "the disk took only a part of a line")
+                raise OSError(0, "only a part of a line was written")
         except OSError as error:
-            self._torn = f"a part of a line stands at its end: {error.strerror or error}"
+            self._torn = f"it ends with a part of a line: {error.strerror or error}"
             file.truncate(self._end)
             file.seek(self._end)
             self._torn = ""

@@ -2,10 +2,11 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Unpack
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol, Unpack
 
 import httpx2
+from attrs import evolve
 
 from . import (
     BadAnswer,
@@ -18,37 +19,84 @@ from . import (
     TimedOut,
     Truncated,
     Unavailable,
+    Usage,
 )
-from .http import MAX_BODY, BodyTooLarge, BodyUnreadable, BoundedClient, Broken, Watch, connection_hint, watching
+from .answers import answer_format, instructions, prose_of, unwrap
+from .http import (
+    MAX_BODY,
+    BodyTooLarge,
+    BodyUnreadable,
+    BoundedClient,
+    Broken,
+    Watch,
+    body_object,
+    connection_hint,
+    event_object,
+    finish_stream,
+    server_events,
+    unfinished,
+    watching,
+    whole_body,
+)
 from .keys import hidden
 from .middleware import Own, Patience
 from .service_errors import status_error
+from .strict_schema import Strictness
+from .tools import marked, offered
 
 DEFAULT_TIMEOUT = 120.0
 """Seconds for a whole call without its own timeout."""
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0  # seconds, as in the SDKs
 
 
+class Stream(Protocol):
+    """A streamed answer while its events arrive: the text so far, its usage, and why it ended (None: it has not)."""
+
+    parts: list[str]
+    usage: Usage
+    finish: Any
+
+    def take(self, event: Mapping[str, Any]) -> bool:
+        """Add an event; return true if it is the last one."""
+        ...
+
+    def completion(self) -> Completion:
+        """Return the complete answer; raise the matching ``LLMError`` otherwise."""
+        ...
+
+
 class SDKModel(Own, ABC):
     """A model behind an SDK: runs one call under its deadline, and translates every fault into an ``LLMError``.
 
-    An adapter defines how to call (``_ask``), its SDK's exceptions, and how to close. ``base_url`` None is the
-    SDK's own address. ``hide``: other keys that no answer may repeat.
+    ``base_url`` None is the SDK's own address. ``stream=True`` requests a stream and joins it. ``timeout``: seconds for calls
+    without their own timeout. ``max_retries``: how often the SDK repeats a failed request. ``hide``: other keys that no answer
+    may repeat. Parameters that a server refuses by name are omitted from then on; the output's shape is then requested in
+    the prompt.
+
+    An adapter sets ``_sdk``, its SDK's client, and defines requests (``_request``, ``_create``), how an error names a refused
+    parameter (``_refusal``), and how answers are read (``_read_body``, ``_streamed``).
     """
+
+    _sdk: Any
+    _strict: Strictness
+    _sdk_error: ClassVar[type[Exception]]
+    _refusals: ClassVar[tuple[type[Exception], ...]]
+    """The SDK's exceptions that may name a parameter that the server refuses."""
 
     def __init__(
         self,
         model: str,
         *,
-        base_url: str | None,
-        key: str,
-        timeout: float,
-        max_retries: int,
-        sdk_error: type[Exception],
+        base_url: str | None = None,
+        api_key: str | None = None,
+        stream: bool = False,
+        timeout: float = DEFAULT_TIMEOUT,
+        max_retries: int = 2,
         hide: Sequence[str] = (),
     ) -> None:
+        key = api_key or ""
         if key and not (key.isascii() and key.isprintable()):
-            raise NotConfigured("the key has characters that no key has", hint="look for line ends or quotes in it")
+            raise NotConfigured("the key has invalid characters", hint="remove line breaks and quotes from it")
         if base_url is not None:
             try:
                 valid = httpx2.URL(base_url).scheme in ("http", "https")
@@ -58,21 +106,65 @@ class SDKModel(Own, ABC):
                 raise NotConfigured("the model's address is not an http(s) URL")
         self.model = model
         self._keys = (key, *hide)
+        self._stream = stream
         self._timeout = timeout
         self._max_retries = max_retries
-        self._sdk_error = sdk_error
+        self._refused: set[str] = set()
         self._http = BoundedClient(key=key, foreign=base_url is not None, plain=(base_url or "").startswith("http://"))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model!r})"
 
     @abstractmethod
-    async def _ask(self, prompt: str, options: Options) -> Completion:
-        """Send the request and read the answer."""
+    def _request(self, prompt: str, options: Options, skip: set[str]) -> dict[str, Any]:
+        """Return the SDK's arguments for a request without the parameters ``skip``."""
 
     @abstractmethod
+    async def _create(self, request: dict[str, Any]) -> Any:
+        """Send the request; return the SDK's raw response."""
+
+    @abstractmethod
+    def _refusal(self, error: Any, request: Mapping[str, Any]) -> str | None:
+        """Return the optional part of ``request`` that the error names; remember it unless only this schema is at fault."""
+
+    @abstractmethod
+    def _read_body(self, body: Mapping[str, Any], options: Options) -> Completion:
+        """Return the complete answer in a body; raise the matching ``LLMError``."""
+
+    @abstractmethod
+    def _streamed(self, options: Options) -> Stream:
+        """Return a reader of a stream's events."""
+
     async def aclose(self) -> None:
-        """Close all connections."""
+        """Close all connections; the model can't be used afterwards."""
+        await self._sdk.close()
+
+    async def _ask(self, prompt: str, options: Options) -> Completion:
+        """Send the request, again without each parameter that the server refuses, and read the answer."""
+        skip = set(self._refused)
+        while True:
+            request = self._request(prompt, options, skip)
+            try:
+                raw = await self._create(request)
+                break
+            except self._refusals as error:
+                if (name := self._refusal(error, request)) is None:
+                    raise
+                skip.add(name)
+        response: httpx2.Response = raw.http_response
+        if self._stream and "json" not in response.headers.get("content-type", ""):
+            answer = await _joined(response, self._streamed(options))
+        else:
+            answer = self._read_body(body_object(await whole_body(response)), options)
+        shape = answer_format(options)
+        answer = self._strict.restored(answer, None if shape is None else shape[0])
+        return self._unwrapped(marked(answer, options), shape, options)
+
+    def _unwrapped(self, answer: Completion, shape: tuple[dict[str, Any], bool] | None, options: Options) -> Completion:
+        if shape is None or not shape[1]:
+            return answer
+        text = unwrap(answer.text, as_json="choices" not in options)
+        return evolve(answer, text=text, raw="" if text is answer.text else prose_of(answer.text))
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
         """Return one complete answer; raise the matching ``LLMError`` of the port's table.
@@ -115,7 +207,7 @@ class SDKModel(Own, ABC):
             await asyncio.sleep(wait)
 
     def _clean(self, answer: Completion, watch: Watch) -> Completion:
-        text, model = (hidden(told, *self._keys) for told in (answer.text, answer.model))
+        text, model = (hidden(each, *self._keys) for each in (answer.text, answer.model))
         return Completion(text, answer.finish_reason, answer.usage, max(watch.sent, 1), model)
 
     def _failure(self, error: Exception, watch: Watch, timeout: float) -> LLMError:
@@ -132,13 +224,13 @@ class SDKModel(Own, ABC):
             return error
         if isinstance(error, TimeoutError):
             after = f", after {watch.reason}" if watch.reason else ""
-            return TimedOut(f"no whole answer within {timeout:g} s{after}")
+            return TimedOut(f"no complete answer within {timeout:g} s{after}")
         if isinstance(error, BodyTooLarge):
             return BadAnswer(f"the body is larger than {MAX_BODY >> 20} MiB")
         if isinstance(error, BodyUnreadable):
             return BadAnswer(str(error))
         if isinstance(error, UnicodeEncodeError):
-            return BadRequest("the prompt contains a lone surrogate, which is not a text")
+            return BadRequest("the prompt contains a lone surrogate, which is not valid text")
         response = getattr(error, "response", None)
         if isinstance(response, httpx2.Response):
             return status_error(response)
@@ -149,3 +241,25 @@ class SDKModel(Own, ABC):
         if isinstance(error, OSError | RuntimeError):
             return Unavailable(f"the connection failed: {str(error)[:200]}")
         raise error
+
+
+async def _joined(response: httpx2.Response, stream: Stream) -> Completion:
+    """Return the complete answer in a stream's events; raise the matching ``LLMError``."""
+    events = server_events(response)
+    try:
+        async for data in events:
+            if data.strip() == "[DONE]" or stream.take(event_object(data)):
+                break
+    except LLMError as error:
+        # If the connection breaks after the reason of the end, only the usage is lost.
+        if stream.finish is None or not isinstance(error, Broken):
+            raise unfinished(error, stream.parts, stream.usage) from None
+    finally:
+        await finish_stream(events, response)
+    return stream.completion()
+
+
+def with_tools(prompt: str, options: Options, skip: set[str]) -> tuple[str, Sequence[Any]]:
+    """Return the prompt and the tools to send; tools that the server refuses are described in the prompt instead."""
+    tools = offered(options)
+    return (f"{prompt}\n\n{instructions(options)}", ()) if tools and "tools" in skip else (prompt, tools)

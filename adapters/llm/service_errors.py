@@ -58,9 +58,9 @@ def _error(status: int, named: str, message: str) -> LLMError:
     shown = mask_keys(" ".join(message[:_READ].split()))[:300]
     text = f"{status}: {shown}"
     if status == 402 or (status in (400, 403, 429) and _QUOTA.search(words)):
-        return QuotaExhausted(text, hint="the account behind the key has no money left")
+        return QuotaExhausted(text, hint="the account of this key has no credit left")
     if status in (401, 403):
-        return WrongKey(text, hint="check the key in the environment, and that it may use this model")
+        return WrongKey(text, hint="check the key in the environment and its permission for this model")
     if status == 413 or (status in (400, 422, 500) and _TOO_LONG.search(words)):
         return PromptTooLong(text, hint="shorten the prompt, or name a model with a larger context")
     if status in (400, 404, 422) and _NO_MODEL.search(words):
@@ -74,7 +74,7 @@ def _error(status: int, named: str, message: str) -> LLMError:
     if status in (408, 409) or status >= 500:
         return Unavailable(text)
     if 300 <= status < 400:
-        return BadRequest(f"{status}: the server redirects, and redirects are off", hint="name the final address")
+        return BadRequest(f"{status}: the server redirects, and redirects are not followed", hint="use the final address")
     return BadRequest(text)
 
 

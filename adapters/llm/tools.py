@@ -36,16 +36,16 @@ def check_tools(tools: Sequence[Tool]) -> None:
     seen: set[str] = set()
     for tool in tools:
         if not isinstance(tool, Mapping) or set(tool) != {"name", "description", "parameters"}:
-            raise BadRequest("a tool has name, description and parameters, and nothing else")
+            raise BadRequest("a tool must have exactly name, description and parameters")
         name = tool["name"]
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise BadRequest(f"{str(name)[:80]!r} is not a tool's name", hint="letters, digits, _ and -; 64 at most")
+            raise BadRequest(f"{str(name)[:80]!r} is not a valid tool name", hint="letters, digits, _ and -; 64 at most")
         if name in seen:
             raise BadRequest(f"two tools are named {name!r}")
         seen.add(name)
         parameters = tool["parameters"]
         if not isinstance(parameters, Mapping) or parameters.get("type") != "object":
-            raise BadRequest(f"the parameters of {name!r} are not JSON Schema of type object")
+            raise BadRequest(f"the parameters of {name!r} are not a JSON Schema of type object")
         validator(parameters)
 
 
@@ -67,7 +67,7 @@ def called_text(calls: Sequence[tuple[Any, Any]]) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise BadAnswer("the call contains a lone surrogate, which is not a text") from None
+        raise BadAnswer("the call contains a lone surrogate, which is not valid text") from None
     return text
 
 
@@ -78,12 +78,12 @@ def judge_call(text: str, tools: Sequence[Tool]) -> tuple[ToolCall | None, str]:
     try:
         value = read_json(bare)
     except ValueError as error:
-        return None, f"the call can't be read as JSON: {error}" if _CALL_LIKE.match(bare) else ""
+        return None, f"the call is not valid JSON: {error}" if _CALL_LIKE.match(bare) else ""
     calls = value if isinstance(value, list) else [value]
     if not any(_is_call(call) for call in calls):
         return None, ""
     if len(calls) > 1:
-        return None, f"it makes {len(calls)} calls: one at a time"
+        return None, f"it makes {len(calls)} calls; only one is allowed"
     return _checked(calls[0], tools)
 
 
@@ -97,13 +97,13 @@ def _checked(call: Mapping[str, Any], tools: Sequence[Tool]) -> tuple[ToolCall |
         return None, f"a call has {named} and arguments, nothing else ({odd[0][:60]!r} was unexpected)"
     name = call[named]
     if not isinstance(name, str) or not name.strip():
-        return None, "the call names no tool"
+        return None, "the call has no tool name"
     known = {tool["name"]: tool for tool in tools}
     if name not in known:
         from rapidfuzz import fuzz, process  # rarely needed
 
         near = process.extractOne(name[:80], list(known), scorer=fuzz.ratio)
-        return None, f"there is no tool {name[:80]!r}; the nearest is {near[0]!r}"
+        return None, f"unknown tool {name[:80]!r}; the nearest is {near[0]!r}"
     arguments, why = _arguments(call.get("arguments"))
     if not why:
         why = first_fault(validator(known[name]["parameters"]), arguments)
@@ -119,10 +119,10 @@ def _arguments(value: Any) -> tuple[dict[str, Any], str]:
         try:
             value = read_json(value) if value.strip() else {}
         except ValueError as error:
-            return {}, f"the arguments can't be read as JSON: {error}"
+            return {}, f"the arguments are not valid JSON: {error}"
     if value is None:
         return {}, ""
-    return (value, "") if isinstance(value, dict) else ({}, "the arguments are not JSON object")
+    return (value, "") if isinstance(value, dict) else ({}, "the arguments are not a JSON object")
 
 
 def marked(answer: Completion, options: Options) -> Completion:
@@ -184,7 +184,7 @@ _LLGUIDANCE = "%llguidance"
 def read_grammar(text: str) -> Grammar:
     """Parse a grammar from ``lang.constrain``: Lark text, or a custom tool's JSON. Raises ``BadRequest`` otherwise."""
     if not isinstance(text, str) or not text.strip():
-        raise BadRequest("the grammar is not a text")
+        raise BadRequest("the grammar is empty or not a text")
     if len(text) > _LONGEST_GRAMMAR:
         raise BadRequest(f"the grammar has {len(text):,} characters; at most {_LONGEST_GRAMMAR:,}")
     if not text.lstrip().startswith("{"):

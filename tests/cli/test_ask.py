@@ -161,7 +161,7 @@ def test_a_question_in_the_graphs_place_is_seen(words: tuple[str, str]) -> None:
 def test_a_model_that_answers_nothing_is_told_of(tmp_path: Path) -> None:
     model = cassette(tmp_path, ("Who?", " "))
     done = call("ask", GRAPH, "Who?", "--llm", model, "--max-steps", "1", "--max-repairs", "1")
-    assert "  asked again (1): the answer does not fit, also after a repair: the model answered nothing" in done.err
+    assert "  asked again (1): the answer does not fit, also after a repair: the model's answer is empty" in done.err
     assert "refused, asked" not in done.err and "can't be read" not in done.err
 
 

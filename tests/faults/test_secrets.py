@@ -242,7 +242,7 @@ def test_a_key_in_the_place_of_a_models_name_is_repeated_nowhere(
 def test_every_command_refuses_a_key_before_it_writes(alone: Path, words: tuple[str, ...]) -> None:
     told = call(*words, "--llm", f"openai:{TYPED}")
     assert (told.code, told.out) == (2, "")
-    assert "what looks like a key" in told.err
+    assert "looks like an API key" in told.err
     assert "Ab12Cd34" not in told.err
     assert not (alone / "knotwork").exists()
 

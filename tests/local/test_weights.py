@@ -93,7 +93,7 @@ def test_damage_is_found_and_mended(tmp_path: Path) -> None:
     [(b"X" + CONTENT[1:], "sha256"), (CONTENT[:-1], "size"), (CONTENT + b"0", "size"), (b"", "size")],
 )
 def test_other_weights_are_not_kept(tmp_path: Path, content: bytes, wrong: str) -> None:
-    with pytest.raises(NotConfigured, match=f"the {wrong} is wrong"):
+    with pytest.raises(NotConfigured, match=f"its {wrong} is wrong"):
         pull(print, tmp_path, weights=SMALL, download=fetch(content))
     assert left_over(tmp_path) == []
 
@@ -224,7 +224,7 @@ def test_a_download_can_be_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_folder_that_cannot_be_written_is_an_error_with_advice(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(NotConfigured, match="can't be kept") as caught:
+    with pytest.raises(NotConfigured, match="can't be stored") as caught:
         pull(lambda line: None, tmp_path / "file" / "models", weights=SMALL, download=fetch())
     assert "KNOTWORK_HOME" in caught.value.hint
 

@@ -103,7 +103,7 @@ def test_a_call_in_a_cassette_written_by_hand(tmp_path):
     with pytest.raises(BadAnswer):
         asyncio.run(Validated(_Same(ReplayModel(wrong))).generate("look there", tools=TOOLS))
     for bad in ({"tool": 5}, {"tool": "a", "arguments": []}, {"tool": "a", "text": "b"}):
-        with pytest.raises(LLMError, match="no cassette line"):
+        with pytest.raises(LLMError, match="invalid cassette line"):
             ReplayModel(cassette(tmp_path / "e.jsonl", bad))
 
 

@@ -139,7 +139,7 @@ def test_a_request_that_asks_for_nothing_possible_is_refused_before_any_call():
 
 
 def test_a_schema_fetches_nothing():
-    with pytest.raises(BadRequest, match="refers"):
+    with pytest.raises(BadRequest, match="unknown reference"):
         run(Validated(Scripted("{}")).generate("hi", schema={"$ref": "http://127.0.0.1:9/x"}))
 
 
@@ -380,4 +380,4 @@ def test_an_answer_of_another_model_is_told_once():
     checked = ModelCheck(inner, "gpt-4o", told.append)
     for _ in range(4):
         run(checked.generate("hi"))
-    assert told == ["the model gpt-4o was asked for; the server answered with tiny"]
+    assert told == ["the model gpt-4o was requested, but the server answered with tiny"]

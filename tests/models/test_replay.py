@@ -76,7 +76,7 @@ def test_an_answer_that_could_not_be_written_and_is_asked_again_is_there_once(pa
     monkeypatch.undo()
     kept = [answer.text for answer in came if not isinstance(answer, Exception)]
     assert len(kept) == 5 - len(failing)
-    assert all("took only a part of a line" in str(answer) for answer in came if isinstance(answer, Exception))
+    assert all("only a part of a line was written" in str(answer) for answer in came if isinstance(answer, Exception))
     header, *lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert header["cassette"] == 1
     assert [line["answer"]["text"] for line in lines] == kept
@@ -123,9 +123,9 @@ def test_a_missing_request_names_the_nearest(path):
     record(path, Scripted("x"), ("What is the capital of Norway?",), ("Write a poem.",))
     (error,) = replay(path, ("What is the capital of Sweden?",))
     assert type(error) is NotRecorded
-    assert 'the nearest it has is "What is the capital of Norway?"' in str(error)
+    assert 'the nearest recorded prompt is "What is the capital of Norway?"' in str(error)
     (error,) = replay(path, ("Write a poem.", {"seed": 3}))
-    assert "with others" in str(error)
+    assert "with other options" in str(error)
 
 
 def test_a_cassette_written_by_hand_may_name_a_part_of_the_prompt(path):

@@ -69,10 +69,10 @@ def test_a_call_that_does_not_fit_is_never_taken_and_repaired_once(sdk, stream, 
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ([("raed", {})], "there is no tool 'raed'; the nearest is 'read'"),
-        ([("", {})], "names no tool"),
-        ([("read", {"path": "a"})] * 2, "2 calls: one at a time"),
-        ([("read", '{"path": "it')], "arguments can't be read as JSON"),
+        ([("raed", {})], "unknown tool 'raed'; the nearest is 'read'"),
+        ([("", {})], "has no tool name"),
+        ([("read", {"path": "a"})] * 2, "2 calls; only one is allowed"),
+        ([("read", '{"path": "it')], "arguments are not valid JSON"),
         ([("read", {"path": 5})], "arguments of 'read' do not fit at $.path"),
     ],
 )
@@ -273,11 +273,11 @@ def test_no_beginning_of_a_call_is_a_call_or_words():
     [
         ([], "empty"),
         ([DONE, DONE], "two tools"),
-        ([{**DONE, "name": "a b"}], "not a tool's name"),
-        ([{**DONE, "name": ""}], "not a tool's name"),
-        ([{**DONE, "name": "x" * 65}], "not a tool's name"),
-        ([{**DONE, "more": 1}], "nothing else"),
-        (["done"], "nothing else"),
+        ([{**DONE, "name": "a b"}], "not a valid tool name"),
+        ([{**DONE, "name": ""}], "not a valid tool name"),
+        ([{**DONE, "name": "x" * 65}], "not a valid tool name"),
+        ([{**DONE, "more": 1}], "must have exactly"),
+        (["done"], "must have exactly"),
         ([{**DONE, "parameters": {"type": "string"}}], "type object"),
         ([{**DONE, "parameters": {"type": "object", "properties": 5}}], "not a valid JSON Schema"),
         ([{**DONE, "name": f"t{n}"} for n in range(65)], "too many"),
@@ -295,7 +295,7 @@ def test_tools_that_make_no_sense_are_refused_before_any_call(tools, why):
 
 @pytest.mark.parametrize("other", [{"schema": {"type": "object"}}, {"choices": ["a"]}, {"grammar": "start: A"}])
 def test_tools_and_another_shape_are_not_asked_for_together(other):
-    with pytest.raises(BadRequest, match="not both"):
+    with pytest.raises(BadRequest, match="can't have both"):
         asyncio.run(Validated(as_client(lambda prompt, **_: "a")).generate("hi", tools=TOOLS, **other))
 
 

@@ -55,7 +55,7 @@ def test_each_kind_of_spec_opens_its_adapter(tmp_path):
     [
         ("", "is one of"),
         ("gpt-5", "is one of"),
-        ("sk-secret0123456789", "looks like a key"),
+        ("sk-secret0123456789", "looks like an API key"),
         ("opena:gpt", "did you mean openai:MODEL"),
         ("Local", "did you mean local"),
         ("antropic:x", "did you mean anthropic:MODEL"),

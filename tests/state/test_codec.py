@@ -62,7 +62,7 @@ class Number(enum.IntEnum):
         ([2**63], "$[0] is an integer beyond 64 bits"),
         ([2**64], "$[0] is an integer beyond 64 bits"),
         ([-(2**63) - 1], "$[0] is an integer beyond 64 bits"),
-        ({"a": "x\udfff"}, "$.a has a lone surrogate, which is not a text"),
+        ({"a": "x\udfff"}, "$.a has a lone surrogate, which is not valid text"),
         ({"\ud800": 1}, "$ has a key with a lone surrogate: '\\ud800'"),
         ({"a": {1: 2}}, "$.a has a key that is not a text: '1'"),
         ({None: 2}, "$ has a key that is not a text: 'None'"),

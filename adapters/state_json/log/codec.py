@@ -118,7 +118,7 @@ def _check_leaf(item: Any, path: tuple[str | int, ...]) -> None:
             raise ValueError(f"{_place(path)} is {item}, which JSON does not have")
     elif kind is str:
         if _surrogate(item):
-            raise ValueError(f"{_place(path)} has a lone surrogate, which is not a text")
+            raise ValueError(f"{_place(path)} has a lone surrogate, which is not valid text")
     else:
         raise ValueError(f"{_place(path)} is a {kind.__name__}, which JSON does not have")
 

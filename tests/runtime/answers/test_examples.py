@@ -142,7 +142,7 @@ def test_a_damaged_file_costs_one_warning(file: Path) -> None:
         return [await kept.like(HAIKU), await kept.like(HAIKU)]
 
     assert using(file, work, warn=warned.append) == [[], []]
-    assert len(warned) == 1 and warned[0].startswith("the file of examples can't be used, going on without it")
+    assert len(warned) == 1 and warned[0].startswith("the file of examples can't be used and is ignored")
 
 
 def test_a_damaged_row_is_not_believed(file: Path) -> None:

@@ -124,7 +124,7 @@ def test_a_failed_extraction_is_told_and_the_others_count() -> None:
         (Truncated("cut off"), "truncated: cut off"),
         (TimedOut("no answer in time"), "timeout: no answer in time"),
         (RuntimeError("boom"), "error: RuntimeError: boom"),
-        ("", "empty: the client answered nothing"),
+        ("", "empty: the client's answer is empty"),
     ],
 )
 def test_where_nothing_could_be_extracted_there_are_no_outputs(error: Any, said: str) -> None:

@@ -157,7 +157,7 @@ def test_a_broken_file_costs_one_warning_and_no_run(tmp_path: Path) -> None:
     prompts, result, totals = asked(tmp_path, events=events)
     assert (len(prompts), result.status) == (3, "complete")
     assert len(totals.warnings) == 1
-    assert totals.warnings[0].startswith("the extraction cache can't be used, going on without it: ")
+    assert totals.warnings[0].startswith("the extraction cache can't be used and is ignored: ")
     assert [event.message for event in seen if isinstance(event, Warned)] == totals.warnings
 
 
