@@ -233,7 +233,8 @@ class _Engine:
             server = xllamacpp.Server(_parameters(xllamacpp, path, self._parallel))
         except (RuntimeError, ValueError, TypeError) as error:
             raise NotConfigured(
-                f"{path} can't be loaded as a model", hint="the file is damaged, or xllamacpp does not support its model"
+                f"{path} can't be loaded as a model",
+                hint="the file is damaged, or xllamacpp does not support its model",
             ) from error
         # llama.cpp's loop runs in its own thread, and a server that is dropped before the loop has started never
         # ends. Generating one token ensures that it has started.
@@ -376,7 +377,8 @@ def _error(failure: Mapping[str, Any]) -> LLMError:
     if failure.get("type") == "exceed_context_size_error":
         size, room = failure.get("n_prompt_tokens"), failure.get("n_ctx")
         return PromptTooLong(
-            f"the prompt has {size} tokens; the local model takes {room}", hint="shorten the prompt, or the texts that it quotes"
+            f"the prompt has {size} tokens; the local model takes {room}",
+            hint="shorten the prompt, or the texts that it quotes",
         )
     if failure.get("code") in (400, 404, 422):
         return BadRequest(f"the local model refuses the request: {message}")

@@ -310,7 +310,9 @@ async def structured(
     answer = await Validated(as_client(client)).generate(prompt, **asked)
     value = read_json(answer.text)
     if not isinstance(value, dict):
-        raise BadAnswer("the answer is not a JSON object", text=answer.text, usage=answer.usage, attempts=answer.attempts)
+        raise BadAnswer(
+            "the answer is not a JSON object", text=answer.text, usage=answer.usage, attempts=answer.attempts
+        )
     return value
 
 

@@ -74,7 +74,9 @@ def _error(status: int, named: str, message: str) -> LLMError:
     if status in (408, 409) or status >= 500:
         return Unavailable(text)
     if 300 <= status < 400:
-        return BadRequest(f"{status}: the server redirects, and redirects are not followed", hint="use the final address")
+        return BadRequest(
+            f"{status}: the server redirects, and redirects are not followed", hint="use the final address"
+        )
     return BadRequest(text)
 
 

@@ -39,7 +39,9 @@ def check_tools(tools: Sequence[Tool]) -> None:
             raise BadRequest("a tool must have exactly name, description and parameters")
         name = tool["name"]
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise BadRequest(f"{str(name)[:80]!r} is not a valid tool name", hint="letters, digits, _ and -; 64 at most")
+            raise BadRequest(
+                f"{str(name)[:80]!r} is not a valid tool name", hint="letters, digits, _ and -; 64 at most"
+            )
         if name in seen:
             raise BadRequest(f"two tools are named {name!r}")
         seen.add(name)
