@@ -6,7 +6,7 @@ hints: [str], edits: [{start, end, text}]}``, spans in code points, lines and co
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 from attrs import evolve, frozen
@@ -23,6 +23,10 @@ class Edit:
     span: Span
     text: str
 
+    def shift(self, by: int) -> "Edit":
+        """Return the edit moved ``by`` code points to the right."""
+        return Edit(self.span.shift(by), self.text)
+
 
 @frozen
 class Diagnostic:
@@ -34,6 +38,11 @@ class Diagnostic:
     span: Span | None = None
     hints: tuple[str, ...] = ()
     edits: tuple[Edit, ...] = ()
+
+    def moved(self, move: Callable[[Span], Span]) -> "Diagnostic":
+        """Return the diagnostic with ``move`` applied to its span and to those of its edits."""
+        edits = tuple(Edit(move(edit.span), edit.text) for edit in self.edits)
+        return evolve(self, span=move(self.span) if self.span else None, edits=edits)
 
 
 def sort_key(diagnostic: Diagnostic) -> tuple[int, str, str]:

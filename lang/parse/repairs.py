@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
@@ -25,6 +25,16 @@ class Fault:
     diagnostic: Diagnostic
     accepted: bool = False
     supposed: tuple[Edit, ...] = ()
+
+    def moved(self, move: Callable[[Span], Span]) -> "Fault":
+        """Return the fault with ``move`` applied to all its spans."""
+        supposed = tuple(Edit(move(edit.span), edit.text) for edit in self.supposed)
+        return evolve(self, diagnostic=self.diagnostic.moved(move), supposed=supposed)
+
+    @property
+    def without_edits(self) -> "Fault":
+        """Return the fault without the edits that it offers."""
+        return evolve(self, diagnostic=evolve(self.diagnostic, edits=()))
 
     @property
     def as_warning(self) -> Diagnostic:
@@ -80,6 +90,13 @@ class Repaired:
         """Return the span in the original text for ``span`` in the repaired one."""
         start = self.back(span.start)
         return Span(start, max(start, self.back(span.end)))
+
+
+def back(chain: Sequence[Repaired], span: Span) -> Span:
+    """Return the span in the original text for ``span`` in the last text of a chain of repairs."""
+    for repaired in reversed(chain):
+        span = repaired.back_span(span)
+    return span
 
 
 def repair(text: str, edits: Iterable[Edit]) -> Repaired:

@@ -74,14 +74,14 @@ def test_a_result_that_was_cut_short_is_partial() -> None:
         ("FIND nodes WHERE degree => 5 AS x", "write >="),
         ("FIND nodes WHERE clb = 'x' AS x", "did you mean club?"),
         ("FIND nodes WHERE club = Officer AS x", 'write "Officer"'),
-        ("FIND nodes WHERE degree > 5", "end it with AS and a name"),
+        ("FIND nodes WHERE degree > 5", "end the command with AS and a name"),
         ("SELECT * FROM nodes", "SELECT ... FROM is SQL"),
         ("MATCH (n) RETURN n", "MATCH is Cypher"),
         ("UPDATE keep WITH x", "DECLARE keep AS LIST"),
         ("COUNT x AS n", "nothing binds the variable x"),
         ("SET adapter.caps.max_pathlength = 2", "max_path_length"),
-        ("FIND nodes AS x; COUNT x AS n", "begin a new line"),
-        ("FIND nodes WHERE name = 'it's' AS x", "the string ends at this '"),
+        ("FIND nodes AS x; COUNT x AS n", "move it to a new line"),
+        ("FIND nodes WHERE name = 'it's' AS x", "an unescaped ' ends the string here"),
     ],
 )
 def test_a_typo_is_told_with_what_was_meant(typed: str, told: str) -> None:
@@ -198,7 +198,7 @@ def test_a_plans_fault_stands_where_the_command_does() -> None:
     result = call("check", "-", "--format", "json", stdin=plan("FIND nodes AS x", "COUN x AS n"))
     assert result.code == 3
     (found,) = result.json
-    assert (found["code"], found["message"]) == ("GASL001", "commands[1]: there is no command COUN")
+    assert (found["code"], found["message"]) == ("GASL001", "commands[1]: unknown command COUN")
     assert plan("FIND nodes AS x", "COUN x AS n")[found["span"]["start"] :].startswith("COUN")
 
 

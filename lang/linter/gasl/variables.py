@@ -327,7 +327,7 @@ KEY_LINTS: tuple[Lint, ...] = (undeclared, redeclared, parent_is_no_dict, wrong_
 
 # A command without AS and its name, and an unbound name below: reported as one fault with its fix.
 
-_MISSING = "AS and a name are missing"
+_MISSING = "must end with AS and a name"
 _UNBOUND = "GASL050"
 
 
@@ -357,7 +357,7 @@ def named(
 
 
 def _is_unnamed(fault: Diagnostic) -> bool:
-    return fault.span is not None and fault.code == "GASL006" and fault.message.startswith(_MISSING)
+    return fault.span is not None and fault.code == "GASL006" and fault.message.endswith(_MISSING)
 
 
 def _start(fault: Diagnostic) -> int:

@@ -53,10 +53,10 @@ def parse_command(text: str) -> Program:
         return program
     if count:
         second = program.statements[1].span
-        message = f"here are {count} commands; one is taken at a time"
-        hint = "give them one by one, or as a plan"
+        message = f"{count} commands, but only one is allowed here"
+        hint = "run them one by one, or as a plan"
     else:
-        second, message, hint = Span(0, min(1, len(text))), "here is no command", "write one, as COUNT authors AS n"
+        second, message, hint = Span(0, min(1, len(text))), "no command", "write one, for example COUNT authors AS n"
     return evolve(program, diagnostics=(Diagnostic("GASL032", "error", message, second, (hint,)),))
 
 
@@ -76,7 +76,7 @@ def parse_condition(source: Source | str) -> tuple[Condition | None, tuple[Diagn
 def _too_large(text: str) -> Diagnostic | None:
     if len(text) <= MAX_LENGTH:
         return None
-    message = f"the text has {len(text):,} characters; {MAX_LENGTH:,} is the most"
+    message = f"the text has {len(text):,} characters, more than the maximum of {MAX_LENGTH:,}"
     return Diagnostic("GASL023", "error", message, Span(0, 1))
 
 

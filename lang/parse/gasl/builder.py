@@ -43,20 +43,20 @@ def _options(parts: Iterable[_Option]) -> dict[str, Any]:
         if part.word in given:
             raise Unbuildable(
                 "GASL017",
-                f"{part.word} is given twice",
+                f"duplicate {part.word}",
                 part.span,
-                ("remove one of the two",),
+                ("remove one of them",),
                 (Edit(part.span, ""),) if part.value == given[part.word].value else (),
             )
         given[part.word] = part
     return {word: part.value for word, part in given.items()}
 
 
-def _said(token: Token, what: str) -> str:
+def _text(token: Token, what: str) -> str:
     """Return the text of a string; refuse an empty one."""
     text = string_of(token)
     if not text.strip():
-        raise Unbuildable("GASL025", f"{what} is empty", span_of(token), ("say it in the quotes",))
+        raise Unbuildable("GASL025", f"{what} is empty", span_of(token), ("write it in the quotes",))
     return text
 
 
@@ -264,7 +264,7 @@ class Builder(ConditionBuilder):
         kind = function.lower()
         span = _between(function, close)
         if not field and kind != "count":
-            raise Unbuildable("GASL010", f"{kind}() lacks its field", span, (f"write {kind}(field)",))
+            raise Unbuildable("GASL010", f"{kind}() needs a field", span, (f"write {kind}(field)",))
         return Computation(kind, field[0] if field else None, span=span)
 
     def rank(self, children: list[Any]) -> gasl.Rank:
@@ -293,7 +293,7 @@ class Builder(ConditionBuilder):
         """Build ``PROCESS var USING "..." AS var [RETURNING (...)]``."""
         word, source, instruction, into, *returning = children
         columns, end = returning[0] if returning else ((), into.span.end)
-        text = _said(instruction, "the instruction")
+        text = _text(instruction, "the instruction")
         return gasl.Process(source, text, into, columns, span=Span(span_of(word).start, end))
 
     def returning(self, children: list[Any]) -> tuple[tuple[Column, ...], int]:
@@ -302,7 +302,7 @@ class Builder(ConditionBuilder):
         names: set[str] = set()
         for column in columns:
             if column.name in names:
-                raise Unbuildable("GASL017", f"the column {column.name} is given twice", column.span)
+                raise Unbuildable("GASL017", f"duplicate column {column.name}", column.span)
             names.add(column.name)
         return tuple(columns), span_of(close).end
 
@@ -314,16 +314,16 @@ class Builder(ConditionBuilder):
     def classify(self, children: list[Any]) -> gasl.Classify:
         """Build ``CLASSIFY var BY "..." INTO ("a", "b") AS var``."""
         word, source, instruction, labels, into = children
-        text = _said(instruction, "the instruction")
+        text = _text(instruction, "the instruction")
         return gasl.Classify(source, text, labels, into, span=_between(word, into))
 
     def labels(self, children: list[Token]) -> tuple[str, ...]:
         """Build ``("a", "b")``."""
         labels: dict[str, None] = {}
         for token in children[:-1]:
-            label = _said(token, "a label")
+            label = _text(token, "a label")
             if label in labels:
-                raise Unbuildable("GASL017", f'the label "{label}" is given twice', span_of(token), ("remove one",))
+                raise Unbuildable("GASL017", f'duplicate label "{label}"', span_of(token), ("remove one",))
             labels[label] = None
         return tuple(labels)
 
@@ -331,7 +331,7 @@ class Builder(ConditionBuilder):
         """Build ``ANALYZE key USING "..." AS var``."""
         word, key, instruction, into = children
         return gasl.Analyze(
-            refuse_reserved(key), _said(instruction, "the instruction"), into, span=_between(word, into)
+            refuse_reserved(key), _text(instruction, "the instruction"), into, span=_between(word, into)
         )
 
     # Control flow
@@ -369,7 +369,7 @@ class Builder(ConditionBuilder):
 
     def cancel(self, children: list[Token]) -> gasl.Cancel:
         """Build ``CANCEL PLAN "id"``."""
-        return gasl.Cancel(_said(children[1], "the plan's id"), span=_between(*children))
+        return gasl.Cancel(_text(children[1], "the plan's id"), span=_between(*children))
 
     # Names
 

@@ -203,7 +203,7 @@ class _Reading:
                 self._blocks -= 1
         self._count += 1
         if self._count > MAX_TOKENS:
-            message = f"the text has more than {MAX_TOKENS:,} words and signs"
+            message = f"the program has more than {MAX_TOKENS:,} words and signs, the maximum"
             raise Unbuildable("GASL023", message, Span(token.start_pos or 0, token.end_pos or 0))
         self._feed(token)
         self._kind, self._end, self._last = kind, token.end_pos or 0, token
@@ -220,10 +220,10 @@ class _Reading:
 
 def _touching(before: Token, token: Token) -> Unbuildable:
     start, middle, end = before.start_pos or 0, token.start_pos or 0, token.end_pos or 0
-    message = f"{before} and {token} touch: {before}{token}"
+    message = f"{before} and {token} need a space between them: {before}{token}"
     blank = Edit(Span(middle, middle), " ")
     return Unbuildable("GASL018", message, Span(start, end), (f"write {before} {token}",), (blank,))
 
 
 def _too_deep(what: str, start: int, end: int) -> Unbuildable:
-    return Unbuildable("GASL023", f"{what} are nested deeper than {MAX_DEPTH} here", Span(start, end))
+    return Unbuildable("GASL023", f"{what} are nested more than {MAX_DEPTH} levels deep", Span(start, end))

@@ -44,6 +44,14 @@ class Chunk:
     end: int
     joins: tuple[Span, ...] = ()
 
+    def text(self, program: str) -> str:
+        """Return the statement's text in the text of its program."""
+        return program[self.start : self.end]
+
+    def is_joined_at(self, offset: int) -> bool:
+        """Return whether ``offset`` is in one of the line breaks inside the statement."""
+        return any(join.covers(offset) for join in self.joins)
+
 
 def end_of_line(text: str, offset: int) -> int:
     """Return the offset of the newline that ends ``offset``'s line, or the end of the text."""
@@ -151,7 +159,7 @@ def explain_outside(text: str, at: int) -> tuple[Fault | None, int]:
         message = "a code fence is not part of a program"
         return fault("GASL029", message, at, at + len(line), "remove the line", edits=(Edit(whole, ""),)), end
     if _ELISION.match(line):
-        return fault("GASL001", "commands are left out here", at, at + len(line), "write every command out"), end
+        return fault("GASL001", "commands are missing here", at, at + len(line), "write all commands"), end
     if not _is_prose(line, ""):
         return None, at
     lines = [(at, at + len(line))]
@@ -171,7 +179,7 @@ def explain_outside(text: str, at: int) -> tuple[Fault | None, int]:
         lines.append((first, start + len(body.rstrip())))
         end = end_next
     what = "this line is not a command" if len(lines) == 1 else f"these {len(lines):,} lines are not commands"
-    hint = "a command begins with its word, as FIND nodes AS x; a remark is a line that starts with #"
+    hint = "a command begins with its keyword, for example FIND nodes AS x; a comment begins with #"
     # These lines can become comments without loss: they are certainly prose. Possible prose gets no edit.
     edits = tuple(Edit(Span(first, first), "# ") for first, _ in lines)
     return fault("GASL001", what, *lines[0], hint, edits=edits), end

@@ -24,6 +24,7 @@ from ...trees.conditions import (
     Variable,
 )
 from ...trees.gasl import Key, Name, Path
+from ..repairs import Fault, fault
 
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 _STEP = re.compile(r"\.(?:`((?:[^`]|``)+)`|(\d+)|(\w+))|\[(-?\d+)\]")
@@ -41,6 +42,10 @@ class Unbuildable(Exception):
     ) -> None:
         super().__init__(message)
         self.code, self.message, self.span, self.hints, self.edits = code, message, span, hints, edits
+
+    def as_fault(self, edits: tuple[Edit, ...] = ()) -> Fault:
+        """Return the fault that it reports, with the given edits."""
+        return fault(self.code, self.message, self.span.start, self.span.end, *self.hints, edits=edits)
 
 
 def span_of(token: Token) -> Span:
@@ -86,7 +91,7 @@ def refuse_reserved(key: Key) -> Key:
             above = ".".join(key.parts[:place]) if own else ""
             raise Unbuildable(
                 "GASL024",
-                f"{part} can't be part of a key: the state's own format uses the word",
+                f"{part} cannot be part of a key: the format of the state reserves it",
                 key.span,
                 (f"write {above}" if above else "choose another name",),
                 (Edit(key.span, above),) if above else (),
@@ -118,7 +123,7 @@ def _index(digits: str, span: Span) -> int:
 def integer(token: Token) -> int:
     """Return an integer of at most 64 bits, from digits."""
     if len(token) > 19 or int(token) >= 2**63:
-        raise Unbuildable("GASL022", "this number does not fit in 64 bits", span_of(token))
+        raise Unbuildable("GASL022", "the number does not fit into 64 bits", span_of(token))
     return int(token)
 
 
@@ -127,12 +132,12 @@ def number_of(token: Token) -> int | float:
     if token.lstrip("-").isdigit():
         whole = int(token) if len(token) <= 20 else 2**64
         if not -(2**63) <= whole < 2**63:
-            hint = "write it in quotes if it is an id"
-            raise Unbuildable("GASL022", "this number does not fit in 64 bits", span_of(token), (hint,))
+            hint = "put it in quotes if it is an id"
+            raise Unbuildable("GASL022", "the number does not fit into 64 bits", span_of(token), (hint,))
         return whole
     number = float(token)
     if number in (float("inf"), float("-inf")):
-        raise Unbuildable("GASL022", "this number is too large for a float", span_of(token))
+        raise Unbuildable("GASL022", "the number is too large for a float", span_of(token))
     return number
 
 
@@ -149,9 +154,9 @@ def string_of(token: Token) -> str:
     if not raw.isascii() and (half := _SURROGATE.search(raw)):
         raise Unbuildable(
             "GASL021",
-            f"half a surrogate pair (U+{ord(half[0]):04X}) is not a character",
+            f"U+{ord(half[0]):04X} is one half of a surrogate pair, not a character",
             span_of(token),
-            ("leave it out",),
+            ("remove it",),
         )
     return raw
 
@@ -170,8 +175,8 @@ def _unescaped(raw: str, start: int) -> str:
         else:
             at = Span(start + match.start(), start + match.end())
             double = Edit(Span(at.start, at.start), "\\")
-            message = f"\\{other} is not an escape"
-            hint = "a backslash is written \\\\; escapes are \\\" \\' \\\\ \\/ \\b \\f \\n \\r \\t and \\u with four digits"
+            message = f"unknown escape \\{other}"
+            hint = "write \\\\ for a backslash; the escapes are \\\" \\' \\\\ \\/ \\b \\f \\n \\r \\t and \\u with four digits"
             raise Unbuildable("GASL021", message, at, (hint,), (double,))
     pieces.append(raw[done:])
     text = "".join(pieces)
@@ -205,7 +210,11 @@ class ConditionBuilder:
             span = Span(span_of(words[0]).start, span_of(words[-1]).end)
             double = Edit(Span(span.start, operand.span.start), "NOT " * (len(words) % 2))
             raise Unbuildable(
-                "GASL023", f"NOT stands {len(words):,} times in a row; {MAX_DEPTH} is the most", span, (), (double,)
+                "GASL023",
+                f"NOT is repeated {len(words):,} times in a row; at most {MAX_DEPTH} are allowed",
+                span,
+                (),
+                (double,),
             )
         for word in reversed(words):
             operand = Not(operand, span=span_of(word) | operand.span)
@@ -244,7 +253,7 @@ class ConditionBuilder:
             right = ".".join((kind, *(parts or ("field",))))
             # Without the keyword the text does not show whether a node or an edge is meant.
             edits = (Edit(path.span, right),) if parts and parts != path.parts else ()
-            message = f"{word.upper()} speaks of the nodes or edges of a path, not of {path.text}"
+            message = f"{word.upper()} needs a field of the nodes or edges of a path, not {path.text}"
             either = f"write {word.upper()} {right}" + ("" if edits else f" or {word.upper()} edge{right[4:]}")
             raise Unbuildable("GASL010", message, path.span, (either,), edits)
         return Field(path.parts, word.lower(), span=span_of(word) | path.span)  # type: ignore[arg-type]  # a terminal's words

@@ -305,6 +305,6 @@ def test_a_faulty_document_hides_no_fault_of_its_commands() -> None:
     read = read_plan('{"plan_id": "p", "why": "w", "commands": ["FIND nodes AS"], "config": {"stop": true}}')
     assert read.plan is None
     assert [(d.code, d.message) for d in read.diagnostics] == [
-        ("GASL010", "commands[0]: a name is missing behind AS"),
+        ("GASL010", "commands[0]: AS must be followed by a name"),
         ("PLAN002", "there is no key config.stop"),
     ]

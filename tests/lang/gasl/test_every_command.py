@@ -76,7 +76,7 @@ def test_a_command_is_known_wherever_words_are_listed(command: type, written: di
     text = format_command(written[command])
     word = text.split()[0]
     assert kind_of(Source(text, "<stdin>")) == "program", "lang/catalogue/commands.py does not have it"
-    assert not [each for each in checked(text) if "there is no command" in each.message], (
+    assert not [each for each in checked(text) if "unknown command" in each.message], (
         "a prompt script does not know it"
     )
     coloured = json.loads((ROOT / "docs/editors/vscode/syntaxes/gasl.tmLanguage.json").read_text(encoding="utf-8"))
@@ -90,7 +90,7 @@ def test_a_command_is_known_wherever_words_are_listed(command: type, written: di
 def test_an_unknown_command_is_reported_with_all_commands() -> None:
     program = gasl.parse("DANCE nodes AS x")
     (found,) = gasl.check(program)
-    assert (found.code, found.message, found.span) == ("GASL001", "there is no command DANCE", Span(0, 5))
+    assert (found.code, found.message, found.span) == ("GASL001", "unknown command DANCE", Span(0, 5))
     assert found.hints == (f"the commands are {', '.join(KEYWORDS)}",)
     assert not found.edits and not program.items
 

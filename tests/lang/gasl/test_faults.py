@@ -184,17 +184,17 @@ def test_one_command_is_asked_for(text: str, code: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("name = Jean", "Jean stands without quotes"),
-        ("", "a key or field is missing at the end of the condition"),
-        ("a = 1 &&", "&& is written AND here"),
+        ("name = Jean", "Jean has no quotes"),
+        ("", "the condition must end with a key or field"),
+        ("a = 1 &&", "GASL uses AND instead of &&"),
         ("a = NULL", "a comparison with NULL is never true"),
         ("NULL = a", "a comparison with NULL is never true"),
-        ("a STARTS_WITH NULL", "STARTS_WITH takes a text, not NULL: the comparison is never true"),
-        ("a ENDS_WITH null", "ENDS_WITH takes a text, not null: the comparison is never true"),
-        ("a CONTAINS None", "CONTAINS takes a value, not None: the comparison is never true"),
-        ("a MATCHES nil", "MATCHES takes a pattern, not nil: the comparison is never true"),
-        ("a >= NULL", ">= takes a number or a text, not NULL: the comparison is never true"),
-        ("a IN NULL", "IN takes a list, not NULL: the comparison is never true"),
+        ("a STARTS_WITH NULL", "STARTS_WITH needs a text, not NULL: the comparison is never true"),
+        ("a ENDS_WITH null", "ENDS_WITH needs a text, not null: the comparison is never true"),
+        ("a CONTAINS None", "CONTAINS needs a value, not None: the comparison is never true"),
+        ("a MATCHES nil", "MATCHES needs a pattern, not nil: the comparison is never true"),
+        ("a >= NULL", ">= needs a number or a text, not NULL: the comparison is never true"),
+        ("a IN NULL", "IN needs a list, not NULL: the comparison is never true"),
     ],
 )
 def test_faults_of_a_condition(text: str, message: str) -> None:

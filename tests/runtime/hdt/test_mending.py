@@ -75,7 +75,7 @@ def test_what_can_not_be_mended_is_told_about_the_plan_as_it_was_written() -> No
     assert "SEARCH nodes" in found.told and "SEARCH nodes" in found.written
     found = checked("SEARCH nodes WHERE bla = 4 AS x")  # the second fault shows when the first is put right
     assert isinstance(found, Refusal)
-    assert "there is no command SEARCH" in found.told and "no node has an attribute bla" in found.told
+    assert "unknown command SEARCH" in found.told and "no node has an attribute bla" in found.told
 
 
 @pytest.mark.parametrize("commands", [["# FIND nodes AS x"], ["#: why"], ["# a", "# b"]])
@@ -95,7 +95,7 @@ def test_the_model_is_shown_what_was_mended() -> None:
     model = Planning(plan("SEARCH nodes AS x"), "COMPLETE: x")
     made = asked(model)
     assert made.steps[0].mended
-    assert "mended before it ran: commands[0]: there is no command SEARCH" in model.prompts[1].split("THE LAST STEP")[1]
+    assert "mended before it ran: commands[0]: unknown command SEARCH" in model.prompts[1].split("THE LAST STEP")[1]
 
 
 def test_no_two_plans_have_one_id() -> None:

@@ -1,11 +1,11 @@
-"""An invalid statement, and the means to try fixes: explainers offer only edits that were tried."""
+"""An invalid statement, and the means to try fixes: explainers and corrections offer only edits that were tried."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from ....catalogue.commands import COMMANDS, FORMS
 from ....diagnostic import Edit, apply_edits
@@ -13,7 +13,7 @@ from ....source import Span
 from ...repairs import Fault, fault
 from ..engine import Failure, Read, read
 
-Edits = Sequence[Edit]
+Edits: TypeAlias = Sequence[Edit]
 
 _PIECE = re.compile(
     r"""(?P<string>"(?:[^"\\\r\n]|\\[^\r\n])*+"|'(?:[^'\\\r\n]|\\[^\r\n])*+')"""
@@ -22,18 +22,23 @@ _PIECE = re.compile(
     r"|(?P<sign>===|!==|==|!=|<>|<=|>=|=>|=<|=~|:=|->|&&|\|\||[^\s])"
 )
 
-
 _AROUND = 5_000
 """Number of characters on each side of a fault that are examined."""
+
+VALUES = ("number", "string", "variable")
+"""The kinds of pieces that are values."""
 
 
 @frozen
 class Piece:
-    """A word, string, variable, number or sign, split without the grammar."""
+    """A word, string, variable, number or sign, split without the grammar. The kind "end" is outside of the text."""
 
-    kind: Literal["string", "variable", "number", "word", "sign"]
+    kind: Literal["string", "variable", "number", "word", "sign", "end"]
     text: str
     span: Span
+
+    def __str__(self) -> str:
+        return self.text
 
     @property
     def upper(self) -> str:
@@ -46,11 +51,16 @@ def swap(start: int, end: int, text: str) -> Edit:
     return Edit(Span(start, end), text)
 
 
-class Broken:
-    """An invalid statement's text, and where parsing stopped. ``mended``: it was repaired before."""
+def insert(at: int, text: str) -> Edit:
+    """Return the edit that inserts ``text`` at ``at``."""
+    return Edit(Span(at, at), text)
 
-    def __init__(self, text: str, failure: Failure, mended: bool = False) -> None:
-        self.text, self.failure, self.mended = text, failure, mended
+
+class InvalidStatement:
+    """An invalid statement's text, and where parsing stopped."""
+
+    def __init__(self, text: str, failure: Failure) -> None:
+        self.text, self.failure = text, failure
         self.at = min(failure.offset, len(text.rstrip()))
 
     @cached_property
@@ -72,20 +82,12 @@ class Broken:
         """Return the index of the piece at ``at``; the number of pieces if the text ended too early."""
         return next((i for i, piece in enumerate(self.pieces) if piece.span.end > self.at), len(self.pieces))
 
-    @property
-    def ended(self) -> bool:
-        """Return whether the text ended too early."""
-        return self.here == len(self.pieces)
-
-    def piece(self, offset: int = 0) -> Piece | None:
-        """Return the piece at ``at``, or ``offset`` pieces further; None outside of the text."""
+    def piece(self, offset: int = 0) -> Piece:
+        """Return the piece at ``at``, or ``offset`` pieces further; outside of the text an empty one."""
         index = self.here + offset
-        return self.pieces[index] if 0 <= index < len(self.pieces) else None
-
-    def words(self, offset: int = 0) -> str:
-        """Return the piece's text in capitals, "" if there is none."""
-        piece = self.piece(offset)
-        return piece.upper if piece else ""
+        if 0 <= index < len(self.pieces):
+            return self.pieces[index]
+        return Piece("end", "", Span(len(self.text), len(self.text)))
 
     @cached_property
     def command(self) -> str:
@@ -93,12 +95,41 @@ class Broken:
         heads = [piece.upper for piece in self.pieces[: self.here] if piece.upper in COMMANDS]
         if self.pieces and self.pieces[0].upper not in COMMANDS:
             return ""
-        nesting = ("BRANCH", "ON", "EXPLAIN")
-        found = ""
+        innermost = ""
         for before, piece in zip((None, *self.pieces), self.pieces[: self.here], strict=False):
             if piece.upper in COMMANDS and (before is None or before.upper in ("THEN", "ELSE", "EXPLAIN")):
-                found = piece.upper
-        return found or (heads[0] if heads and heads[0] not in nesting else "")
+                innermost = piece.upper
+        return innermost or (heads[0] if heads and heads[0] not in ("BRANCH", "ON", "EXPLAIN") else "")
+
+    def removal(self, offset: int) -> Edit:
+        """Return the edit that removes a piece, up to the next one."""
+        piece, following = self.piece(offset), self.piece(offset + 1)
+        end = piece.span.end if following.kind == "end" else following.span.start
+        return swap(piece.span.start, end, "")
+
+    @property
+    def form(self) -> str:
+        """Return the form of the command, as a hint."""
+        return f"the form is {FORMS[self.command]}" if self.command in FORMS else ""
+
+    @cached_property
+    def list_head(self) -> str:
+        """Return the word before the innermost open bracket, in capitals; "" if no bracket is open."""
+        if not self.failure.brackets:
+            return ""
+        at = self.failure.brackets[-1][1]
+        return next((piece.upper for piece in reversed(self.pieces) if piece.span.end <= at), "")
+
+    @property
+    def is_in_list(self) -> bool:
+        """Return whether the place is in a list of values."""
+        return self.list_head in ("IN", "INTO")
+
+    @property
+    def is_about_items(self) -> bool:
+        """Return whether the place is in a condition on items, which have fields, and not in one on variables."""
+        words = [piece.upper for piece in self.pieces[: self.here] if piece.upper in _CONDITIONAL]
+        return not words or words[-1] in ("WHERE", "VIA")
 
     def _after(self, edits: Edits) -> tuple[Read | Failure, str]:
         mended = apply_edits(self.text, edits)
@@ -110,46 +141,110 @@ class Broken:
 
     def furthered_by(self, edits: Edits) -> bool:
         """Return whether the statement is valid after ``edits``, or has its first fault further on."""
-        found, mended = self._after(edits)
+        result, mended = self._after(edits)
         # Counted from the end: the edits change lengths only before both places.
-        return isinstance(found, Read) or len(mended) - found.offset < len(self.text) - self.failure.offset
+        return isinstance(result, Read) or len(mended) - result.offset < len(self.text) - self.failure.offset
 
     def best(self, *candidates: Edits) -> tuple[Edit, ...]:
         """Return the first of ``candidates`` that makes the statement valid, else the first that gets further, else nothing."""
-        for edits in candidates:
-            if edits and self.mended_by(edits):
-                return tuple(edits)
-        for edits in candidates:
-            if edits and self.furthered_by(edits):
-                return tuple(edits)
+        for helps in (self.mended_by, self.furthered_by):
+            for edits in candidates:
+                if edits and helps(edits):
+                    return tuple(edits)
         return ()
-
-    def fault(self, code: str, message: str, span: Span, hint: str, *candidates: Edits) -> Fault:
-        """Return the fault with the best of ``candidates`` as its fix."""
-        return fault(code, message, span.start, max(span.end, span.start + 1), hint, edits=self.best(*candidates))
-
-    def doubt(self, code: str, message: str, span: Span, *hints: str, supposed: Sequence[Edits] = ()) -> Fault:
-        """Return an ambiguous fault, without an edit. Parsing goes on with the best of ``supposed``."""
-        found = fault(code, message, span.start, max(span.end, span.start + 1), *hints)
-        return evolve(found, supposed=self.best(*supposed))
 
     def readings(self, *candidates: Edits) -> int:
         """Return the number of different statements that the candidates give, at most two."""
         trees: list[Any] = []
         for edits in candidates:
-            found = self._after(edits)[0] if edits else None
-            if isinstance(found, Read) and found.result not in trees:
-                trees.append(found.result)
+            result = self._after(edits)[0] if edits else None
+            if isinstance(result, Read) and result.result not in trees:
+                trees.append(result.result)
                 if len(trees) == 2:
                     break
         return len(trees)
+
+    def fault(self, code: str, message: str, span: Span, hint: str = "", *candidates: Edits) -> Fault:
+        """Return the fault with the best of ``candidates`` as its fix."""
+        return fault(code, message, span.start, max(span.end, span.start + 1), hint, edits=self.best(*candidates))
 
     def fix(self, code: str, message: str, span: Span, hint: str, *candidates: Edits) -> Fault | None:
         """Return the fault if one of ``candidates`` helps; else None, because the fault is a different one."""
         found = self.fault(code, message, span, hint, *candidates)
         return found if found.diagnostic.edits else None
 
-    @property
-    def form(self) -> str:
-        """Return the form of the command, as a hint."""
-        return f"the form is {FORMS[self.command]}" if self.command in FORMS else ""
+    def ambiguity(self, code: str, message: str, span: Span, *hints: str, supposed: Sequence[Edits] = ()) -> Fault:
+        """Return a fault that is not offered an edit. Parsing goes on with the best of ``supposed``."""
+        found = fault(code, message, span.start, max(span.end, span.start + 1), *hints)
+        return evolve(found, supposed=self.best(*supposed))
+
+
+_CONDITIONAL = ("WHERE", "VIA", "IF", "ASSERT", "WHEN")
+
+Explainer: TypeAlias = Callable[[InvalidStatement], Fault | None]
+
+
+@frozen
+class Correction:
+    """A fault that the pieces around the place show, and the text that replaces some of them. It is an ``Explainer``.
+
+    ``where`` describes these pieces, with ``|`` before the one at the place: ``A/B`` is one of these texts in capitals,
+    ``word``, ``string``, ``variable``, ``number`` and ``sign`` are kinds, ``value`` is one of three kinds, ``any`` is any
+    piece. In ``message``, ``hint`` and ``rewrite``, ``{0}`` is the text of the first piece, ``{0.upper}`` in capitals.
+    """
+
+    code: str
+    where: str
+    message: str
+    hint: str
+    rewrite: str | None = None
+    """The text that replaces the pieces ``edited``; None: no edit is offered."""
+    edited: tuple[int, int] | None = None
+    """The first and the last piece that ``rewrite`` replaces (default: all)."""
+    blamed: tuple[int, int] | None = None
+    """The first and the last piece that the diagnostic marks (default: the one at the place)."""
+    allowed: str = ""
+    """Tokens that the grammar must allow at the place, by their names."""
+    after: tuple[str, ...] = ()
+    """The kinds of tokens of which one must precede the place (default: any)."""
+    commands: tuple[str, ...] = ()
+    """The commands in which the correction applies (default: all)."""
+    must_help: bool = True
+    """Whether the fault is a different one if ``rewrite`` does not help."""
+    when: Callable[[InvalidStatement], bool] = lambda statement: True
+    """A further condition."""
+    _cells: tuple[frozenset[str], ...] = field(init=False)
+    _first: int = field(init=False)
+
+    @_cells.default
+    def _split(self) -> tuple[frozenset[str], ...]:
+        return tuple(frozenset(cell.split("/")) for cell in self.where.replace("|", "").split())
+
+    @_first.default
+    def _offset(self) -> int:
+        return -len(self.where.partition("|")[0].split())
+
+    def __call__(self, s: InvalidStatement) -> Fault | None:
+        """Return the fault if the statement has it."""
+        pieces = [s.piece(self._first + at) for at in range(len(self._cells))]
+        if not all(map(_fits, pieces, self._cells)) or not s.expected.issuperset(self.allowed.split()):
+            return None
+        if (self.after and s.failure.after not in self.after) or (self.commands and s.command not in self.commands):
+            return None
+        if not self.when(s):
+            return None
+        message, hint = self.message.format(*pieces), self.hint.format(*pieces, form=s.form)
+        first, last = self.blamed or (min(-self._first, len(pieces) - 1),) * 2
+        span = pieces[first].span | pieces[last].span
+        if self.rewrite is None:
+            return s.fault(self.code, message, span, hint)
+        first, last = self.edited or (0, len(pieces) - 1)
+        edit = Edit(pieces[first].span | pieces[last].span, self.rewrite.format(*pieces))
+        return (s.fix if self.must_help else s.fault)(self.code, message, span, hint, [edit])
+
+
+def _fits(piece: Piece, cell: frozenset[str]) -> bool:
+    """Return whether ``piece`` is one that ``cell`` of a pattern describes."""
+    if piece.kind == "end":
+        return False
+    return piece.upper in cell or piece.kind in cell or "any" in cell or ("value" in cell and piece.kind in VALUES)

@@ -4,18 +4,17 @@ Faults are independent: an invalid statement is lost alone, and a block keeps it
 """
 
 import re
-from collections.abc import Callable
 
 from attrs import define, evolve, field
 
 from ....diagnostic import Edit, apply_edits
 from ....source import Span
 from ....trees.gasl import Comment, Item, Statement, Try
-from ...repairs import Fault, Repaired, fault, repair, shown
+from ...repairs import Fault, Repaired, back, fault, repair, shown
 from ..engine import Failure, Read, read
 from ..lines import BLOCK_WORD, Chunk, chunk_at, end_of_line, explain_outside, woven
 from .ambiguous import DOUBTS
-from .attempt import Broken
+from .attempt import Explainer, InvalidStatement, insert, swap
 from .foreign_syntax import FOREIGN, RANGES
 from .keywords import FIRST, LEFT_OUT, WORDS, expectation
 from .literals import NAMES, VALUES
@@ -31,7 +30,7 @@ MOST_ROUNDS = 10
 LONGEST = 20_000
 """Maximum length of a statement that is repaired, in characters: every attempt parses it again."""
 
-_EXPLAINERS: tuple[Callable[[Broken], Fault | None], ...] = (
+_EXPLAINERS: tuple[Explainer, ...] = (
     *DOUBTS, *FIRST, *HEADS, *MISPLACED, *RANGES, *FOREIGN, *LEFT_OUT, *NAMES, *VALUES, *WORDS, *SHAPE,
 )  # fmt: skip
 """Explainers in the order of their calls: each before those that would misread its fault."""
@@ -39,76 +38,60 @@ _EXPLAINERS: tuple[Callable[[Broken], Fault | None], ...] = (
 
 def explain_statement(text: str, chunk: Chunk, known: Failure | None = None) -> list[Fault]:
     """Explain why the statement ``chunk`` of ``text`` cannot be read; ``known`` is the failure of an earlier attempt."""
-    local = _joined(text, chunk)
+    local = "".join(" " if chunk.is_joined_at(chunk.start + at) else c for at, c in enumerate(chunk.text(text)))
     if known and len(local) > LONGEST:
-        moved = evolve(
-            known,
-            offset=max(0, known.offset - chunk.start),
-            behind=max(0, known.behind - chunk.start),
-            unbuildable=None,
-        )
         if known.unbuildable:
-            span = known.unbuildable.span
-            return [
-                fault(known.unbuildable.code, str(known.unbuildable), span.start, span.end, *known.unbuildable.hints)
-            ]
-        return [_placed(_generic(Broken(local, moved)), chunk.start, False)]
+            return [known.unbuildable.as_fault()]
+        offset, behind = max(0, known.offset - chunk.start), max(0, known.behind - chunk.start)
+        failed = InvalidStatement(local, evolve(known, offset=offset, behind=behind))
+        return [_generic(failed).moved(lambda span: span.shift(chunk.start))]
     faults: list[Fault] = []
     if chunk.joins:
         edits = tuple(Edit(join.shift(-chunk.start), " ") for join in chunk.joins)
         first = chunk.joins[0].end - chunk.start
         word = local[first:].split(None, 1)[0][:20]
-        message = f"a command stands on one line; {word} begins another"
-        faults.append(fault("GASL034", message, first, first + len(word), "write it on the line above", edits=edits))
+        message, hint = (
+            f"a command must be on one line, but {word} begins another",
+            "move it to the end of the line above",
+        )
+        faults.append(fault("GASL034", message, first, first + len(word), hint, edits=edits))
     chain: list[Repaired] = []
-    reads = False
+    is_valid = False
     for _ in range(MOST_ROUNDS):
-        found = read(local)
-        if isinstance(found, Read):
-            reads = True
+        result = read(local)
+        if is_valid := isinstance(result, Read):
             break
-        explained = _explain(Broken(local, found, bool(chain)), len(local) <= LONGEST)
-        edits = explained.diagnostic.edits or explained.supposed
-        faults.append(_back(chain, explained))
+        found = _explain(InvalidStatement(local, result), len(local) <= LONGEST)
+        edits = found.diagnostic.edits or found.supposed
+        faults.append(found.moved(lambda span: back(chain, span)))
         if not edits:
             break
         chain.append(repair(local, edits))
         local = chain[-1].text
-    placed = [_placed(found, chunk.start, reads) for found in faults]
-    return _together(text, chunk, placed, local) if reads else placed
+    placed = [each.moved(lambda span: span.shift(chunk.start)) for each in faults]
+    return _together(text, chunk, placed, local) if is_valid else [each.without_edits for each in placed]
 
 
-def _joined(text: str, chunk: Chunk) -> str:
-    """Return the statement with blanks in place of its line breaks, so that all offsets stay the same."""
-    pieces, done = [], chunk.start
-    for join in chunk.joins:
-        pieces += [text[done : join.start], " " * (join.end - join.start)]
-        done = join.end
-    return "".join((*pieces, text[done : chunk.end]))
-
-
-def _explain(broken: Broken, mending: bool) -> Fault:
-    known = broken.failure.unbuildable
-    if mending and (not known or (known.code == "GASL018" and not broken.mended_by(known.edits))):
-        whole = _at_word(broken)
-        broken, known = (whole, None) if whole else (broken, known)
+def _explain(statement: InvalidStatement, mending: bool) -> Fault:
+    known = statement.failure.unbuildable
+    if mending and (not known or (known.code == "GASL018" and not statement.mended_by(known.edits))):
+        whole = _at_word(statement)
+        statement, known = (whole, None) if whole else (statement, known)
     if known:
-        edits = known.edits if mending and known.edits and broken.furthered_by(known.edits) else ()
-        return fault(known.code, str(known), known.span.start, known.span.end, *known.hints, edits=edits)
-    if mending:
-        for explain in _EXPLAINERS:
-            found = explain(broken)
-            if found:
-                return found
-    return _generic(broken)
+        edits = known.edits if mending and known.edits and statement.furthered_by(known.edits) else ()
+        return known.as_fault(edits)
+    for explain in _EXPLAINERS if mending else ():
+        if found := explain(statement):
+            return found
+    return _generic(statement)
 
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 
 
-def _at_word(broken: Broken) -> Broken | None:
+def _at_word(statement: InvalidStatement) -> InvalidStatement | None:
     """Return the failure at the beginning of a word of which only the first part was read, as DESC of DESCENDING."""
-    failure, text = broken.failure, broken.text
+    failure, text = statement.failure, statement.text
     at = failure.behind if failure.unbuildable is None else failure.unbuildable.edits[0].span.start
     head = _WORD.search(text[:at])
     if not head or not re.match(r"\w", text[at : at + 1]) or (failure.unbuildable is None and failure.offset != at):
@@ -116,58 +99,39 @@ def _at_word(broken: Broken) -> Broken | None:
     before = read(text[: head.start()])
     if isinstance(before, Read) or before.unbuildable or before.offset < len(text[: head.start()].rstrip()):
         return None
-    return Broken(text, evolve(before, offset=head.start()))
+    return InvalidStatement(text, evolve(before, offset=head.start()))
 
 
-def _generic(broken: Broken) -> Fault:
-    piece, wanted = broken.piece(), expectation(broken)
-    if piece is None:
-        at = len(broken.text.rstrip())
-        message = f"{broken.command or 'the command'} ends here too early"
-        return fault("GASL008", message, max(0, at - 1), at, f"here is missing {wanted}" if wanted else "", broken.form)
-    message = f"{shown(piece.text)} can't stand here"
-    hint = f"here may stand {wanted}" if wanted else ""
-    return fault("GASL008", message, piece.span.start, piece.span.end, hint, broken.form)
-
-
-def _back(chain: list[Repaired], found: Fault) -> Fault:
-    """Return the fault with its spans in the original statement."""
-    diagnostic = found.diagnostic
-    edits, span, supposed = diagnostic.edits, diagnostic.span, found.supposed
-    for repaired in reversed(chain):
-        span = repaired.back_span(span) if span else None
-        edits = tuple(Edit(repaired.back_span(edit.span), edit.text) for edit in edits)
-        supposed = tuple(Edit(repaired.back_span(edit.span), edit.text) for edit in supposed)
-    return evolve(found, diagnostic=evolve(diagnostic, span=span, edits=edits), supposed=supposed)
+def _generic(statement: InvalidStatement) -> Fault:
+    piece, expected = statement.piece(), expectation(statement)
+    message, span = f"unexpected {shown(piece.text)}", piece.span
+    if piece.kind == "end":
+        at = len(statement.text.rstrip())
+        message, span = f"{statement.command or 'the command'} is incomplete", Span(max(0, at - 1), at)
+    hint = f"expected {expected}" if expected else ""
+    return fault("GASL008", message, span.start, span.end, hint, statement.form)
 
 
 def _together(text: str, chunk: Chunk, faults: list[Fault], mended: str) -> list[Fault]:
     """Return the faults, with a single edit to ``mended`` if their own edits overlap."""
     edits = [edit for found in faults for edit in (*found.diagnostic.edits, *found.supposed)]
     idle = any(edit.text == text[edit.span.start : edit.span.end] for edit in edits)
-    given = text[chunk.start : chunk.end]
-    made = apply_edits(given, [Edit(edit.span.shift(-chunk.start), edit.text) for edit in edits])
-    if len(faults) < 2 or (not idle and isinstance(read(made), Read)):
+    given = chunk.text(text)
+    edited = apply_edits(given, [edit.shift(-chunk.start) for edit in edits])
+    if len(faults) < 2 or (not idle and isinstance(read(edited), Read)):
         return faults
+    first, *others = (found.without_edits for found in faults)
     if any(found.supposed for found in faults):  # a single edit would include edits that are not offered
-        return [evolve(found, diagnostic=evolve(found.diagnostic, edits=())) for found in faults]
-    start = next(
-        (i for i, (a, b) in enumerate(zip(given, mended, strict=False)) if a != b), min(len(given), len(mended))
-    )
-    room = min(len(given), len(mended)) - start
-    backwards = zip(reversed(given), reversed(mended), strict=False)
-    same = min(room, next((i for i, (a, b) in enumerate(backwards) if a != b), room))
+        return [first, *others]
+    start = _same(given, mended)
+    same = _same(given[start:][::-1], mended[start:][::-1])
     whole = Edit(Span(chunk.start + start, chunk.end - same), mended[start : len(mended) - same])
-    first, *others = (evolve(found, diagnostic=evolve(found.diagnostic, edits=())) for found in faults)
     return [evolve(first, diagnostic=evolve(first.diagnostic, edits=(whole,))), *others]
 
 
-def _placed(found: Fault, start: int, reads: bool) -> Fault:
-    diagnostic = found.diagnostic
-    span = diagnostic.span.shift(start) if diagnostic.span else Span(start, start)
-    edits = tuple(Edit(edit.span.shift(start), edit.text) for edit in diagnostic.edits) if reads else ()
-    supposed = tuple(Edit(edit.span.shift(start), edit.text) for edit in found.supposed)
-    return evolve(found, diagnostic=evolve(diagnostic, span=span, edits=edits), supposed=supposed)
+def _same(one: str, other: str) -> int:
+    """Return the number of characters with which both texts begin."""
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 MAX_FAULTS = 1_000
@@ -191,7 +155,8 @@ class _Frame:
     def items(self) -> list[Item]:
         return self.parts[next(reversed(self.parts))]
 
-    def built(self, end: int) -> Statement:
+    def statement(self, end: int) -> Statement:
+        """Return the block as a statement that ends at ``end``."""
         parts = {word: tuple(items) for word, items in self.parts.items()}
         span = Span(self.start, end)
         return Statement(Try(parts["TRY"], parts.get("CATCH"), parts.get("FINALLY"), span=span), self.why, span=span)
@@ -206,18 +171,19 @@ def explain_condition(text: str) -> list[Fault]:
     """Explain why ``text`` is not a valid condition, as in ASSERT."""
     head = "ASSERT "
     faults = explain_statement(head + re.sub(r"[\r\n]", " ", text), Chunk(0, len(head) + len(text.rstrip())))
-    return [_shifted(found, -len(head)) for found in faults]
+    return [_of_condition(found, -len(head)) for found in faults]
 
 
-def _shifted(found: Fault, by: int) -> Fault:
+def _of_condition(found: Fault, by: int) -> Fault:
+    """Return the fault moved by ``by``, without the word ASSERT."""
     diagnostic = found.diagnostic
     span = diagnostic.span or Span(0, 0)
-    moved = Span(max(0, span.start + by), max(1, span.end + by))
-    inside = all(edit.span.start + by >= 0 for edit in diagnostic.edits)
-    edits = tuple(Edit(edit.span.shift(by), edit.text) for edit in diagnostic.edits) if inside else ()
+    edits = tuple(edit.shift(by) for edit in diagnostic.edits)
+    edits = edits if all(edit.span.start >= 0 for edit in edits) else ()
     message = diagnostic.message.replace("ASSERT", "the condition")
     hints = tuple(hint for hint in diagnostic.hints if "ASSERT" not in hint)
-    return evolve(found, diagnostic=evolve(diagnostic, message=message, span=moved, hints=hints, edits=edits))
+    span = Span(max(0, span.start + by), max(1, span.end + by))
+    return evolve(found, diagnostic=evolve(diagnostic, message=message, span=span, hints=hints, edits=edits))
 
 
 class Recovery:
@@ -246,11 +212,18 @@ class Recovery:
         """Read the text at ``at``; return where parsing goes on."""
         text = self._text
         if len(self.faults) >= MAX_FAULTS:
-            message = f"here are more than {MAX_FAULTS:,} faults; reading stops at this line"
-            self.faults.append(fault("GASL023", message, at, end_of_line(text, at)))
+            self._report(
+                "GASL023",
+                f"more than {MAX_FAULTS:,} faults; the text from here on is not checked",
+                at,
+                end_of_line(text, at),
+            )
             self._frames.clear()
             return len(text)
         return self._remark(at) if text[at] == "#" else self._statement(at)
+
+    def _report(self, code: str, message: str, start: int, end: int, hint: str = "", *edits: Edit) -> None:
+        self.faults.append(fault(code, message, start, end, hint, edits=edits))
 
     def finish(self) -> tuple[tuple[Item, ...], list[Fault]]:
         """Close the open blocks at the end of the text; return the items and faults."""
@@ -276,9 +249,9 @@ class Recovery:
         elif behind:
             indent = text[first : first + len(text[first:at]) - len(text[first:at].lstrip())]
             start = at - (len(text[first:at]) - len(text[first:at].rstrip()))
-            edits = (Edit(Span(first, first), f"{indent}{body}\n"), Edit(Span(start, span.end), ""))
-            message = "a reason stands on a line of its own, above its command"
-            self.faults.append(fault("GASL026", message, *_ends(span), "move it above", edits=edits))
+            edits = (insert(first, f"{indent}{body}\n"), swap(start, span.end, ""))
+            message = "a reason (#:) must be on its own line, above its command"
+            self._report("GASL026", message, span.start, span.end, "move it above the command", *edits)
         else:
             self._reasons.append((body[2:].strip(), span))
         return end
@@ -291,9 +264,9 @@ class Recovery:
     def _dangling(self) -> None:
         """Report reasons that are not followed by a command."""
         for _, span in self._reasons:
-            edit = Edit(Span(span.start, span.start + 2), "#")
-            hint = "put it above the command that it explains, or make it a comment with # alone"
-            self.faults.append(fault("GASL026", "no command follows this reason", *_ends(span), hint, edits=(edit,)))
+            hint = "move it above the command that it explains, or write # for a comment"
+            edit = swap(span.start, span.start + 2, "#")
+            self._report("GASL026", "no command follows this reason", span.start, span.end, hint, edit)
         self._reasons.clear()
 
     def _statement(self, at: int) -> int:
@@ -307,20 +280,20 @@ class Recovery:
         chunk = chunk_at(text, at, bool(self._frames))
         reason = self._reasons[0][1].start if self._reasons else None
         why = self._why()
-        found: Read | Failure | None = None
+        result: Read | Failure | None = None
         if not chunk.joins:
             # Parsing a very long statement is slow, and its failure is known: the whole text failed there.
-            here = chunk.end - chunk.start > LONGEST and not self._frames
-            here = here and self._failure is not None and chunk.start <= self._failure.offset <= chunk.end
-            found = self._failure if here else read(text, chunk.start, chunk.end)
-        if isinstance(found, Read):
-            items = woven(found.result, found.inner)
+            is_long = chunk.end - chunk.start > LONGEST and not self._frames
+            is_known = is_long and self._failure is not None and chunk.start <= self._failure.offset <= chunk.end
+            result = self._failure if is_known else read(text, chunk.start, chunk.end)
+        if isinstance(result, Read):
+            items = woven(result.result, result.inner)
             if why and items and isinstance(items[-1], Statement):
                 begin = chunk.start if reason is None else reason
                 items = (*items[:-1], evolve(items[-1], why=why, span=Span(begin, items[-1].span.end)))
             self._items.extend(items)
             return chunk.end if chunk.end > at else self._behind_blanks(at)
-        end, faults = self._explained(chunk, found)
+        end, faults = self._explained(chunk, result)
         self.faults += faults
         return max(end, self._behind_blanks(at) if end == at else end)
 
@@ -332,17 +305,14 @@ class Recovery:
     def _explained(self, chunk: Chunk, failure: Failure | None) -> tuple[int, list[Fault]]:
         if len(self.faults) > 200:
             # A text with so many faults is not fixed line by line; finding places is cheap.
-            message = "this can't be read as a command either"
-            return chunk.end, [
-                fault("GASL008", message, chunk.start, min(chunk.end, end_of_line(self._text, chunk.start)))
-            ]
+            end = min(chunk.end, end_of_line(self._text, chunk.start))
+            return chunk.end, [fault("GASL008", "this is not a valid command either", chunk.start, end)]
         run_on = _over_lines(self._text, chunk)
         return run_on or (chunk.end, explain_statement(self._text, chunk, failure))
 
     def _block(self, word: str, after: int, at: int) -> int:
         """Process a keyword of a block. Return where parsing goes on."""
         text = self._text
-        span = Span(at, after)
         if word == "TRY":
             reason = self._reasons[0][1].start if self._reasons else at
             self._frames.append(_Frame(reason, at, self._why()))
@@ -353,46 +323,43 @@ class Recovery:
             alone = not text[after:line].strip() or word == "CATCH"
             # Without CATCH its commands would always run; and TRY may be missing because of a fault above.
             sure = word == "END" and alone and not self.faults
-            edit = Edit(Span(at, min(line + 1, len(text))), "")
+            edits = [swap(at, min(line + 1, len(text)), "")] if sure else []
             hint = "remove it, or write TRY where the block begins"
-            self.faults.append(
-                fault("GASL005", f"{word} belongs to no TRY", *_ends(span), hint, edits=(edit,) if sure else ())
-            )
+            self._report("GASL005", f"{word} without TRY", at, after, hint, *edits)
             return line if alone else after
         frame = self._frames[-1]
         if word == "END":
             self._frames.pop()
-            self._items.append(frame.built(after))
+            self._items.append(frame.statement(after))
             if tail := re.compile(r"[ \t]++(?:TRY|BLOCK)\b|[ \t]*+;", re.IGNORECASE).match(text, after):
-                edit = Edit(Span(after, tail.end()), "")
-                message = f"a block ends with END alone, not with {word}{tail[0]}"
-                self.faults.append(fault("GASL005", message, at, tail.end(), "write END", edits=(edit,)))
+                message = f"a block ends with END, not with {word}{tail[0]}"
+                self._report("GASL005", message, at, tail.end(), "write END", swap(after, tail.end(), ""))
                 return tail.end()
             return after
         if word in frame.parts or (word == "CATCH" and "FINALLY" in frame.parts):
-            message = f"{word} stands {'twice in this block' if word in frame.parts else 'behind FINALLY'}"
-            hint = "a block is TRY, CATCH ANY, FINALLY, END, in this order and each once"
-            self.faults.append(fault("GASL005", message, *_ends(span), hint))
+            message = f"second {word} in this block" if word in frame.parts else f"{word} must come before FINALLY"
+            self._report("GASL005", message, at, after, "the order is TRY, CATCH ANY, FINALLY, END, each at most once")
         frame.parts.setdefault(word, [])
-        if word == "CATCH":
-            head = _CATCH.match(text, at)
-            if head and head["any"]:
-                return head.end()
-            other = re.compile(r"[ \t]++\w++(?=[ \t\r]*+$)", re.MULTILINE).match(text, after)
-            edit = Edit(Span(after, other.end() if other else after), " ANY")
-            message = "CATCH takes every error: CATCH ANY"
-            self.faults.append(fault("GASL006", message, *_ends(span), "write CATCH ANY", edits=(edit,)))
-            return other.end() if other else after
-        return after
+        if word == "FINALLY":
+            return after
+        head = _CATCH.match(text, at)
+        if head and head["any"]:
+            return head.end()
+        other = re.compile(r"[ \t]++\w++(?=[ \t\r]*+$)", re.MULTILINE).match(text, after)
+        end = other.end() if other else after
+        message = "CATCH must be followed by ANY: it catches all errors"
+        self._report("GASL006", message, at, after, "write CATCH ANY", swap(after, end, " ANY"))
+        return end
 
     def _unclosed(self, frame: _Frame, end: int) -> None:
         """Report a block without END, unless the limit is reached, and keep its items; ``end`` is the end of the text."""
         if len(self.faults) < MAX_FAULTS:
-            hint, edit = "write END where it ends", Edit(Span(end, end), "\nEND")
             commands = sum(isinstance(item, Statement) for item in frame.items)  # with several, its end is open
-            edits = (edit,) if commands <= 1 else ()
-            self.faults.append(fault("GASL004", "this block has no END", frame.word, frame.word + 3, hint, edits=edits))
-        self._items.append(frame.built(end))
+            edits = [insert(end, "\nEND")] if commands <= 1 else []
+            self._report(
+                "GASL004", "this block has no END", frame.word, frame.word + 3, "write END where it ends", *edits
+            )
+        self._items.append(frame.statement(end))
 
 
 _OPENED = re.compile(r"""(?:[^"'#\n]|"(?:[^"\\\r\n]|\\[^\r\n])*+"|'(?:[^'\\\r\n]|\\[^\r\n])*+')*+(["'])""")
@@ -409,17 +376,10 @@ def _over_lines(text: str, chunk: Chunk) -> tuple[int, list[Fault]] | None:
     if not closing or "\n" not in closing[0] or closing[0].count("\n") > 200:
         return None
     end = end_of_line(text, closing.end())
-    breaks = [
-        Edit(Span(start + 1 + found.start(), start + 1 + found.end()), "\\n")
-        for found in re.finditer(r"[ \t]*+\r?\n", closing[0])
-    ]
-    local = [Edit(edit.span.shift(-chunk.start), edit.text) for edit in breaks]
-    if not isinstance(read(apply_edits(text[chunk.start : end], local)), Read):
+    found = re.compile(r"[ \t]*+\r?\n").finditer(text, start + 1, closing.end())
+    breaks = tuple(swap(*each.span(), "\\n") for each in found)
+    mended = apply_edits(text[chunk.start : end], [edit.shift(-chunk.start) for edit in breaks])
+    if not isinstance(read(mended), Read):
         return None
-    message = "a string ends on the line where it begins"
-    hint = "write \\n for a line break in it"
-    return end, [fault("GASL002", message, start, start + 1, hint, edits=tuple(breaks))]
-
-
-def _ends(span: Span) -> tuple[int, int]:
-    return span.start, span.end
+    message, hint = "a string must end on the line where it begins", "write \\n for a line break in it"
+    return end, [fault("GASL002", message, start, start + 1, hint, edits=breaks)]

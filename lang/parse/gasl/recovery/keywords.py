@@ -6,7 +6,8 @@ import unicodedata
 from ....diagnostic import Edit, nearest
 from ....source import Span
 from ...repairs import Fault, fault, shown
-from .attempt import Broken, Edits, Piece, swap
+from ..engine import keywords
+from .attempt import Correction, Explainer, InvalidStatement, Piece, insert, swap
 
 _CHOICES = {
     "KIND": ("nodes", "edges"), "_PATHS": ("paths",), "TYPE": ("LIST", "DICT", "COUNTER"), "MODE": ("MERGE", "REPLACE"),
@@ -16,11 +17,10 @@ _CHOICES = {
     "TEXTUAL": ("CONTAINS", "STARTS_WITH", "ENDS_WITH", "MATCHES"), "GRAPH": ("graph",),
 }  # fmt: skip
 _DESCRIBED = {
-    "IDENTIFIER": "a name", "PATH": "a field or key", "STRING": "a text in quotes", "INT": "a whole number",
+    "IDENTIFIER": "a name", "PATH": "a field or key", "STRING": "a quoted text", "INT": "a whole number",
     "NUMBER": "a number", "VARIABLE": "${a variable}", "EQUALS": "=", "COMPARISON": "another comparison",
     "_COMMA": "a comma", "LPAR": "(", "_LPAR": "(", "RPAR": ")", "LSQB": "[", "_LSQB": "[", "RSQB": "]",
 }  # fmt: skip
-_SILENT = frozenset({"_NEWLINE", "$END", "COMMENT", "TRAILING", "WHY", "END", "CATCH", "FINALLY"})
 
 _SYNONYMS = {
     "ARRAY": "LIST", "TABLE": "LIST", "SEQUENCE": "LIST", "LISTS": "LIST", "MAP": "DICT", "OBJECT": "DICT",
@@ -56,12 +56,10 @@ _TARGET_FILLERS = _FILLERS | _ONCE | {"A"}
 """The same before nodes and edges, where names are not allowed, and where each item is found once anyway."""
 
 
-def _options(b: Broken) -> list[str]:
+def _options(s: InvalidStatement) -> list[str]:
     """Return the keywords that are allowed at the place, as written."""
-    from ..engine import keywords
-
     words: list[str] = []
-    for name in b.expected:
+    for name in s.expected:
         if name in _CHOICES:
             words += _CHOICES[name]
         elif name.lstrip("_") in keywords():
@@ -69,58 +67,53 @@ def _options(b: Broken) -> list[str]:
     return sorted(words)
 
 
-def expectation(b: Broken) -> str:
+def expectation(s: InvalidStatement) -> str:
     """Return a description of the text allowed at the place: at most eight words."""
-    if "FIND" in b.expected:
+    if "FIND" in s.expected:
         return "a command"
-    described = [_DESCRIBED[name] for name in sorted(b.expected) if name in _DESCRIBED]
-    options = [word for word in _options(b) if word not in ("END", "CATCH", "FINALLY")]
-    said = [*options[:8], *described[: max(2, 8 - len(options))]]
-    if b.expected & {"$END", "_NEWLINE"}:
-        said.append("the end of the line")
-    if len(said) < 2:
-        return "".join(said)
-    return f"{', '.join(said[:-1])} or {said[-1]}"
+    described = [_DESCRIBED[name] for name in sorted(s.expected) if name in _DESCRIBED]
+    options = [word for word in _options(s) if word not in ("END", "CATCH", "FINALLY")]
+    parts = [*options[:8], *described[: max(2, 8 - len(options))]]
+    if s.expected & {"$END", "_NEWLINE"}:
+        parts.append("the end of the line")
+    return " or ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
-def _odd_character(b: Broken) -> Fault | None:
+def _odd_character(s: InvalidStatement) -> Fault | None:
     """Explain a look-alike letter, an invisible character, a full-width sign."""
-    unseen = b.text[b.at : b.at + 1]
-    if unseen and not unseen.isascii() and unicodedata.category(unseen) in ("Cf", "Cc", "Zs", "Zl", "Zp", "Cs"):
-        return _unseen(b, b.at)
-    found = re.compile(r"\S+").match(b.text, b.at)
-    start = b.at
-    if b.at == b.failure.behind:
-        start = b.at - len(re.search(r"\S*\Z", b.text[: b.at])[0])  # type: ignore[index]  # it always matches
-        found = re.compile(r"\S+").match(b.text, start)
-    word = found[0] if found else b.text[b.at : b.at + 1]
-    if not word or (word.isascii() and word.isprintable()):
+    if not s.text[s.at : s.at + 1].isascii() and _is_invisible(s.text[s.at]):
+        return _invisible(s, s.at)
+    start = s.at
+    if s.at == s.failure.behind:
+        start -= len(re.search(r"\S*\Z", s.text[: s.at])[0])  # type: ignore[index]  # it always matches
+    run = re.compile(r"\S+").match(s.text, start)
+    word = run[0] if run else s.text[s.at : s.at + 1]
+    odd = next((i for i, c in enumerate(word) if not c.isascii() or not c.isprintable()), None)
+    if odd is None:
         return None
-    odd = next((i for i, c in enumerate(word) if not c.isascii() or not c.isprintable()), 0)
     letter = word[odd]
-    if unicodedata.category(letter) in ("Cf", "Cc", "Zs", "Zl", "Zp", "Cs"):
-        return _unseen(b, start + odd)
-    at = Span(start + odd, start + odd + 1)
-    plain, name = "".join(_plain(c) for c in word), f"U+{ord(letter):04X}"
-    if plain != word and plain.isascii():
-        return b.fix(
-            "GASL020",
-            f"{letter} ({name}) only looks like {_plain(letter)}",
-            at,
-            f"write {shown(plain)}",
-            [swap(start, start + len(word), plain)],
-        )
-    return None
+    if _is_invisible(letter):
+        return _invisible(s, start + odd)
+    plain = "".join(map(_plain, word))
+    if plain == word or not plain.isascii():
+        return None
+    message = f"{letter} (U+{ord(letter):04X}) only looks like {_plain(letter)}"
+    edits = [swap(start, start + len(word), plain)]
+    return s.fix("GASL020", message, Span(start + odd, start + odd + 1), f"write {shown(plain)}", edits)
 
 
-def _unseen(b: Broken, at: int) -> Fault | None:
+def _is_invisible(letter: str) -> bool:
+    return unicodedata.category(letter) in ("Cf", "Cc", "Zs", "Zl", "Zp", "Cs")
+
+
+def _invisible(s: InvalidStatement, at: int) -> Fault | None:
     """Explain an invisible character."""
-    letter = b.text[at]
+    letter = s.text[at]
     right = " " if unicodedata.category(letter).startswith("Z") else ""
-    every = [swap(i, i + 1, right) for i, c in enumerate(b.text) if c == letter]
-    message = f"there is a character here that nobody sees (U+{ord(letter):04X})"
-    hint = "write a plain blank" if right else "remove it"
-    return b.fix("GASL020", message, Span(at, at + 1), hint, [swap(at, at + 1, right)], every)
+    every = [swap(i, i + 1, right) for i, c in enumerate(s.text) if c == letter]
+    message = f"invisible character U+{ord(letter):04X}"
+    hint = "write a normal space" if right else "remove it"
+    return s.fix("GASL020", message, Span(at, at + 1), hint, [swap(at, at + 1, right)], every)
 
 
 _CYRILLIC = (
@@ -132,104 +125,76 @@ _LOOKALIKES = dict(zip(_CYRILLIC + _GREEK, "ABEKMHOPCTXISJaeopcyxisjdABEZHIKMNOP
 
 
 def _plain(letter: str) -> str:
-    if letter in _LOOKALIKES:
-        return _LOOKALIKES[letter]
     if unicodedata.category(letter) == "Cf":
         return ""
-    return unicodedata.normalize("NFKC", letter)
+    return _LOOKALIKES.get(letter) or unicodedata.normalize("NFKC", letter)
 
 
-def _target(b: Broken) -> Fault | None:
+def _target(s: InvalidStatement) -> Fault | None:
     """Explain ``FIND WHERE``, ``FIND node``, ``FIND PERSON``: the target of the search is missing."""
-    if "KIND" not in b.expected:
+    if "KIND" not in s.expected:
         return None
-    piece = b.piece()
-    hint = "write nodes, edges or paths behind FIND"
-    if piece is None:
-        return fault("GASL011", "FIND says not what to find", b.at - 1, b.at, hint, b.form)
-    start, end = piece.span.start, piece.span.end
-    upper = piece.upper
-    known = _SYNONYMS.get(upper) or nearest(piece.text, ("nodes", "edges", "paths"))
-    replaced: list[Edits] = [[swap(start, end, known)]] if known in ("nodes", "edges", "paths") else []
-    following = b.piece(1)
-    if upper in _TARGET_FILLERS and following:
-        return b.fix(
-            "GASL011",
-            f"{piece.text} can't stand here",
-            piece.span,
-            "remove it",
-            [swap(start, following.span.start, "")],
-        )
-    if upper == "SHORTEST" and b.words(1) in ("PATHS", "PATH") and following:
-        edits = [swap(start, following.span.end, "paths SHORTEST")]
-        return b.fix("GASL016", "SHORTEST belongs behind paths", piece.span, "write FIND paths SHORTEST", edits)
-    if replaced:
-        return b.fault(
-            "GASL011", f"FIND takes nodes, edges or paths, not {piece.text}", piece.span, f"write {known}", *replaced
-        )
-    if upper in ("WHERE", "AS", "LIMIT", "ORDER"):
-        supposed: Edits = [swap(start, start, "nodes ")]
-        return b.doubt("GASL011", "FIND says not what to find", piece.span, hint, supposed=[supposed])
-    inserted: list[Edits] = []
-    if upper in ("FROM", "SHORTEST", "VIA", "MAXLEN"):
-        inserted = [[swap(start, start, "paths ")]]
-    return b.fault("GASL011", "FIND says not what to find", piece.span, hint, *inserted)
+    piece, following = s.piece(), s.piece(1)
+    message, hint = "FIND does not say what to find", "write nodes, edges or paths after FIND"
+    if piece.kind == "end":
+        return fault("GASL011", message, s.at - 1, s.at, hint, s.form)
+    word, start = piece.upper, piece.span.start
+    if word in _TARGET_FILLERS and following.kind != "end":
+        return s.fix("GASL011", f"unexpected {piece}", piece.span, "remove it", [s.removal(0)])
+    if word == "SHORTEST" and following.upper in ("PATHS", "PATH"):
+        edits = [Edit(piece.span | following.span, "paths SHORTEST")]
+        return s.fix("GASL016", "SHORTEST must come after paths", piece.span, "write FIND paths SHORTEST", edits)
+    kind = _SYNONYMS.get(word) or nearest(piece.text, ("nodes", "edges", "paths"))
+    if kind in ("nodes", "edges", "paths"):
+        message = f"FIND needs nodes, edges or paths, not {piece}"
+        return s.fault("GASL011", message, piece.span, f"write {kind}", [Edit(piece.span, kind)])
+    if word in ("WHERE", "AS", "LIMIT", "ORDER"):
+        return s.ambiguity("GASL011", message, piece.span, hint, supposed=[[insert(start, "nodes ")]])
+    edits = [insert(start, "paths ")] if word in ("FROM", "SHORTEST", "VIA", "MAXLEN") else []
+    return s.fault("GASL011", message, piece.span, hint, edits)
 
 
-def _phrase(b: Broken) -> Fault | None:
+def _phrase(s: InvalidStatement) -> Fault | None:
     """Explain two words in place of one keyword."""
-    piece, following = b.piece(), b.piece(1)
-    if piece is None or following is None:
-        return None
-    right = _PHRASES.get((piece.upper, following.upper))
+    piece, following = s.piece(), s.piece(1)
+    right, span = _PHRASES.get((piece.upper, following.upper)), piece.span | following.span
     if right is None:
         return None
-    span = Span(piece.span.start, following.span.end)
-    said = f"{piece.text} {following.text}"
-    return b.fix("GASL009", f"{said} is written {right}", span, f"write {right}", [swap(*_ends(span), right)])
+    message = f"{piece} {following} is written {right} in GASL"
+    return s.fix("GASL009", message, span, f"write {right}", [Edit(span, right)])
 
 
-def _misspelt(b: Broken) -> Fault | None:
+def _misspelt(s: InvalidStatement) -> Fault | None:
     """Explain ``WHRE``, ``LIMT``, ``AS ARRAY``."""
-    piece = b.piece()
-    if piece is None or piece.kind not in ("word", "sign"):
+    piece = s.piece()
+    if piece.kind not in ("word", "sign"):
         return None
-    options = _options(b)
-    listed = [word for name in b.expected if name in _CHOICES for word in _CHOICES[name]]
-    synonyms = _fitting(b, piece)
+    options = _options(s)
+    choices = [word for name in s.expected if name in _CHOICES for word in _CHOICES[name]]
+    is_choice = bool(s.expected & {"TYPE", "STATUS", "COLUMN_TYPE", "FUNCTION", "COMPASS"})
+    code = "GASL015" if is_choice else "GASL009"
+    message = f"{piece} is not one of {', '.join(choices)}" if is_choice else f"unexpected {piece}"
     near = nearest(piece.text, options) if piece.kind == "word" and len(piece.text) > 1 else None
-    kind = "GASL015" if listed and b.expected & {"TYPE", "STATUS", "COLUMN_TYPE", "FUNCTION", "COMPASS"} else "GASL009"
-    if b.command == "EXCEPT" and piece.upper == "FROM":
-        hint = "EXCEPT a WITH b AS c keeps of a what b has not"
-        return fault("GASL009", "FROM does not say of which the others are taken away", *_ends(piece.span), hint)
-    for right, hint in (*((word, "write {}") for word in synonyms), (near, "did you mean {}?")):
+    for right, hint in (*((word, "write {}") for word in _fitting(s, piece)), (near, "did you mean {}?")):
         if right and right.upper() != piece.upper:
-            message = f"{piece.text} is not a word of the language here"
-            if kind == "GASL015":
-                message = f"{piece.text} is none of {', '.join(listed)}"
-            edits = [_put(b, piece, right)]
-            found = b.fix(kind, message, piece.span, hint.format(right), edits)
+            found = s.fix(code, message, piece.span, hint.format(right), [_put(s, piece, right)])
             if found:
                 return found
-    if kind == "GASL015" and not b.expected & {"IDENTIFIER", "PATH"}:
-        message = f"{piece.text} is none of {', '.join(listed)}"
-        return b.fault(kind, message, piece.span, f"write one of {', '.join(listed)}")
+    if is_choice and not s.expected & {"IDENTIFIER", "PATH"}:
+        return s.fault(code, message, piece.span, f"write one of {', '.join(choices)}")
     return None
 
 
-def _put(b: Broken, piece: Piece, right: str) -> Edit:
+def _put(s: InvalidStatement, piece: Piece, right: str) -> Edit:
     """Return the edit that replaces the piece with ``right``; a sign that touches its neighbours gets blanks around it."""
     if piece.kind == "word" or not right.isalpha():
-        return swap(piece.span.start, piece.span.end, right)
-    start = len(b.text[: piece.span.start].rstrip())
-    following = b.piece(1)
-    return swap(start, following.span.start if following else piece.span.end, f" {right} ")
+        return Edit(piece.span, right)
+    start, following = len(s.text[: piece.span.start].rstrip()), s.piece(1)
+    return swap(start, piece.span.end if following.kind == "end" else following.span.start, f" {right} ")
 
 
 def _is_connecting(piece: Piece) -> bool:
     """Return whether the piece is a connecting word, of this language or of another, and so not a name."""
-    from ..engine import keywords
-
     connecting = piece.upper in keywords() or piece.upper in _SYNONYMS or piece.upper in ("OR", "OF", "BETWEEN")
     return piece.kind == "word" and piece.text.isupper() and len(piece.text) > 1 and connecting
 
@@ -238,137 +203,137 @@ _INSERTED = ("_AS", "_WITH", "_USING", "_BY", "WHERE", "_TO", "_THEN", "_IF", "_
              "_EXISTS", "_PLAN", "EQUALS", "LIMIT", "_WITH_DESCRIPTION", "ON", "RETURNING", "_COMMA", "_AND")  # fmt: skip
 
 
-def _left_out(b: Broken) -> Fault | None:
+def _left_out(s: InvalidStatement) -> Fault | None:
     """Explain a missing word before the one at the place; with it the statement is valid."""
-    piece = b.piece()
-    if piece is None:
-        return None
-    for name in _INSERTED:
-        if name not in b.expected or (name == "_BY" and "_AS" in b.expected):
+    piece = s.piece()
+    for name in _INSERTED if piece.kind != "end" else ():
+        if name not in s.expected or (name == "_BY" and "_AS" in s.expected):
             continue
         if (name == "_COMMA" and piece.upper in _SYNONYMS) or piece.upper in ("MINUS", "PLUS", "LESS"):
             continue
-        word = {"EQUALS": "=", "_COMMA": ","}.get(name, name.lstrip("_"))
-        edits = [swap(piece.span.start, piece.span.start, f"{word} ")]
-        if word == ",":
-            edits = [swap(b.failure.behind, b.failure.behind, ",")]
-        if b.mended_by(edits):
+        word = _spelling(name)
+        edits = [insert(s.failure.behind, ",") if word == "," else insert(piece.span.start, f"{word} ")]
+        if s.mended_by(edits):
             if name == "_AND":
-                message, either = f"AND or OR is missing before {shown(piece.text)}", "write the one that is meant"
-                return b.doubt("GASL006", message, piece.span, either, supposed=[edits])
-            return b.fault(
-                "GASL006", f"{word} is missing before {shown(piece.text)}", piece.span, f"write {word}", edits
-            )
+                message, hint = f"AND or OR is missing before {shown(piece.text)}", "write AND or OR"
+                return s.ambiguity("GASL006", message, piece.span, hint, supposed=[edits])
+            message = f"{word} is missing before {shown(piece.text)}"
+            return s.fault("GASL006", message, piece.span, f"write {word}", edits)
     return None
 
 
-def _order_by(b: Broken) -> Fault | None:
+def _spelling(name: str) -> str:
+    """Return the text of the token ``name``."""
+    return {"EQUALS": "=", "_COMMA": ","}.get(name, name.lstrip("_"))
+
+
+def _order_by(s: InvalidStatement) -> Fault | None:
     """Explain ``RANK papers ORDER BY citations``: SQL's two words in place of the command's keyword."""
-    piece, following = b.piece(), b.piece(1)
-    if piece is None or following is None or "_BY" not in b.expected or following.upper != "BY":
+    piece, following = s.piece(), s.piece(1)
+    if piece.upper not in ("ORDER", "SORT", "SORTED", "ORDERED") or following.upper != "BY" or "_BY" not in s.expected:
         return None
-    if piece.upper not in ("ORDER", "SORT", "SORTED", "ORDERED"):
-        return None
-    span = Span(piece.span.start, following.span.end)
-    edits = [swap(piece.span.start, following.span.start, "")]
-    return b.fix("GASL014", f"{piece.upper} BY is written BY in {b.command}", span, "write BY", edits)
+    message = f"{s.command} uses BY instead of {piece.upper} BY"
+    return s.fix("GASL014", message, piece.span | following.span, "write BY", [s.removal(0)])
 
 
-def _missing(b: Broken) -> Fault | None:
+def _missing(s: InvalidStatement) -> Fault | None:
     """Explain that the only allowed word is missing at the place, or at the statement's end."""
-    piece = b.piece()
-    if piece is None:
-        return _missing_at_end(b)
-    names = [name for name in _INSERTED if name in b.expected and name != "_COMMA"]
-    if len(names) != 1 or b.expected & {"IDENTIFIER", "PATH", "STRING", "$END"}:
+    piece = s.piece()
+    if piece.kind == "end":
+        return _missing_at_end(s)
+    names = [name for name in _INSERTED if name in s.expected and name != "_COMMA"]
+    if len(names) != 1 or s.expected & {"IDENTIFIER", "PATH", "STRING", "$END"}:
         return None
-    word = {"EQUALS": "=", "_COMMA": ","}.get(names[0], names[0].lstrip("_"))
+    word = _spelling(names[0])
     message = f"{word} is missing before {shown(piece.text)}"
     # Before AND or FROM nothing is missing: that word replaces the right one, and its meaning is open.
-    edits = [] if _is_connecting(piece) else [swap(piece.span.start, piece.span.start, f"{word} ")]
-    return b.fault("GASL006", message, piece.span, b.form or f"write {word}", edits)
+    edits = [] if _is_connecting(piece) else [insert(piece.span.start, f"{word} ")]
+    return s.fault("GASL006", message, piece.span, s.form or f"write {word}", edits)
 
 
-def _missing_at_end(b: Broken) -> Fault | None:
-    end = len(b.text.rstrip())
-    start = max(0, end - 1)
-    if b.failure.brackets:
+_ENDINGS = {
+    "_AS": ("AS and a name", "end the command with AS and a name, for example AS found"),
+    "_WITH": ("WITH and a name", "add WITH and a name, for example WITH authors"),
+    "_USING": ('USING "..."', 'add the instruction: USING "instruction" AS name'),
+}
+"""Words that end a command: what is missing without them, and the hint."""
+
+
+def _missing_at_end(s: InvalidStatement) -> Fault | None:
+    end = len(s.text.rstrip())
+    start, command = max(0, end - 1), s.command or "the command"
+    if s.failure.brackets:
         return None
-    if b.failure.after == "_AS" and "IDENTIFIER" in b.expected:
-        return fault(
-            "GASL010", "a name is missing behind AS", max(0, end - 2), end, "name the result, as AS authors", b.form
-        )
-    wants = {"_AS": ("AS and a name are", "end it with AS and a name, as AS found"),
-             "_WITH": ("WITH and a name are", "say with what, as WITH authors"),
-             "_USING": ('USING "..." is', 'say how, as USING "instruction" AS name')}  # fmt: skip
-    for name, (what, hint) in wants.items():
-        if name in b.expected:
-            message = f"{what} missing at the end of {b.command or 'the command'}"
-            return fault("GASL006", message, start, end, hint, b.form)
-    if b.expected & {"IDENTIFIER", "PATH"} and not b.expected & {"$END"}:
-        what = "a name" if "IDENTIFIER" in b.expected else "a key or field"
-        return fault("GASL010", f"{what} is missing at the end of {b.command or 'the command'}", start, end, b.form)
+    if s.failure.after == "_AS" and "IDENTIFIER" in s.expected:
+        hint = "name the result, for example AS authors"
+        return fault("GASL010", "AS must be followed by a name", max(0, end - 2), end, hint, s.form)
+    for name, (ending, hint) in _ENDINGS.items():
+        if name in s.expected:
+            return fault("GASL006", f"{command} must end with {ending}", start, end, hint, s.form)
+    if s.expected & {"IDENTIFIER", "PATH"} and "$END" not in s.expected:
+        what = "a name" if "IDENTIFIER" in s.expected else "a key or field"
+        return fault("GASL010", f"{command} must end with {what}", start, end, s.form)
     return None
 
 
-def _distinct(b: Broken) -> Fault | None:
+def _distinct(s: InvalidStatement) -> Fault | None:
     """Explain ``SELECT DISTINCT people FIELDS city``: without the word the meaning would be different."""
-    piece = b.piece(-1) if b.words(-1) in _ONCE and b.failure.after in ("IDENTIFIER", "PATH") else b.piece()
-    if piece is None or piece.upper not in _ONCE:
+    is_read = s.piece(-1).upper in _ONCE and s.failure.after in ("IDENTIFIER", "PATH")
+    piece = s.piece(-1 if is_read else 0)
+    if piece.upper not in _ONCE:
         return None
-    hint = "COUNT rows BY field AS name has each value of the field once"
-    return fault("GASL014", f"{piece.text} is SQL", *_ends(piece.span), hint)
+    hint = "COUNT rows BY field AS name lists each value of the field once"
+    return s.fault("GASL014", f"{piece} is SQL, not GASL", piece.span, hint)
 
 
-def _filler(b: Broken) -> Fault | None:
+def _filler(s: InvalidStatement) -> Fault | None:
     """Explain ``FIND all nodes``, ``COUNT the authors``."""
-    piece = b.piece()
-    if piece is None or piece.upper not in _FILLERS or b.command == "ASSERT":
+    piece = s.piece()
+    if piece.upper not in _FILLERS or s.command == "ASSERT":
         return None
-    following = b.piece(1)
-    stop = following.span.start if following else piece.span.end
-    edits = [swap(piece.span.start, stop, "")]
-    return b.fix("GASL008", f"{piece.text} can't stand here", piece.span, "remove it", edits)
+    return s.fix("GASL008", f"unexpected {piece}", piece.span, "remove it", [s.removal(0)])
 
 
-def _filled_name(b: Broken) -> Fault | None:
+def _filled_name(s: InvalidStatement) -> Fault | None:
     """Explain ``COUNT the authors AS n``: the filler was read as the name."""
-    before, piece = b.piece(-1), b.piece()
-    if "TEXTUAL" in b.expected:
+    before, piece = s.piece(-1), s.piece()
+    if "TEXTUAL" in s.expected:
         return None  # a field may have this name
-    if before is None or piece is None or before.upper not in _FILLERS or b.failure.after not in ("IDENTIFIER", "PATH"):
+    if before.upper not in _FILLERS or piece.kind == "end" or s.failure.after not in ("IDENTIFIER", "PATH"):
         return None
-    if _is_connecting(piece) or any(b.mended_by([swap(*_ends(piece.span), word)]) for word in _fitting(b, piece)):
+    if _is_connecting(piece) or any(s.mended_by([Edit(piece.span, word)]) for word in _fitting(s, piece)):
         return None
-    edits = [swap(before.span.start, piece.span.start, "")]
-    if _left_out(b):
+    if _left_out(s):
         return None  # `UPDATE state authors`: a name, followed by a missing word
-    return b.fix("GASL008", f"{before.text} can't stand here", before.span, "remove it", edits)
+    return s.fix("GASL008", f"unexpected {before}", before.span, "remove it", [s.removal(-1)])
 
 
-def _fitting(b: Broken, piece: Piece) -> list[str]:
+def _fitting(s: InvalidStatement, piece: Piece) -> list[str]:
     """Return the allowed words that others write as the piece."""
-    options = _options(b)
+    options = _options(s)
     return [word for word in _SYNONYMS.get(piece.upper, "").split() if word in options]
 
 
-def _between_ends(b: Broken) -> Fault | None:
+def _between_ends(s: InvalidStatement) -> Fault | None:
     """Explain ``FIND paths BETWEEN a AND b``."""
-    found = re.compile(r"BETWEEN[ \t]+([\w.`]+)[ \t]+(?:AND|TO)[ \t]+([\w.`]+)", re.I).match(b.text, b.at)
-    if not found or "FROM" not in b.expected:
+    found = re.compile(r"BETWEEN[ \t]+([\w.`]+)[ \t]+(?:AND|TO)[ \t]+([\w.`]+)", re.I).match(s.text, s.at)
+    if not found or "FROM" not in s.expected:
         return None
-    right = f"FROM {found[1]} TO {found[2]}"
-    return b.fix("GASL009", "paths go FROM one TO another", Span(*found.span()), f"write {right}",
-                 [swap(*found.span(), right)])  # fmt: skip
+    right, span = f"FROM {found[1]} TO {found[2]}", Span(*found.span())
+    return s.fix("GASL009", "GASL uses FROM and TO for paths", span, f"write {right}", [Edit(span, right)])
 
 
-def _ends(span: Span) -> tuple[int, int]:
-    return span.start, span.end
+_EXCEPT_FROM = Correction(
+    "GASL009",
+    "| FROM",
+    "EXCEPT ... FROM does not say which items are removed from which",
+    "EXCEPT a WITH b AS c removes the items of b from a",
+    commands=("EXCEPT",),
+)
 
+WORDS: tuple[Explainer, ...] = (_order_by, _target, _phrase, _EXCEPT_FROM, _misspelt, _filler, _missing)
 
-WORDS = (_order_by, _target, _phrase, _misspelt, _filler, _missing)
-
-FIRST = (_odd_character, _distinct, _between_ends, _filled_name)
+FIRST: tuple[Explainer, ...] = (_odd_character, _distinct, _between_ends, _filled_name)
 """Explainers that run before all others."""
 
-LEFT_OUT = (_left_out,)
+LEFT_OUT: tuple[Explainer, ...] = (_left_out,)
