@@ -71,7 +71,7 @@ def test_a_text_under_another_magic_is_no_remark(shell: Shell) -> None:
         "%%lwt\nFIND nodes AS x": "%%gasl runs commands",
         "%%lwt\n1 + 1": "%%kw runs expressions",
         "%%gasl\nn = 1": "%%kw runs expressions",
-        "%%gasl\nlook at the nodes": "a command begins with its word",
+        "%%gasl\nlook at the nodes": "a command begins with its keyword",
     }
     for cell, part in said.items():
         told = shell.run(cell)

@@ -24,7 +24,7 @@ def test_a_way_out_is_one(at: Desk, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text, page", [("help FIND", "FIND nodes|edges|paths"), ("help mode;", ".mode [MODE]"), ("\\h undo", ".undo"), ("help", ".quit")]
+    "text, page", [("help FIND", "FIND nodes|edges"), ("help mode;", ".mode [MODE]"), ("\\h undo", ".undo"), ("help", ".quit")]
 )  # fmt: skip
 def test_help_is_help(at: Desk, text: str, page: str) -> None:
     value = run(at, text).value
@@ -128,7 +128,7 @@ def test_let_is_no_word_of_the_language_and_what_it_means_is_clear(at: Desk) -> 
 def test_a_command_is_not_assigned(at: Desk) -> None:
     named, unnamed = run(at, "h = FIND nodes AS x"), run(at, "h = find nodes WHERE degree > 20")
     assert [d.code for d in (*named.diagnostics, *unnamed.diagnostics)] == ["GASL014", "GASL014"]
-    assert "leave out h =" in named.diagnostics[0].hints[0] and unnamed.mended == "find nodes WHERE degree > 20 AS h"
+    assert "remove h =" in named.diagnostics[0].hints[0] and unnamed.mended == "find nodes WHERE degree > 20 AS h"
     assert run(at, "count = 3").names == ("count",) and run(at, "n = count + 1").value == 4
 
 
@@ -137,7 +137,7 @@ def test_a_command_over_several_lines_has_one_error_and_its_fix(at: Desk) -> Non
     assert [d.code for d in outcome.diagnostics] == ["GASL034"] and "one line" in outcome.diagnostics[0].message
     assert " ".join((outcome.mended or "").split()) == "FIND nodes WHERE degree > 20 AS h"
     assert [o.status for o in ran(at, "FIND nodes LIMIT 1 AS h\nMAX = 5\nMAX + 1")] == ["done", "done", "done"]
-    assert "on the line above" in run(at, "WHERE degree > 20").diagnostics[0].hints[0]
+    assert "the end of the line above" in run(at, "WHERE degree > 20").diagnostics[0].hints[0]
 
 
 def test_the_key_of_the_pager_ends_no_session() -> None:
