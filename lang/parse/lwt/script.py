@@ -175,7 +175,7 @@ def _recover(text: str, mode: Mode) -> tuple[Items, list[Fault]]:
 
 def too_many_faults(text: str, at: int, count: int) -> Fault:
     """Return the fault of a text with so many faults before ``at`` that the rest is not read."""
-    message = f"here are more than {count:,} faults; reading stops at this line"
+    message = f"more than {count:,} faults; the text from here on is not checked"
     return fault("LWT011", message, at, max(end_of_line(text, at), at + 1))
 
 

@@ -76,9 +76,7 @@ def test_a_command_is_known_wherever_words_are_listed(command: type, written: di
     text = format_command(written[command])
     word = text.split()[0]
     assert kind_of(Source(text, "<stdin>")) == "program", "lang/catalogue/commands.py does not have it"
-    assert not [each for each in checked(text) if "unknown command" in each.message], (
-        "a prompt script does not know it"
-    )
+    assert not [each for each in checked(text) if "unknown command" in each.message], "a prompt script does not know it"
     coloured = json.loads((ROOT / "docs/editors/vscode/syntaxes/gasl.tmLanguage.json").read_text(encoding="utf-8"))
     (heads,) = [rule["match"] for rule in coloured["patterns"] if rule.get("name") == "keyword.control.gasl"]
     assert re.search(rf"\b{word}\b", heads), "python docs/editors/generate.py writes it"
