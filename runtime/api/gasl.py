@@ -3,10 +3,14 @@
 Everything is loaded on first use: ``gasl.check`` imports no graph library, no model library and no event loop.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from attrs import frozen
+
+from ...lang.diagnostic import has_errors
+from ...lang.trees import gasl as tree
 from . import heard, run_here, when_named
 
 if TYPE_CHECKING:
@@ -17,13 +21,12 @@ if TYPE_CHECKING:
     from ...lang.diagnostic import Diagnostic
     from ...lang.evaluate.conditions import ConditionError
     from ...lang.source import Source
-    from ...lang.trees.gasl import StateType
+    from ...lang.trees.conditions import Condition as ConditionTree
     from ..events import Events
     from ..gasl import ExecutionError, GASLExecutor, ParseError, PlanError
     from ..gasl.records import ContextStore, ExecutionRecord, ExecutionResult, plan_status
     from ..gasl.replay import Verdict
     from ..models.factory import NetworkXAdapter
-    from .gasl_program import Condition, GASLParser, Program
     from .workspace import Chunks
 
 
@@ -41,8 +44,6 @@ _NAMES = {
     "Events": "runtime.events", "ExecutionError": "runtime.gasl", "GASLExecutor": "runtime.gasl",
     "ParseError": "runtime.gasl", "PlanError": "runtime.gasl", "ExecutionRecord": "runtime.gasl.records",
     "ExecutionResult": "runtime.gasl.records", "plan_status": "runtime.gasl.records", "Verdict": "runtime.gasl.replay",
-    "Condition": "runtime.api.gasl_program", "GASLParser": "runtime.api.gasl_program",
-    "Program": "runtime.api.gasl_program",
     "LLMClient": "adapters.llm:LLM",  # its public name
 }  # fmt: skip
 
@@ -53,25 +54,117 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+@frozen
+class Program(tree.Program):
+    """A program: frozen commands with their spans. ``diagnostics`` has the errors found while reading."""
+
+    @property
+    def commands(self) -> tuple[tree.Command, ...]:
+        """The commands of the outermost level, in source order."""
+        return tuple(statement.command for statement in self.statements)
+
+    def __iter__(self) -> Iterator[tree.Statement]:
+        return iter(self.statements)
+
+    def __len__(self) -> int:
+        return len(self.statements)
+
+    def format(self) -> str:
+        """Return the program in its canonical format, with its comments. Raises ``ParseError`` for a program that can't be read."""
+        from ...lang.printer.gasl_printer import format_gasl
+        from ..gasl.errors import ParseError
+
+        if has_errors(self.diagnostics):
+            raise ParseError(self.diagnostics, self.source)
+        return format_gasl(self)
+
+    def check(
+        self,
+        *,
+        schema: "Schema | None" = None,
+        state: Mapping[str, tree.StateType] | None = None,
+        ceiling: Mapping[str, float] | None = None,
+        measures: Collection[str] | None = None,
+        variables: Collection[str] = (),
+        models: Collection[str] | None = None,
+    ) -> "list[Diagnostic]":
+        """Return errors and warnings in source order. Each argument that is given adds checks against it."""
+        return check(
+            self,
+            schema=schema,
+            state=state,
+            ceiling=ceiling,
+            measures=measures,
+            variables=variables,
+            models=models,
+        )
+
+
+@frozen
+class Condition:
+    """A condition; ``tree`` is its syntax tree."""
+
+    tree: "ConditionTree"
+    text: str
+
+    def matches(self, item: Mapping[str, Any]) -> bool | None:
+        """Return True, False, or None if a value is missing. Raises ``ConditionError``."""
+        from ...lang.evaluate.conditions import matches
+
+        return matches(self.tree, item)
+
+    def bind(self, values: Mapping[str, Any]) -> "Condition":
+        """Return the condition with its variables replaced by ``values``. Raises ``ConditionError`` for a missing variable."""
+        from ...lang.evaluate.conditions import bind
+
+        return Condition(bind(self.tree, values), self.text)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class GASLParser:
+    """The parser of single commands."""
+
+    def parse(self, command: str) -> tree.Command:
+        """Return the command. Raises ``ParseError`` with all errors, and for a text with no command or more than one."""
+        from ...lang.parse.gasl import parse_command
+        from ..gasl.errors import ParseError
+
+        read = parse_command(command)
+        if has_errors(read.diagnostics) or not read.statements:
+            raise ParseError(read.diagnostics, read.source)
+        return read.statements[0].command
+
+
 def parse(source: "Source | str") -> "Program":
     """Read a program. Never raises for an invalid text: ``diagnostics`` of the result has the errors."""
-    from .gasl_program import program
+    from ...lang.parse.gasl import parse_gasl
 
-    return program(source)
+    read = parse_gasl(source)
+    return Program(read.items, read.source, read.diagnostics, span=read.span)
 
 
 def parse_condition(source: "Source | str") -> "Condition":
     """Read a condition; ``.matches(item)`` is True, False or None (unknown). Raises ``ConditionError``."""
-    from .gasl_program import condition
+    from ...lang.evaluate.conditions import ConditionError
+    from ...lang.parse import gasl as parser
+    from ...lang.printer.gasl_printer import format_condition
 
-    return condition(source)
+    read, diagnostics = parser.parse_condition(source)
+    fault = next((d for d in diagnostics if d.severity == "error"), None)
+    if fault is not None:
+        raise ConditionError(fault.message, hint="; ".join(fault.hints))
+    if read is None:
+        raise ConditionError("the condition is empty", hint="")
+    return Condition(read, format_condition(read))
 
 
 def check(
-    program: "Program | Source | str",
+    program: "tree.Program | Source | str",
     *,
     schema: "Schema | None" = None,
-    state: "Mapping[str, StateType] | None" = None,
+    state: Mapping[str, tree.StateType] | None = None,
     ceiling: Mapping[str, float] | None = None,
     measures: Collection[str] | None = None,
     variables: Collection[str] = (),
@@ -88,15 +181,12 @@ def check(
     return list(check_program(program, surroundings=known).diagnostics)
 
 
-def format(program: "Program | Source | str") -> str:
+def format(program: "tree.Program | Source | str") -> str:
     """Return the program in its canonical format, with its comments. Raises ``ParseError`` for a program that can't be read."""
-    from ...lang.trees.gasl import Program as Tree
-    from .gasl_program import Program as Printable
-
-    if isinstance(program, Printable):
+    if isinstance(program, Program):
         return program.format()
-    if isinstance(program, Tree):
-        return Printable(program.items, program.source, program.diagnostics, span=program.span).format()
+    if isinstance(program, tree.Program):
+        return Program(program.items, program.source, program.diagnostics, span=program.span).format()
     return parse(program).format()
 
 

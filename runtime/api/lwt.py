@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ...lang.trees.lwt import Mode, Script
     from ..events import Events
     from ..lwt.run_store import RunError
+    from ..lwt.script_plan import DryRun as DryRun
+    from ..lwt.script_plan import PlannedStep as PlannedStep
     from ..lwt.script_plan import ScriptPlan
     from ..results import Failed, Record, Run, ScriptError, StepResult
     from ..scheduler import Policy
@@ -53,6 +55,7 @@ __all__ = [
 _TYPES = {
     "Script": "lang.trees.lwt", "Events": "runtime.events", "Failed": "runtime.results", "Run": "runtime.results",
     "ScriptError": "runtime.results", "StepResult": "runtime.results", "RunError": "runtime.lwt.run_store",
+    "PlannedStep": "runtime.lwt.script_plan", "UNKNOWN": "runtime.lwt.script_plan", "UNKNOWN_END": "runtime.lwt.script_plan",
 }  # fmt: skip
 
 
@@ -98,6 +101,13 @@ def format(script: "Script | str", *, max_steps: int | None = MAX_STEPS) -> str:
 
         raise ScriptError(read.diagnostics, read.source)
     return format_lwt(read)
+
+
+def dry_run(script: "Script", *, input: Any = None, all_steps: bool = False) -> "DryRun":
+    """Return the calls of a checked script: their number, and the prompts that are known before any call."""
+    from ..lwt import script_plan
+
+    return script_plan.dry_run(script, input=input, all_steps=all_steps)
 
 
 async def run(

@@ -21,7 +21,8 @@ from ...adapters.llm.keys import has_key, known_keys, mask_keys, refuse_key
 from ...adapters.llm.middleware import Again, Client, ModelCheck, Throttled, Validated
 
 if TYPE_CHECKING:
-    from ...adapters.graph_networkx import Loaded, NetworkXAdapter
+    from ...adapters.graph_networkx import Loaded as Loaded
+    from ...adapters.graph_networkx import NetworkXAdapter
     from ...adapters.state_json.folder_audit import Audit
     from ...adapters.state_json.store import Durability, JSONStateStore
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from knotwork.runtime.interfaces.cli.display import cancelling
+from knotwork.runtime.interfaces.cli.output import cancelling
 from support.command import environment, process, silent_server
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and terminals of POSIX")

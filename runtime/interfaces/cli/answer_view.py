@@ -28,9 +28,9 @@ from ...events import (
 from ...excerpts import clipped
 from ...runs.debug_log import DebugLog, level
 from ..figures import Calls, clock, dollars
-from .display import Foot, cancelling
+from .display import Foot
 from .inputs import reached
-from .output import Exit, colour, is_terminal, json_text, paint, say, write
+from .output import Exit, cancelling, colour, is_terminal, json_text, paint, say, write
 
 # Describes an iteration in words and as a small bar: for the lines in a pipe and for the screen.
 

@@ -41,9 +41,9 @@ from ...runs.debug_log import DebugLog, level
 from ...runs.directories import RunError
 from ..figures import Calls, clock
 from .ask_summary import Lines, Question, Searched, finish
-from .display import Display, Foot, beside, cancelling, one_line
+from .display import Display, Foot, beside, one_line
 from .inputs import STDIN, Unreadable, read_source, show, writable
-from .output import Exit, Misused, complain, is_terminal, say
+from .output import Exit, Misused, cancelling, complain, is_terminal, say
 from .run_program import STYLES, Opened, open_executor
 
 _OPTIONS = {

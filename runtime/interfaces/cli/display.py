@@ -1,25 +1,17 @@
 """A live display at the bottom of a terminal (stderr): redrawn several times a second, with permanent lines above it."""
 
-import asyncio
-import json
-import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from threading import Event, RLock, Thread
 from typing import Any, Protocol, TextIO
 
 from rich.console import Console
 from rich.live import Live
 from rich.spinner import Spinner
-from rich.table import Table
 from rich.text import Text
 
 from ....lang.diagnostic import printable
-from ....lang.literals import Reading, read
 from ...events import Event as RunEvent
-from ..signals import SignalCount, staged_interrupts
-from .output import Exit, colour
 
 _SECONDS = 1 / 8
 
@@ -134,84 +126,3 @@ class Display(Protocol):
     def stop(self) -> None:
         """Restore the screen; may be called more than once."""
         ...
-
-
-# Values as tables for display.
-
-
-def drawn(value: Any, *, any_value: bool = False) -> str | None:
-    """Return a list of objects as a table, None for any other value.
-
-    With ``any_value`` an object is a table of two columns and any other list one of one column. A text is parsed as accessors
-    parse a model's answer.
-    """
-    if isinstance(value, str):
-        found = read(value)
-        value = found.value if isinstance(found, Reading) else value
-    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-        columns = list(dict.fromkeys(str(key) for item in value for key in item))
-        return render(columns, [[item.get(column, "") for column in columns] for item in value])
-    if any_value and isinstance(value, dict) and value:
-        return render(["key", "value"], [[key, entry] for key, entry in value.items()])
-    if any_value and isinstance(value, list) and value:
-        return render(["#", "value"], [[number, item] for number, item in enumerate(value)])
-    return None
-
-
-def render(columns: list[str], rows: list[list[Any]], *, wide: frozenset[str] = frozenset()) -> str:
-    """Render a table for stdout; in a pipe it has its full width and no colours. ``wide`` columns don't wrap."""
-    from rich import box
-
-    terminal = sys.stdout.isatty()
-    ascii_only = "utf" not in (getattr(sys.stdout, "encoding", None) or "ascii").lower()
-    console = Console(
-        file=sys.stdout, width=None if terminal else 10_000, no_color=not colour(sys.stdout), highlight=False,
-        force_terminal=colour(sys.stdout),
-    )  # fmt: skip
-    table = Table(
-        box=box.ASCII if ascii_only else box.SIMPLE_HEAD, header_style="bold", show_edge=False, pad_edge=False
-    )
-    for column in columns:
-        table.add_column(Text(printable(column)), no_wrap=column in wide, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row))
-    with console.capture() as capture:
-        console.print(table)
-    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, str):
-        return "\n".join(map(printable, value.split("\n")))
-    if value is None:
-        return ""
-    return printable(json.dumps(value, ensure_ascii=False, default=str))
-
-
-# Ctrl-C in a command: the first one ends the run in order, the second one exits at once. SIGTERM counts as Ctrl-C.
-
-
-def cancelling(
-    cancel: asyncio.Event, note: Callable[[str], None], stop: Callable[[], None] | None = None
-) -> AbstractContextManager[SignalCount]:
-    """Let the first signal set ``cancel`` and print a message; another calls ``stop``, which removes displays, and exits.
-
-    Must be entered in the event loop's thread.
-    """
-
-    def first() -> None:
-        note("stopping; Ctrl-C again leaves at once")
-        cancel.set()
-
-    return staged_interrupts(first, last=leaving(stop))
-
-
-def leaving(stop: Callable[[], None] | None) -> Callable[[], None]:
-    """Return a function that calls ``stop``, if given, and ends the process."""
-
-    def leave() -> None:
-        if stop is not None:
-            stop()
-        os._exit(Exit.INTERRUPTED)  # no waiting: an exit handler could hang
-
-    return leave

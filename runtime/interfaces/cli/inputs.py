@@ -5,8 +5,7 @@ import os
 import stat
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TextIO
@@ -22,8 +21,6 @@ from ..atomic_write import UnknownSuffix, known_suffix
 from .output import Exit, Misused, colour, is_terminal, json_text, picture_in_colour, say
 
 if TYPE_CHECKING:
-    from ....adapters.graph import GraphAdapter
-    from ....adapters.state import StateStore
     from ...api.checks import Surroundings
     from ...api.file_kinds import FileKind
     from ...api.workspace import OpeningCallbacks
@@ -221,63 +218,6 @@ def _unreadable(code: str, message: str, name: str, *hints: str) -> Unreadable:
     return Unreadable(Diagnostic(code, "error", message, None, hints), Source("", name))
 
 
-# Loads graphs for all commands, and reports changes made during loading.
-
-# Opens states for reading, for all commands.
-
-
-def there(folder: str) -> Path:
-    """Return the path of an existing state. Raises ``Misused``, with a similar name if one exists."""
-    path = Path(folder)
-    if path.exists():
-        return path
-    try:
-        names = [entry.name for entry in path.absolute().parent.iterdir()]
-    except OSError:
-        names = []
-    near = nearest(path.name, names) if path.name else None
-    hint = f"did you mean {path.with_name(near)}?" if near else "knotwork run FILE --state DIR makes one"
-    raise Misused(f"there is no state at {folder}", hint)
-
-
-@contextmanager
-def reading(folder: str) -> "Iterator[StateStore]":
-    """Open a state for reading, and print the messages of opening it. Raises ``StoreError`` and ``Misused``."""
-    from ...models.factory import open_state
-
-    store = open_state(there(folder), read_only=True)
-    for notice in store.notices:
-        say(f"warning: {printable(notice)}")
-    try:
-        yield store
-    finally:
-        store.close()
-
-
-def graph_of_state(folder: str | None) -> str | None:
-    """Return the graph named by a state, which may not exist yet. Raises ``StoreError``."""
-    if folder is None or not Path(folder).exists():
-        return None
-    from ...api.workspace import graph_of
-
-    with reading(folder) as store:
-        return graph_of(store.replay_info())
-
-
-# Reads the graph and the state that programs are checked against.
-
-
-def look_at(graph: str | None, state: str | None, raw: bool = False) -> "Surroundings":
-    """Return the known properties of a graph and of a state. Raises ``AdapterError``, ``StoreError`` and ``Misused``."""
-    from ...api.checks import Surroundings
-
-    schema = None if graph is None else loaded(graph, raw).schema
-    if state is None:
-        return Surroundings(schema)
-    with reading(state) as store:
-        return Surroundings(schema, {key.key: key.type for key in store.snapshot().declared()})
-
-
 # Messages during opening on the command line: on a terminal, slow steps are announced.
 
 
@@ -306,16 +246,6 @@ def raising(limit: str) -> str:
 
 def _nothing(text: str) -> None:
     """Do nothing: stderr is not a terminal."""
-
-
-def loaded(source: str, raw: bool) -> "GraphAdapter":
-    """Return the graph, and print changes made to it on stderr. Raises ``AdapterError``."""
-    from ...models.factory import open_graph
-
-    found = open_graph(source, raw=raw)
-    for line in found.report.told:
-        warn(f"graph {source}: {line}")
-    return found.adapter
 
 
 # Reads and checks scripts, programs and seeds for all commands, and shows diagnostics.

@@ -27,9 +27,8 @@ from ..repl.outcome import Outcome
 from ..repl.repl_workspace import Desk, Model, open_desk
 from ..repl.session import Session
 from ..signals import SignalCount, count_signals
-from .display import leaving
 from .inputs import Unreadable, only_one_stdin, read_input, read_source, telling, warn
-from .output import Exit, Misused, colour, is_terminal, paint, say
+from .output import Exit, Misused, colour, is_terminal, leaving, paint, say
 from .turn import ReplAsked, Screen, Turn, run_batch
 
 # The greeting: graph, state, model and a command to try. It uses only information that is available quickly.

@@ -21,8 +21,8 @@ from ...excerpts import clipped
 from ...runs.debug_log import DebugLog, level
 from ..figures import Calls, clock, counted
 from .answer_view import event_note, figures
-from .display import Foot, beside, cancelling, one_line, render
-from .output import Exit, colour, is_terminal, json_text, paint, say, write
+from .display import Foot, beside, one_line
+from .output import Exit, cancelling, colour, is_terminal, json_text, paint, render, say, write
 
 _STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled": "yellow"}
 

@@ -387,7 +387,7 @@ class Sink:
             self._file.close()
 
     def _draw(self) -> None:
-        from .display import render
+        from .output import render
 
         outputs = list(self.outputs[-_OUTPUTS:])
         rows = [

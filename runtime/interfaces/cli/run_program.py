@@ -37,9 +37,8 @@ from ...models.factory import default_spec
 from ...runs.debug_log import DebugLog, level
 from ..figures import Calls
 from ..options import Ground, Limits, open_models, opened
-from .display import cancelling
 from .inputs import reached, show, telling
-from .output import Exit, Misused, colour, complain, is_terminal, json_text, paint, say, write
+from .output import Exit, Misused, cancelling, colour, complain, is_terminal, json_text, paint, say, write
 
 if TYPE_CHECKING:
     from .run_view import Asked
@@ -75,7 +74,7 @@ def show_value(records: Sequence[ExecutionRecord], form: Form) -> None:
         return
     value = record.value
     if form == "table" or (form == "auto" and is_terminal(sys.stdout)):
-        from .display import drawn
+        from .output import drawn
 
         rows = list(value[:_ROWS]) if _is_long(value) else value
         table = drawn(rows, any_value=True)

@@ -3,7 +3,7 @@
 import shlex
 import sys
 from time import perf_counter
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import define, field, frozen
 from rich.console import Console, Group
@@ -14,6 +14,7 @@ from rich.text import Text
 from ....lang.diagnostic import all_as_json, printable
 from ....lang.trees.lwt import MAX_STEPS
 from ...api.checks import FINAL_RULES, Checked
+from ...api.lwt import UNKNOWN, UNKNOWN_END
 from ...events import (
     BudgetReached,  # fmt: skip
     CallFinished,  # fmt: skip
@@ -32,7 +33,10 @@ from ..figures import clock, dollars
 from ..options import Ground, Limits
 from .display import Foot
 from .inputs import raising
-from .output import Exit, colour, is_terminal, json_text, paint, say, write
+from .output import Exit, colour, is_terminal, json_text, paint, say, shown, write
+
+if TYPE_CHECKING:
+    from ...api.lwt import DryRun, PlannedStep
 
 # The arguments of ``run`` as values.
 
@@ -293,7 +297,7 @@ def finish(run: Run, checked: Checked, tally: Tally, asked: Asked, recorder: Rec
 def _write_output(run: Run, form: OutputFormat) -> None:
     assert run.output is not None  # noqa: S101 - finish() asks first
     if form == "table" or (form == "auto" and is_terminal(sys.stdout)):
-        from .display import drawn
+        from .output import drawn
 
         table = drawn(run.value, any_value=form == "table" or isinstance(run.value, list))
         if table is not None:
@@ -379,3 +383,55 @@ def refusal(checked: Checked) -> str:
             "coerced": [], "diagnostics": found, "warnings": [], "run": "",
         }
     )  # fmt: skip
+
+
+# A dry run: each step with its prompts. References to answers are shown between « and ».
+
+
+def show_dry_run(found: "DryRun") -> None:
+    """Write the prompts layer by layer to stdout."""
+    for number, layer in enumerate(found.layers, 1):
+        print(paint(f"layer {number} of {len(found.layers)}", "bold", colour(sys.stdout)))
+        for step in layer:
+            _print_step(step)
+    more = "".join(f" + one for each {step.each}" for step in found.open_ends)
+    calls = f"{found.most:,} call{'' if found.most == 1 and not more else 's'}"
+    print(f"{calls if found.least == found.most else f'{found.least:,} to {calls}'}{more}; nothing was called")
+
+
+def _print_step(planned: "PlannedStep") -> None:
+    on = colour(sys.stdout)
+    options = ", ".join(planned.settings)
+    print(
+        f"  {paint(f'({planned.step.id}) {planned.step.call.operation}', 'cyan', on)}{'  ' + options if options else ''}"
+    )
+    if planned.source:
+        print(f"    {_short(planned.source)}")
+    if planned.result:
+        print(paint(f"    {_short(shown(planned.result))}", "dim", on))
+    if planned.fault:
+        print(f"    {paint('would fail', 'red', on)}: {shown(planned.fault)}")
+    for each in planned.calls:
+        if each.item is not None:
+            print(paint(f"    item {each.item}", "dim", on))
+        if each.fault:
+            print(f"    {paint('would fail', 'red', on)}: {shown(each.fault)}")
+        texts = {**{name: f"{name}: {text}" for name, text in each.options.items() if text}, "prompt": each.prompt}
+        for name in ("system", "prompt", "format", "criteria"):
+            if texts.get(name):
+                print("\n".join(f"    | {line}" for line in _with_marks(texts[name], on).split("\n")))
+    if planned.most is None:
+        print(paint(f"    once for each {planned.each}, which is not known yet", "dim", on))
+    elif planned.least is not None and planned.least < planned.most:
+        print(paint(f"    {planned.least:,} to {planned.most:,} calls, until an answer is good enough", "dim", on))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:200]}… ({len(text):,} characters)"
+
+
+def _with_marks(text: str, on: bool) -> str:
+    """Return a prompt with its unknown parts between « and », in colour if ``on``."""
+    parts = text.replace(UNKNOWN_END, UNKNOWN).split(UNKNOWN)
+    clean = [shown(part) if sys.stdout.isatty() else part for part in parts]
+    return "".join(paint(f"«{part}»", "yellow", on) if number % 2 else part for number, part in enumerate(clean))

@@ -46,9 +46,8 @@ from ..figures import Calls
 from ..options import Limits, open_models
 from .answer_view import figures
 from .contexts import Contexts
-from .display import cancelling
 from .inputs import STDIN, Unreadable, only_one_stdin, reached, read_source, show, writable
-from .output import Exit, Misused, colour, complain, paint, say, write
+from .output import Exit, Misused, cancelling, colour, complain, paint, say, write
 from .output import shown as for_terminal
 from .result_file import same_file
 

@@ -25,11 +25,10 @@ from ...seeds.seed_store import RunError, SeedRecorder, StoredSeed, file_hash, l
 from ..figures import dollars
 from ..options import open_models, price_of
 from .contexts import Contexts, Feed
-from .display import cancelling
 from .extractions import open_seed, refused
 from .inputs import Unreadable, only_one_stdin
 from .json_stream import Item
-from .output import Exit, Misused, complain, is_terminal, json_text, say
+from .output import Exit, Misused, cancelling, complain, is_terminal, json_text, say
 from .result_file import Opening, SeedAsked, Sink, Unwritten, form_of, open_sink, resume_command
 from .seed_view import Display, Ending, Tally, finish, many
 

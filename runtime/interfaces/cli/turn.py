@@ -26,9 +26,9 @@ from ..repl.reader import Growing, Piece
 from ..repl.repl_workspace import Desk, DeskAsked, Mode, Settings
 from ..repl.session import Session, Waiting
 from ..signals import SignalCount, staged_interrupts
-from .display import Foot, leaving, one_line
+from .display import Foot, one_line
 from .inputs import Unreadable, read_source, show
-from .output import Exit, Misused, colour, complain, is_terminal, paint, say
+from .output import Exit, Misused, colour, complain, is_terminal, leaving, paint, say
 
 # Writes outcomes: values to stdout or the file of ``.output``, everything else to stderr.
 

@@ -26,12 +26,12 @@ def check(
 
     Example: knotwork check cafes.lwt --input request.json
     """
-    from ..inputs import check_files, report
+    from ..inputs import check_files, report, warn
 
     against = None
     if graph is not None or state is not None:
-        from ..inputs import look_at
+        from ....api import states
 
-        against = look_at(graph, state, raw)
+        against = states.surroundings(graph, state, raw, warn)
     results = check_files(files, "lenient" if lenient else "strict", input_file, against, max_steps=max_steps)
     return report(results, output_format)

@@ -1,16 +1,17 @@
-"""``knotwork graph``: the contents of a graph file, and the changes made by loading it."""
+"""``knotwork graph``: the contents of a graph, and the changes made by loading it."""
 
 from collections.abc import Mapping
 from os.path import commonprefix
 from typing import Annotated, Any, Literal
 
 import typer
-from attrs import asdict
 
-from .....lang.catalogue.schema import Attribute, Schema
+from .....lang.catalogue.schema import Attribute
 from .....lang.diagnostic import printable
+from ....api import states
 from ...figures import attribute_rows, cut_value
-from ..output import Exit, json_text, say
+from ..inputs import warn
+from ..output import Exit, json_text, write_table
 from ..params import AsWritten
 
 app = typer.Typer(name="graph", no_args_is_help=True, help="Show how a graph is loaded and what it contains.")
@@ -23,126 +24,80 @@ Source = Annotated[
 ]
 Form = Annotated[Literal["table", "json"], typer.Option("--format", help="Table or JSON.")]
 
+_EXCERPT = 40
+"""Maximum characters of a value in a table."""
+_MOST_KINDS = 12
+"""Maximum number of labels and relations listed."""
+
 
 @app.command("info")
 def info(graph: Source, raw: AsWritten = False, output_format: Form = "table") -> int:
-    """Say what kind of graph it is, how large, and what loading it changed.
+    """Show the kind and size of a graph, and what loading changed.
 
     Example: knotwork graph info nx:les_miserables
     """
-
-    return show_info(graph, raw, output_format)
+    report = states.open_graph(graph, raw).report
+    if output_format == "json":
+        print(json_text(report.as_json()))
+        return Exit.DONE
+    print(f"graph    {printable(report.source)}\nformat   {report.format}\nkind     {report.kind}")
+    print(f"nodes    {report.nodes:,}\nedges    {report.edges:,}\n")
+    if report.changes:
+        rows = [
+            [change.where, change.says, f"{change.count:,}", *_difference(*change.examples[0])]
+            for change in report.changes
+        ]
+        write_table(("where", "change", "values", "before", "after"), rows, wide=("values",))
+        if any(change.habit for change in report.changes):
+            print("\n--raw keeps quotes, <SEP> and numbers in strings unchanged")
+    else:
+        print("nothing was changed")
+    for warning in report.warnings:
+        warn(warning)
+    return Exit.DONE
 
 
 @app.command("schema")
 def schema(graph: Source, raw: AsWritten = False, output_format: Form = "table") -> int:
-    """List its labels, relations and attributes, with types and frequent values.
+    """List the labels, relations and attributes of a graph, with types and frequent values.
 
     Example: knotwork graph schema nx:karate_club
     """
-
-    return show_schema(graph, raw, output_format)
-
-
-# Output of ``graph``: the load report and the schema.
-
-_EXCERPT = 40
-"""Maximum characters of a value in a table."""
-
-_MOST_KINDS = 12
-
-
-def show_info(source: str, raw: bool, form: Literal["table", "json"]) -> int:
-    """Write the report of loading ``source`` to stdout. Raises ``AdapterError``."""
-    from ....models.factory import open_graph
-
-    report = open_graph(source, raw=raw).report
-    if form == "json":
-        print(json_text(report.as_json()))
-        return Exit.DONE
-    print(f"graph    {printable(report.source)}\nformat   {report.format}\nkind     {report.kind}")
-    print(f"nodes    {report.nodes:,}\nedges    {report.edges:,}")
-    if report.changes:
-        from ..display import render
-
-        rows = [
-            [change.where, change.says, f"{change.count:,}", *_sides(*change.examples[0])] for change in report.changes
-        ]
-        columns = ["where", "what was changed", "values", "before", "after"]
-        print(f"\n{render(columns, rows, wide=frozenset({'values'}))}", end="")
-        if any(change.habit for change in report.changes):
-            print("\n--raw leaves quotes, <SEP> and numbers written as text as they are")
-    else:
-        print("\nnothing was changed")
-    for warning in report.warnings:
-        say(f"warning: {printable(warning)}")
-    return Exit.DONE
-
-
-def show_schema(source: str, raw: bool, form: Literal["table", "json"]) -> int:
-    """Write the schema of ``source`` to stdout. Raises ``AdapterError``."""
-    from ....models.factory import open_graph
-
-    loaded = open_graph(source, raw=raw)
-    schema = loaded.adapter.schema
-    if form == "json":
-        print(json_text(_as_json(schema)))
+    loaded = states.open_graph(graph, raw)
+    found = loaded.adapter.schema
+    if output_format == "json":
+        print(json_text(states.schema_document(found)))
         return Exit.DONE
     print(f"graph      {printable(loaded.report.source)}\nkind       {loaded.report.kind}")
-    print(f"nodes      {schema.nodes:,}\nedges      {schema.edges:,}\nhash       {schema.hash}")
-    _print_kinds("labels", schema.label_attribute, schema.labels)
-    _print_kinds("relations", schema.relation_attribute, schema.relations)
-    for kind, attributes in (("node", schema.node_attributes), ("edge", schema.edge_attributes)):
-        _print_attributes(kind, attributes)
+    print(f"nodes      {found.nodes:,}\nedges      {found.edges:,}\nhash       {found.hash}")
+    for title, attribute, kinds in (
+        ("labels", found.label_attribute, found.labels),
+        ("relations", found.relation_attribute, found.relations),
+    ):
+        if attribute is not None:
+            shown = [f"{cut_value(kind)} ({count:,})" for kind, count in list(kinds.items())[:_MOST_KINDS]]
+            more = f", {len(kinds) - _MOST_KINDS} more" if len(kinds) > _MOST_KINDS else ""
+            print(f"{title:<10} {printable(attribute)}: {', '.join(shown)}{more}")
+    _print_attributes("node", found.node_attributes)
+    _print_attributes("edge", found.edge_attributes)
     return Exit.DONE
-
-
-def _print_kinds(title: str, attribute: str | None, kinds: Mapping[str, int]) -> None:
-    if attribute is None:
-        return
-    shown = [f"{cut_value(kind)} ({count:,})" for kind, count in list(kinds.items())[:_MOST_KINDS]]
-    more = f", {len(kinds) - _MOST_KINDS} more" if len(kinds) > _MOST_KINDS else ""
-    print(f"{title:<10} {printable(attribute)}: {', '.join(shown)}{more}")
 
 
 def _print_attributes(kind: str, attributes: Mapping[str, Attribute]) -> None:
     if not attributes:
         print(f"\n{kind}s have no attributes")
         return
-    from ..display import render
-
-    rows = attribute_rows(attributes)
-    columns = [f"{kind} attribute", f"{kind}s", "types", "different", "frequent values"]
-    print(f"\n{render(columns, rows, wide=frozenset({f'{kind}s', 'different'}))}", end="")
+    columns = (f"{kind} attribute", f"{kind}s", "types", "different", "frequent values")
+    print()
+    write_table(columns, attribute_rows(attributes), wide=(f"{kind}s", "different"))
 
 
-def _sides(before: Any, after: Any) -> tuple[str, str]:
+def _difference(before: Any, after: Any) -> tuple[str, str]:
     """Return the ``repr`` of both values, cut to the part where they differ."""
     texts = repr(before), repr(after)
     same = len(commonprefix(texts))  # noqa: RUF071  # texts, not paths
-    if max(map(len, texts)) <= _EXCERPT or same < _EXCERPT // 2:
-        return _cut(texts[0]), _cut(texts[1])
-    start = same - _EXCERPT // 2
-    return _cut("…" + texts[0][start:]), _cut("…" + texts[1][start:])
-
-
-def _cut(text: str) -> str:
-    return printable(text if len(text) <= _EXCERPT else text[: _EXCERPT - 1] + "…")
-
-
-def _as_json(schema: Schema) -> dict[str, Any]:
-    """Return the schema as JSON: values as ``{"value", "count"}``, attributes as lists in the order of the graph."""
-
-    def attributes(known: Mapping[str, Attribute]) -> list[dict[str, Any]]:
-        return [
-            {**asdict(found), "values": [{"value": value, "count": count} for value, count in found.values]}
-            for found in known.values()
-        ]
-
-    return {
-        **asdict(schema, recurse=False),
-        "labels": dict(schema.labels),
-        "relations": dict(schema.relations),
-        "node_attributes": attributes(schema.node_attributes),
-        "edge_attributes": attributes(schema.edge_attributes),
-    }
+    if max(map(len, texts)) > _EXCERPT and same >= _EXCERPT // 2:
+        start = same - _EXCERPT // 2
+        texts = "…" + texts[0][start:], "…" + texts[1][start:]
+    before, after = (printable(text if len(text) <= _EXCERPT else text[: _EXCERPT - 1] + "…") for text in texts)
+    return before, after

@@ -77,9 +77,9 @@ def mcp(
     """
     import logging
 
+    from ....api import states
     from ...mcp.workspace import Limits, Settings
     from ...options import check_folder, named_specs, price_of
-    from ..inputs import there
 
     if find_spec("mcp") is None:
         raise Misused("mcp: its extra is not installed", "pip install 'knotwork[mcp]'")
@@ -94,7 +94,7 @@ def mcp(
     if max_cost is not None and price is None and not no_model:
         raise Misused("--max-cost needs --price", "US dollars per million prompt and completion tokens: --price 0.25/2")
     if state is not None and read_only:
-        there(state)
+        states.find(state)
     logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
     limits = Limits(max_calls, max_tokens, max_cost, price_of(price), time_limit, max_runs)
     settings = Settings(

@@ -1,19 +1,18 @@
 """``knotwork replay``: run a recorded session again and compare the results."""
 
-import asyncio
 import json
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from ....api import gasl
-from ..inputs import loaded, there
-from ..output import Exit, Misused, json_text, say, write
+from ....api import gasl, states
+from ...figures import counted
+from ..inputs import warn
+from ..output import Exit, Misused, json_text, say, write, write_table
 from ..params import AsWritten, ChunksFile, GraphSource, no_key
 
-if TYPE_CHECKING:
-    from ....gasl.replay import Verdict
+_CELL = 100
+"""Maximum characters of a table cell."""
 
 
 def replay(
@@ -42,64 +41,31 @@ def replay(
 
     Example: knotwork replay run/ --graph nx:les_miserables
     """
+    from ....api import workspace
 
-    return replay_state(folder, graph, llm, chunks, raw, output_format)
-
-
-# The ``replay`` command: runs the recorded session in a separate state and reports differences.
-
-_CELL = 100
-
-
-def replay_state(
-    folder: str, graph: str | None, llm: str | None, chunks: str | None, raw: bool, form: Literal["table", "json"]
-) -> int:
-    """Replay, report, and return the exit code: ``DONE`` if identical, else ``FAILED``.
-
-    The graph and the chunks are those recorded in the state unless given.
-    """
-    from ....api.workspace import chunks_of, graph_of, raw_of
-    from ....models.factory import read_state
-
-    recorded = read_state(there(folder))
-    source = graph or graph_of(recorded)
+    recorded = states.object_of(folder)
+    source = graph or workspace.graph_of(recorded)
     if source is None:
-        raise Misused("the state does not say which graph it was made with", "give it: --graph FILE")
-    adapter = loaded(source, raw or (graph is None and raw_of(recorded)))
-    verdict = asyncio.run(gasl.areplay(recorded, adapter, llm, chunks=chunks or chunks_of(recorded)))
-    if form == "json":
-        write(json_text(_json(verdict)))
-    else:
-        _tell(verdict)
-        if not verdict.identical:
-            for remark in _reasons(recorded, verdict):
-                say(remark)
-    return Exit.DONE if verdict.identical else Exit.FAILED
-
-
-def _tell(verdict: "Verdict") -> None:
-    word = "identical" if verdict.identical else "different"
-    parts = [f"{verdict.commands:,} command{'' if verdict.commands == 1 else 's'}"]
+        raise Misused("the state does not name its graph", "name it: --graph FILE")
+    adapter = states.load_graph(source, raw or (graph is None and workspace.raw_of(recorded)), warn)
+    verdict = gasl.replay(recorded, adapter, llm, chunks=chunks or workspace.chunks_of(recorded))
+    if output_format == "json":
+        write(json_text(_document(verdict)))
+        return Exit.DONE if verdict.identical else Exit.FAILED
+    parts = [counted(verdict.commands, "command")]
     if verdict.recalled:
-        parts.append(f"{verdict.recalled:,} answer{'' if verdict.recalled == 1 else 's'} of the model as recorded")
+        parts.append(counted(verdict.recalled, "recorded answer"))
     if verdict.asked:
-        parts.append(f"{verdict.asked:,} asked anew")
-    print(f"{word}: {' · '.join(parts)}")
+        parts.append(counted(verdict.asked, "new call"))
+    print(f"{'identical' if verdict.identical else 'different'}: {' · '.join(parts)}")
     if verdict.differences:
-        from ..display import render
-
         rows = [[found.where, _cell(found.recorded), _cell(found.replayed)] for found in verdict.differences]
-        print(render(["where", "recorded", "now"], rows, wide=frozenset({"where"})), end="")
+        write_table(("where", "recorded", "now"), rows, wide=("where",))
     for remark in verdict.remarks:
         say(remark)
-
-
-def _reasons(recorded: Mapping[str, Any], verdict: "Verdict") -> Iterator[str]:
-    """Yield the changes made outside commands, which a replay can't repeat."""
-    from ....gasl.surroundings import ROLLBACK
-
-    if any(entry.get("part") == ROLLBACK for entry in recorded.get("history") or ()):
-        yield "the state was taken back by hand (knotwork state rollback), which no command says"
+    if not verdict.identical and states.has_rollback(recorded):
+        say("the state was rolled back with knotwork state rollback, which a replay does not repeat")
+    return Exit.DONE if verdict.identical else Exit.FAILED
 
 
 def _cell(value: Any) -> str:
@@ -107,7 +73,7 @@ def _cell(value: Any) -> str:
     return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
 
 
-def _json(verdict: "Verdict") -> dict[str, Any]:
+def _document(verdict: "gasl.Verdict") -> dict[str, Any]:
     return {
         "identical": verdict.identical,
         "commands": verdict.commands,

@@ -56,8 +56,7 @@ def report(
         sys.stdout.write(made.page + "\n")
         return Exit.DONE
     path = Path(output) if output is not None else made.path
-    replace_file(
-        path, made.page, follow=output is not None
-    )  # the folder of another user may contain a link with this name
+    # Links are not followed by default: the folder of another user may contain a link with this name.
+    replace_file(path, made.page, follow=output is not None)
     say(printable(f"written to {path}"))
     return Exit.DONE

@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 
 from .....lang.trees.lwt import MISSING, Call, Mode, Script, Text
 from ....api.checks import Checked, CheckedScript, check_script, folder_of
-from ..output import Exit, Misused, complain, is_terminal, say
+from ..output import Exit, Misused, complain, is_terminal, json_text, say
 from ..params import (
     LIMITS,
     AsWritten,
@@ -102,10 +102,16 @@ def perform_script(asked: "Asked", source: "Source | None") -> int:
         if isinstance(job, Checked):
             return refused(job, asked)
         if asked.dry_run:
-            from ..dry_run import rehearse
+            from ....api import lwt
+            from ..run_view import show_dry_run
 
             show([job.checked.without_remarks], sys.stderr)
-            return rehearse(job.script, job.given, asked.form == "json", asked.all_steps)
+            found = lwt.dry_run(job.script, input=job.given, all_steps=asked.all_steps)
+            if asked.form == "json":
+                print(json_text(found.as_json()))
+            else:
+                show_dry_run(found)
+            return Exit.DONE if job.script.steps else Exit.ERRORS
         if job.given is None and _wants_input(job.script):
             raise Misused(
                 f"{job.script.source.name} refers to {{(input)}}, and there is none", "give one: --input FILE"
@@ -170,8 +176,9 @@ def refused(checked: Checked, asked: "Asked") -> int:
 def _with_graph(asked: "Asked", script: Script) -> "Asked":
     """Set the graph of the script's GASL steps: the given one, else the one recorded in the state."""
     from .....lang.trees import walk
+    from ....api import states
     from ...options import Ground
-    from ..inputs import graph_of_state
+    from ..inputs import warn
 
     ground = asked.ground
     calls = (node for step in script.steps for node in walk(step) if isinstance(node, Call))
@@ -179,7 +186,7 @@ def _with_graph(asked: "Asked", script: Script) -> "Asked":
         if ground.graph is not None or ground.state is not None:
             say(f"warning: {script.source.name} has no GASL step: no graph and no state are opened")
         return evolve(asked, ground=Ground(query=ground.query))
-    graph = ground.graph or graph_of_state(ground.state)
+    graph = ground.graph or states.graph_of(ground.state, warn)
     if graph is None:
         raise Misused(f"{script.source.name} has GASL steps, and there is no graph", "give one: --graph FILE")
     if ground.state is not None and os.path.isfile(ground.state):
@@ -291,7 +298,7 @@ async def _executed(
 
     from ....api.workspace import close_models
     from ....lwt.runner import run as run_script
-    from ..display import cancelling
+    from ..output import cancelling
 
     cancel = asyncio.Event()
     note, stop = (say, None) if screen is None else (screen.note, screen.stop)

@@ -1,0 +1,206 @@
+"""Graphs and durable states: load a graph; open, compare, fork, roll back, export and verify a state.
+
+The graph library and the store are loaded on first use.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attrs import asdict
+
+from ...lang.diagnostic import nearest
+from ..errors import Misused
+
+if TYPE_CHECKING:
+    from ...adapters.graph import GraphAdapter
+    from ...adapters.state import Difference, StateStore
+    from ...lang.catalogue.schema import Attribute, Schema
+    from ..gasl.surroundings import Surroundings
+    from ..models.factory import Loaded
+
+
+def find(folder: str) -> Path:
+    """Return the path of an existing state. Raises ``Misused``, with a similar name if there is one."""
+    path = Path(folder)
+    if path.exists():
+        return path
+    try:
+        names = [entry.name for entry in path.absolute().parent.iterdir()]
+    except OSError:
+        names = []
+    near = nearest(path.name, names) if path.name else None
+    hint = f"did you mean {path.with_name(near)}?" if near else "knotwork run FILE --state DIR creates one"
+    raise Misused(f"state {folder} does not exist", hint)
+
+
+@contextmanager
+def reading(folder: str, warn: Callable[[str], None]) -> "Iterator[StateStore]":
+    """Open a state for reading; ``warn`` gets the messages of opening it. Raises ``StoreError`` and ``Misused``."""
+    from ..models.factory import open_state
+
+    store = open_state(find(folder), read_only=True)
+    for notice in store.notices:
+        warn(notice)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def graph_of(folder: str | None, warn: Callable[[str], None]) -> str | None:
+    """Return the graph that a state names; None if the state does not exist yet. Raises ``StoreError``."""
+    from . import workspace
+
+    if folder is None or not Path(folder).exists():
+        return None
+    with reading(folder, warn) as store:
+        return workspace.graph_of(store.replay_info())
+
+
+def surroundings(graph: str | None, state: str | None, raw: bool, warn: Callable[[str], None]) -> "Surroundings":
+    """Return what programs are checked against: the schema of a graph and the keys of a state.
+
+    Raises ``AdapterError``, ``StoreError`` and ``Misused``.
+    """
+    from ..gasl.surroundings import Surroundings
+
+    schema = None if graph is None else load_graph(graph, raw, warn).schema
+    if state is None:
+        return Surroundings(schema)
+    with reading(state, warn) as store:
+        return Surroundings(schema, {key.key: key.type for key in store.snapshot().declared()})
+
+
+def diff(folder: str, before: str, after: str | None, warn: Callable[[str], None]) -> "list[Difference]":
+    """Return the differences of two states, each given as a hash of ``folder``'s history or as the folder of another state.
+
+    ``after`` is the current state by default. Raises ``Misused`` for an unknown hash, and ``StoreError``.
+    """
+    from ...adapters.state import Snapshot, StateError
+
+    def state(name: str) -> Snapshot | str:
+        if not Path(name).exists():
+            if "/" in name:
+                find(name)
+            return name
+        with reading(name, warn) as other:
+            return other.snapshot()
+
+    with reading(folder, warn) as store:
+        try:
+            return list(store.diff(state(before), store.snapshot() if after is None else state(after)))
+        except StateError as error:
+            raise Misused(error.message, error.hint or f"knotwork state log {folder} lists the hashes") from None
+
+
+def fork(folder: str, into: str) -> str:
+    """Copy a state into the new folder ``into``, and return its hash. Raises ``Misused`` and ``StoreError``."""
+    from ..models.factory import fork_state
+
+    if Path(into).exists():
+        raise Misused(f"{into} already exists", "name a new folder for the fork")
+    return fork_state(find(folder), into)
+
+
+def roll_back(folder: str, to: str, command: str) -> tuple[str, str]:
+    """Restore an earlier commit with a new commit, and return the hashes before and after; equal if nothing was changed.
+
+    ``command`` is the text for the history. Raises ``StateError`` for an unknown hash, ``Misused`` and ``StoreError``.
+    """
+    from ..gasl import surroundings
+    from ..models.factory import open_state
+
+    if find(folder).is_file():
+        hint = f"knotwork state fork {folder} NEW creates a state folder from it"
+        raise Misused(f"{folder} is a file, which can only be read", hint)
+    store = open_state(folder)
+    try:
+        before = store.hash
+        surroundings.roll_back(store, to, command)
+        return before, store.hash
+    finally:
+        store.close()
+
+
+def export(folder: str, warn: Callable[[str], None]) -> dict[str, Any]:
+    """Return a state as one JSON object, with a checksum. Raises ``StoreError`` and ``Misused``."""
+    from ..models.factory import with_check
+
+    with reading(folder, warn) as store:
+        return with_check(store.as_json())
+
+
+def verify(folder: str) -> dict[str, Any]:
+    """Check each file of a state byte by byte and against the other files; return the result as JSON.
+
+    Raises ``StoreError`` if the folder has no state, and ``Misused``.
+    """
+    from ..models.factory import verify_state
+
+    find(folder)
+    found = verify_state(folder)
+    document: dict[str, Any] = {"state": folder, "ok": found.ok, "hash": found.hash, "steps": found.steps}
+    if (report := found.report) is not None:
+        document |= {
+            "records": report.records, "journal_bytes": report.journal_bytes, "snapshot_bytes": report.snapshot_bytes,
+            "closed": report.closed,
+        }  # fmt: skip
+    return document | {
+        "damage": [{"file": each.file, "position": each.position, "reason": each.reason} for each in found.damage],
+        "files": [
+            {"file": each.name, "bytes": each.size, "status": each.status, "why": each.why} for each in found.files
+        ],
+        "notices": found.notices,
+    }
+
+
+def object_of(folder: str) -> Mapping[str, Any]:
+    """Return the state object of a folder or a ``state.json``. Raises ``StoreError`` and ``Misused``."""
+    from ..models.factory import read_state
+
+    return read_state(find(folder))
+
+
+def has_rollback(state: Mapping[str, Any]) -> bool:
+    """Return whether a state object was rolled back outside of its commands, which a replay can't repeat."""
+    from ..gasl.surroundings import ROLLBACK
+
+    return any(entry.get("part") == ROLLBACK for entry in state.get("history") or ())
+
+
+# Graphs.
+
+
+def open_graph(source: str, raw: bool = False) -> "Loaded":
+    """Return a graph and the report of loading it: a file, or ``nx:NAME``. Raises ``AdapterError``."""
+    from ..models import factory
+
+    return factory.open_graph(source, raw=raw)
+
+
+def load_graph(source: str, raw: bool, warn: Callable[[str], None]) -> "GraphAdapter":
+    """Return a graph; ``warn`` gets the changes that loading made to its values. Raises ``AdapterError``."""
+    found = open_graph(source, raw)
+    for line in found.report.told:
+        warn(f"graph {source}: {line}")
+    return found.adapter
+
+
+def schema_document(schema: "Schema") -> dict[str, Any]:
+    """Return a schema as JSON: values as ``{"value", "count"}``, attributes as lists in the order of the graph."""
+
+    def attributes(known: "Mapping[str, Attribute]") -> list[dict[str, Any]]:
+        return [
+            {**asdict(found), "values": [{"value": value, "count": count} for value, count in found.values]}
+            for found in known.values()
+        ]
+
+    return {
+        **asdict(schema, recurse=False),
+        "labels": dict(schema.labels),
+        "relations": dict(schema.relations),
+        "node_attributes": attributes(schema.node_attributes),
+        "edge_attributes": attributes(schema.edge_attributes),
+    }
