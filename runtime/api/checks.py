@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...lang.service import Known, Reading
     from ...lang.trees.gasl import Program
     from ...lang.trees.seed import FormulaSeed
-    from ..gasl.surroundings import Surroundings
+    from ..gasl.surroundings import Surroundings as Surroundings
     from ..lwt.script_plan import ScriptPlan
 
 __all__ = [
@@ -44,7 +44,8 @@ __all__ = [
     "read_program",
 ]
 
-__getattr__ = when_named(__name__, {"Surroundings": "runtime.gasl.surroundings"})
+if not TYPE_CHECKING:  # type checkers see the imports above
+    __getattr__ = when_named(__name__, {"Surroundings": "runtime.gasl.surroundings"})
 
 
 @frozen

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ...lang.trees.lwt import Mode, Script
     from ..events import Events
     from ..lwt.run_store import RunError
+    from ..lwt.script_plan import UNKNOWN as UNKNOWN
+    from ..lwt.script_plan import UNKNOWN_END as UNKNOWN_END
     from ..lwt.script_plan import DryRun as DryRun
     from ..lwt.script_plan import PlannedStep as PlannedStep
     from ..lwt.script_plan import ScriptPlan
@@ -62,7 +64,8 @@ _TYPES = {
 MAX_STEPS = 10_000
 """The value of ``lang.trees.lwt.MAX_STEPS``, which is not imported here. A test compares the two."""
 
-__getattr__ = when_named(__name__, _TYPES)
+if not TYPE_CHECKING:  # type checkers see the imports above
+    __getattr__ = when_named(__name__, _TYPES)
 
 
 def __dir__() -> list[str]:

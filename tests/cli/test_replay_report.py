@@ -38,7 +38,7 @@ def test_after_a_rollback_it_does_not_and_says_why(kept: str) -> None:
     first = call("state", "log", kept, "--format", "json").json[0]["state"]
     assert call("state", "rollback", kept, first[:8]).code == 0
     result = call("replay", kept)
-    assert (result.code, "taken back" in result.err) == (1, True)
+    assert (result.code, "rolled back" in result.err) == (1, True)
 
 
 def test_an_exported_state_is_replayed_and_told_like_a_folder(folder: Path, kept: str) -> None:

@@ -90,7 +90,7 @@ def test_a_compilation_that_fails_is_kept_too(folder: Path) -> None:
     (listed,) = call("runs", "--format", "json").json
     assert (listed["status"], listed["done"]) == ("failed", 0)
     shown = call("runs", "show", listed["run"]).out
-    assert "because  conditions (step 1 of 3)" in shown
+    assert "reason   conditions (step 1 of 3)" in shown
     assert "go on with the same knotwork seed compile" in shown
     assert "conditions (step 1 of 3)" in Page(call("report", listed["run"], "-o", "-").out).text
 
@@ -123,7 +123,7 @@ def test_rankings_are_listed_and_shown_with_their_kind(ranked: str) -> None:
 
 def test_a_ranking_that_was_cut_short_says_how_to_go_on() -> None:
     run = call("rank", *RANK, "--llm", RANKER, "--max-calls", "3", "--max-concurrency", "1").json["run"]
-    assert f"go on with: knotwork rank --resume {run}" in call("runs", "show", run).out
+    assert f"resume with: knotwork rank --resume {run}" in call("runs", "show", run).out
     assert "The budget was reached" in Page(call("report", run, "-o", "-").out).text
 
 

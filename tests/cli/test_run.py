@@ -189,7 +189,7 @@ def test_dry_run_without_an_input_keeps_the_reference(cafes: str) -> None:
 
 
 def test_kept_runs_are_listed_and_shown(cafes: str) -> None:
-    assert "no runs are kept yet" in call("runs").out
+    assert "no run is recorded yet" in call("runs").out
     for _ in range(3):
         call("run", "cafes.lwt", "-i", "request.json", "--llm", cafes)
     table = call("runs").out

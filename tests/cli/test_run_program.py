@@ -160,7 +160,7 @@ def test_recorded_answers_of_a_model(folder: Path) -> None:
     page = call("report", "kept", "-o", "-").out
     assert "It is about moss." in page
     again = call("replay", "kept")
-    assert (again.code, "1 answer of the model as recorded" in again.out) == (0, True), again.out
+    assert (again.code, "1 recorded answer" in again.out) == (0, True), again.out
     none = call("run", *args[:-2], "--llm", cassette(folder / "d", {"something else": "x"}))
     assert (none.code, none.out) == (1, "")
     limited = call("run", *args, "--max-calls", "0")

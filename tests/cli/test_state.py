@@ -72,10 +72,10 @@ def test_an_earlier_state_is_compared_and_gone_back_to_by_the_beginning_of_its_h
     differences = call("state", "diff", kept, second[:12], "--format", "json").json
     assert ("net.hubs", "added") in [(d["key"], d["kind"]) for d in differences]
     assert call("state", "diff", kept, second[:6], last[:6], "--format", "json").json == differences
-    assert call("state", "diff", kept, last).out == "the same\n"
+    assert call("state", "diff", kept, last).out == "the states are equal\n"
     other = process("state", "rollback", kept, second[:8], home=folder)  # a process of its own
     assert other.code == 0
-    assert f"back at {second[:12]}" in other.err
+    assert f"rolled back to {second[:12]}" in other.err
     assert call("state", "show", kept, "net.hubs", "--format", "json").json == []
     assert call("state", "verify", kept).code == 0
     log = call("state", "log", kept)
@@ -95,16 +95,16 @@ def test_an_earlier_state_is_compared_and_gone_back_to_by_the_beginning_of_its_h
         (("rollback", "kept", "zz"), 1, "is not a hash"),
         (("rollback", "kept", "0123abcd"), 1, "no commit at hand"),
         (("diff", "kept", "0123abcd"), 2, "no commit at hand"),
-        (("diff", "kept", "./other"), 2, "there is no state at ./other"),
+        (("diff", "kept", "./other"), 2, "state ./other does not exist"),
         (("diff", "kept"), 2, "Missing argument"),
-        (("fork", "kept", "kept"), 2, "kept is there already"),
+        (("fork", "kept", "kept"), 2, "kept already exists"),
         (("fork", "kept", "no/where"), 1, "there is no directory no"),
         (("show", "kpet"), 2, "did you mean kept?"),
         (("log", "kpet"), 2, "did you mean kept?"),
         (("verify", "kpet"), 2, "did you mean kept?"),
         (("export", "kpet"), 2, "did you mean kept?"),
         (("rollback", "kpet", "0123abcd"), 2, "did you mean kept?"),
-        (("rollback", "a.gasl", "0123abcd"), 2, "is a file, which is only read"),
+        (("rollback", "a.gasl", "0123abcd"), 2, "is a file, which can only be read"),
         (("show", "a.gasl"), 1, "is not JSON"),
         (("export", "kept", "-o", "no/where.json"), 1, "there is no such folder"),
         (("shwo", "kept"), 2, "show"),
@@ -139,7 +139,7 @@ def test_a_fork_begins_as_the_state_is_and_goes_its_own_way(folder: Path, kept: 
         assert (
             call("state", name, "other", "--format", "json").json == call("state", name, kept, "--format", "json").json
         )
-    assert call("state", "diff", kept, "other").out == "the same\n"
+    assert call("state", "diff", kept, "other").out == "the states are equal\n"
     assert call("state", "verify", "other").code == 0
     assert call("replay", "other").out.startswith("identical")
     assert call("gasl", "-c", "RESET net.hubs", "--state", "other").code == 0
@@ -155,9 +155,9 @@ def test_an_exported_state_is_read_like_a_folder_and_becomes_one_by_a_fork(folde
         call("state", "show", "all.json", "--format", "json").json
         == call("state", "show", kept, "--format", "json").json
     )
-    assert "is whole" in call("state", "verify", "all.json").out
+    assert "is intact" in call("state", "verify", "all.json").out
     assert call("state", "fork", "all.json", "again").code == 0
-    assert call("state", "diff", kept, "again").out == "the same\n"
+    assert call("state", "diff", kept, "again").out == "the states are equal\n"
     refused = call("run", "a.gasl", *GRAPH, "--state", "all.json")
     assert (refused.code, "knotwork state fork all.json" in refused.err) == (2, True)
 
@@ -177,7 +177,7 @@ def test_a_fork_that_fails_leaves_nothing(folder: Path, kept: str, monkeypatch: 
 def test_what_is_whole_says_so_and_what_is_damaged_says_where(folder: Path, kept: str) -> None:
     whole = call("state", "verify", kept)
     assert whole.code == 0
-    assert "kept is whole: 4 records" in whole.out
+    assert "kept is intact: 4 records" in whole.out
     assert call("state", "verify", kept, "--format", "json").json["ok"] is True
     journal = folder / kept / "wal-0.jsonl"
     text = bytearray(journal.read_bytes())
