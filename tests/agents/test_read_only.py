@@ -102,4 +102,4 @@ def test_a_state_that_is_not_there_is_no_state_to_read(tmp_path: Path) -> None:
     from support.command import process
 
     told = process("mcp", "--state", tmp_path / "nothing", "--read-only", home=tmp_path)
-    assert told.code == 2 and "there is no state at" in told.err and "Traceback" not in told.err
+    assert told.code == 2 and "does not exist" in told.err and "Traceback" not in told.err

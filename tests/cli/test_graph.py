@@ -28,8 +28,8 @@ def test_info_says_what_loading_changed(quoted: str) -> None:
     lines = [" ".join(line.split()) for line in result.out.splitlines()]
     assert lines[:5] == ["graph quoted.graphml", "format graphml", "kind undirected graph", "nodes 2", "edges 1"]
     assert "node id quotes around the whole value removed 2 '\"ANN\"' 'ANN'" in lines
-    assert "edge weight numbers written as text made numbers 1 '16.0' 16.0" in lines
-    assert "edge source_id <SEP>-separated text made a list 1 'c-1<SEP>c-2' ['c-1', 'c-2']" in lines
+    assert "edge weight numbers written as text converted to numbers 1 '16.0' 16.0" in lines
+    assert "edge source_id <SEP>-separated text split into a list 1 'c-1<SEP>c-2' ['c-1', 'c-2']" in lines
     assert lines[-1] == "--raw keeps quotes, <SEP> and numbers in strings unchanged"
 
 
@@ -60,7 +60,7 @@ def test_warnings_go_to_stderr(folder: Path) -> None:
     (folder / "x.graphml").write_text(GRAPHML.replace('target="bob"', 'target="zoe"'))
     result = call("graph", "info", "x.graphml")
     assert result.code == 0
-    assert "warning: 1 nodes are named by edges only" in result.err
+    assert "warning: 1 nodes occur only in edges" in result.err
 
 
 def test_schema_lists_labels_and_attributes(quoted: str) -> None:
@@ -90,8 +90,8 @@ def test_schema_as_json() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("typo.graphml", None, "typo.graphml: there is no such file"),
-        ("x.graphml", GRAPHML[:300], "x.graphml:6: not well-formed XML: the file ends in the middle"),
+        ("typo.graphml", None, "typo.graphml: the file does not exist"),
+        ("x.graphml", GRAPHML[:300], "x.graphml:6: not well-formed XML: the file is incomplete"),
         ("x.graphml", "<!DOCTYPE a>" + GRAPHML, "x.graphml:1: the file has a <!DOCTYPE>"),
         ("x.csv", "a,b\n", "x.csv:1: the first line does not name the columns source and target"),
         ("nx:karate", None, "did you mean nx:karate_club?"),
@@ -134,7 +134,7 @@ def test_what_loading_rewrites_is_told_once_by_every_command_and_left_with_raw(
         assert done.code == 0, done.err
         told = [line for line in done.err.splitlines() if "quotes around the whole value removed" in line]
         assert len(told) == (0 if raw else 2), done.err
-        assert raw or "--raw (in Python raw=True) leaves them as they are" in told[0]
+        assert raw or "--raw (in Python raw=True) keeps them unchanged" in told[0]
     kept = call("state", "export", "s").json
     assert ("graph_read" in kept["history"][0]["plan"]) is not raw
     assert (kept["variables"]["k"]["items"][0]["entity_type"] == '"PERSON"') is raw
@@ -149,8 +149,8 @@ def test_a_type_that_graphml_does_not_have_and_what_is_not_finite_are_told(folde
     assert text != GRAPHML
     (folder / "x.graphml").write_text(text)
     done = call("gasl", "-c", "FIND nodes AS x", "--graph", "x.graphml")
-    assert (done.code, 'attr.type="quad", which GraphML does not have' in done.err) == (0, True)
+    assert (done.code, 'has the unknown attr.type "quad"' in done.err) == (0, True)
     (folder / "x.graphml").write_text(GRAPHML.replace("0.5", "inf"))
     done = call("gasl", "-c", "FIND edges WHERE weight > 1000 AS x", "--graph", "x.graphml", "--format", "json")
     assert [row["weight"] for row in done.json] == [None]
-    assert "numbers that are not finite are null in results" in done.err
+    assert "non-finite numbers are null in results" in done.err

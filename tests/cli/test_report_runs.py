@@ -91,7 +91,7 @@ def test_a_compilation_that_fails_is_kept_too(folder: Path) -> None:
     assert (listed["status"], listed["done"]) == ("failed", 0)
     shown = call("runs", "show", listed["run"]).out
     assert "reason   conditions (step 1 of 3)" in shown
-    assert "go on with the same knotwork seed compile" in shown
+    assert "resume with: the same knotwork seed compile" in shown
     assert "conditions (step 1 of 3)" in Page(call("report", listed["run"], "-o", "-").out).text
 
 
