@@ -5,7 +5,7 @@ vim.lsp.config("knotwork", {
   cmd = { "knotwork", "lsp" },
   filetypes = { "lwt", "gasl", "json.seed" },
   root_markers = { ".git" },
-  -- What texts are checked against; paths begin at the root. Leave out what is not so.
+  -- Data to check texts against, with paths relative to the root. Omit unused settings.
   init_options = { graph = "nx:les_miserables" },
 })
 vim.lsp.enable("knotwork")
