@@ -1,4 +1,4 @@
-"""The page of the HTTP API, written from the server's own OpenAPI document: what stands in it is what the server checks."""
+"""The page of the HTTP API, generated from the server's OpenAPI document, which the server also uses for validation."""
 
 import ast
 import json
@@ -16,9 +16,9 @@ _STREAM = "text/event-stream"
 _METHODS = ("get", "post", "put", "patch", "delete")
 
 _START = """\
-`knotwork serve` answers over HTTP what `knotwork answer` and `knotwork run` do. It needs the extra `server`
-(`pip install "knotwork[server]"`), listens on `http://127.0.0.1:8000` unless told otherwise (`--host`, `--port`), and keeps what
-it answered in an SQLite file, so that a run can be read again after a restart. The same in one line each:
+`knotwork serve` offers `knotwork answer` and `knotwork run` over HTTP. It requires the extra `server`
+(`pip install "knotwork[server]"`), listens on `http://127.0.0.1:8000` (`--host` and `--port` change this), and stores answers in an
+SQLite file, so that clients can fetch them after a restart. To start the server and request an answer:
 
 ```sh
 knotwork serve --llm openai:gpt-4o-mini
@@ -26,40 +26,42 @@ curl -s localhost:8000/lab/generate-answer -H 'content-type: application/json' \
   -d '{"instruct": "Explain tides", "resp_format": "two sentences", "eval_crit": "names the moon"}'
 ```
 
-The document that this page is made from is at `/openapi.json`; it is OpenAPI 3.1, with an example of each request and response.
+The server provides its OpenAPI 3.1 document at `/openapi.json`, with an example of each request and response. This page is
+generated from it.
 """
 
 _KEYS = """\
-Without keys the server answers this machine only. `knotwork serve --add-key NAME` makes a key and prints it once; the file keeps a
-hash of it. As soon as there is one, every request but `GET /healthz`, `GET /openapi.json` and the page's own files needs
+Without keys the server accepts only requests from its own machine. `knotwork serve --add-key NAME` creates a key and prints it once;
+only a hash of it is stored. If a key exists, every request except `GET /healthz`, `GET /openapi.json` and the files of the page needs
+the header
 
 ```text
 Authorization: Bearer kw_...
 ```
 
-A key sees, follows, cancels and deletes its own runs only. `--remove-key NAME` takes one away from the next request on.
-A server that has had keys stays closed when the last one is gone; started again, it answers this machine without one.
+A key has access only to its own runs. `--remove-key NAME` removes a key; it is refused from the next request on. When the last key is
+removed, a running server refuses all requests that need a key; after a restart it accepts its own machine without a key.
 """
 
 _LIMITS = """\
-What a client may ask, as the server has it unless it is started with other numbers ([`knotwork serve`](cli.md#knotwork-serve)).
-`GET /lab/about` says what holds on a server.
+The default limits for clients; options of [`knotwork serve`](cli.md#knotwork-serve) change them. `GET /lab/about` returns the actual
+limits of a server.
 """
 
 _STREAMS = """\
-A stream is one response of `text/event-stream`: events as browsers' `EventSource` reads them, each with an `id` that counts up
-from 1, an `event` (its name) and `data` (one line of JSON). The first of an answer is `run`, with its id; then come the events of the
-run as they happen, under [their own names](events.md); the last is `result`, with the same object that the request without a stream
-gives, or `problem`, with the same problem. Lines that begin with `:` are sent while nothing happens and mean nothing. Who reads so
-slowly that events are not kept any more gets `gap` in their place, which says their numbers. A client that goes away ends its script,
-but no answer: that run goes on, and `GET /lab/runs/{id}/events` has its events again, from the first, or from after `Last-Event-ID`.
+A stream is one response of the type `text/event-stream`, in the format of the browsers' `EventSource`. Each event has an `id` (its
+number, from 1), an `event` (its name) and `data` (one line of JSON). The stream of an answer begins with `run`, which has the id of the
+run. The events of the run follow as they occur, under [their names](events.md). The last event is `result` or `problem`, with the same
+object as the response without a stream. Lines that begin with `:` keep the connection open and have no content. A client that reads
+too slowly gets the event `gap` with the numbers of the missing events. If a client disconnects, its script is cancelled, but an answer
+continues: `GET /lab/runs/{id}/events` sends its events again, from the first one or after `Last-Event-ID`.
 
-| event of streams alone | data |
+| event only in streams | data |
 |---|---|
 | `run` | `run` (the id), `created`, `model`, `instruct`, `iter_max`, `score_threshold` |
 | `gap` | `from`, `to`: the first and the last number that are missing |
-| `result` | what the request without a stream answers |
-| `problem` | the problem document that it answers |
+| `result` | the response without a stream |
+| `problem` | the problem document |
 
 ```text
 event: run
@@ -87,17 +89,17 @@ id: 11
 """
 
 _PROBLEMS = """\
-Whatever is not answered as asked is answered with a problem document (RFC 9457, `application/problem+json`). `type`, `title` and
-`status` are always there and the same for all of a kind; `detail` is about this one, in words for a person. Programs go by `type`:
+The response to a failed request is a problem document (RFC 9457, `application/problem+json`). `type`, `title` and `status` are always
+present and identify the kind of problem; `detail` explains this one to a person. Programs should use `type`:
 """
 
 
 _ANYWHERE = """
-Endpoints say which problems are their own. These mean the same wherever they come from:
+Endpoints list their own problems. These statuses have the same meaning in all endpoints:
 """
 
 _MANY = 4
-"""Endpoints with the same problem, for which it is told once."""
+"""Number of endpoints with the same problem from which it is described once for all."""
 
 
 def page(
@@ -110,7 +112,7 @@ def page(
     operations = list(_operations(document))
     lines = ["# HTTP API\n", made, _START, "| endpoint | |", "|---|---|"]
     lines += [f"| [`{name}`](#{_anchor(name)}) | {_cell(each['summary'])} |" for name, each in operations]
-    lines += ["| `GET /lab` | The Lab page, for people |", "| `GET /openapi.json` | The OpenAPI document |"]
+    lines += ["| `GET /lab` | The Lab page for browsers |", "| `GET /openapi.json` | The OpenAPI document |"]
     lines += ["\n## Keys\n", _KEYS.rstrip("\n"), "\n## Limits\n", _LIMITS, "| limit | | meaning |", "|---|---|---|"]
     lines += [f"| {name} | {value} | {_cell(meaning)} |" for name, (value, meaning) in limits.items()]
     lines += ["\n## Streams\n", _STREAMS.rstrip("\n")]
@@ -196,7 +198,7 @@ def _operation(document: Json, name: str, operation: Json, common: Mapping[str, 
             told = ", ".join(f"`{kind}`" for kind in answer.get("content", {}))
             lines.append(f"| {status} | {told} | {_cell(_said(answer))} |")
     if anywhere:
-        lines.append(f"| {', '.join(anywhere)} | `application/problem+json` | [as everywhere](#problems) |")
+        lines.append(f"| {', '.join(anywhere)} | `application/problem+json` | [common problems](#problems) |")
     for status, answer in answers.items():
         if status.startswith("2"):
             for kind, media in answer.get("content", {}).items():
@@ -206,7 +208,7 @@ def _operation(document: Json, name: str, operation: Json, common: Mapping[str, 
 
 
 def _said(answer: Json) -> str:
-    """Return what a response is; what FastAPI puts where nothing is said means nothing."""
+    """Return the description of a response; FastAPI's default text counts as none."""
     said = str(answer.get("description", ""))
     return "" if said == "Successful Response" else said
 
@@ -266,7 +268,7 @@ def _words(text: str) -> str:
 
 
 def _type(schema: Json) -> str:
-    """Say in words what values ``schema`` allows."""
+    """Return the values that ``schema`` allows, in words."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{_anchor(name)})"

@@ -192,7 +192,7 @@ def test_without_keys_only_the_runs_of_all_count() -> None:
         for _ in range(3):
             await gate.admit(LOCAL)
             gate.take(LOCAL)
-        with pytest.raises(Problem, match="3 are under way"):
+        with pytest.raises(Problem, match="3 runs are active"):
             gate.take(LOCAL)
 
     asyncio.run(taking())

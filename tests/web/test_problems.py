@@ -92,7 +92,7 @@ def test_the_seeds_default_and_none_mean_the_servers_own_model(tmp_path: Path, a
 def test_where_nothing_is_and_what_is_not_for_the_address(tmp_path: Path) -> None:
     nothing = ask(tmp_path, "GET", "/nothing/<script>")
     assert nothing.status_code == 404
-    assert nothing.json() == {"type": "urn:knotwork:problem:not-found", "title": "There is nothing here", "status": 404}
+    assert nothing.json() == {"type": "urn:knotwork:problem:not-found", "title": "Not found", "status": 404}
     for method in ("PUT", "PATCH", "DELETE", "GET", "OPTIONS"):
         answer = ask(tmp_path, method, "/scripts/run")
         assert answer.status_code == 405

@@ -90,20 +90,20 @@ class Gate:
     def check_open(self) -> None:
         """Raise ``Problem`` (503) if no more runs may begin."""
         if self.closing:
-            raise Problem(*SHUTTING_DOWN, "no new runs are begun", {"Retry-After": str(_SOON)})
+            raise Problem(*SHUTTING_DOWN, "no new runs are accepted", {"Retry-After": str(_SOON)})
 
     def take(self, who: Who) -> Place:
         """Return a slot for a run. Raises ``Problem``: 429 if the key has its share, 503 if all are taken or at shutdown."""
         self.check_open()
         if who is not LOCAL and self._of[who.id] >= self.limits.runs_per_key:
             raise Problem(
-                "too-many-runs", 429, "The key has too many runs under way",
-                f"a key may have {self.limits.runs_per_key} at once; wait for one, or cancel one", {"Retry-After": str(_SOON)},
+                "too-many-runs", 429, "The key has too many active runs",
+                f"a key may have {self.limits.runs_per_key} parallel runs; wait for one to end, or cancel one", {"Retry-After": str(_SOON)},
             )  # fmt: skip
         if len(self._places) >= self.limits.runs:
             raise Problem(
-                "busy", 503, "The server has as many runs as it can take",
-                f"{self.limits.runs} are under way; ask again later", {"Retry-After": str(_SOON)},
+                "busy", 503, "The server is busy",
+                f"{self.limits.runs} runs are active, the maximum; try again later", {"Retry-After": str(_SOON)},
             )  # fmt: skip
         place = Place(who, gate=self)
         self._places.add(place)
@@ -129,7 +129,7 @@ class Gate:
         if not limiter.has_capacity():
             wait = math.ceil(_MINUTE / self.limits.rate)
             raise Problem(
-                "too-many-requests", 429, "The key asks too often", f"a key may ask {self.limits.rate:g} times a minute",
+                "too-many-requests", 429, "The key sends too many requests", f"a key may send {self.limits.rate:g} requests per minute",
                 {"Retry-After": str(max(1, wait))},
             )  # fmt: skip
         await limiter.acquire()  # does not wait, because capacity was checked above
@@ -196,9 +196,9 @@ def read_keys(path: Path) -> tuple[Key, ...]:
     try:
         found = tuple(Key(**each) for each in read_json(text)["keys"])
     except (ValueError, TypeError, KeyError):
-        raise KeysError(f"{path} is not a file of keys", "name another one with --keys") from None
+        raise KeysError(f"{path} is not a key file", "--keys names another file") from None
     if not all(type(value) is str for key in found for value in (key.name, key.id, key.sha256, key.created)):
-        raise KeysError(f"{path} is not a file of keys", "name another one with --keys")
+        raise KeysError(f"{path} is not a key file", "--keys names another file")
     return found
 
 
@@ -206,11 +206,14 @@ def add_key(path: Path, name: str) -> str:
     """Create a key called ``name`` and return it: it is never shown again. Raises ``KeysError``."""
     name = name.strip()
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
-        raise KeysError(f"{printable(name)[:_LONGEST_NAME]!r} is not a name for a key", "a few words: who it is for")
+        raise KeysError(
+            f"{printable(name)[:_LONGEST_NAME]!r} is not a valid name of a key",
+            "use a few words, such as the name of its user",
+        )
     with _Locked(path):
         keys = read_keys(path)
         if any(key.name == name for key in keys):
-            raise KeysError(f"there is a key called {name!r}", "remove it first, or take another name")
+            raise KeysError(f"a key called {name!r} exists", "remove it first, or choose another name")
         made = PREFIX + secrets.token_urlsafe(_BYTES)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         _write(path, (*keys, Key(name, secrets.token_hex(8), _hash(made), created)))
@@ -223,7 +226,7 @@ def remove_key(path: Path, name: str) -> None:
         keys = read_keys(path)
         left = tuple(key for key in keys if key.name != name)
         if len(left) == len(keys):
-            raise KeysError(f"there is no key called {printable(name)[:_LONGEST_NAME]!r}", "knotwork serve --list-keys")
+            raise KeysError(f"no key is called {printable(name)[:_LONGEST_NAME]!r}", "knotwork serve --list-keys")
         _write(path, left)
 
 
@@ -348,15 +351,17 @@ class Guard:
                 return LOCAL
             return self._owner(headers)
         except KeysError:
-            raise Problem("keys-unreadable", 503, "The server can't read its keys", "nobody can be let in") from None
+            raise Problem(
+                "keys-unreadable", 503, "The server can't read its keys", "no request can be accepted"
+            ) from None
 
     def _check_place(self, method: str, headers: Headers) -> None:
         """Refuse requests that another site's page may have sent. Without a host (HTTP/1.0) the sender is not a browser."""
         host = headers.get("host")
         if host is not None and not self._is_ours(_name_of(host)):
             raise Problem(
-                "foreign-host", 403, "The server does not answer under this name",
-                "without keys it answers as 127.0.0.1 and localhost only; with a key it answers under any name",
+                "foreign-host", 403, "The server does not accept this host name",
+                "without keys it accepts only 127.0.0.1 and localhost; with a key it accepts any name",
             )  # fmt: skip
         origin = headers.get("origin")
         if method in _SAFE or origin is None or origin in self._settings.cors:
@@ -366,7 +371,9 @@ class Guard:
         except ValueError:
             netloc = ""
         if not netloc or netloc.lower() != (host or "").lower():
-            raise Problem("foreign-origin", 403, "Pages of other sites may not ask", "the Origin is not this server's")
+            raise Problem(
+                "foreign-origin", 403, "Pages of other sites are not allowed", "the Origin is not this server's"
+            )
 
     def _is_ours(self, name: str) -> bool:
         return is_loopback(name) or name == self._settings.host.lower()
@@ -381,7 +388,7 @@ class Guard:
         who = self._keys.owner(shown.strip())
         if who is None:
             challenge = {"WWW-Authenticate": 'Bearer realm="knotwork", error="invalid_token"'}
-            raise Problem("wrong-key", 401, "The key is not one of this server's", headers=challenge)
+            raise Problem("wrong-key", 401, "The key is unknown", headers=challenge)
         return who
 
 

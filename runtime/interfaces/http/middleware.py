@@ -143,11 +143,11 @@ class Bodies:
     def _check_size(self, body: bytes) -> None:
         if body.count(b"[") + body.count(b"{") > BRACKETS:
             raise Problem(
-                "too-large", 413, "The body is too large", f"at most {BRACKETS:,} lists and objects are taken"
+                "too-large", 413, "The body is too large", f"at most {BRACKETS:,} lists and objects are allowed"
             )
 
     def _too_large(self) -> Problem:
-        most = f"at most {self._limits.body_bytes:,} bytes are taken"
+        most = f"at most {self._limits.body_bytes:,} bytes are allowed"
         return Problem("too-large", 413, "The body is too large", most, {"Connection": "close"})
 
 
@@ -157,7 +157,7 @@ def _check_kind(headers: RequestHeaders) -> None:
     if kind.strip().lower() != _JSON or charset not in ("utf-8", "utf8", "us-ascii"):
         raise Problem("not-json", 415, "The body must be JSON", f"send it as Content-Type: {_JSON}, in UTF-8")
     if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
-        raise Problem("not-json", 415, "The body must be JSON", "send it as it is, without a Content-Encoding")
+        raise Problem("not-json", 415, "The body must be JSON", "send it without a Content-Encoding")
 
 
 def _parsed(body: bytes) -> Any:
@@ -252,8 +252,8 @@ def unexpected(error: Exception) -> Problem:
         f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)[-6:]
     ]
     LOG.error("internal error %s: %s at %s", number, type(error).__name__, " < ".join(reversed(places)))
-    detail = f"the server's log says more under {number}"
-    return Problem("internal", 500, "The server failed", detail, error=number)
+    detail = f"internal error {number}; see the server's log"
+    return Problem("internal", 500, "Internal error of the server", detail, error=number)
 
 
 def door(settings: Entrance, keys: Keys, gate: Gate, own: Sequence[Middleware] = ()) -> list[Middleware]:

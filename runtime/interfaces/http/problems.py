@@ -28,8 +28,8 @@ def written(value: Any) -> bytes:
 MEDIA_TYPE = "application/problem+json"
 _TYPE = "urn:knotwork:problem:"
 
-OVER_BUDGET = ("over-budget", 502, "The run used up what a run may spend")
-OUT_OF_TIME = ("out-of-time", 502, "The run took too long")
+OVER_BUDGET = ("over-budget", 502, "The run has used up its budget")
+OUT_OF_TIME = ("out-of-time", 502, "The run has reached its time limit")
 SHUTTING_DOWN = ("shutting-down", 503, "The server is shutting down")
 """Name, status and title of problems that come from several places."""
 

@@ -1,4 +1,4 @@
-"""From what a run is to what a client gets: requests, responses, summaries, details and problems as JSON objects."""
+"""The requests and responses of answers: JSON objects for clients, and the models that describe and validate them."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
@@ -11,17 +11,16 @@ from ..http.problems import OUT_OF_TIME, OVER_BUDGET, Problem
 from .history import Kept, Row
 
 _EXCERPT = 200
-"""Characters of the instruction that a list shows."""
+"""Maximum characters of the instruction in a list."""
 
 
 def asked(request: "GenerateAnswerRequest") -> AnswerRequest:
-    """Return what the service is asked. Raises ``RequestError``."""
-    told = request.model_dump(exclude={"model"})
-    return AnswerRequest(**told | {"checks": tuple(request.checks)})
+    """Return the request in the form of the runtime. Raises ``RequestError``."""
+    return AnswerRequest(**request.model_dump(exclude={"model"}) | {"checks": tuple(request.checks)})
 
 
 def advanced(row: Row, iteration: dict[str, Any], event: int) -> Row:
-    """Return ``row`` with a finished iteration; ``event`` tells it."""
+    """Return ``row`` with a finished iteration; ``event`` is the number of its event."""
     evaluation, usage = iteration["evaluation"], iteration["usage"]
     score = None if evaluation is None else evaluation["score"]
     if score is not None and (row.score is None or score > row.score):
@@ -58,7 +57,7 @@ def finished(row: Row, answered: Answered, event: int) -> Row:
 
 
 def beginning(row: Row) -> dict[str, Any]:
-    """Return the first event of a run: what does not change."""
+    """Return the first event of a run: its constant data."""
     told = {
         "event": "run",
         "run": row.id,
@@ -98,7 +97,7 @@ def _excerpt(text: str) -> str:
 
 
 def result(kept: Kept) -> dict[str, Any]:
-    """Return ``RunResult``: what the run has come to so far."""
+    """Return ``RunResult``: the results of the run so far."""
     row, iterations = kept.row, [part.body for part in kept.parts]
     best = None if row.best is None or row.best >= len(iterations) else iterations[row.best]
     return {
@@ -112,7 +111,7 @@ def result(kept: Kept) -> dict[str, Any]:
 
 
 def _metadata(row: Row) -> dict[str, Any]:
-    """Return what is known of a run whose end is not kept, or not there yet."""
+    """Return the metadata of a run that has not ended, or whose end is not stored."""
     return {
         "run": row.id,
         "model": row.model,
@@ -145,34 +144,33 @@ FAILURES = {
     "no_progress": ("no-answer", 502, "No answer was evaluated"),
     "interrupted": ("interrupted", 502, "The server ended before the run did, and no answer was evaluated"),
 }
-"""Name, status and title of the problem by what ended the run."""
+"""Name, status and title of the problem, by the reason why the run stopped."""
 
 
 def ending(kept: Kept) -> tuple[str, dict[str, Any] | Problem]:
-    """Return the last event of a run that is over: "result" with its response, or "problem" with why there is none."""
+    """Return the last event of a finished run: "result" with its response, or "problem"."""
     if kept.row.status == "failed" or kept.row.best is None:
         return "problem", _failure(kept)
     return "result", result(kept)
 
 
 def _failure(kept: Kept) -> Problem:
-    """Its members are the run's id and what there was."""
+    """Return the problem of a run without an answer, with the run's id and its iterations."""
     told = result(kept)
     kind = FAILURES["interrupted" if kept.row.status == "interrupted" else kept.row.stopped]
     members = {"run": kept.row.id, "iterations": told["iterations"], "metadata": told["metadata"]}
     return Problem(*kind, told["metadata"]["reason"], {"Location": f"/lab/runs/{kept.row.id}"}, **members)
 
 
-# What clients send and get: the request and response models of an answer, and the runs of the history.
-# Bounds, defaults and descriptions of the seed's parameters are the seed's. Unknown names are refused, and nothing is taken for
-# what it is not: "3" is not a whole number, ``true`` no number.
+# The models of requests and responses. Unknown names are refused and types are not converted: "3" is not an integer, and ``true`` is
+# not a number. Bounds, defaults and descriptions of the seed's parameters are those of the seed.
 
 CHECKS = 20
-"""The most checks of a request."""
+"""Maximum number of checks in a request."""
 CHECK = 10_000
-"""The most characters of a check."""
+"""Maximum characters of a check."""
 ALL_CHECKS = 20_000
-"""Of all checks together: compiling hostile patterns of so many takes a tenth of a second."""
+"""Maximum characters of all checks together: compiling hostile patterns of this size takes a tenth of a second."""
 
 REQUEST: dict[str, Any] = {
     "instruct": "Explain quantum computing",
@@ -248,7 +246,7 @@ Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 
 
 class GenerateAnswerRequest(BaseModel):
-    """What an answer is asked for with."""
+    """A request for an answer."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, json_schema_extra={"examples": [REQUEST, _CHECKED]}
@@ -262,25 +260,28 @@ class GenerateAnswerRequest(BaseModel):
     model: str | None = Field(
         default="gpt-4o",
         max_length=200,
-        description="LLM model to use. One of those that `GET /lab/about` lists; null and the default stand for the server's own",
+        description="LLM model to use: one of those that `GET /lab/about` lists. null and the default mean the server's default model",
     )
     attempts: int = Field(
-        default=1, ge=1, le=ATTEMPTS, description="Candidates written side by side in each iteration; the best counts"
+        default=1,
+        ge=1,
+        le=ATTEMPTS,
+        description="Number of candidates written in parallel in each iteration; the best one counts",
     )
     judges: int = Field(
         default=1,
         ge=0,
         le=JUDGES,
-        description="Judges of each candidate; their median counts. 0: the checks alone decide",
+        description="Number of judges of each candidate; the median of their scores counts. 0: only the checks decide",
     )
     checks: Annotated[list[Annotated[str, Field(max_length=CHECK)]], AfterValidator(_short)] = Field(
         default=[],
         max_length=CHECKS,
-        description=f"Checks of an answer that ask no model, {ALL_CHECKS:,} characters at most together: `regex:PATTERN`, "
+        description=f"Checks of an answer without a model, together at most {ALL_CHECKS:,} characters: `regex:PATTERN`, "
         "`not-regex:PATTERN`, `contains:TEXT`, "
         "`words:MIN..MAX`, `length:MIN..MAX`, `lines:MIN..MAX`, `paragraphs:N`, `json`, `schema:{...}`",
     )
-    template: str = Field(default="default", max_length=200, description="The name of the prompts")
+    template: str = Field(default="default", max_length=200, description="The name of a prompt template")
 
 
 class _Told(BaseModel):
@@ -288,7 +289,7 @@ class _Told(BaseModel):
 
 
 class EvaluationResponse(BaseModel):
-    """What an evaluator says of an answer."""
+    """The evaluation of an answer."""
 
     score: float = Field(
         description="Score from 0.0 to 1.0 indicating how well the answer meets criteria", ge=0.0, le=1.0
@@ -301,16 +302,18 @@ class EvaluationResponse(BaseModel):
 
 
 class FaultData(BaseModel):
-    """Why a candidate has no answer, or no evaluation."""
+    """The reason why a candidate has no answer or no evaluation."""
 
     stage: Literal["generation", "evaluation"]
-    kind: str = Field(description="One word: unavailable, timeout, refused, truncated, bad_answer, budget and others")
+    kind: str = Field(
+        description="The kind of error: unavailable, timeout, refused, truncated, bad_answer, budget and others"
+    )
     message: str
     hint: str = ""
 
 
 class UsageData(BaseModel):
-    """What was used."""
+    """Calls and tokens."""
 
     calls: int
     prompt_tokens: int
@@ -318,7 +321,7 @@ class UsageData(BaseModel):
 
 
 class CandidateData(BaseModel):
-    """One answer of an iteration. It has an evaluation, or an error."""
+    """One answer of an iteration, with its evaluation or its error."""
 
     answer: str
     evaluation: EvaluationResponse | None = None
@@ -326,44 +329,44 @@ class CandidateData(BaseModel):
 
 
 class IterationData(CandidateData):
-    """One round: the candidate that counts, and all of them where there are several."""
+    """One iteration: its best candidate, and the list of all candidates if there are several."""
 
     iteration_number: int = Field(ge=1)
-    feedback: str | None = Field(default=None, description="What the model was told of the round before")
-    chosen: int = Field(default=0, description="Which of the candidates counts, from 0")
-    candidates: list[CandidateData] | None = Field(default=None, description="All candidates, where there are several")
+    feedback: str | None = Field(
+        default=None, description="The feedback on the previous iteration that the model received"
+    )
+    chosen: int = Field(default=0, description="The index of the best candidate, from 0")
+    candidates: list[CandidateData] | None = Field(default=None, description="All candidates, if there are several")
     usage: UsageData
-    cost: float | None = Field(default=None, description="US dollars, null where not known")
+    cost: float | None = Field(default=None, description="US dollars; null if unknown")
     seconds: float
 
 
 class RunMetadata(_Told):
-    """What else is known of a run."""
+    """The metadata of a run."""
 
     run: str = Field(description="The run's id")
     model: str = Field(description="The name of the model that answered")
     requested_model: str | None = Field(
-        default=None, description="The model that the request names, where another one answered; a warning says so too"
+        default=None, description="The requested model, if another one answered; a warning reports this, too"
     )
     status: Literal["running", "accepted", "best", "failed", "interrupted"] = Field(
-        description="accepted: the threshold was reached; best: it was not, and the best answer is the final one; failed: no answer "
-        "was evaluated; interrupted: the server ended before the run did"
+        description="accepted: an answer reached the threshold; best: no answer reached it, and the best one is final; failed: no answer "
+        "was evaluated; interrupted: the server stopped before the run ended"
     )
     stopped: Literal["", "cancelled", "budget", "time", "hopeless", "no_progress"] = Field(
-        description="What ended the run before its last iteration, empty for nothing"
+        description="The reason why the run stopped before its last iteration; empty if it did not"
     )
-    reason: str = Field(default="", description="Why there is no accepted answer, in words")
-    best_iteration: int | None = Field(
-        default=None, description="The number of the iteration whose answer is the final one"
-    )
+    reason: str = Field(default="", description="The reason why no answer was accepted, in words")
+    best_iteration: int | None = Field(default=None, description="The number of the iteration with the final answer")
     usage: UsageData
-    cost: float | None = Field(default=None, description="US dollars, null where not known")
+    cost: float | None = Field(default=None, description="US dollars; null if unknown")
     seconds: float
     warnings: list[str] = []
 
 
 class GenerateAnswerResponse(BaseModel):
-    """An answer, and how it came to be."""
+    """An answer with its iterations."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [RESPONSE]})
 
@@ -376,7 +379,7 @@ class GenerateAnswerResponse(BaseModel):
 
 
 class RunResult(GenerateAnswerResponse):
-    """What a run has come to so far; without a final answer until one is evaluated."""
+    """The results of a run so far; without a final answer until one is evaluated."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [RESPONSE]})
 
@@ -385,37 +388,37 @@ class RunResult(GenerateAnswerResponse):
 
 
 class RunSummary(BaseModel):
-    """A run as lists show it."""
+    """A run in a list."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_SUMMARY]})
 
     id: str = Field(description="The run's id")
-    created: str = Field(description="When it began, ISO 8601, UTC")
+    created: str = Field(description="Start time: ISO 8601, UTC")
     status: Literal["running", "accepted", "best", "failed", "interrupted"]
     stopped: Literal["", "cancelled", "budget", "time", "hopeless", "no_progress"]
     model: str
-    instruct: str = Field(description="The instruction, cut after 200 characters")
-    score: float | None = Field(description="Of the best answer so far, null where none is evaluated")
+    instruct: str = Field(description="The instruction, truncated to 200 characters")
+    score: float | None = Field(description="The score of the best answer so far; null if none is evaluated")
     score_threshold: float
-    iterations: int = Field(description="How many are finished")
+    iterations: int = Field(description="Number of finished iterations")
     iter_max: int
     seconds: float
-    tokens: int = Field(description="Of prompts and answers together")
+    tokens: int = Field(description="Total tokens of prompts and answers")
     calls: int
-    cost: float | None = Field(description="US dollars, null where not known")
+    cost: float | None = Field(description="US dollars; null if unknown")
 
 
 class RunsPage(BaseModel):
-    """Runs, the newest first."""
+    """A page of runs, newest first."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"runs": [_SUMMARY], "next": RUN}]})
 
     runs: list[RunSummary]
-    next: str | None = Field(description="What to give as `before` for the runs that follow; null where there are none")
+    next: str | None = Field(description="The value of `before` for the next page; null on the last page")
 
 
 class RunDetail(RunSummary):
-    """A run with its request and all that it has come to."""
+    """A run with its request and results."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_SUMMARY | {"request": REQUEST, "result": RESPONSE}]})
 
@@ -432,18 +435,18 @@ class Bound(BaseModel):
 
 
 class About(BaseModel):
-    """What the server offers."""
+    """Models, templates and limits of the server."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_ABOUT]})
 
     version: str
-    models: list[str] = Field(description="Names that a request's `model` may have, the default first")
-    default: str = Field(description="The model where the request names none")
+    models: list[str] = Field(description="Allowed values of `model` in a request, the default first")
+    default: str = Field(description="The default model")
     can_judge: dict[str, bool] = Field(
-        description="Whether a model can judge answers. Where it can't, give checks, and `judges` 0"
+        description="Whether a model can judge answers. If it can't, use checks and set `judges` to 0"
     )
     needs_key: bool = Field(description="Whether requests need `Authorization: Bearer KEY`")
-    templates: list[str] = Field(description="Names that a request's `template` may have")
-    bounds: dict[str, Bound] = Field(description="The numbers of a request")
-    runs: int = Field(description="Runs under way at once: of a key, or of all where no key is needed")
-    seconds: float = Field(description="The most time that a run gets")
+    templates: list[str] = Field(description="Allowed values of `template` in a request")
+    bounds: dict[str, Bound] = Field(description="The bounds and defaults of numeric parameters")
+    runs: int = Field(description="Maximum number of parallel runs: of a key, or in total if no key is needed")
+    seconds: float = Field(description="Time limit of a run in seconds")

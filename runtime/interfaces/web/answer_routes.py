@@ -54,10 +54,10 @@ def about_of(parts: Parts, templates: Mapping[str, Template]) -> About:
 
 _PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
-MISSING: dict[str, Any] = {"description": "The key has no run of this id", "content": _PROBLEM}
+MISSING: dict[str, Any] = {"description": "The key has no run with this id", "content": _PROBLEM}
 FAILED: dict[str, Any] = {
-    "description": "The run has no answer: `type` says why (no-answer, over-budget, out-of-time, run-cancelled, "
-    "model-unusable, interrupted); `run` is its id, `iterations` what there was",
+    "description": "The run has no answer; `type` is the reason (no-answer, over-budget, out-of-time, run-cancelled, "
+    "model-unusable, interrupted), `run` the id, `iterations` the finished iterations",
     "content": _PROBLEM,
 }
 LOCATED: dict[str, Any] = {
@@ -67,16 +67,16 @@ LOCATED: dict[str, Any] = {
 }
 _EVENT: dict[str, Any] = {
     "type": "object",
-    "description": "An event as the wire has it",
+    "description": "An event in the format of the stream",
     "properties": {
-        "event": {"type": "string", "description": "Its name"},
+        "event": {"type": "string", "description": "The name of the event"},
         "data": {"type": "string", "contentMediaType": "application/json", "description": "A JSON object"},
-        "id": {"type": "string", "pattern": "^[0-9]+$", "description": "Its number in the run, from 1"},
+        "id": {"type": "string", "pattern": "^[0-9]+$", "description": "The number of the event in the run, from 1"},
     },
     "required": ["event", "data", "id"],
 }
 STREAMED: dict[str, Any] = {
-    "description": "Events until the run is over, and comments where nothing happens for a while",
+    "description": "Events until the end of the run, and comments that keep the connection open",
     "content": {
         "text/event-stream": {
             "schema": _EVENT,
@@ -106,7 +106,7 @@ LastEvent = Annotated[
     str | None,
     Header(
         alias="Last-Event-ID",
-        description="The number of the last event that the client has; those after it are sent. Left out, or 0: all",
+        description="The number of the last event that the client has; later events are sent. Omitted or 0: all events",
         pattern="^[0-9]{0,15}$",
     ),
 ]
@@ -130,12 +130,12 @@ async def generate_answer(asked: GenerateAnswerRequest, who: TheCaller, runs: Th
 
 @router.post(
     "/generate-answer/stream",
-    summary="Answer an instruction, and tell what happens",
+    summary="Answer an instruction, with a stream of events",
     response_class=StreamingResponse,  # the endpoint itself returns the events: FastAPI has no stream that can be followed again
     responses={200: LOCATED | STREAMED},
 )
 async def stream_answer(asked: GenerateAnswerRequest, who: TheCaller, runs: TheRuns) -> Response:
-    """The same as a stream of server-sent events. The first event is `run` with the run's id; then come the answer's events
+    """The same, as a stream of server-sent events. The first event is `run` with the run's id; then come the answer's events
     (`answer.started`, `iteration.started`, `candidate.written`, `call.started`, `call.retried`, `call.finished`,
     `iteration.finished`, `answer.finished`, `warning`, `budget.reached`), and finally `result` with the response or `problem`
     with the problem document. `id` counts events from 1.
@@ -150,8 +150,8 @@ async def stream_answer(asked: GenerateAnswerRequest, who: TheCaller, runs: TheR
 async def list_runs(
     who: TheCaller,
     runs: TheRuns,
-    limit: Annotated[int, Query(ge=1, le=MOST, description="The most runs")] = 20,
-    before: Annotated[str | None, Query(pattern="^[0-9a-f]{32}$", description="`next` of the page before")] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST, description="Maximum number of runs")] = 20,
+    before: Annotated[str | None, Query(pattern="^[0-9a-f]{32}$", description="`next` of the previous page")] = None,
 ) -> Response:
     """List the runs of the client's key, newest first."""
     rows, more = await runs.page(who, limit, before)
@@ -168,7 +168,11 @@ async def get_run(id: RunId, who: TheCaller, runs: TheRuns) -> Response:
     "/runs/{id}/events",
     summary="Follow a run",
     response_class=StreamingResponse,  # the endpoint itself returns the events: FastAPI has no stream that can be followed again
-    responses={200: STREAMED, 204: {"description": "The run is over and the client has its last event"}, 404: MISSING},
+    responses={
+        200: STREAMED,
+        204: {"description": "The run has ended, and the client has its last event"},
+        404: MISSING,
+    },
 )
 async def follow_run(id: RunId, who: TheCaller, runs: TheRuns, last: LastEvent = None) -> Response:
     """Send the run's events from the beginning or after `Last-Event-ID`, and then new events as they happen. For a finished run
@@ -200,7 +204,7 @@ async def delete_run(id: RunId, who: TheCaller, runs: TheRuns) -> Response:
     return Response(status_code=204)
 
 
-@router.get("/about", summary="What the server offers")
+@router.get("/about", summary="Describe the server")
 async def about(parts: TheParts, who: TheCaller, runs: TheRuns) -> About:
     """Return models, templates, bounds and limits, as needed by a form."""
     return about_of(parts, runs.templates)

@@ -73,7 +73,7 @@ class Health(BaseModel):
     status: Literal["ok"] = "ok"
 
 
-@health_router.get("/healthz", summary="Whether the server takes runs")
+@health_router.get("/healthz", summary="Check whether the server accepts runs")
 async def healthz(parts: TheParts) -> Health:
     """Report that the server is up. Needs no key. Returns 503 during shutdown."""
     parts.gate.check_open()

@@ -17,8 +17,8 @@ from ...results import ScriptError
 from ..http.problems import Problem, problem_response
 
 OF_HTTP = {
-    404: ("not-found", 404, "There is nothing here"),
-    405: ("method-not-allowed", 405, "The method is not for this address"),
+    404: ("not-found", 404, "Not found"),
+    405: ("method-not-allowed", 405, "The method is not allowed here"),
 }
 """Problem name, status and title, by HTTP status of errors raised by FastAPI."""
 _METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")

@@ -156,23 +156,21 @@ _RESULT: dict[str, Any] = {
 
 
 class RunScriptRequest(BaseModel):
-    """A script in LWT, and what it runs on."""
+    """An LWT script and its input."""
 
     model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [_EXAMPLE]})
 
     script: str = Field(
         max_length=LONGEST,
-        description="The script. LLM, CONST, EXPR, EACH and ANSWER; a script that comes over HTTP reads no files and no graph.",
+        description="The script. Allowed operations: LLM, CONST, EXPR, EACH and ANSWER; files and graphs are not available.",
     )
     input: Any = Field(default=None, description="The run's input, `{(input)}` in the script: any JSON value.")
-    model: str | None = Field(
-        default=None, description="The run's own model, by a name that the server offers; null: the server's default."
-    )
-    lenient: bool = Field(default=False, description="Read the script as text that a model wrote.")
+    model: str | None = Field(default=None, description="The name of the model of the run; null: the server's default.")
+    lenient: bool = Field(default=False, description="Read the script leniently, as text written by a model.")
 
 
 class StepTold(BaseModel):
-    """What became of a step."""
+    """The result of a step."""
 
     status: str
     output: str | None = None
@@ -188,7 +186,7 @@ class StepTold(BaseModel):
 
 
 class RunScriptResponse(BaseModel):
-    """The run. ``status``: complete, or partial where a step or an item failed and the final step has its output."""
+    """The run. ``status``: complete, or partial if a step or an item failed and the final step has an output."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_RESULT]})
 
@@ -200,18 +198,18 @@ class RunScriptResponse(BaseModel):
     usage: dict[str, Any]
     coerced: list[dict[str, Any]] = Field(
         default=[],
-        description="Typed answers that were read otherwise than they are written: step, item, type, how, said, output",
+        description="Typed answers that were converted: step, item, type, how, said, output",
     )
     diagnostics: list[dict[str, Any]]
     warnings: list[str]
-    run: str = Field(description="Always empty: runs of scripts are not kept")
+    run: str = Field(description="Always empty: runs of scripts are not stored")
 
 
 router = APIRouter(prefix="/scripts", tags=["scripts"], route_class=Route)
 
 _FAILED: dict[str, Any] = {
-    "description": "The run has no output; `type` says why (script-failed, over-budget, out-of-time, "
-    "too-much-output), and `run` has what there was",
+    "description": "The run has no output; `type` is the reason (script-failed, over-budget, out-of-time, "
+    "too-much-output), and `run` has the results so far",
     "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
 
@@ -223,9 +221,9 @@ _FAILED: dict[str, Any] = {
     responses={502: _FAILED},
 )
 async def run_script(asked: RunScriptRequest, request: Request, parts: TheParts, who: TheCaller) -> Response:
-    """Check a script and run it. One with errors is refused with its diagnostics before anything is called.
+    """Check a script and run it. A script with errors is refused with its diagnostics before any call.
 
-    The run ends when the client goes away. Runs of scripts are not kept.
+    The run ends if the client disconnects. Runs of scripts are not stored.
     """
     run = await _begun(asked, parts, who)
     gone = asyncio.create_task(_gone(request))
@@ -242,15 +240,15 @@ async def run_script(asked: RunScriptRequest, request: Request, parts: TheParts,
 
 @router.post(
     "/run/stream",
-    summary="Run a script, and tell what happens",
+    summary="Run a script, with a stream of events",
     response_class=StreamingResponse,
     responses={200: STREAMED},
 )
 async def stream_script(asked: RunScriptRequest, parts: TheParts, who: TheCaller) -> Response:
-    """The same as a stream of server-sent events: those of the run (`run.started`, `step.started`, `call.finished` ...), and at
-    last `result` with the document or `problem` with the problem document. `id` counts events from 1.
+    """The same, as a stream of server-sent events: those of the run (`run.started`, `step.started`, `call.finished` ...), and finally
+    `result` with the response or `problem` with the problem document. `id` counts events from 1.
 
-    The run ends when the client goes away.
+    The run ends if the client disconnects.
     """
     return Following(_told(await _begun(asked, parts, who)))
 
@@ -275,7 +273,7 @@ async def _begun(asked: RunScriptRequest, parts: Parts, who: Who) -> ScriptRun:
 
 
 async def _told(run: ScriptRun) -> AsyncGenerator[bytes, None]:
-    """Yield the run's events; whoever stops reading ends it."""
+    """Yield the run's events; the run ends when the client disconnects."""
     try:
         async for chunk in followed(run.stream):
             yield chunk
@@ -284,6 +282,6 @@ async def _told(run: ScriptRun) -> AsyncGenerator[bytes, None]:
 
 
 async def _gone(request: Request) -> None:
-    """Return when the client has gone."""
+    """Return when the client has disconnected."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
