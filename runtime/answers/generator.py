@@ -1,18 +1,16 @@
 """The generator, which writes candidates. See ``docs/design/loops.md#iterative-answers``."""
 
 from collections.abc import Mapping, Sequence
-from time import perf_counter
 from typing import Any, Literal
 
-from attrs import define, evolve, field, frozen
+from attrs import evolve, frozen
 from blake3 import blake3
 
 from ...adapters.llm.json_schema import canonical, read_json
 from ...adapters.llm.middleware import asked_for
-from ..events import Events
 from ..excerpts import clipped, fenced
-from ..models.caller import HOPELESS, Caller, Request, Spent, checked
-from ..results import Failed, Outcome, StepFailed
+from ..models.caller import Asker, Spent
+from ..results import Failed, StepFailed
 from ..templates import filled
 from .answer_results import JUDGES, AnswerRequest, Evaluation, points
 from .templates import Template
@@ -64,98 +62,21 @@ def place_of(number: int, judge: int | None = None) -> int:
     return number * (1 + JUDGES) + (0 if judge is None else 1 + judge)
 
 
-@define
-class Losses:
-    """Failures that the next call would share: by the model's name (None: the run's own), and an exhausted budget.
+async def ask_text(
+    asker: Asker,
+    item: int,
+    prompt: str,
+    options: Mapping[str, Any],
+    model: str | None = None,
+    round: Spent | None = None,
+) -> str:
+    """Return a model's text; raise ``StepFailed``. The digest has everything that can change the answer: no timeout, no retries."""
 
-    ``fewer``: the reasons of missing judges, for each evaluation with fewer judges than requested; without those in
-    ``models``.
-    """
+    def digest() -> str:
+        parts = ["ANSWER", prompt, model, asked_for(options), options.get("sample", 0)]
+        return blake3(canonical(parts)).hexdigest(length=16)
 
-    models: dict[str | None, Failed] = field(factory=dict)
-    budget: Failed | None = None
-    fewer: list[Failed] = field(factory=list)
-
-    def of(self, model: str | None) -> Failed | None:
-        """Return the reason why ``model`` can't be called, or None."""
-        return self.budget or self.models.get(model)
-
-    def add(self, model: str | None, failed: Failed) -> None:
-        """Save a failure of ``model`` if later calls would share it."""
-        if failed.kind == "budget":
-            self.budget = self.budget or failed
-        elif failed.kind in HOPELESS:
-            self.models.setdefault(model, failed)
-
-
-@define
-class Asker:
-    """Calls the run's models for one iterative answer, but no model again after a failure that later calls would share.
-
-    ``spent`` is the cost of all calls, including cancelled ones.
-    """
-
-    caller: Caller
-    step: str
-    events: Events | None
-    spent: Spent = field(factory=Spent)
-    losses: Losses = field(factory=Losses)
-    _callers: dict[str | None, Caller] = field(factory=dict)
-
-    async def ask(
-        self, place: int, prompt: str, options: Mapping[str, Any], model: str | None = None, round: Spent | None = None
-    ) -> str:
-        """Return the answer's text; raise ``StepFailed``. The cost is added to ``spent`` and to ``round``."""
-        record, digest = self.caller.record, ""
-        if record is not None:
-            digest = _digest(prompt, options, model)
-            earlier = record.recall(self.step, place, digest)
-            if earlier is not None:
-                return earlier.output
-        lost = self.losses.of(model)
-        if lost is not None:
-            raise StepFailed(Failed(lost.kind, f"not asked: {lost.message}", lost.hint))
-        tally, began = Spent(), perf_counter()
-        try:
-            outcome = await self._ask(place, prompt, {**options, "tally": tally}, model, tally)
-        finally:
-            for total in (self.spent, round):
-                if total is not None:
-                    total.add(tally.calls, tally.usage, tally.cost)
-        if record is not None:
-            kept = Outcome(
-                outcome.output, outcome.output, tally.usage, tally.cost, tally.calls, tally.calls, "", False, digest
-            )
-            self.caller.item_done(self.step, place, kept, perf_counter() - began)
-        return outcome.output
-
-    async def _ask(
-        self, place: int, prompt: str, options: Mapping[str, Any], model: str | None, tally: Spent
-    ) -> Outcome:
-        try:
-            outcome = await self._caller(model).ask(self.step, Request(prompt, options=options), place)
-        except StepFailed as error:
-            tally.add(0, error.usage, error.cost)
-            self.losses.add(model, error.failed)
-            raise
-        tally.add(0, outcome.usage, outcome.cost)
-        return outcome
-
-    def _caller(self, model: str | None) -> Caller:
-        """Return a caller for ``model`` only, with checked answers and the run's concurrency limit. Raises ``StepFailed``."""
-        made = self._callers.get(model)
-        if made is None:
-            given, run = self.caller.client(Request("", model=model)), self.caller
-            made = Caller(checked(given), {}, self.events, run.trace, run.limit, warn=run.warn)
-            made.gate = run.gate
-            self._callers[model] = made
-        return made
-
-
-def _digest(prompt: str, options: Mapping[str, Any], model: str | None) -> str:
-    """Return a hash of everything that can change the answer, so without timeout and retries."""
-    told = canonical(["ANSWER", prompt, model, asked_for(options), options.get("sample", 0)])
-    return blake3(told).hexdigest(length=16)
+    return (await asker.ask(item, prompt, options, digest, model=model, round=round)).output
 
 
 Ask = Literal["auto", "json", "text"]
@@ -237,7 +158,7 @@ class Generator:
         if self.ask == "json":
             options["schema"] = ANSWER_SCHEMA
         try:
-            text = await self.asker.ask(place_of(number), prompt, options, self.model, round)
+            text = await ask_text(self.asker, place_of(number), prompt, options, self.model, round)
         except StepFailed as error:
             if error.failed.kind != "truncated":
                 raise

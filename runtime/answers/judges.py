@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, Literal
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ...adapters.llm.answers import unfenced
 from ...adapters.llm.json_schema import read_json
@@ -21,11 +21,11 @@ from ...lang.coercion import Fit, as_value
 from ...lang.literals import Unreadable
 from ..errors import shown
 from ..excerpts import fenced
-from ..models.caller import Spent
+from ..models.caller import Asker, Losses, Spent
 from ..results import Failed, StepFailed
 from ..templates import filled
 from .answer_results import AnswerRequest, Evaluation
-from .generator import Asker, place_of
+from .generator import ask_text, place_of
 from .templates import Template
 
 Scale = Literal["auto", "unit", "ten"]
@@ -149,6 +149,14 @@ class Panel:
     models: Sequence[str | None]
     scales: Sequence[Literal["unit", "ten"]]
     options: Mapping[str, Any]
+    losses: Losses
+    fewer: list[Failed] = field(factory=list)
+    """For each evaluation by fewer judges than requested, the reason; without those in ``losses``."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether none of the judges' models can be called."""
+        return all(name in self.losses.models for name in self.models)
 
     async def judge(self, number: int, answer: str, round: Spent) -> Evaluation:
         """Return the evaluation of candidate ``number`` of the run (from 0). Raises ``StepFailed`` if no judge gave one."""
@@ -168,9 +176,9 @@ class Panel:
             raise StepFailed(
                 Failed(first.kind, f"none of {len(said)} judges gave an evaluation: {first.message}", first.hint)
             )
-        lost = self.asker.losses.models.values()
+        lost = self.losses.models.values()
         others = [each for each in said if isinstance(each, Failed) and all(each.kind != one.kind for one in lost)]
-        self.asker.losses.fewer += others[:1]
+        self.fewer.extend(others[:1])
         return _agreed(given)
 
     async def _said(self, number: int, judge: int, answer: str, round: Spent) -> Evaluation | Failed:
@@ -191,7 +199,8 @@ class Panel:
             options["sample"] = judge
         options |= {"schema": evaluation_schema(scale), "tidy": lambda text: _tidied(text, scale)}
         prompt = self.prompt(answer, scale)
-        return _read(await self.asker.ask(place_of(number, judge), prompt, options, self.models[turn], round), scale)
+        text = await ask_text(self.asker, place_of(number, judge), prompt, options, self.models[turn], round)
+        return _read(text, scale)
 
     def prompt(self, answer: str, scale: Literal["unit", "ten"]) -> str:
         """Return the prompt of a judge."""

@@ -14,35 +14,28 @@ from attrs import define, evolve, field
 from ..errors import RequestError
 from ..events import AnswerFinished, AnswerStarted, CandidateWritten, Events, IterationFinished, IterationStarted
 from ..limits import Ending, Repetition, call_options, check_listeners, seconds
-from ..models.caller import Caller, Spent
+from ..models.caller import Asker, Caller, Losses, Spent
 from ..results import Failed, StepFailed
 from .answer_results import Answered, AnswerRequest, Candidate, Evaluation, Fault, Iteration, Status, Stopped, points
 from .evaluation import Evaluating, as_evaluators, check_evaluators
-from .generator import Ask, Asker, Generator, Losses, feedback_on, way_of_asking
+from .generator import Ask, Generator, feedback_on, way_of_asking
 from .judges import Panel, Scale, can_judge, scale_of
 from .templates import Template, find_template
 
 # The end of an iterative answer: reasons for an early stop, and the sentences that report it.
 
 
-def stopped_by(losses: Losses, writer: str | None, judges: Sequence[str | None]) -> Stopped:
-    """Return the reason why the next round would fail too: budget, writer's model or all judges' models are lost.
+def judges_left_out(panel: Panel, has_writer: bool) -> list[str]:
+    """Return sentences about omitted judges: one for each model that can't be called, and one for the others.
 
-    ``writer`` and ``judges`` are names of models.
+    ``has_writer``: the model that writes can be called.
     """
-    if losses.budget is not None:
-        return "budget"
-    return "hopeless" if writer in losses.models or _all_lost(losses, judges) else ""
-
-
-def judges_left_out(losses: Losses, writer: str | None, judges: Sequence[str | None]) -> list[str]:
-    """Return sentences about omitted judges: one for each model that can't be called, and one for the others."""
-    number = len(losses.fewer)
-    which = "an evaluation is" if number == 1 else f"{number} evaluations are"
-    fewer = [f"{which} by fewer judges than were asked: {_sentence(losses.fewer[0])}"] if number else []
-    if writer in losses.models or _all_lost(losses, judges):
+    losses, number = panel.losses, len(panel.fewer)
+    which = "1 evaluation has" if number == 1 else f"{number} evaluations have"
+    fewer = [f"{which} fewer judges than requested: {_sentence(panel.fewer[0])}"] if number else []
+    if not has_writer or panel.is_lost:
         return fewer
-    lost = [name for name in dict.fromkeys(judges) if name in losses.models]
+    lost = [name for name in dict.fromkeys(panel.models) if name in losses.models]
     return [*(f"the judge {name} was left out: {_sentence(losses.models[name])}" for name in lost), *fewer]
 
 
@@ -75,10 +68,6 @@ def reason_of(
         return f"{why} before an answer was evaluated"
     error = iterations[-1].error
     return f"no answer was evaluated: {_sentence(error)}" if error is not None else "no answer was evaluated"
-
-
-def _all_lost(losses: Losses, judges: Sequence[str | None]) -> bool:
-    return bool(judges) and all(name in losses.models for name in judges)
 
 
 def _sentence(failed: Failed | Fault | None) -> str:
@@ -124,6 +113,7 @@ class Rounds:
     on_iteration: OnIteration | None
     examples: Examples | None
     told: Mapping[str, Any]
+    losses: Losses
     iterations: list[Iteration] = field(factory=list)
     best: int | None = None
     stopped: Stopped = ""
@@ -165,9 +155,10 @@ class Rounds:
             if self._accepted():
                 return
             panel = self.evaluating.panel
-            self.stopped = stopped_by(
-                self.asker.losses, self.generator.model, panel.models if panel is not None else ()
-            )
+            if self.losses.budget is not None:
+                self.stopped = "budget"
+            elif self.generator.model in self.losses.models or (panel is not None and panel.is_lost):
+                self.stopped = "hopeless"
             if self.stopped:
                 return
             if self._repetition.is_over and number < self.request.iter_max:
@@ -265,8 +256,8 @@ class Rounds:
         status: Status = "accepted" if self._accepted() else "best" if self.best is not None else "failed"
         if status == "accepted":
             self.best, self.stopped = len(self.iterations) - 1, ""
-        spent, losses, panel = self.asker.spent, self.asker.losses, self.evaluating.panel
-        left_out = judges_left_out(losses, self.generator.model, panel.models if panel is not None else ())
+        spent, losses, panel = self.asker.spent, self.losses, self.evaluating.panel
+        left_out = [] if panel is None else judges_left_out(panel, self.generator.model not in losses.models)
         score = self.iterations[self.best].score if self.best is not None else None
         reason = reason_of(self.request, self.iterations, score, self.stopped, self.ending.time_limit, losses)
         return Answered(
@@ -340,14 +331,15 @@ async def answer(
     check_listeners(events, cancel, on_iteration)
     called, asked = as_evaluators(evaluators), call_options(options or {})
     heard = caller.events if events is None else events
-    asker = Asker(caller, step, heard)
+    losses = Losses()
+    asker = Asker(caller, step, heard, losses=losses)
     panel, warnings = None, list[str]()
     if request.judges:
         models = tuple(judges_models) or (model,)
         specs = [spec if name == model else name or "" for name in models]
         scales = [scale_of(scale)] * len(models)
         warnings = [] if all(map(can_judge, specs)) else [TOO_SMALL]
-        panel = Panel(asker, request, template, models, scales, asked)
+        panel = Panel(asker, request, template, models, scales, asked, losses)
     generator = Generator(asker, request, template, way_of_asking(ask, spec), model, asked)
     evaluating = Evaluating((*check_evaluators(request.checks), *called), panel, request.score_threshold)
     told = _told(request, spec or model, judges_models, [each.name for each in called])
@@ -361,6 +353,7 @@ async def answer(
         on_iteration,
         examples,
         told,
+        losses,
         warnings=warnings,
     )
     return await rounds.run()

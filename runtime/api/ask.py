@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..loops.search.policies import Valued
     from ..loops.traversal.loop import Choose
     from ..loops.traversal.traversal_results import Asked
-    from ..runs.directories import RunError
+    from ..runs.journal import RunError
     from .workspace import Chunks
 
 __all__ = ["Asked", "RequestError", "RunError", "ask", "ask_sync"]
@@ -24,7 +24,7 @@ __all__ = ["Asked", "RequestError", "RunError", "ask", "ask_sync"]
 _NAMES = {
     "RequestError": "runtime.errors",
     "Asked": "runtime.loops.traversal.traversal_results",
-    "RunError": "runtime.runs.directories",
+    "RunError": "runtime.runs.journal",
 }
 
 

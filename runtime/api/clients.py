@@ -122,7 +122,7 @@ class ModelOpener:
 
     def _cache_of(self, spec: str) -> Path | None:
         if self._cache is True:
-            from ..runs.directories import cache_file
+            from ..runs.journal import cache_file
 
             return cache_file(spec)
         return self._cache or None

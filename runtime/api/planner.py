@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..events import Event, Events
     from ..loops.rank.ranking_results import Phase, Ranked, ToolUse
     from ..lwt.run_store import Recorder
-    from ..runs.directories import RunError
+    from ..runs.journal import RunError
 
     class Settings(TypedDict, total=False):
         """Optional settings of ``rank``, where each is described."""
@@ -44,7 +44,7 @@ __all__ = ["Phase", "Ranked", "RequestError", "RunError", "ToolUse", "rank", "ra
 
 _TYPES = {
     **dict.fromkeys(("Phase", "Ranked", "ToolUse"), "runtime.loops.rank.ranking_results"),
-    "RequestError": "runtime.errors", "RunError": "runtime.runs.directories",
+    "RequestError": "runtime.errors", "RunError": "runtime.runs.journal",
 }  # fmt: skip
 _CLIENTS = ("max_calls", "max_tokens", "max_cost", "price", "rate", "cache")
 _WORK = ("max_iterations", "max_concurrency", "time_limit")
@@ -156,7 +156,7 @@ class Rankings:
         from ..loops.rank.ranking_results import ranked_done, start, totals_done
         from ..models.caller import Caller
         from ..results import Trace
-        from ..runs.journal import EventLog
+        from ..runs.event_log import EventLog
         from .clients import Clients
 
         work, began, trace = self._work, perf_counter(), Trace()

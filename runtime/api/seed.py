@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..errors import RequestError
     from ..events import Events
     from ..loops.compile.compile_results import Compiled, CompiledStep
-    from ..runs.directories import RunError
+    from ..runs.journal import RunError
     from ..seeds.compute import Estimate, FormulaSeed, Provenance, SeedError
     from ..seeds.extraction_prompts import Ask
     from ..seeds.reviews import ContextError, FilterError
@@ -80,7 +80,7 @@ _TYPES = {
     "Extraction": "runtime.seeds.seed_results", "FilterError": "runtime.seeds.reviews",
     "Flip": "lang.evaluate.seed.sensitivity", "FormulaSeed": "runtime.seeds.compute",
     "Provenance": "runtime.seeds.compute", "ResultError": "runtime.seeds.seed_results",
-    "ResultFault": "runtime.seeds.seed_results", "RunError": "runtime.runs.directories", "SeedError": "runtime.seeds.compute",
+    "ResultFault": "runtime.seeds.seed_results", "RunError": "runtime.runs.journal", "SeedError": "runtime.seeds.compute",
     "SeedResult": "runtime.seeds.seed_results", "Sensitivity": "lang.evaluate.seed.sensitivity", "Totals": "runtime.seeds.seed_run",
     "read_results": "runtime.seeds.seed_results",
 }  # fmt: skip
@@ -312,7 +312,7 @@ async def compile(
     from ..models.caller import Caller
     from ..models.factory import identity_of
     from ..results import Trace
-    from ..runs.journal import logged
+    from ..runs.event_log import logged
     from .clients import Clients, Warnings, file_of
 
     given: dict[str, Any] = dict(options)

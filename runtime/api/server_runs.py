@@ -152,7 +152,7 @@ class ServedModels:
     ) -> "ServedModels":
         """Open a client for each of ``models``. ``cache``: the file of the call cache; True is the user's. Raises ``NotConfigured``."""
         from ..models.factory import ModelSettings, open_model
-        from ..runs.directories import cache_file
+        from ..runs.journal import cache_file
 
         clients, ledger = {}, _SharedLedger(limits)
         for model in models:

@@ -15,18 +15,15 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from attrs import define, field, frozen
+from attrs import frozen
 
 from ...lang.trees.lwt import Script
 from ..models.caller import refuse_keys
-from ..results import Failed, Outcome, Recorded, Run, StepResult, plain
-from ..runs.directories import FILE, RunError, base_directory, begin, hash_of, read_run, resumed, versions
-from ..runs.journal import Journal
+from ..runs.journal import FILE, RunError, RunRecorder, StoredRun, base_directory, begin, hash_of
 
 __all__ = [
-    "Answers",
     "Recorder",
     "RunError",
     "RunInfo",
@@ -35,7 +32,6 @@ __all__ = [
     "list_runs",
     "load",
     "start",
-    "take_record",
 ]
 
 INPUT = "input.json"
@@ -69,39 +65,17 @@ def start(
     ``NotConfigured`` for a script with a key in place of a model's name, before anything is written.
     """
     refuse_keys(script)
-    base = base_directory() if base is None else base
-    text = _text(script)
-    written = _canonical(input)
-    head = {
-        "script_hash": hash_of(text.encode("utf-8", "surrogatepass")), "input_hash": hash_of(written),
-        "versions": versions(), "model": model, "name": script.source.name, "script": text, "mode": script.mode,
-        "options": dict(options or {}),
-    }  # fmt: skip
-    return Recorder(*begin(base, head, {INPUT: written}))
+    text, written = _text(script), _canonical(input)
+    return Recorder(
+        *begin(
+            base, script=text, script_hash=hash_of(text.encode("utf-8", "surrogatepass")), input_hash=hash_of(written), model=model,
+            name=script.source.name, mode=script.mode, options=options, files={INPUT: written},
+        )
+    )  # fmt: skip
 
 
-class Answers(Protocol):
-    """The data of a saved script run: answers by step, item and input hash, and its end."""
-
-    answers: dict[tuple[str, int | None, str], Recorded]
-    status: str
-
-
-@define
-class Stored:
-    """A saved run: its initial parameters and its completed work.
-
-    ``damage`` names unreadable records: their calls are repeated. ``size`` is the journal's size, counting only complete
-    records.
-    """
-
-    run_id: str
-    path: Path
-    head: dict[str, Any]
-    damage: list[str] = field(factory=list)
-    size: int = 0
-    answers: dict[tuple[str, int | None, str], Recorded] = field(factory=dict, repr=False)
-    status: str = ""
+class Stored(StoredRun):
+    """A recorded run of a script."""
 
     @property
     def script(self) -> str:
@@ -131,37 +105,13 @@ class Stored:
         Raises ``RunError`` if ``script`` or ``input`` (each only if given) has changed, or a record is damaged. With
         ``force`` it is accepted: then steps are run again if their inputs changed or their record is lost.
         """
-
-        def recorder(journal: Journal, again: bool) -> Recorder:
-            answers = load(self.path).answers if again else self.answers
-            return Recorder(self.run_id, self.path, journal, answers)
-
-        return resumed(self, self.differences(script, input), force, recorder)
+        return self.reopen(
+            lambda journal, stored: Recorder(self.run_id, self.path, journal, stored.answers), self.differences(script, input), force
+        )  # fmt: skip
 
 
-def load(run: str | Path, base: Path | None = None) -> Stored:
-    """Read the run with this id, or in this folder. Raises ``RunError`` if it is missing or damaged."""
-    return read_run(run, base, None, lambda path, head: Stored(head["run"], path, head), take_record)
-
-
-def take_record(stored: Answers, record: dict[str, Any]) -> bool:
-    """Add the content of ``record`` to a run that is being read; return False if its format is unknown."""
-    try:
-        match record["record"]:
-            case "step_done" | "item_done":
-                if record["status"] == "done" and record["input_hash"]:
-                    key = (record["step"], record["item"], record["input_hash"])
-                    if not isinstance(output := record["output"], str):
-                        return False
-                    lacked = tuple(Failed(*each) for each in record.get("failed_items", ()))
-                    stored.answers[key] = Recorded(output, record.get("value", output), lacked)
-            case "run_finished":
-                stored.status = str(record["status"])
-            case "run_resumed":
-                stored.status = ""
-    except (KeyError, TypeError):
-        return False
-    return True
+load = Stored.load
+Recorder = RunRecorder
 
 
 def list_runs(base: Path | None = None) -> list[RunInfo]:
@@ -190,78 +140,6 @@ def list_runs(base: Path | None = None) -> list[RunInfo]:
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
     return found
-
-
-@define
-class Recorder:
-    """Writes a run's records; implements ``results.Record``. One process at a time (flock).
-
-    If a record can't be written (a full disk), recording stops but the run continues; ``damage`` and the run's warnings have
-    the reason.
-    """
-
-    run_id: str
-    path: Path
-    _journal: Journal
-    _answers: Mapping[tuple[str, int | None, str], Recorded] = field(factory=dict, repr=False)
-
-    @property
-    def damage(self) -> str:
-        """Why the run could not be saved completely; empty if it could."""
-        return self._journal.damage
-
-    def recall(self, step: str, item: int | None, input_hash: str) -> Recorded | None:
-        """Return the saved answer for the same input, or None."""
-        return self._answers.get((step, item, input_hash))
-
-    def item_done(self, step: str, item: int | None, outcome: Outcome, seconds: float) -> None:
-        """Save the answer for one of EACH's items."""
-        self.append({"record": "item_done", "step": step, "item": item, "status": "done", **_answer(outcome, seconds)})
-
-    def step_done(self, result: StepResult, outcome: Outcome | None) -> None:
-        """Save the end of a step."""
-        record: dict[str, Any] = {"record": "step_done", "step": result.id, "item": None, "status": result.status}
-        if outcome is not None:
-            record |= _answer(outcome, result.seconds)
-        else:
-            record |= {"input_hash": "", "reason": result.reason, "kind": result.failed.kind if result.failed else ""}
-            if result.calls:  # a failed step has been paid for, too
-                record |= {
-                    "usage": [result.usage.prompt_tokens, result.usage.completion_tokens], "cost": result.cost,
-                    "calls": result.calls, "seconds": round(result.seconds, 3),
-                }  # fmt: skip
-        self.append(record)
-
-    def finished(self, run: Run) -> None:
-        """Save the end of the run and close the file."""
-        self.append(
-            {
-                "record": "run_finished", "status": run.status, "seconds": round(run.seconds, 3),
-                "usage": [run.usage.prompt_tokens, run.usage.completion_tokens], "cost": run.cost, "calls": run.calls,
-            }
-        )  # fmt: skip
-        self.close()
-
-    def append(self, record: Mapping[str, Any]) -> None:
-        """Write one record."""
-        self._journal.append(record)
-
-    def close(self) -> None:
-        """Close the file and release the lock."""
-        self._journal.close()
-
-
-def _answer(outcome: Outcome, seconds: float) -> dict[str, Any]:
-    made: dict[str, Any] = {
-        "input_hash": outcome.input_hash, "output": outcome.output, "finish_reason": outcome.finish_reason,
-        "attempts": outcome.attempts, "usage": [outcome.usage.prompt_tokens, outcome.usage.completion_tokens],
-        "cost": outcome.cost, "seconds": round(seconds, 3), "reused": outcome.reused,
-    }  # fmt: skip
-    if outcome.input_hash and outcome.value != outcome.output:
-        made["value"] = plain(outcome.value)
-    if outcome.input_hash and outcome.failed_items:
-        made["failed_items"] = [[each.kind, each.message, each.hint, None, each.item] for each in outcome.failed_items]
-    return made
 
 
 def _canonical(value: Any) -> bytes:

@@ -84,20 +84,25 @@ class Request:
 
 
 @define
-class _Spent:
-    """Total cost of the calls for one request."""
+class Spent:
+    """The account of calls: requests sent, tokens, US dollars. A cancelled request and an answer from the cache count as one call."""
 
+    calls: int = 0
     usage: Usage = NO_USAGE
     cost: float | None = None
-    calls: int = 0
     attempts: int = 0
 
-    def add(self, usage: Usage, cost: float | None, attempts: int, *, cached: bool) -> None:
-        """Add an answer. Each request that was sent is a call, and so is an answer from the cache."""
-        self.usage = usage if self.calls == 0 else self.usage + usage
-        self.calls += max(attempts, int(cached))
+    def add(self, calls: int, usage: Usage, cost: float | None, attempts: int = 0) -> None:
+        """Add further costs."""
+        self.calls += calls
+        self.usage += usage
         self.cost = add_costs(self.cost, cost)
         self.attempts += attempts
+
+    def include(self, other: "Spent | Outcome | StepFailed") -> None:
+        """Add the costs of another account, an outcome or a failure."""
+        attempts = 0 if isinstance(other, StepFailed) else other.attempts
+        self.add(other.calls, other.usage, other.cost, attempts)
 
 
 @define
@@ -136,7 +141,7 @@ class Caller:
             earlier = self.record.recall(step, item, digest)
             if earlier is not None:
                 return Outcome(earlier.output, earlier.value, reused=True, input_hash=digest)
-        client, spent, kind = self.client(request), _Spent(), request.kind
+        client, spent, kind = self.client(request), Spent(), request.kind
         answer = await self._generate(client, step, request, request.prompt, item, spent)
         if kind == "text":
             output: str = answer.text
@@ -211,7 +216,7 @@ class Caller:
         return client
 
     async def _generate(
-        self, client: LLM, step: str, request: Request, prompt: str, item: int | None, spent: _Spent
+        self, client: LLM, step: str, request: Request, prompt: str, item: int | None, spent: Spent
     ) -> Completion:
         """Send one prompt and return a complete answer; any error becomes a ``StepFailed``."""
         options = self._options(step, request, item)
@@ -248,7 +253,8 @@ class Caller:
         finally:
             self.gate.release()
         if is_sent:  # a call rejected by the budget was not sent
-            spent.add(answer.usage, answer.cost, answer.attempts, cached=answer.cached)
+            calls = max(answer.attempts, int(answer.cached))
+            spent.add(calls, answer.usage, answer.cost, answer.attempts)
         if self.events:
             self.events.emit(
                 CallFinished(
@@ -260,7 +266,7 @@ class Caller:
             raise self._failed(failed, spent)
         return answer
 
-    def _failed(self, failed: Failed, spent: _Spent) -> StepFailed:
+    def _failed(self, failed: Failed, spent: Spent) -> StepFailed:
         return StepFailed(failed, usage=spent.usage, cost=spent.cost, calls=spent.calls)
 
     def _options(self, step: str, request: Request, item: int | None) -> Any:
@@ -303,38 +309,21 @@ def _typed(text: str, fit: Fit, kind: Type) -> tuple[str, Any]:
     return json.dumps(fit.value, ensure_ascii=False), fit.value
 
 
-# The total cost of calls, counted when they are sent, including failed and cancelled ones.
-
-
-@define
-class Spent:
-    """Requests sent, tokens, US dollars. A cancelled request counts as one."""
-
-    calls: int = 0
-    usage: Usage = NO_USAGE
-    cost: float | None = None
-
-    def add(self, calls: int, usage: Usage, cost: float | None) -> None:
-        """Add further costs."""
-        self.calls += calls
-        self.usage += usage
-        self.cost = add_costs(self.cost, cost)
-
-
 class Counted(Layer):
-    """Counts the requests of a call in ``tally``, an additional option.
+    """Counts the requests of a call when they are sent: in ``tally``, or, if that is None, in the additional option ``tally``.
 
     ``own``: whether the client is one of this project's, whose ``BudgetExceeded`` excludes the request that was not sent; for
     a custom client, one is subtracted.
     """
 
-    def __init__(self, inner: Client, own: bool) -> None:
+    def __init__(self, inner: Client, own: bool, tally: Spent | None = None) -> None:
         super().__init__(inner)
         self._unsent = 0 if own else 1
+        self._tally = tally
 
     async def generate(self, prompt: str, **options: Any) -> Completion:
         """Return the inner client's answer."""
-        tally: Spent = options.pop("tally")
+        tally: Spent = options.pop("tally") if self._tally is None else self._tally
         tally.calls += 1
         try:
             answer = await self._inner.generate(prompt, **options)
@@ -345,6 +334,97 @@ class Counted(Layer):
         return answer
 
 
-def checked(client: Any) -> Counted:
-    """Return ``client`` (as ``as_client`` accepts it) with its requests counted and its answers checked against their schema."""
-    return Counted(Validated(as_client(client)), isinstance(client, Own))
+def counted(client: Any, *layers: Callable[[Client], Client], tally: Spent | None = None) -> Counted:
+    """Return ``client`` (as ``as_client`` accepts it) inside ``layers``, the innermost first, with its requests counted."""
+    inner: Client = as_client(client)
+    for layer in layers:
+        inner = layer(inner)
+    return Counted(inner, isinstance(client, Own), tally)
+
+
+@define
+class Losses:
+    """Failures that the next call would share: by the model's name (None: the run's own), and an exhausted budget."""
+
+    models: dict[str | None, Failed] = field(factory=dict)
+    budget: Failed | None = None
+
+    def of(self, model: str | None) -> Failed | None:
+        """Return the reason why ``model`` can't be called, or None."""
+        return self.budget or self.models.get(model)
+
+    def add(self, model: str | None, failed: Failed) -> None:
+        """Save a failure of ``model`` if later calls would share it."""
+        if failed.kind == "budget":
+            self.budget = self.budget or failed
+        elif failed.kind in HOPELESS:
+            self.models.setdefault(model, failed)
+
+
+@define
+class Asker:
+    """Asks a run's models: looks the answer up in the run's record, calls the model, counts the cost and records the answer.
+
+    Answers, rankings, compilations, questions and extractions use it. ``layers`` wrap each model's client. ``spent`` is the cost
+    of all calls, including cancelled ones. ``losses``: no model is called again after a failure that its next call would share
+    (None: it is called).
+    """
+
+    caller: Caller
+    step: str
+    events: Events | None
+    spent: Spent = field(factory=Spent)
+    losses: Losses | None = field(factory=Losses)
+    layers: Sequence[Callable[[Client], Client]] = (Validated,)
+    strict_types: bool = False
+    _callers: dict[str | None, Caller] = field(factory=dict, init=False)
+
+    async def ask(
+        self, item: int, prompt: str, options: Mapping[str, Any], digest: Callable[[], str] = str, *, model: str | None = None,
+        step: str | None = None, recorded_item: int | None = None, value: Callable[[], Any] | None = None,
+        round: Spent | None = None,
+    ) -> Outcome:  # fmt: skip
+        """Return the answer; raise ``StepFailed``. The cost is added to ``spent`` and to ``round``.
+
+        ``item`` is the call's number in events; ``recorded_item`` that in the record, if it differs. ``step``: the asker's own if
+        None. ``digest`` returns the hash of everything that can change the answer, and ``value`` the recorded value (None: the
+        answer's text).
+        """
+        record, kept_as = self.caller.record, item if recorded_item is None else recorded_item
+        step = self.step if step is None else step
+        input_hash = digest() if record is not None else ""
+        if record is not None and (earlier := record.recall(step, kept_as, input_hash)) is not None:
+            return earlier.again(input_hash)
+        if self.losses is not None and (lost := self.losses.of(model)) is not None:
+            raise StepFailed(Failed(lost.kind, f"not called: {lost.message}", lost.hint))
+        tally, began = Spent(), perf_counter()
+        try:
+            request = Request(prompt, options={**options, "tally": tally})
+            outcome = await self._caller(model).ask(step, request, item)
+            tally.add(0, outcome.usage, outcome.cost)
+        except StepFailed as error:
+            tally.add(0, error.usage, error.cost)
+            if self.losses is not None:
+                self.losses.add(model, error.failed)
+            raise
+        finally:
+            self.spent.include(tally)
+            if round is not None:
+                round.include(tally)
+        if record is not None:
+            kept = outcome.output if value is None else value()
+            paid = Outcome(
+                outcome.output, kept, tally.usage, tally.cost, tally.calls, tally.calls, input_hash=input_hash
+            )
+            self.caller.item_done(step, kept_as, paid, perf_counter() - began)
+        return outcome
+
+    def _caller(self, model: str | None) -> Caller:
+        """Return a caller for ``model`` only, which shares the run's slots. Raises ``StepFailed``."""
+        if model not in self._callers:
+            run = self.caller
+            client = counted(run.client(Request("", model=model)), *self.layers)
+            made = Caller(client, {}, self.events, run.trace, run.limit, strict_types=self.strict_types, warn=run.warn)
+            made.gate = run.gate
+            self._callers[model] = made
+        return self._callers[model]

@@ -11,7 +11,7 @@ from attrs import define, field
 
 from ...lang.diagnostic import Diagnostic, picture
 from ...lang.source import Source, Span
-from ..runs.journal import OPENED
+from ..runs.event_log import OPENED
 from .account import Account, Entry, Phase, Room, Section, figure, number, text
 from .steps import command_words
 

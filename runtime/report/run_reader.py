@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..runs.directories import ASK, COMPILE, FILE, RANK, SEED, RunError, whole_records
-from ..runs.journal import LOG, Damage, read_log
+from ..runs.event_log import LOG, read_log
+from ..runs.journal import ASK, COMPILE, FILE, RANK, SEED, Damage, RunError, whole_records
 from .account import Account
 from .narrative import tell
 
@@ -22,7 +22,7 @@ def records_of(folder: Path) -> list[dict[str, Any]]:
     """Return the records of the run in ``folder``, its head first, without damaged ones. Raises ``RunError``."""
     found = [each[1] for each in whole_records(folder) if not isinstance(each, Damage)]
     if not found:
-        raise RunError(f"{folder / FILE} has no whole record", "start the run anew")
+        raise RunError(f"{folder / FILE} has no complete record", "start a new run")
     return [record for record in found if isinstance(record.get("record"), str)]
 
 

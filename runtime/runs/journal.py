@@ -1,4 +1,9 @@
-"""The file of a saved run: one JSON object per line, each with a checksum, appended with one write.
+"""Recorded runs: the journal, the run's folder, and the recorder; a run is found by id, read with possible damage, and reopened.
+
+A run's folder has mode 0700, its files 0600. ``run.jsonl`` is its journal: one JSON object per line, each with a checksum,
+appended with one write, the run's head first. All loops, scripts and Formula Seeds record their runs in this way; the modules
+``run_store``, ``seed_store``, ``question_store``, ``compile_store`` and ``ranking_results`` define their additional records. See
+``docs/design/state.md#durable-runs``.
 
 A line ends in ``, "check": "<crc32 of the object without it, in hex>"}``. A last line without a line end is the result of a
 kill and is ignored; any other incomplete line is damage, which is reported and never used as an answer.
@@ -7,19 +12,23 @@ kill and is ignored; any other incomplete line is damage, which is reported and 
 import json
 import os
 import re
+import secrets
+import shutil
 import sys
-import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
-from time import perf_counter
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar, Self, TypeVar
 
-import attrs
 from attrs import define, field
 
-from ..events import Event, Events, Warned
+from ...adapters.llm import Usage
+from ...adapters.permissions import private_folder
+from ...lang.errors import KnotworkError
+from ..results import Failed, Outcome, Recorded, Run, StepResult, plain
 
 _CHECK = re.compile(rb', "check": "([0-9a-f]{8})"\}\n\Z')
 _CHECK_LENGTH = len(', "check": "00000000"}\n')
@@ -109,7 +118,7 @@ class Journal:
                 raise OSError("the disk took only a part of the record")
             self._end += len(line)
         except OSError as error:
-            self.damage = f"the run can't be kept any further: {error.strerror or error}"
+            self.damage = f"the run can't be recorded any further: {error.strerror or error}"
             with suppress(OSError):  # an incomplete line is cut off when the journal is opened again
                 os.ftruncate(self._file, self._end)
 
@@ -120,7 +129,7 @@ class Journal:
         try:
             os.fsync(self._file)
         except OSError as error:
-            self.damage = f"the run can't be kept any further: {error.strerror or error}"
+            self.damage = f"the run can't be recorded any further: {error.strerror or error}"
 
     def close(self) -> None:
         """Close the file and release the lock; repeated calls are allowed."""
@@ -145,127 +154,314 @@ def _cut_torn(file: int) -> int:
     return keep
 
 
-# A run's events on disk, next to its records: prompts, answers, repairs, tools, statuses in order. ``report`` reads them.
-# ``events.jsonl`` in the run's folder has the journal's format: 0600, a checked JSON object per line, one write each,
-# so that a kill leaves a readable beginning. Each attempt at the run begins with ``{"event": "log.opened", "time"}``. An event is
-# ``{"event": NAME, "time", ...fields, "request"?, "cut"?}``; ``time`` replaces ``at`` and is in seconds since 1970.
-# ``request`` is the number of a ranking's request, for events without that field. ``cut`` has, by field, the number of
-# characters cut from too long texts. A run does not depend on the log: answers are in ``run.jsonl``.
+FILE = "run.jsonl"
+SEED, RANK, COMPILE, ASK = "seed", "rank", "compile", "ask"
+"""The ``kind`` in the head of a run of a Formula Seed, a ranking, a compilation or a question; a script's head has none."""
+LOOPS = (RANK, COMPILE, ASK)
 
-LOG = "events.jsonl"
-OPENED = "log.opened"
-LONGEST = 200_000
-"""Maximum characters of a saved text: a prompt of the loops has at most 24,000, one of a script has no limit."""
-_FULL = 64 * 1024 * 1024
-"""File size in bytes above which texts are shortened: prompts of a run of a million calls must not fill the disk."""
-_BRIEF = 200
+_OTHERS = {
+    SEED: ("the run of a Formula Seed", "continue it with: knotwork seed run --resume"),
+    RANK: ("a ranking", "continue it with: knotwork rank --resume"),
+    COMPILE: ("a compilation", "repeat the same knotwork seed compile to continue it"),
+    ASK: ("a question", "repeat the same knotwork ask --state DIR to continue it"),
+    None: ("the run of a script", "continue it with: knotwork run --resume"),
+}
+
+
+class RunError(KnotworkError):
+    """A run can't be opened, or can't be resumed as requested. ``hint`` suggests a fix."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+def base_directory() -> Path:
+    """Return the folder of saved runs: ``runs`` in ``KNOTWORK_HOME``, else in the user's state folder."""
+    home = os.environ.get("KNOTWORK_HOME")
+    if home:
+        return Path(home) / "runs"
+    from platformdirs import user_state_path
+
+    return user_state_path("knotwork") / "runs"
+
+
+def cache_file(spec: str) -> Path | None:
+    """Return the call cache's file; None for a cassette, which is the record itself and may be edited."""
+    if spec.startswith(("replay:", "record:")):
+        return None
+    home = os.environ.get("KNOTWORK_HOME")
+    if home:
+        return Path(home) / "cache" / "answers.sqlite"
+    from platformdirs import user_cache_path
+
+    return user_cache_path("knotwork") / "answers.sqlite"
+
+
+def begin(
+    base: Path | None, *, script: str, script_hash: str, kind: str | None = None, input_hash: str = "", model: str = "",
+    name: str = "", mode: str = "", options: Mapping[str, Any] | None = None, files: Mapping[str, bytes] = MappingProxyType({}),
+) -> tuple[str, Path, Journal]:  # fmt: skip
+    """Create a run's folder in ``base`` (None: the default) and return its id, its path and its journal.
+
+    The folder has ``files``; the journal begins with the run's head. ``script`` is the text that the run is about, ``model`` the
+    spec as the user wrote it (without a key), ``options`` are further parameters, as JSON. If writing fails, raises ``RunError``
+    and leaves no folder.
+    """
+    base = base_directory() if base is None else base
+    head = {
+        **({} if kind is None else {"kind": kind}), "script_hash": script_hash, "input_hash": input_hash, "versions": versions(),
+        "model": model, "name": name, "script": script, "mode": mode, "options": dict(options or {}),
+    }  # fmt: skip
+    try:
+        private_folder(base)
+        run_id, path = _new_folder(base)
+        try:
+            for name, body in files.items():
+                _write_private(path / name, body)
+            journal = Journal.open(path / FILE)
+        except OSError:
+            shutil.rmtree(path, ignore_errors=True)
+            raise
+    except OSError as error:
+        raise _unkept(base, error.strerror or str(error)) from error
+    journal.append({"record": "run_started", "run": run_id, "time": _now(), **head})
+    if journal.damage:  # fail now and not after the first thousand calls
+        journal.close()
+        shutil.rmtree(path, ignore_errors=True)
+        raise _unkept(base, journal.damage.rpartition(": ")[2])
+    return run_id, path, journal
+
+
+def find_folder(run: str | Path, base: Path | None = None) -> Path:
+    """Return the folder of the run with this id, or this folder itself. Raises ``RunError`` if it is missing."""
+    path = Path(run)
+    if not (path / FILE).is_file():
+        base = base_directory() if base is None else base
+        path = base / str(run)
+        if Path(run).name != str(run) or not (path / FILE).is_file():
+            raise RunError(f"run {str(run)!r} does not exist", "knotwork runs lists the runs")
+    return path
 
 
 @define
-class EventLog:
-    """Writes events. ``damage`` says why writing stopped: that affects the log, never the run."""
+class StoredRun:
+    """A recorded run as it was read. ``damage`` names unreadable records, whose calls are repeated.
 
-    _journal: Journal | None
-    damage: str = ""
-    _zero: float = field(init=False)
-    """Offset from the monotonic clock to wall-clock time."""
+    ``size`` is the journal's size, counting only complete records. ``status`` is that of the run's end, "" if it has not ended.
+    ``answers`` are the recorded answers by step, item and input hash. Subclasses name their ``kind`` and read their own records.
+    """
 
-    def __attrs_post_init__(self) -> None:
-        self._zero = time.time() - perf_counter()
-        self._append({"event": OPENED, "time": round(time.time(), 3)})
+    kind: ClassVar[str | None] = None
+    run_id: str
+    path: Path
+    head: dict[str, Any]
+    damage: list[str] = field(factory=list)
+    size: int = 0
+    status: str = ""
+    answers: dict[tuple[str, int | None, str], Recorded] = field(factory=dict, repr=False)
 
     @classmethod
-    def open(cls, folder: Path) -> "EventLog":
-        """Open the log in a run's folder for appending. If that fails, ``damage`` has the reason."""
+    def load(cls, run: str | Path, base: Path | None = None) -> Self:
+        """Read the run with this id, or in this folder. Raises ``RunError`` if it does not exist or is damaged."""
+        path = find_folder(run, base)
+        stored: Self | None = None
+        for found in whole_records(path):
+            if isinstance(found, Damage):
+                if stored is not None:
+                    stored.damage.append(f"{FILE} is damaged at byte {found.start}: {found.reason}")
+                    stored.size = found.end
+                continue
+            end, record = found
+            if stored is None:
+                if record.get("kind") != cls.kind:
+                    whose, hint = _OTHERS.get(record.get("kind"), ("of an unknown kind", ""))
+                    raise RunError(f"run {path.name} is {whose}", hint)
+                stored = cls(record["run"], path, record)
+            else:
+                try:
+                    stored.take(record)
+                except (KeyError, TypeError, ValueError):
+                    stored.damage.append(f"{FILE} has a record of an unknown form before byte {end}")
+            stored.size = end
+        if stored is None:
+            raise RunError(f"{path / FILE} has no complete record", "start a new run")
+        return stored
+
+    def take(self, record: dict[str, Any]) -> None:
+        """Add a record. Raises ``KeyError``, ``TypeError`` or ``ValueError`` if its form is unknown."""
+        match record["record"]:
+            case "step_done" | "item_done":
+                if record["status"] == "done" and record["input_hash"]:
+                    key = (record["step"], record["item"], record["input_hash"])
+                    if not isinstance(output := record["output"], str):
+                        raise TypeError("the output is not a text")
+                    failed = tuple(Failed(*each) for each in record.get("failed_items", ()))
+                    self.answers[key] = Recorded(output, record.get("value", output), failed)
+            case "run_finished":
+                self.status = str(record["status"])
+            case "run_resumed":
+                self.status = ""
+
+    def reopen(self, recorder: "Callable[[Journal, Self], R]", changed: Sequence[str] = (), force: bool = False) -> "R":
+        """Open the run to continue it and return its recorder.
+
+        ``changed`` lists in words what has changed since the run began. ``recorder`` makes the recorder of the journal and of the
+        run as it is now: it is read again if another process has continued it. Raises ``RunError``; for changes or damage only
+        without ``force``.
+        """
+        if (changed or self.damage) and not force:
+            message = f"run {self.run_id} can't be resumed: {' and '.join([*changed, *self.damage[:3]])}"
+            raise RunError(message, "--force repeats the affected calls; without --resume a new run starts")
+        name = self.path.name
         try:
-            return cls(Journal.open(folder / LOG))
+            journal = Journal.open(self.path / FILE)
         except Busy:
-            return cls(None, "another process writes it")
+            raise RunError(f"run {name} is active in another process", "wait for that process, or stop it") from None
         except OSError as error:
-            return cls(None, error.strerror or str(error))
+            raise RunError(f"run {name} can't be written: {error.strerror}") from error
+        try:
+            made = recorder(journal, type(self).load(self.path) if journal.size != self.size else self)
+            made.append({"record": "run_resumed", "time": _now()})
+            if made.damage:
+                raise RunError(f"run {name} can't be written: {made.damage.rpartition(': ')[2]}")
+        except BaseException:
+            journal.close()
+            raise
+        return made
 
-    def of(self, events: Events, request: int | None = None) -> Callable[[Event], None]:
-        """Return a subscriber that writes ``events`` and warns once if that fails; ``request``: see the comment above."""
-        return _Writing(self, events, request)
 
-    def write(self, event: Event, request: int | None) -> None:
-        """Write one event."""
-        if self._journal is None or self.damage:
-            return
-        most = LONGEST if self._journal.size < _FULL else _BRIEF
-        cuts: dict[str, int] = {}
-        told: dict[str, Any] = {"event": event.name, "time": round(self._zero + event.at, 3)}
-        for each in attrs.fields(type(event)):
-            if each.name != "at":
-                told[each.name] = _bounded(getattr(event, each.name), each.name, most, cuts)
-        if request is not None:
-            told.setdefault("request", request)
-        if cuts:
-            told["cut"] = cuts
-        self._append(told)
+@define
+class RunRecorder:
+    """Writes a run's records; implements ``results.Record``. Only one process at a time can write (flock).
+
+    If a record can't be written (a full disk), recording stops but the run continues; ``damage`` has the reason.
+    """
+
+    run_id: str
+    path: Path
+    _journal: Journal
+    _answers: Mapping[tuple[str, int | None, str], Recorded] = field(factory=dict, repr=False)
+
+    @property
+    def damage(self) -> str:
+        """Why recording stopped early; "" if it did not."""
+        return self._journal.damage
+
+    def recall(self, step: str, item: int | None, input_hash: str) -> Recorded | None:
+        """Return the recorded answer for the same input, or None."""
+        return self._answers.get((step, item, input_hash))
+
+    def item_done(self, step: str, item: int | None, outcome: Outcome, seconds: float) -> None:
+        """Record an answer: of one of EACH's items, or of a loop's call."""
+        self.append({"record": "item_done", "step": step, "item": item, "status": "done", **_answer(outcome, seconds)})
+
+    def step_done(self, result: StepResult, outcome: Outcome | None) -> None:
+        """Record the end of a step."""
+        record: dict[str, Any] = {"record": "step_done", "step": result.id, "item": None, "status": result.status}
+        if outcome is not None:
+            record |= _answer(outcome, result.seconds)
+        else:
+            record |= {"input_hash": "", "reason": result.reason, "kind": result.failed.kind if result.failed else ""}
+            if result.calls:  # a failed step has been paid for, too
+                record |= figures(result.seconds, result.usage, result.cost, result.calls)
+        self.append(record)
+
+    def finished(self, run: Run) -> None:
+        """Record the end of a script's run and close the file."""
+        self.end(run.status, run.seconds, run.usage, run.cost, run.calls)
+
+    def end(self, status: str, seconds: float, usage: Usage, cost: float | None, calls: int, **more: Any) -> None:
+        """Record the end of the run and close the file."""
+        self.append({"record": "run_finished", "status": status, **figures(seconds, usage, cost, calls), **more})
+        self.close()
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Write one record."""
+        self._journal.append(record)
 
     def close(self) -> None:
-        """Close the file; repeated calls are allowed."""
-        if self._journal is not None:
-            self._journal.close()
-
-    def _append(self, told: Mapping[str, Any]) -> None:
-        if self._journal is not None:
-            self._journal.append(told)
-            self.damage = self._journal.damage.rpartition(": ")[2]
+        """Close the file and release the lock; repeated calls are allowed."""
+        self._journal.close()
 
 
-@define(eq=False)
-class _Writing:
-    """Writes the events of one stream to a log."""
-
-    _log: EventLog
-    _events: Events
-    _request: int | None = None
-    _told: bool = False
-
-    def __call__(self, event: Event) -> None:
-        """Write one event."""
-        self._log.write(event, self._request)
-        if self._log.damage and not self._told:
-            self._told = True
-            self._events.emit(
-                Warned("", f"the report will lack what happens from now on: {LOG} can't be written: {self._log.damage}")
-            )
+R = TypeVar("R", bound=RunRecorder)
 
 
-@contextmanager
-def logged(events: Events, folder: Path) -> Iterator[None]:
-    """Write the events of ``events`` to the log in ``folder`` for as long as the block runs."""
-    log = EventLog.open(folder)
-    writing = log.of(events)
-    events.subscribe(writing)
+def figures(seconds: float, usage: Usage, cost: float | None, calls: int) -> dict[str, Any]:
+    """Return the account of a run, or of a step, in the form of records."""
+    tokens = [usage.prompt_tokens, usage.completion_tokens]
+    return {"seconds": round(seconds, 3), "usage": tokens, "cost": cost, "calls": calls}
+
+
+def _answer(outcome: Outcome, seconds: float) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "input_hash": outcome.input_hash, "output": outcome.output, "finish_reason": outcome.finish_reason,
+        "attempts": outcome.attempts, "usage": [outcome.usage.prompt_tokens, outcome.usage.completion_tokens],
+        "cost": outcome.cost, "seconds": round(seconds, 3), "reused": outcome.reused,
+    }  # fmt: skip
+    if outcome.input_hash and outcome.value != outcome.output:
+        made["value"] = plain(outcome.value)
+    if outcome.input_hash and outcome.failed_items:
+        made["failed_items"] = [[each.kind, each.message, each.hint, None, each.item] for each in outcome.failed_items]
+    return made
+
+
+def _now() -> str:
+    """Return the current time in the format of records."""
+    return datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+def hash_of(body: bytes) -> str:
+    """Return the hash that identifies a script, seed or input."""
+    from blake3 import blake3
+
+    return blake3(body).hexdigest(length=16)
+
+
+def versions() -> dict[str, str]:
+    """Return the software versions for a run's head."""
+    from importlib.metadata import version
+
+    return {"knotwork": version("knotwork"), "python": ".".join(map(str, sys.version_info[:3]))}
+
+
+def whole_records(path: Path) -> "Iterator[tuple[int, dict[str, Any]] | Damage]":
+    """Yield the ``records`` of a run's folder after checking that the first is a run's head. Raises ``RunError``."""
     try:
-        yield
-    finally:
-        events.unsubscribe(writing)
-        log.close()
+        for place, found in enumerate(records(path / FILE)):
+            if place == 0:
+                _check_head(path, found)
+            yield found
+    except OSError as error:
+        raise RunError(f"{path / FILE} can't be read: {error.strerror}") from error
 
 
-def read_log(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the events of the log in a run's folder, if it exists; damaged lines are skipped. Raises ``OSError``."""
-    try:
-        for found in records(folder / LOG):
-            if not isinstance(found, Damage) and isinstance(found[1].get("event"), str):
-                yield found[1]
-    except FileNotFoundError:
-        return
+def _check_head(path: Path, found: "tuple[int, dict[str, Any]] | Damage") -> None:
+    if isinstance(found, Damage):
+        raise RunError(f"{path / FILE} is damaged at byte {found.start}: {found.reason}", "start a new run")
+    head, texts = found[1], ("run", "time", "script_hash", "input_hash", "model", "name", "script", "mode")
+    if head.get("record") != "run_started" or any(type(head.get(name)) is not str for name in texts):
+        raise RunError(f"{path / FILE} does not begin with run_started", "not a run, or a run of another version")
 
 
-def _bounded(value: Any, name: str, most: int, cuts: dict[str, int]) -> Any:
-    """Return ``value`` with its texts cut to ``most`` characters; ``cuts`` receives the cut lengths."""
-    if isinstance(value, str):
-        if len(value) <= most:
-            return value
-        cuts[name] = max(len(value), cuts.get(name, 0))
-        return value[:most]
-    if isinstance(value, Mapping):
-        return {str(key): _bounded(each, name, most, cuts) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_bounded(each, name, most, cuts) for each in value]
-    return value if value is None or isinstance(value, bool | int | float) else str(value)
+def _unkept(base: Path, reason: str) -> RunError:
+    return RunError(f"the run can't be recorded in {base}: {reason}", "set KNOTWORK_HOME to a folder with free space")
+
+
+def _new_folder(base: Path) -> tuple[str, Path]:
+    while True:
+        run_id = f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        try:
+            (base / run_id).mkdir(mode=0o700)
+        except FileExistsError:
+            continue
+        return run_id, base / run_id
+
+
+def _write_private(path: Path, body: bytes) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(file, "wb") as out:
+        out.write(body)

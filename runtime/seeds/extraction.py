@@ -14,11 +14,11 @@ from blake3 import blake3
 
 from ...adapters.llm import BadAnswer, Completion
 from ...adapters.llm.json_schema import canonical
-from ...adapters.llm.middleware import Client, Layer, asked_for
+from ...adapters.llm.middleware import Layer, Validated, asked_for
 from ...adapters.sqlite_store import Shelf, Table
 from ...lang.trees.seed import Extracted, FormulaSeed
 from ..events import Events
-from ..models.caller import HOPELESS, Caller, Request, Spent, checked
+from ..models.caller import Asker, Caller, Losses, Spent
 from ..results import Failed, StepFailed, Trace
 from .extraction_prompts import (
     TEMPLATE,
@@ -183,7 +183,7 @@ class Extractor:
     """Extracts the fields of a seed from reviews, for all contexts of a run, with at most ``limit`` concurrent calls.
 
     After a failure that every other call would share (an exhausted budget, a wrong key) no more calls are made; ``stopped``
-    has the reason.
+    has the reason. ``spent`` is the cost of all extractions, including cancelled ones.
     """
 
     seed: FormulaSeed
@@ -196,20 +196,18 @@ class Extractor:
     remembered: Remembered | None = None
     strict: bool = False
     """Whether answers must match exactly: nothing is coerced (``lang.coercion``)."""
-    stopped: Failed | None = field(default=None, init=False)
     spent: Spent = field(factory=Spent, init=False)
-    """The cost of all extractions, including cancelled ones."""
+    _losses: Losses = field(factory=Losses, init=False)
     _apart: bool = field(init=False)
-    _caller: Caller = field(init=False)
+    _asker: Asker = field(init=False)
     _choices: tuple[Extracted, ...] = field(init=False)
     _others: tuple[Extracted, ...] = field(init=False)
     _told: bytes = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        client: Client | None = None
-        if self.llm is not None:
-            client = _Salvaged(checked(self.llm))
-        self._caller = Caller(client, {}, self.events, Trace(), self.limit, strict_types=self.strict)
+        run = Caller(self.llm, {}, self.events, Trace(), self.limit)
+        layers = (Validated, _Salvaged)
+        self._asker = Asker(run, "", self.events, self.spent, self._losses, layers, self.strict)
         apart = way_of_asking(self.seed, self.ask, self.model) == "choices"
         self._apart = apart
         fields = self.seed.fields
@@ -218,6 +216,11 @@ class Extractor:
         asked: dict[str, Any] = {**({} if self.seed.passes == 2 else {"temperature": 0.0}), **self.options}
         self.options = asked
         self._told = canonical([TEMPLATE, apart, self.seed.passes, asked_for(asked)])
+
+    @property
+    def stopped(self) -> Failed | None:
+        """Why no more calls are made; None if they are."""
+        return self._losses.of(None)
 
     async def extract(self, step: str, review: Review) -> Read:
         """Return the extraction of one review, also if it failed; ``step`` names its context in events."""
@@ -244,11 +247,7 @@ class Extractor:
         try:
             said = await self._all_chunks(step, review, chunks, missing, spent)
         except StepFailed as error:
-            if error.failed.kind in HOPELESS and self.stopped is None:
-                self.stopped = error.failed
             return Read(evolve(made, failed=f"{error.failed.kind}: {error.failed.message}"), spent, digest)
-        finally:
-            self.spent.add(spent.calls, spent.usage, spent.cost)
         if self.remembered is not None:
             await self.remembered.keep(
                 (keys[name], Kept(value, said.coerced.get(name, ""), said.parts.get(name, ())))
@@ -356,17 +355,8 @@ class Extractor:
         self, step: str, review: Review, prompt: str, shape: Mapping[str, Any], spent: Spent, sample: int
     ) -> tuple[str, str]:
         """Return the answer, and its raw text if that is different, else ""."""
-        if self.stopped is not None:
-            raise StepFailed(Failed(self.stopped.kind, f"not asked: {self.stopped.message}", self.stopped.hint))
-        options = {**self.options, **shape, "tally": spent}
-        if sample:
-            options["sample"] = sample
-        try:
-            outcome = await self._caller.ask(step, Request(prompt, options=options), review.index)
-        except StepFailed as error:
-            spent.add(0, error.usage, error.cost)
-            raise
-        spent.add(0, outcome.usage, outcome.cost)
+        options = {**self.options, **shape, **({"sample": sample} if sample else {})}
+        outcome = await self._asker.ask(review.index, prompt, options, step=step, round=spent)
         return outcome.output, outcome.raw
 
 

@@ -40,7 +40,7 @@ class Keeping(Protocol):
         """Why the run could not be saved completely; empty if it could."""
         ...
 
-    def recall(self, context: int, review: Review, digest: str) -> Extraction | None:
+    def recall_extraction(self, context: int, review: Review, digest: str) -> Extraction | None:
         """Return the extraction that an earlier process of this run saved, or None."""
         ...
 
@@ -52,8 +52,8 @@ class Keeping(Protocol):
         """Save the end of a context."""
         ...
 
-    def finished(self, totals: "Totals") -> None:
-        """Save the end of the run."""
+    def end(self, status: str, seconds: float, usage: Usage, cost: float | None, calls: int) -> None:
+        """Record the end of the run."""
         ...
 
 
@@ -249,7 +249,7 @@ class _Run:
             totals.stopped = self.extractor.stopped.message
         if self.record is not None:
             totals.run_id = self.record.run_id
-            self.record.finished(totals)
+            self.record.end(totals.status, totals.seconds, totals.usage, totals.cost, totals.calls)
         return totals
 
     def warn(self, message: str, step: str = "") -> None:
@@ -334,7 +334,7 @@ class _Run:
         if review.fault:
             extraction = extraction_of(review, failed=f"text: {review.fault}")
         elif self.record is not None:
-            extraction = self.record.recall(index, review, self.extractor.digest(review))
+            extraction = self.record.recall_extraction(index, review, self.extractor.digest(review))
             if (
                 extraction is not None
                 and self.extractor.strict

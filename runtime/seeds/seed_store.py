@@ -16,20 +16,16 @@ of an extraction except the model. Results are not saved: they are computed agai
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 from attrs import define, field
 
 from ...lang.trees.seed import FormulaSeed
-from ..runs.directories import SEED, RunError, base_directory, begin, hash_of, read_run, resumed, versions
-from ..runs.journal import Journal
+from ..runs.journal import SEED, RunError, RunRecorder, StoredRun, begin, hash_of
 from .extraction import Read
 from .reviews import Review
 from .seed_results import Extraction, SeedResult
-
-if TYPE_CHECKING:
-    from .seed_run import Totals
 
 __all__ = [
     "RunError",
@@ -58,23 +54,19 @@ def start(
     ``options`` the run's other parameters as JSON: for example the path of the contexts, for resuming.
     """
     text = seed_text(seed)
-    head = {
-        "kind": SEED, "script_hash": _text_hash(text), "input_hash": contexts, "versions": versions(), "model": model,
-        "name": seed.task_name or seed.source.name, "script": text, "mode": "", "options": dict(options or {}),
-    }  # fmt: skip
-    return SeedRecorder(*begin(base_directory() if base is None else base, head, {}))
+    return SeedRecorder(
+        *begin(
+            base, kind=SEED, script=text, script_hash=_text_hash(text), input_hash=contexts, model=model,
+            name=seed.task_name or seed.source.name, options=options,
+        )
+    )  # fmt: skip
 
 
 @define
-class StoredSeed:
-    """A saved run of a seed. ``damage`` names unreadable records: their extractions are repeated."""
+class StoredSeed(StoredRun):
+    """A recorded run of a seed."""
 
-    run_id: str
-    path: Path
-    head: dict[str, Any]
-    damage: list[str] = field(factory=list)
-    status: str = ""
-    size: int = 0
+    kind = SEED
     contexts_done: int = 0
     _known: dict[tuple[int, int], bytes] = field(factory=dict, repr=False)
 
@@ -104,60 +96,38 @@ class StoredSeed:
         Rejected if the seed or the contexts (each only if given) have changed, or a record is damaged. With ``force`` it is
         accepted: then reviews are extracted again if their inputs changed or their record is lost.
         """
+        return self.reopen(
+            lambda journal, stored: SeedRecorder(self.run_id, self.path, journal, known=stored._known),
+            self.differences(seed, contexts), force,
+        )  # fmt: skip
 
-        def recorder(journal: Journal, again: bool) -> SeedRecorder:
-            known = load(self.path)._known if again else self._known
-            return SeedRecorder(self.run_id, self.path, journal, known)
-
-        return resumed(self, self.differences(seed, contexts), force, recorder)
-
-
-def load(run: str | Path, base: Path | None = None) -> StoredSeed:
-    """Read the run of a seed with this id, or in this folder. Raises ``RunError`` if it is missing or damaged."""
-    return read_run(run, base, SEED, lambda path, head: StoredSeed(head["run"], path, head), _take)
-
-
-def _take(stored: StoredSeed, record: dict[str, Any]) -> bool:
-    """Add the content of ``record``; return False if its format is unknown."""
-    try:
+    def take(self, record: dict[str, Any]) -> None:
+        """Add a record. Raises ``KeyError``, ``TypeError`` or ``ValueError`` if its form is unknown."""
+        super().take(record)
         match record["record"]:
             case "extraction_done":
                 place, digest = (record["context"], record["review"]), record["digest"]
                 extraction, invalid = record["extraction"], record["invalid"]
                 if not (isinstance(digest, str) and isinstance(extraction, dict) and isinstance(invalid, dict)):
-                    return False
+                    raise TypeError("not an extraction")
                 if not record["failed"]:
-                    stored._known[place] = orjson.dumps([digest, extraction, invalid, record.get("more", {})])
+                    self._known[place] = orjson.dumps([digest, extraction, invalid, record.get("more", {})])
             case "context_done":
-                stored.contexts_done += 1
-            case "run_finished":
-                stored.status = str(record["status"])
+                self.contexts_done += 1
             case "run_resumed":
-                stored.status = ""
-                stored.contexts_done = 0
-    except (KeyError, TypeError):
-        return False
-    return True
+                self.contexts_done = 0
+
+
+load = StoredSeed.load
 
 
 @define
-class SeedRecorder:
-    """Writes a run's records; implements ``seed_run.Keeping``. One process at a time (flock).
+class SeedRecorder(RunRecorder):
+    """Writes the records of a seed's run; implements ``seed_run.Keeping``."""
 
-    If a record can't be written (a full disk), recording stops but the run continues; ``damage`` has the reason.
-    """
-
-    run_id: str
-    path: Path
-    _journal: Journal
     _known: Mapping[tuple[int, int], bytes] = field(factory=dict, repr=False)
 
-    @property
-    def damage(self) -> str:
-        """Why the run could not be saved completely; empty if it could."""
-        return self._journal.damage
-
-    def recall(self, context: int, review: Review, digest: str) -> Extraction | None:
+    def recall_extraction(self, context: int, review: Review, digest: str) -> Extraction | None:
         """Return the saved extraction of the same review with the same inputs, or None."""
         kept = self._known.get((context, review.index))
         if kept is None:
@@ -187,25 +157,6 @@ class SeedRecorder:
                 "counts": result.counts.as_json(),
             }
         )  # fmt: skip
-
-    def finished(self, totals: "Totals") -> None:
-        """Save the end of the run and close the file."""
-        self.append(
-            {
-                "record": "run_finished", "status": totals.status, "seconds": round(totals.seconds, 3),
-                "usage": [totals.usage.prompt_tokens, totals.usage.completion_tokens], "cost": totals.cost,
-                "calls": totals.calls,
-            }
-        )  # fmt: skip
-        self.close()
-
-    def append(self, record: Mapping[str, Any]) -> None:
-        """Write one record."""
-        self._journal.append(record)
-
-    def close(self) -> None:
-        """Close the file and release the lock."""
-        self._journal.close()
 
 
 def recalled(

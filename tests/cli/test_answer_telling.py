@@ -17,7 +17,7 @@ from knotwork.runtime.events import (
     Warned,
 )
 from knotwork.runtime.interfaces.cli.answer_view import bar, event_note, finish, iteration
-from knotwork.runtime.runs.debug_log import DebugLog
+from knotwork.runtime.runs.event_log import DebugLog
 from support.command import call
 
 HUNDREDTHS = [number / 100 for number in range(101)]

@@ -104,7 +104,7 @@ def test_that_no_item_fits_is_said_in_every_form(folder: Path) -> None:
         (("object.json", "--request", "a"), "object.json: a list of items is wanted, not an object"),
         ((ITEMS, "--request", "a", "--limit", "few"), "--limit: a whole number is wanted"),
         ((ITEMS, "--request", "a", "--format", "xml"), "--format: 'xml' is not one of 'auto', 'table', 'json', 'plain'"),
-        (("--resume", "20200101-000000-abcd"), "there is no run '20200101-000000-abcd'"),
+        (("--resume", "20200101-000000-abcd"), "run '20200101-000000-abcd' does not exist"),
     ],
 )  # fmt: skip
 def test_wrong_usage(folder: Path, args: tuple[str | Path, ...], said: str) -> None:

@@ -101,7 +101,7 @@ def test_a_compilation_goes_on_where_it_cant_be_kept(folder: Path, monkeypatch: 
     monkeypatch.setenv("KNOTWORK_HOME", "/proc/nowhere")
     told = call("seed", "compile", "task.md", "--llm", f"replay:{CASSETTE}")
     assert (told.code, "\nkept in" in told.err) == (0, False)
-    assert "warning: the run can't be kept in /proc/nowhere/runs" in told.err
+    assert "warning: the run can't be recorded in /proc/nowhere/runs" in told.err
 
 
 def test_rankings_are_listed_and_shown_with_their_kind(ranked: str) -> None:
@@ -130,8 +130,8 @@ def test_a_ranking_that_was_cut_short_says_how_to_go_on() -> None:
 @pytest.mark.parametrize(
     ("made", "said", "hint"),
     [
-        ("ranked", "is a ranking", "knotwork rank --resume goes on with it"),
-        ("compiled", "is a compilation", "the same knotwork seed compile goes on with it"),
+        ("ranked", "is a ranking", "continue it with: knotwork rank --resume"),
+        ("compiled", "is a compilation", "repeat the same knotwork seed compile to continue it"),
     ],
 )
 def test_another_commands_run_is_not_gone_on_with_but_its_command_is_named(

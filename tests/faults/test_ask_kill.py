@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from knotwork import gasl
-from knotwork.runtime.runs.directories import hash_of
+from knotwork.runtime.runs.journal import hash_of
 from support.ask_child import CALLS, COUNT
 from support.command import environment
 from support.executing import library

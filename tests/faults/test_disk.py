@@ -62,9 +62,9 @@ def test_any_flipped_byte_is_found_and_costs_one_record_at_most(home: Path, line
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (b"", "no whole record"),
+        (b"", "no complete record"),
         (b"\n\n", "damaged at byte 0"),
-        (b"\x00" * 4096, "no whole record"),
+        (b"\x00" * 4096, "no complete record"),
         (b"\xff\xfe\n", "damaged at byte 0"),
         (b"[" * 100_000 + b"\n", "damaged at byte 0"),
         (b"7" * 10_000 + b"\n", "damaged at byte 0"),
@@ -72,7 +72,7 @@ def test_any_flipped_byte_is_found_and_costs_one_record_at_most(home: Path, line
         (b'{"some": "log"}\n', "does not begin with run_started"),
         (b'{"record": "run_started", "run": "x"}\n', "does not begin with run_started"),
         (b'{"record": "run_started", "run": [], "time": {}, "script": 5}\n', "does not begin with run_started"),
-        (b"x" * (1 << 24), "no whole record"),
+        (b"x" * (1 << 24), "no complete record"),
     ],
 )
 def test_a_journal_that_is_none_is_refused_in_a_line(tmp_path: Path, body: bytes, said: str) -> None:
@@ -94,7 +94,7 @@ def test_records_of_other_kinds_are_passed_over_with_force(home: Path) -> None:
         b"{}\n",
     ]
     file.write_bytes(b"".join([lines[0], *odd, *lines[1:]]))
-    with pytest.raises(lwt.RunError, match="not as knotwork writes it"):
+    with pytest.raises(lwt.RunError, match="a record of an unknown form"):
         resumed(first.run_id, Scripted())
     client = Scripted()
     assert resumed(first.run_id, client, force=True).output == first.output
@@ -238,5 +238,5 @@ def test_two_processes_that_resume_one_run(tmp_path: Path) -> None:
     done = process("run", "--resume", folder.name, "--llm", spec, home=tmp_path)
     holder.close()
     assert done.code == 2
-    assert "is under way in another process" in done.err
+    assert "is active in another process" in done.err
     assert "Traceback" not in done.err

@@ -19,7 +19,7 @@ from knotwork.runtime.loops.compile.compiler import compile_task
 from knotwork.runtime.models.caller import Caller
 from knotwork.runtime.report.narrative import tell
 from knotwork.runtime.results import Trace
-from knotwork.runtime.runs.journal import LOG, logged
+from knotwork.runtime.runs.event_log import LOG, logged
 from support.compiling import GOOD, TASK, Author, dumb, written
 from support.pages import Page
 from support.traversing import Planning, asked, plan

@@ -7,7 +7,7 @@ import re
 import pytest
 from knotwork import lwt
 from knotwork.runtime.events import Events
-from knotwork.runtime.runs.debug_log import DebugLog, level
+from knotwork.runtime.runs.event_log import DebugLog, level
 from support.clients import Scripted
 
 SCRIPT = '(a)=LLM("ask\\none")\n(final)=LLM("two {(a)}")'.replace("\\n", "\n")

@@ -21,7 +21,7 @@ from knotwork.runtime.events import (
     RepairAsked,
     Warned,
 )
-from knotwork.runtime.runs.journal import LOG, LONGEST, OPENED, EventLog, logged, read_log
+from knotwork.runtime.runs.event_log import LOG, LONGEST, OPENED, EventLog, logged, read_log
 
 
 def told(folder: Path) -> list[dict]:
@@ -177,7 +177,7 @@ def test_damaged_lines_are_passed_over_and_a_torn_one_is_cut_off(tmp_path: Path)
 _CHILD = """
 import sys
 from pathlib import Path
-from knotwork.runtime.runs.journal import logged
+from knotwork.runtime.runs.event_log import logged
 from knotwork.runtime.events import CallStarted, Events
 events, number = Events(), 0
 with logged(events, Path(sys.argv[1])):

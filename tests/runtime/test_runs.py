@@ -138,10 +138,10 @@ def test_damage_before_the_end_is_refused_with_its_place(home: Path) -> None:
     with pytest.raises(lwt.RunError, match=f"damaged at byte {len(lines[0])}"):
         resume(first.run_id)
     file.write_bytes(lines[0] + b'{"record": "step_done"}\n')
-    with pytest.raises(lwt.RunError, match="not as knotwork writes it"):
+    with pytest.raises(lwt.RunError, match="a record of an unknown form"):
         resume(first.run_id)
     file.write_bytes(b"")
-    with pytest.raises(lwt.RunError, match="no whole record"):
+    with pytest.raises(lwt.RunError, match="no complete record"):
         resume(first.run_id)
     assert run_store.list_runs() == []
 
@@ -174,7 +174,7 @@ def test_a_full_disk_stops_the_recording_and_not_the_run(monkeypatch: pytest.Mon
     result = kept()
     monkeypatch.undo()
     assert result.status == "complete"
-    assert result.warnings == ("the run can't be kept any further: No space left on device",)
+    assert result.warnings == ("the run can't be recorded any further: No space left on device",)
     assert len((home / result.run_id / "run.jsonl").read_bytes().splitlines()) == 1
 
 

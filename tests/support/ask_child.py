@@ -13,7 +13,7 @@ from typing import Any
 from knotwork.runtime.api.ask import ask
 from knotwork.runtime.events import Events
 from knotwork.runtime.loops.traversal.question_store import asks
-from knotwork.runtime.runs.directories import hash_of
+from knotwork.runtime.runs.journal import hash_of
 
 from support.executing import library
 from support.traversing import Planning, plan

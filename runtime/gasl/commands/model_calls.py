@@ -9,13 +9,13 @@ from typing import Any, TypeGuard
 from attrs import define, evolve, field, frozen
 
 from ....adapters.graph import NodeId
-from ....adapters.llm import LLM, Completion, LLMError, Usage
+from ....adapters.llm import LLM, Completion, LLMError
 from ....lang.coercion import Type
 from ....lang.trees.gasl import Column
 from ...events import CallRetried
 from ...excerpts import excerpt, fenced
-from ...models.caller import HOPELESS, Caller, Request
-from ...results import Failed, StepFailed, Trace, add_costs
+from ...models.caller import HOPELESS, Caller, Request, Spent
+from ...results import Failed, Outcome, StepFailed, Trace
 from ..records import ExecutionResult, Session
 from .evidence import is_node_id, item_kind
 
@@ -94,15 +94,13 @@ class _Noted:
 
 @define
 class Asker:
-    """Calls the plan's model for one command. ``calls``, ``usage``, ``cost`` and ``cached`` have the totals.
+    """Calls the plan's model for one command. ``spent`` and ``cached`` (answers from a cache) have the totals.
 
     The temperature is 0 unless it was SET, so that the same question has the same answer as far as the model allows.
     """
 
     session: Session
-    calls: int = 0
-    usage: Usage = field(factory=Usage)
-    cost: float | None = None
+    spent: Spent = field(factory=Spent)
     cached: int = 0
     stopped: Failed | None = None
     _answers: dict[Any, tuple[Answer, Completion]] = field(factory=dict, init=False)
@@ -136,13 +134,13 @@ class Asker:
         try:
             outcome = await caller.ask(session.label, request, item)
         except StepFailed as failed:
-            self._spent(failed.calls, failed.usage, failed.cost, noted)
+            self._count(failed, noted)
             if failed.failed.kind in HOPELESS:
                 self.stopped = failed.failed
             text = noted.unfit if noted is not None else ""
             answer = evolve(self._answer(text, prompt, noted), repaired=True) if text else None
             raise Unanswered(failed.failed, answer) from None
-        self._spent(outcome.calls, outcome.usage, outcome.cost, noted)
+        self._count(outcome, noted)
         answer = self._answer(outcome.output, prompt, noted)
         if recalled is not None and answer.free:
             answer = evolve(answer, at=recalled[0].at)
@@ -162,8 +160,9 @@ class Asker:
 
     def metered(self, result: ExecutionResult) -> ExecutionResult:
         """Return ``result`` with the totals of the calls so far."""
+        spent = self.spent
         return evolve(
-            result, calls=self.calls, usage=self.usage, cost=self.cost, cached=self.cached, used="model"
+            result, calls=spent.calls, usage=spent.usage, cost=spent.cost, cached=self.cached, used="model"
         )  # fmt: skip
 
     def retried(self, reason: str, item: int | None = None) -> None:
@@ -182,10 +181,8 @@ class Asker:
             completion is not None and completion.repaired, completion is not None and completion.cached,
         )  # fmt: skip
 
-    def _spent(self, calls: int, usage: Usage, cost: float | None, noted: _Noted | None) -> None:
-        self.calls += calls
-        self.usage += usage
-        self.cost = add_costs(self.cost, cost)
+    def _count(self, paid: Outcome | StepFailed, noted: _Noted | None) -> None:
+        self.spent.include(paid)
         self.cached += noted.cached if noted is not None else 0
 
     async def each(self, count: int, work: Callable[[int], Awaitable[None]]) -> None:

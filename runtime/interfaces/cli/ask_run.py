@@ -37,8 +37,8 @@ from ...events import (
 from ...loops.traversal.setup import Wanted, answered_before, room_for, traverse
 from ...loops.traversal.traversal_results import Asked, Bounds, checked_folder, searching
 from ...models.factory import default_spec, open_graph
-from ...runs.debug_log import DebugLog, level
-from ...runs.directories import RunError
+from ...runs.event_log import DebugLog, level
+from ...runs.journal import RunError
 from ..figures import Calls, clock
 from .ask_summary import Lines, Question, Searched, finish
 from .display import Display, Foot, beside, one_line

@@ -21,7 +21,7 @@ from ....lang.catalogue.schema import Schema
 from ....lang.diagnostic import printable
 from ....lang.parse.gasl import parse_gasl
 from ...api.workspace import WorkspaceOptions
-from ...runs.directories import base_directory
+from ...runs.journal import base_directory
 from ..repl.languages import LISTED
 from ..repl.outcome import Outcome
 from ..repl.repl_workspace import Desk, Model, open_desk

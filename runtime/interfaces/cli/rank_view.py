@@ -18,7 +18,7 @@ from ....lang.diagnostic import printable
 from ...api.planner import Ranked, Rankings
 from ...events import Event, PhaseFinished, PhaseStarted, RepairAsked, StepFinished, ToolCalled, Warned
 from ...excerpts import clipped
-from ...runs.debug_log import DebugLog, level
+from ...runs.event_log import DebugLog, level
 from ..figures import Calls, clock, counted
 from .answer_view import event_note, figures
 from .display import Foot, beside, one_line

@@ -34,7 +34,7 @@ from ...gasl import GASLExecutor, PlanError
 from ...gasl.prepare import Ready
 from ...gasl.records import ExecutionRecord, last_with_value, plan_status
 from ...models.factory import default_spec
-from ...runs.debug_log import DebugLog, level
+from ...runs.event_log import DebugLog, level
 from ..figures import Calls
 from ..options import Ground, Limits, open_models, opened
 from .inputs import reached, show, telling

@@ -37,9 +37,8 @@ from ...loops.compile.draft import Check
 from ...models.caller import Caller
 from ...models.factory import default_spec, identity_of
 from ...results import Trace
-from ...runs.debug_log import DebugLog, level
-from ...runs.directories import RunError, cache_file
-from ...runs.journal import logged
+from ...runs.event_log import DebugLog, level, logged
+from ...runs.journal import RunError, cache_file
 from ...seeds.reviews import ContextError
 from ..atomic_write import is_stream, replace_file
 from ..figures import Calls

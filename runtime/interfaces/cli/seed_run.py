@@ -16,8 +16,8 @@ from ...api.checks import Checked
 from ...api.workspace import Models, close_models
 from ...events import Events
 from ...models.factory import default_spec, identity_of
-from ...runs.debug_log import DebugLog, level
-from ...runs.directories import cache_file
+from ...runs.event_log import DebugLog, level
+from ...runs.journal import cache_file
 from ...seeds.compute import Estimate, estimate
 from ...seeds.seed_results import ResultError, SeedResult
 from ...seeds.seed_run import Totals, run_many

@@ -19,7 +19,7 @@ from ....adapters.permissions import named_file
 from ....lang.diagnostic import printable
 from ...api.checks import Checked
 from ...events import Event
-from ...runs.debug_log import DebugLog, level
+from ...runs.event_log import DebugLog, level
 from ..figures import Work
 from ..repl.outcome import NOTHING, Form, Lines, Outcome, Page, Status, shown
 from ..repl.reader import Growing, Piece

@@ -11,7 +11,7 @@ from IPython.core.magic import no_var_expand
 from IPython.display import display
 
 from ...errors import Misused
-from ...runs.debug_log import level
+from ...runs.event_log import level
 from ..repl.outcome import misused
 from ..repl.reader import Language
 from . import cells

@@ -21,7 +21,7 @@ from ...gasl import GASLExecutor
 from ...gasl.records import ContextStore, Value
 from ...models.factory import Ledger, ModelSettings, Price, default_spec, open_model
 from ...results import Before, StepResult, plain
-from ...runs.directories import cache_file
+from ...runs.journal import cache_file
 from ...templates import text_of
 from ..options import Limits, named_specs, opened, price_of
 from .outcome import NOTHING, Outcome

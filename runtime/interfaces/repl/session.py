@@ -16,7 +16,7 @@ from ....adapters.graph import AdapterError
 from ....adapters.llm import LLMError
 from ....adapters.state import StateError, StoreError
 from ...events import BudgetReached, Event, Warned
-from ...runs.debug_log import level
+from ...runs.event_log import level
 from . import runners
 from .dot_commands import run_dot
 from .outcome import NOTHING, Outcome

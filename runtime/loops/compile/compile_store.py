@@ -1,6 +1,6 @@
 """The folder of a compilation: the task, the result of each step, the seed, and the log of events that the report reads.
 
-The folder is the one that ``runtime.runs.directories`` makes; its head has ``kind`` "compile" and the task as its ``script``.
+The folder is the one that ``runtime.runs.journal`` makes; its head has ``kind`` "compile" and the task as its ``script``.
 Records::
 
     {"record": "run_started", ...}
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from attrs import define, frozen
+from attrs import frozen
 from blake3 import blake3
 
 from ....adapters.llm.json_schema import canonical
@@ -29,8 +29,7 @@ from ....lang.diagnostic import Diagnostic, as_json, compatible
 from ....lang.source import Source
 from ...errors import RequestError, check_pairs
 from ...excerpts import clipped, fenced
-from ...runs.directories import COMPILE, base_directory, begin, hash_of, versions
-from ...runs.journal import Journal
+from ...runs.journal import COMPILE, RunRecorder, begin, figures, hash_of
 from ...templates import fill, read_prompt
 from .compile_results import PHASES, Compiled, Phase
 from .computation_graph import Graph
@@ -194,44 +193,23 @@ class CompileRequest:
             raise RequestError("repairs", f"{str(self.repairs)[:60]} is not a whole number from 0 to {MOST_REPAIRS}")
 
 
-@define
-class CompileRecorder:
-    """Writes the results of a compilation. If writing fails (a full disk), recording stops and ``damage`` says why."""
-
-    run_id: str
-    path: Path
-    _journal: Journal
-
-    @property
-    def damage(self) -> str:
-        """Why the recording stopped early; empty if it did not."""
-        return self._journal.damage
+class CompileRecorder(RunRecorder):
+    """Writes the results of a compilation."""
 
     def ended(self, made: Compiled) -> None:
         """Write the result and release the run."""
         for step in made.steps:
-            self._journal.append(
+            self.append(
                 {
                     "record": "step_done", "step": step.phase, "item": None, "status": step.status, "input_hash": "",
-                    "output": step.text, "reason": step.reason, "cost": step.cost, "calls": step.calls, "repairs": step.repairs,
-                    "usage": [step.usage.prompt_tokens, step.usage.completion_tokens], "seconds": round(step.seconds, 3),
+                    "output": step.text, "reason": step.reason, "repairs": step.repairs,
+                    **figures(step.seconds, step.usage, step.cost, step.calls),
                 }
             )  # fmt: skip
         if made.text:
-            self._journal.append({"record": "seed_done", "text": made.text})
+            self.append({"record": "seed_done", "text": made.text})
         status = "cancelled" if made.stopped == "cancelled" else "complete" if made.status == "done" else "failed"
-        self._journal.append(
-            {
-                "record": "run_finished", "status": status, "seconds": round(made.seconds, 3), "cost": made.cost,
-                "usage": [made.usage.prompt_tokens, made.usage.completion_tokens], "calls": made.calls,
-                "reason": made.reason[:1_000],
-            }
-        )  # fmt: skip
-        self.close()
-
-    def close(self) -> None:
-        """Close the file and release the lock; may be called more than once."""
-        self._journal.close()
+        self.end(status, made.seconds, made.usage, made.cost, made.calls, reason=made.reason[:1_000])
 
 
 def start(
@@ -239,12 +217,11 @@ def start(
     base: Path | None = None,
 ) -> CompileRecorder:  # fmt: skip
     """Make a new run's folder and return its recorder. Raises ``RunError``."""
-    task = request.task.encode("utf-8", "surrogatepass")
-    head = {
-        "kind": COMPILE, "script_hash": hash_of(task), "input_hash": "", "versions": versions(), "model": model, "name": name,
-        "script": request.task, "mode": "", "options": {"name": request.name, "repairs": request.repairs, **(options or {})},
-    }  # fmt: skip
-    return CompileRecorder(*begin(base_directory() if base is None else base, head, {}))
+    script_hash = hash_of(request.task.encode("utf-8", "surrogatepass"))
+    told = {"name": request.name, "repairs": request.repairs, **(options or {})}
+    return CompileRecorder(
+        *begin(base, kind=COMPILE, script=request.task, script_hash=script_hash, model=model, name=name, options=told)
+    )
 
 
 # The cache of compiled tasks: the seed and its steps, by model, prompts and task. See ``docs/design/seed.md#compiler``. It is

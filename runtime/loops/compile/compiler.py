@@ -14,7 +14,7 @@ from blake3 import blake3
 
 from ....adapters.llm import BadAnswer, Completion, LLMError, Notice, Truncated
 from ....adapters.llm.json_schema import canonical
-from ....adapters.llm.middleware import Client, Layer, NoText, Own, as_client, asked_for
+from ....adapters.llm.middleware import Layer, NoText, asked_for
 from ....adapters.llm.strict_schema import Means
 from ....lang.diagnostic import Diagnostic, has_errors
 from ....lang.documents.seed import read_seed
@@ -23,8 +23,8 @@ from ....lang.source import Source, Span
 from ....lang.trees.seed import FormulaSeed
 from ...events import DraftMended, Events, PhaseFinished, PhaseStarted, RepairAsked
 from ...limits import Ending, Repetition
-from ...models.caller import HOPELESS, Caller, Counted, Request, Spent
-from ...results import Failed, Outcome, StepFailed
+from ...models.caller import HOPELESS, Asker, Caller, Spent
+from ...results import Failed, StepFailed
 from .compile_results import PHASES, Compiled, CompiledStep, Judged, Mended, Phase, Status, Stopped
 from .compile_store import (
     LONGEST_ANSWER,
@@ -78,60 +78,6 @@ class _Taken(Layer):
             return Completion(error.text, usage=error.usage, attempts=error.attempts, cost=error.cost)
 
 
-@define
-class Asker:
-    """Requests drafts from the caller's model. ``spent`` is the cost of all calls, including those stopped part-way."""
-
-    caller: Caller
-    step: str
-    options: Mapping[str, Any]
-    spent: Spent = field(factory=Spent)
-    _asking: Caller | None = None
-
-    async def ask(self, place: int, prompt: str, options: Mapping[str, Any], phase: Spent) -> Draft:
-        """Return draft number ``place`` of the whole run; raise ``StepFailed``. Its cost is also added to ``phase``."""
-        asked, record, digest = {**self.options, **options}, self.caller.record, ""
-        if record is not None:
-            digest = blake3(canonical(["COMPILE", prompt, asked_for(_plain(asked))])).hexdigest(length=16)
-            earlier = record.recall(self.step, place, digest)
-            if earlier is not None:
-                return Draft(earlier.output, earlier.value is True)
-        tally, repaired, began = Spent(), list[str](), perf_counter()
-        try:
-            outcome = await self._ask(place, prompt, {**asked, "tally": tally, "repaired": repaired}, tally)
-        finally:
-            for total in (self.spent, phase):
-                total.add(tally.calls, tally.usage, tally.cost)
-        if record is not None:
-            kept = Outcome(
-                outcome.output, bool(repaired), tally.usage, tally.cost, tally.calls, tally.calls, "", False, digest
-            )
-            self.caller.item_done(self.step, place, kept, perf_counter() - began)
-        return Draft(outcome.output, bool(repaired))
-
-    async def _ask(self, place: int, prompt: str, options: Mapping[str, Any], tally: Spent) -> Outcome:
-        try:
-            outcome = await self._inner().ask(self.step, Request(prompt, options=options), place)
-        except StepFailed as error:
-            tally.add(0, error.usage, error.cost)
-            raise
-        tally.add(0, outcome.usage, outcome.cost)
-        return outcome
-
-    def _inner(self) -> Caller:
-        """Return a caller of the run's model that accepts all drafts and shares the run's gate. Raises ``StepFailed``."""
-        if self._asking is None:
-            run, given = self.caller, self.caller.client(Request(""))
-            client: Client = Counted(_Taken(as_client(given)), isinstance(given, Own))
-            self._asking = Caller(client, {}, run.events, run.trace, run.limit, warn=run.warn)
-            self._asking.gate = run.gate
-        return self._asking
-
-
-def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if name != "tidy"}
-
-
 # One of the three steps: request, check, fix, and return with its errors, until the answer is good or the repairs are used up.
 
 LOOP = "compile"
@@ -160,6 +106,7 @@ class PhaseRun:
     prompt: str
     judge: Callable[[str], Judged]
     asker: Asker
+    options: Mapping[str, Any]
     events: Events | None
     repairs: int
     means: Means = field(factory=Means)
@@ -214,10 +161,20 @@ class PhaseRun:
         # The project's own clients request one repair if an answer does not fit the schema; that counts as a repair.
         options["repairs"] = 1 if self.used < self.repairs else 0
         most = SMALL_TOKENS if self.means.small else self.means.tokens
-        if most is not None and "max_tokens" not in self.asker.options:
+        if most is not None and "max_tokens" not in self.options:
             options["max_tokens"] = most
-        place = PHASES.index(self.phase) * (MOST_REPAIRS + 1) + attempt
-        draft = await self.asker.ask(place, prompt, options, self.spent)
+        number = PHASES.index(self.phase) * (MOST_REPAIRS + 1) + attempt
+        options = {**self.options, **options}
+
+        def digest() -> str:
+            asked = {name: value for name, value in options.items() if name != "tidy"}
+            return blake3(canonical(["COMPILE", prompt, asked_for(asked)])).hexdigest(length=16)
+
+        repaired: list[str] = []
+        outcome = await self.asker.ask(
+            number, prompt, {**options, "repaired": repaired}, digest, value=lambda: bool(repaired), round=self.spent
+        )
+        draft = Draft(outcome.output, outcome.value is True if outcome.reused else bool(repaired))
         self.used += draft.repaired
         return draft
 
@@ -312,7 +269,8 @@ async def compile_task(
             return evolve(made, seconds=perf_counter() - began)
     work = _Compiling(
         request,
-        Asker(caller, step, options or {}),
+        Asker(caller, step, caller.events, losses=None, layers=(_Taken,)),
+        options or {},
         check,
         heard,
         Ending(cancel, time_limit),
@@ -346,6 +304,7 @@ class _Compiling:
 
     request: CompileRequest
     asker: Asker
+    options: Mapping[str, Any]
     check: Check
     events: Events | None
     ending: Ending
@@ -381,7 +340,9 @@ class _Compiling:
 
     async def _phase(self, phase: Phase, prompt: str, judge: Callable[[str], Judged]) -> Any:
         """Return the value of a step; None if it failed or was stopped, in which case ``steps`` has it."""
-        running = PhaseRun(phase, prompt, judge, self.asker, self.events, self.request.repairs, self.means)
+        running = PhaseRun(
+            phase, prompt, judge, self.asker, self.options, self.events, self.request.repairs, self.means
+        )
         phased: Phased | None = await self.ending.within(running.run())
         if phased is None:
             self.steps.append(running.stopped(_WHY[self.ending.by]))

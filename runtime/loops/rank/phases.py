@@ -11,8 +11,6 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 
-from ....adapters.llm import BudgetExceeded, Completion, LLMError
-from ....adapters.llm.middleware import Layer, Own, as_client
 from ....lang.diagnostic import Diagnostic, nearest
 from ....lang.literals import kind_of
 from ....lang.source import Source
@@ -22,7 +20,7 @@ from ...excerpts import clipped, excerpt, fenced
 from ...limits import Ending, Repetition
 from ...lwt.operations.basic import prompted
 from ...lwt.runner import run as run_script
-from ...models.caller import Caller, Request, Spent
+from ...models.caller import Caller, Request, Spent, counted
 from ...results import Outcome, Record, Recorded, Run, StepFailed, StepResult, Trace
 from ...templates import fill, read_prompt
 from .draft_script import Edited, Skeleton, as_lines, as_objects, excerpts, fault
@@ -291,9 +289,10 @@ async def execute(job: Job, script: Script, cancel: asyncio.Event | None, max_co
     caller = job.caller
     record = None if caller.record is None else _Within(caller.record, job.label)
     sent = Spent()
-    models = {name: _Sent(client, sent) for name, client in caller.models.items()}
+    models = {name: counted(client, tally=sent) for name, client in caller.models.items()}
+    llm = None if caller.llm is None else counted(caller.llm, tally=sent)
     run = await run_script(
-        script, input=job.data, llm=None if caller.llm is None else _Sent(caller.llm, sent), models=models,
+        script, input=job.data, llm=llm, models=models,
         max_concurrency=max_concurrency, events=job.events, record=record, cancel=cancel, prompts=True,
     )  # fmt: skip
     made = Executed(run, _order(job, run), sent.calls, run.output)
@@ -303,7 +302,6 @@ async def execute(job: Job, script: Script, cancel: asyncio.Event | None, max_co
         or (made.order.none or (made.order.indices and not made.order.unknown))
     ):
         return made
-    llm = None if caller.llm is None else _Sent(caller.llm, sent)
     events = job.events if job.events is not None else caller.events
     asking = Caller(llm, models, events, Trace(), max_concurrency, record)
     asking.gate = caller.gate
@@ -403,26 +401,6 @@ def _with_budget(run: Run, reason: str) -> str:
     if not spent:
         return reason
     return raised(reason if "budget" in reason else f"{reason}; {spent}")
-
-
-class _Sent(Layer):
-    """Counts the requests that a client sends; calls refused by a budget are not counted."""
-
-    def __init__(self, client: Any, sent: Spent) -> None:
-        super().__init__(as_client(client))
-        self._own, self._sent = isinstance(client, Own), sent
-
-    async def generate(self, prompt: str, **options: Any) -> Completion:
-        """Return the client's answer."""
-        self._sent.calls += 1  # counted before the call, because a request stopped part-way was sent
-        try:
-            answer = await self._inner.generate(prompt, **options)
-        except LLMError as error:
-            refused = isinstance(error, BudgetExceeded) and not self._own
-            self._sent.calls += error.attempts - 1 - (1 if refused else 0)
-            raise
-        self._sent.calls += answer.attempts - 1
-        return answer
 
 
 class _Within(Record):

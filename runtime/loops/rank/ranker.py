@@ -10,12 +10,11 @@ from attrs import define, field
 
 from ....adapters.llm.strict_schema import Means
 from ...answers.answer_results import LONGEST
-from ...answers.generator import Losses
 from ...errors import RequestError, check_pairs
 from ...events import Events
 from ...limits import Ending
 from ...limits import seconds as checked_seconds
-from ...models.caller import Caller, Spent
+from ...models.caller import Caller, Losses, Spent
 from ...results import Failed, StepFailed
 from .phases import MAX_ITERATIONS, Executed, Expanded, execute, expand
 from .plan_phase import Planned, plan
@@ -249,8 +248,7 @@ class _Ranking:
         self.executed = await execute(job, self.expanded.script, self.stop, self.work.max_concurrency)
         run, order = self.executed.run, self.executed.order
         self._spent.add(self.executed.sent, run.usage, run.cost)
-        again = self.executed.spent
-        self._spent.add(0, again.usage, again.cost)
+        self._spent.include(self.executed.spent)
         if run.status == "cancelled":
             self._end("cancelled", self.stopped)
             return self.stopped or "cancelled"

@@ -14,13 +14,12 @@ from attrs import define, field, frozen
 
 from ....adapters.llm import Usage
 from ....adapters.llm.strict_schema import Means
-from ...answers.generator import Asker, Losses
+from ...answers.generator import ask_text
 from ...events import BudgetReached, Events, PhaseFinished, PhaseStarted, Warned
-from ...lwt.run_store import Recorder, take_record
-from ...models.caller import Caller, Spent
-from ...results import NO_USAGE, Failed, Recorded, Run, StepFailed, StepResult, add_costs
-from ...runs.directories import RANK, RunError, base_directory, begin, hash_of, read_run, resumed, versions
-from ...runs.journal import Journal
+from ...models.caller import Asker, Caller, Losses, Spent
+from ...results import Failed, Run, StepFailed, StepResult
+from ...runs.journal import RANK, RunError, StoredRun, begin, hash_of
+from ...runs.journal import RunRecorder as Recorder
 
 __all__ = [
     "CALLS",
@@ -147,9 +146,9 @@ class Ranked:
     @property
     def spent(self) -> Spent:
         """The total cost of all phases."""
-        total = Spent(0, NO_USAGE, None)
+        total = Spent()
         for phase in self.phases:
-            total.add(phase.spent.calls, phase.spent.usage, phase.spent.cost)
+            total.include(phase.spent)
         return total
 
     def as_json(self) -> dict[str, Any]:
@@ -171,7 +170,7 @@ def _figures(calls: int, usage: Usage, cost: float | None) -> dict[str, Any]:
 
 
 # Durable rankings: every finished call is written as it ends, so that a killed run never pays twice for a call. The folder is the
-# one that ``runtime.runs.directories`` makes, its records are those of a script's run (``runtime.lwt.run_store``); step names
+# one that ``runtime.runs.journal`` makes, its records are those of a script's run (``runtime.lwt.run_store``); step names
 # begin with the request's label: ``R00.plan``, ``R00.expand``, ``R00.final``. Its head has ``kind`` "rank"; ``items.json`` and
 # ``requests.json`` are stored in the folder, so that the run can be resumed by its id alone. See
 # ``docs/design/state.md#durable-runs``.
@@ -185,24 +184,19 @@ def start(
 ) -> Recorder:  # fmt: skip
     """Make a new run's folder and return its recorder. Raises ``RunError``."""
     written, asked = _written(items), _written(list(requests))
-    head = {
-        "kind": RANK, "script_hash": hash_of(asked), "input_hash": hash_of(written), "versions": versions(), "model": model,
-        "name": name, "script": "", "mode": "lenient", "options": {"steps": len(requests), **(options or {})},
-    }  # fmt: skip
-    return Recorder(*begin(base_directory() if base is None else base, head, {_ITEMS: written, _REQUESTS: asked}))
+    return Recorder(
+        *begin(
+            base, kind=RANK, script="", script_hash=hash_of(asked), input_hash=hash_of(written), model=model, name=name,
+            mode="lenient", options={"steps": len(requests), **(options or {})}, files={_ITEMS: written, _REQUESTS: asked},
+        )
+    )  # fmt: skip
 
 
 @define
-class StoredRanking:
-    """A stored run as it was read. ``damage`` names unreadable records: their calls are repeated."""
+class StoredRanking(StoredRun):
+    """A recorded ranking."""
 
-    run_id: str
-    path: Path
-    head: dict[str, Any]
-    damage: list[str] = field(factory=list)
-    size: int = 0
-    status: str = ""
-    answers: dict[tuple[str, int | None, str], Recorded] = field(factory=dict, repr=False)
+    kind = RANK
 
     @property
     def items(self) -> Any:
@@ -241,16 +235,12 @@ class StoredRanking:
             changed.append("the items changed")
         if requests is not None and hash_of(_written(list(requests))) != self.head["script_hash"]:
             changed.append("the requests changed")
-
-        def recorder(journal: Journal, again: bool) -> Recorder:
-            return Recorder(self.run_id, self.path, journal, load(self.path).answers if again else self.answers)
-
-        return resumed(self, changed, force, recorder)
+        return self.reopen(
+            lambda journal, stored: Recorder(self.run_id, self.path, journal, stored.answers), changed, force
+        )
 
 
-def load(run: str | Path, base: Path | None = None) -> StoredRanking:
-    """Read the ranking with this id, or in this folder. Raises ``RunError`` if it does not exist or is damaged."""
-    return read_run(run, base, RANK, lambda path, head: StoredRanking(head["run"], path, head), take_record)
+load = StoredRanking.load
 
 
 def ranked_done(recorder: Recorder, ranked: Ranked) -> None:
@@ -265,18 +255,12 @@ def ranked_done(recorder: Recorder, ranked: Ranked) -> None:
 
 def totals_done(recorder: Recorder, ranked: Sequence[Ranked], seconds: float) -> None:
     """Record the end of the run and release it."""
-    usage, cost = Usage(), None
+    total = Spent()
     for each in ranked:
-        usage, cost = usage + each.usage, add_costs(cost, each.cost)
+        total.include(each.spent)
     statuses = {each.status for each in ranked}
     status = "cancelled" if "cancelled" in statuses else next(iter(statuses)) if len(statuses) == 1 else "partial"
-    recorder.append(
-        {
-            "record": "run_finished", "status": status, "seconds": round(seconds, 3),
-            "usage": [usage.prompt_tokens, usage.completion_tokens], "cost": cost, "calls": sum(each.calls for each in ranked),
-        }
-    )  # fmt: skip
-    recorder.close()
+    recorder.end(status, seconds, total.usage, total.cost, total.calls)
 
 
 def _written(value: Any) -> bytes:
@@ -323,15 +307,15 @@ class Job:
 
     async def ask(self, phase: str, place: int, prompt: str, spent: Spent, **options: Any) -> str:
         """Return a model's text; a recorded run stores and reuses it. Raises ``StepFailed``."""
-        asker, unasked = (
+        asker, exhausted = (
             Asker(self.caller, f"{self.label}.{phase}", self.events, losses=self.losses),
             self.losses.budget,
         )
         try:
-            return await asker.ask(place, prompt, {**self.options, **options}, None, spent)
+            return await ask_text(asker, place, prompt, {**self.options, **options}, round=spent)
         except StepFailed:
-            if unasked is not None and self.events:
-                self.events.emit(BudgetReached(asker.step, unasked.message))
+            if exhausted is not None and self.events:
+                self.events.emit(BudgetReached(asker.step, exhausted.message))
             raise
 
     def started(self, phase: str, detail: str = "", count: int = 0) -> None:

@@ -15,10 +15,10 @@ from blake3 import blake3
 from ....adapters.llm.json_schema import read_json
 from ....lang.answers import read_object
 from ....lang.literals import Unreadable
-from ...answers.generator import Asker
+from ...answers.generator import ask_text
 from ...answers.judges import read_score
 from ...excerpts import excerpt, fenced
-from ...models.caller import Caller, Spent
+from ...models.caller import Asker, Caller, Spent
 from ...templates import fill, read_prompt
 from .nodes import Action, Node
 
@@ -160,7 +160,9 @@ class Judged:
     async def value(self, node: Node) -> float:
         """Return the score. Raises ``StepFailed``."""
         options = {"schema": JUDGED, "temperature": 0.0, "tidy": _tidied}
-        text = await self._asker.ask(_place(node), self.prompt(node), options, self.model)
+        named = "\n".join(action.does for action in node.path).encode("utf-8", "backslashreplace")
+        number = int.from_bytes(blake3(named).digest(length=6), "big")  # derived from the path: the same in every run
+        text = await ask_text(self._asker, number, self.prompt(node), options, self.model)
         return float(read_json(text)["score"]) + 0.0
 
     def prompt(self, node: Node) -> str:
@@ -199,9 +201,3 @@ def _brief(node: Node) -> str:
     if len(declared) > _KEYS:
         told.append(f"… {len(declared) - _KEYS} more keys")
     return "\n".join(excerpt(each, _STATE // (len(told) or 1)) for each in told) or "nothing is declared yet"
-
-
-def _place(node: Node) -> int:
-    """Return the number of the call, derived from its path: the same in every run."""
-    named = "\n".join(action.does for action in node.path).encode("utf-8", "backslashreplace")
-    return int.from_bytes(blake3(named).digest(length=6), "big")

@@ -22,7 +22,7 @@ from ...results import StepFailed
 from .findings import Grounds, findings, incomplete, results_of
 from .plan_run import Action, continue_plan, renamed, told_faults
 from .plan_search import Branching, Explorer, Found, found_before, is_adopted, keep, sentence
-from .planner import Asker, Paid, Planner, Proposal
+from .planner import Paid, Planner, PlannerCalls, Proposal
 from .question_store import AskRecorder
 from .traversal_results import Asked, Bounds, Searching, Step, Stopped, Supposed
 
@@ -68,7 +68,7 @@ class Loop:
 
     question: str
     executor: GASLExecutor
-    asker: Asker
+    asker: PlannerCalls
     clients: Mapping[str, Paid]
     bounds: Bounds = field(factory=Bounds)
     record: AskRecorder | None = None
@@ -144,12 +144,12 @@ class Loop:
             self._decided(number, proposal)
             if proposal.completed is not None:
                 if proposal.grounds.fault and self.record is not None:  # the next attempt repeats the call
-                    self.record.in_vain([self.asker.kept_at(number, turn) for turn in range(proposal.repairs + 1)])
+                    self.record.in_vain([self.asker.record_key(number, turn) for turn in range(proposal.repairs + 1)])
                 return proposal
             if proposal.stalled:
                 self._end("no_progress", proposal.stalled)
                 if self.record is not None:
-                    self.record.in_vain([self.asker.kept_at(number, turn) for turn in range(proposal.repairs + 1)])
+                    self.record.in_vain([self.asker.record_key(number, turn) for turn in range(proposal.repairs + 1)])
                 return None
             if not proposal.actions:
                 self._take(

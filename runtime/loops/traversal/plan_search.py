@@ -34,7 +34,7 @@ from ..search.nodes import way_to
 from ..search.search_run import Searched
 from .plan_answer import NO_REASON, Completed
 from .plan_run import Action, renamed, repeated, repetitions
-from .planner import Asker, Paid, Place, Planner, Proposal
+from .planner import Paid, Place, Planner, PlannerCalls, Proposal
 from .question_store import AskRecorder
 from .traversal_results import Explored, Searching, Step, Stopped, Supposed
 
@@ -108,7 +108,7 @@ class Branching:
                 self.refused.append(proposal.faults)
             if self.record is not None:
                 asker = self.planner.asker
-                self.record.in_vain([asker.kept_at(number, turn, at) for turn in range(proposal.repairs + 1)])
+                self.record.in_vain([asker.record_key(number, turn, at) for turn in range(proposal.repairs + 1)])
         used = {str(step.plan.get("plan_id")) for step in steps}
         made, tried, repeats = [], _in_vain(node), repetitions(steps) >= 2
         for action in proposal.actions:
@@ -235,7 +235,7 @@ class Explorer:
 
     question: str
     branching: Branching
-    asker: Asker
+    asker: PlannerCalls
     searching: Searching
     left: int
     stop: asyncio.Event

@@ -20,7 +20,7 @@ from ...events import RepairAsked
 from ...gasl import GASLExecutor
 from ...gasl.record_writer import request_of
 from ...gasl.records import ContextStore
-from ...models.caller import Caller, Counted, Request, Spent
+from ...models.caller import Asker, Caller, Spent
 from ...results import NO_USAGE, Failed, Outcome, Record, StepFailed
 from .findings import Grounds, grounds
 from .plan_answer import (
@@ -97,7 +97,7 @@ _TOKENS = 2_000
 """Default maximum tokens of an answer: a plan of some thirty commands."""
 
 
-def place_of(step: int, turn: int) -> int:
+def call_number(step: int, turn: int) -> int:
     """Return the number of a planner's call: a step has one call and fewer than a hundred repairs (``MOST_REPAIRS``)."""
     return step * _TURNS + turn
 
@@ -111,7 +111,7 @@ class Place:
 
 
 @define
-class Asker:
+class PlannerCalls:
     """Calls the planner. ``model`` is one of the caller's names (None: default); ``options`` are the port's, for its calls alone.
 
     ``as_json``: send the answer's schema; otherwise the answer is text. Either way it is read leniently. ``grammar`` is sent
@@ -127,56 +127,30 @@ class Asker:
     grammar: str = ""
     spec: str = ""
     spent: Spent = field(factory=Spent)
-    _schema: dict[str, Any] | None = field(default=None, init=False)
-    _asking: Caller | None = field(default=None, init=False)
+    _asker: Asker = field(init=False)
+    _constraint: dict[str, Any] = field(factory=dict, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._asker = Asker(self.caller, PLANNER, self.caller.events, self.spent, losses=None, layers=())
 
     async def ask(self, step: int, turn: int, prompt: str, at: Place | None = None) -> str:
         """Return the answer's text; raise ``StepFailed``. ``at``: the place in a search, which has no steps."""
-        record = self.caller.record
-        place = place_of(step if at is None else at.number, turn)
-        _, kept_at, digest = self.kept_at(step, turn, at)
-        if record is not None and (earlier := record.recall(PLANNER, kept_at, digest)) is not None:
-            return earlier.output
-        tally, began = Spent(), perf_counter()
-        try:
-            outcome = await self._asked(place, prompt, tally)
-        except StepFailed as error:
-            tally.add(0, error.usage, error.cost)
-            raise
-        finally:
-            self.spent.add(tally.calls, tally.usage, tally.cost)
-        if record is not None:
-            kept = Outcome(
-                outcome.output, outcome.output, tally.usage, tally.cost, tally.calls, tally.calls, "", False, digest
-            )
-            self.caller.item_done(PLANNER, kept_at, kept, perf_counter() - began)
+        if self.as_json and not self._constraint:
+            schema = {"grammar": self.grammar} if self.grammar else {"schema": answer_schema(), "tidy": tidied}
+            self._constraint.update(schema)
+        most = SMALL_TOKENS if self.grammar else _TOKENS
+        options = {"max_tokens": most, **self.options, **self._constraint}
+        _, item, digest = self.record_key(step, turn, at)
+        number = call_number(step if at is None else at.number, turn)
+        outcome = await self._asker.ask(number, prompt, options, lambda: digest, model=self.model, recorded_item=item)
         return outcome.output
 
-    def kept_at(self, step: int, turn: int, at: Place | None = None) -> tuple[str, int, str]:
-        """Return the key of a stored answer: step, item and input hash of its record."""
+    def record_key(self, step: int, turn: int, at: Place | None = None) -> tuple[str, int, str]:
+        """Return the key of a recorded answer: step, item and input hash."""
         # A state's number depends on the search settings, its path does not.
-        kept, way = (place_of(step, turn), "") if at is None else (turn, at.way)
-        named = f"{PLANNER} {kept} {way}{self.question}" + (f"\n{self.spec}" if self.spec else "")
-        return PLANNER, kept, blake3(named.encode("utf-8", "backslashreplace")).hexdigest(length=16)
-
-    async def _asked(self, place: int, prompt: str, tally: Spent) -> Outcome:
-        if self._asking is None:
-            run = self.caller
-            client = run.client(Request("", model=self.model))
-            self._asking = Caller(
-                Counted(as_client(client), isinstance(client, Own)), {}, run.events, run.trace, run.limit, warn=run.warn
-            )
-            self._asking.gate = run.gate
-        most = SMALL_TOKENS if self.grammar else _TOKENS
-        options: dict[str, Any] = {"max_tokens": most, **self.options, "tally": tally}
-        if self.grammar and self.as_json:
-            options["grammar"] = self.grammar
-        elif self.as_json:
-            self._schema = self._schema or answer_schema()
-            options |= {"schema": self._schema, "tidy": tidied}
-        outcome = await self._asking.ask(PLANNER, Request(prompt, options=options), place)
-        tally.add(0, outcome.usage, outcome.cost)
-        return outcome
+        item, way = (call_number(step, turn), "") if at is None else (turn, at.way)
+        named = f"{PLANNER} {item} {way}{self.question}" + (f"\n{self.spec}" if self.spec else "")
+        return PLANNER, item, blake3(named.encode("utf-8", "backslashreplace")).hexdigest(length=16)
 
 
 class Paid(Own):
@@ -277,7 +251,7 @@ class Planner:
     on forks: it reads the executor passed to it.
     """
 
-    asker: Asker
+    asker: PlannerCalls
     question: str
     bounds: Bounds
     given: ContextStore = field(factory=ContextStore)

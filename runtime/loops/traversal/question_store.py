@@ -30,8 +30,7 @@ from typing import Any
 from attrs import define, field
 
 from ...results import Outcome, Recorded, Run, StepResult
-from ...runs.directories import ASK, FILE, RunError, begin, hash_of, read_run, resumed, versions
-from ...runs.journal import Journal
+from ...runs.journal import ASK, FILE, Journal, RunError, RunRecorder, StoredRun, begin, figures, hash_of
 from ..search import Tree, TreeError
 from .traversal_results import Step
 
@@ -44,19 +43,14 @@ _ELSEWHERE = "the state is to be in a folder that can be read and written, and h
 
 
 @define
-class Kept:
+class Kept(StoredRun):
     """A stored question.
 
     ``finished`` is the record of its end, None if it is unfinished; ``begun`` is an interrupted step, ``found`` the result of a
     search that the state may or may not have adopted.
     """
 
-    run_id: str
-    path: Path
-    head: dict[str, Any]
-    damage: list[str] = field(factory=list)
-    size: int = 0
-    answers: dict[tuple[str, int | None, str], Recorded] = field(factory=dict, repr=False)
+    kind = ASK
     steps: list[Step] = field(factory=list)
     begun: dict[str, Any] | None = None
     found: dict[str, Any] | None = None
@@ -85,43 +79,34 @@ class Kept:
 
         The call or step of a damaged record is repeated: the state itself shows which commands of a plan it has.
         """
+        return self.reopen(lambda journal, stored: stored.recorder(journal), force=True)
 
-        def recorder(journal: Journal, again: bool) -> AskRecorder:
-            return AskRecorder(self.run_id, journal, load(self.path) if again else self)
+    def recorder(self, journal: Journal) -> "AskRecorder":
+        """Return the recorder of the question."""
+        return AskRecorder(self.run_id, self.path, journal, self.answers, kept=self)
 
-        return resumed(self, (), True, recorder)
-
-
-def load(path: Path) -> Kept:
-    """Read a question's folder. Raises ``RunError``."""
-    return read_run(path, None, ASK, lambda folder, head: Kept(head["run"], folder, head), _take)
-
-
-def _take(kept: Kept, record: dict[str, Any]) -> bool:
-    try:
+    def take(self, record: dict[str, Any]) -> None:
+        """Add a record. Raises ``KeyError``, ``TypeError`` or ``ValueError`` if its form is unknown."""
         match record["record"]:
             case "item_done":
                 key = (record["step"], record["item"], record["input_hash"])
-                kept.answers[key] = Recorded(str(record["output"]), record.get("value", record["output"]))
+                self.answers[key] = Recorded(str(record["output"]), record.get("value", record["output"]))
             case "in_vain":
                 for step, item, input_hash in record["answers"]:
-                    kept.answers.pop((step, item, input_hash), None)
+                    self.answers.pop((step, item, input_hash), None)
             case "step_begun":
-                kept.begun = record
+                self.begun = record
             case "step_done":
                 step = Step.of(record["step"])
-                if step.number == len(kept.steps) + 1:
-                    kept.steps.append(step)
-                kept.begun = None
+                if step.number == len(self.steps) + 1:
+                    self.steps.append(step)
+                self.begun = None
             case "found":
-                kept.found = record
+                self.found = record
             case "run_finished":
-                kept.finished, kept.found = record, None
+                self.finished, self.found = record, None
             case "run_resumed":
-                kept.finished = None
-    except (KeyError, TypeError, ValueError):
-        return False
-    return True
+                self.finished = None
 
 
 def asks(state: Path) -> list[Kept]:
@@ -142,7 +127,7 @@ def _read(state: Path) -> Iterator[tuple[Path, "Kept | str"]]:
         raise RunError(f"{state / FOLDER} can't be read: {error.strerror or error}", _ELSEWHERE) from error
     for folder in folders:
         try:
-            yield folder, load(folder)
+            yield folder, Kept.load(folder)
         except RunError as error:
             yield folder, error.message
         except OSError as error:  # a folder without read permission
@@ -215,47 +200,31 @@ def open_asks(
         return before if before.is_over else before.resume()
     if (state / FOLDER).exists() and not (state / FOLDER).is_dir():
         raise RunError(f"{state / FOLDER} is a file, and questions are kept in a folder of this name", "move it away")
-    head = {
-        "kind": ASK, "script_hash": hash_of(question.encode()), "input_hash": graph, "versions": versions(), "model": model,
-        "name": question[:100], "script": question, "mode": "", "options": dict(options or {}),
-    }  # fmt: skip
     try:
-        run_id, path, journal = begin(state / FOLDER, head, {})
+        run_id, path, journal = begin(
+            state / FOLDER, kind=ASK, script=question, script_hash=hash_of(question.encode()), input_hash=graph, model=model,
+            name=question[:100], options=options,
+        )  # fmt: skip
     except RunError as error:
         raise RunError(error.message, _ELSEWHERE) from error
-    return AskRecorder(run_id, journal, Kept(run_id, path, head))
+    return Kept(run_id, path, {"input_hash": graph}).recorder(journal)
 
 
 @define
-class AskRecorder:
-    """Writes a question's records; implements ``results.Record``. One process at a time (flock).
+class AskRecorder(RunRecorder):
+    """Writes a question's records; implements ``results.Record``."""
 
-    A record that can't be written (a full disk) stops the recording, not the loop: ``damage`` says why.
-    """
-
-    run_id: str
-    _journal: Journal
-    kept: Kept
+    kept: Kept = field(kw_only=True)
     _settled: bool = field(default=False, init=False)  # whether the folders' entries are on the disk
 
-    @property
-    def damage(self) -> str:
-        """Why the recording stopped early; empty if it did not."""
-        return self._journal.damage
-
-    def recall(self, step: str, item: int | None, input_hash: str) -> Recorded | None:
-        """Return the recorded answer, or None."""
-        return self.kept.answers.get((step, item, input_hash))
-
     def item_done(self, step: str, item: int | None, outcome: Outcome, seconds: float) -> None:
-        """Store an answer of a model."""
+        """Record an answer of a model."""
         key = (step, item, outcome.input_hash)
         self.kept.answers[key] = Recorded(outcome.output, outcome.value)
         self.append(
             {
                 "record": "item_done", "step": step, "item": item, "input_hash": outcome.input_hash, "output": outcome.output,
-                "value": outcome.value, "calls": outcome.calls, "cost": outcome.cost, "seconds": round(seconds, 3),
-                "usage": [outcome.usage.prompt_tokens, outcome.usage.completion_tokens],
+                "value": outcome.value, **figures(seconds, outcome.usage, outcome.cost, outcome.calls),
             }
         )  # fmt: skip
 
@@ -303,10 +272,6 @@ class AskRecorder:
     def finished(self, run: Run) -> None:
         """Do nothing: see ``ended``."""
 
-    def append(self, record: Mapping[str, Any]) -> None:
-        """Write one record."""
-        self._journal.append(record)
-
     def sync(self) -> None:
         """Wait until the stored question and its folders are on disk."""
         self._journal.sync()
@@ -314,10 +279,6 @@ class AskRecorder:
             self._settled = True
             for folder in (self.kept.path, self.kept.path.parent, self.kept.path.parent.parent):
                 _settle(folder)
-
-    def close(self) -> None:
-        """Close the file and release the lock."""
-        self._journal.close()
 
 
 def _settle(folder: Path) -> None:

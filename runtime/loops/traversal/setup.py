@@ -14,9 +14,9 @@ from ...gasl import GASLExecutor
 from ...gasl.surroundings import is_of_another, same_name, told_of_another
 from ...models.caller import Caller
 from ...results import Trace
-from ...runs.journal import logged
+from ...runs.event_log import logged
 from .loop import Choose, Loop, highest
-from .planner import Asker, Paid, small_grammar
+from .planner import Paid, PlannerCalls, small_grammar
 from .question_store import AskRecorder, Kept, last_asked, open_asks
 from .traversal_results import (
     LOCAL_CHARACTERS,
@@ -121,7 +121,7 @@ async def traverse(
         return told_again(record)
     caller = Caller(llm, named, opened.events, Trace(), base.max_concurrency, record)
     grammar = small_grammar(opened.adapter.schema.node_attributes) if means_of(wanted.spec).small else ""
-    asker = Asker(caller, wanted.question, wanted.model, wanted.options, wanted.as_json, grammar, wanted.spec)
+    asker = PlannerCalls(caller, wanted.question, wanted.model, wanted.options, wanted.as_json, grammar, wanted.spec)
     clients = {
         name: Paid(client, name, record, asker.spent)
         for name, client in {"": llm, **named}.items()

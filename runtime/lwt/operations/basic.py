@@ -8,7 +8,6 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 from blake3 import blake3
 
-from ....adapters.llm import Usage
 from ....adapters.llm.answers import unfenced
 from ....adapters.llm.json_schema import read_json
 from ....lang.catalogue.operations import BUILTIN, COMMON_OPTIONS
@@ -22,8 +21,8 @@ from ...answers.service import answer
 from ...errors import RequestError
 from ...excerpts import clipped
 from ...limits import OPTIONS
-from ...models.caller import Request
-from ...results import NO_USAGE, Failed, Outcome, StepFailed, add_costs
+from ...models.caller import Request, Spent
+from ...results import Failed, Outcome, StepFailed
 from ...templates import Scope, render, resolve, text_of, value_of, written
 from .operation import Context, constant, read_options
 
@@ -86,6 +85,7 @@ async def run_each(call: Call, context: Context) -> Outcome:
     items, inner, options = _each_parts(call, context.scope)
     on_error = options.get("on_error", "fail")
     total = _Total([None] * len(items))
+    spent = total.spent
     left = iter(range(len(items)))
 
     async def work() -> None:
@@ -104,12 +104,12 @@ async def run_each(call: Call, context: Context) -> Outcome:
         first = failures[0]
         more = f" (and {len(failures) - 1} more failed)" if len(failures) > 1 else ""
         failed = evolve(first, message=f"item {first.item}: {first.message}{more}")
-        raise StepFailed(failed, usage=total.usage, cost=total.cost, calls=total.calls)
+        raise StepFailed(failed, usage=spent.usage, cost=spent.cost, calls=spent.calls)
     values = total.values
     if on_error == "drop":
         values = [value for value in values if not isinstance(value, Failed)]
     return Outcome(
-        text_of(values), values, total.usage, total.cost, total.calls, total.attempts, "", 
+        text_of(values), values, spent.usage, spent.cost, spent.calls, spent.attempts, "", 
         bool(items) and total.reused == len(items), "", tuple(failures),
     )  # fmt: skip
 
@@ -120,10 +120,7 @@ class _Total:
 
     values: list[Any]
     failures: dict[int, Failed] = field(factory=dict)
-    usage: Usage = NO_USAGE
-    cost: float | None = None
-    calls: int = 0
-    attempts: int = 0
+    spent: Spent = field(factory=Spent)
     reused: int = 0
 
 
@@ -161,12 +158,10 @@ async def _one_item(inner: Prompted, context: Context, index: int, item: Any, to
     except StepFailed as error:
         failed = evolve(error.failed, item=index)
         total.failures[index] = total.values[index] = failed
-        total.usage, total.cost = total.usage + error.usage, add_costs(total.cost, error.cost)
-        total.calls += error.calls
+        total.spent.include(error)
         return
     total.values[index] = outcome.value
-    total.usage, total.cost = total.usage + outcome.usage, add_costs(total.cost, outcome.cost)
-    total.calls, total.attempts = total.calls + outcome.calls, total.attempts + outcome.attempts
+    total.spent.include(outcome)
     if outcome.reused:
         total.reused += 1
     else:

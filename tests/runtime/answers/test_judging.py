@@ -184,17 +184,17 @@ class TestPanel:
     def test_one_failing_judge_is_left_out(self):
         made = answered(Model(["x"], [TimedOut("late"), evaluation(8), evaluation(9)]), judges=3)
         assert made.final_score == pytest.approx(0.85)
-        assert made.warnings == ("an evaluation is by fewer judges than were asked: late",)
+        assert made.warnings == ("1 evaluation has fewer judges than requested: late",)
 
     def test_an_evaluation_by_fewer_judges_than_were_asked_is_told_of(self):
         made = answered(Model(judges=[9, ValueError("odd"), 9]), judges=3)
         assert made.success
-        assert made.warnings == ("an evaluation is by fewer judges than were asked: ValueError: odd",)
+        assert made.warnings == ("1 evaluation has fewer judges than requested: ValueError: odd",)
         made = answered(Model(judges=[2, ValueError("odd")]), judges=3, iter_max=3)
-        assert made.warnings == ("an evaluation is by fewer judges than were asked: ValueError: odd",)
+        assert made.warnings == ("1 evaluation has fewer judges than requested: ValueError: odd",)
         assert answered(
             Model(judges=[2, ValueError("odd"), 3, 2, TimeoutError(), 3]), judges=3, iter_max=2
-        ).warnings == ("2 evaluations are by fewer judges than were asked: ValueError: odd",)
+        ).warnings == ("2 evaluations have fewer judges than requested: ValueError: odd",)
 
     def test_all_failing_is_a_failed_evaluation(self):
         made = answered(Model(["x"], [TimedOut("late"), Refused("no")]), judges=3, iter_max=1)

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from knotwork.lang.trees.seed import FormulaSeed
 from knotwork.runtime.lwt import run_store
-from knotwork.runtime.runs.directories import hash_of
-from knotwork.runtime.runs.journal import records
+from knotwork.runtime.runs.journal import hash_of, records
 from knotwork.runtime.seeds import seed_store
 from knotwork.runtime.seeds.seed_run import Totals, run_many
 from knotwork.runtime.seeds.seed_store import RunError, SeedRecorder, contexts_hash, file_hash
@@ -166,12 +165,12 @@ def test_seeds_and_scripts_are_listed_together_and_not_taken_for_each_other(tmp_
     assert listed[script.run_id][0] == "script"
     with pytest.raises(RunError, match="is a Formula Seed's"):
         run_store.load(recorder.run_id, tmp_path)
-    with pytest.raises(RunError, match="is a script's"):
+    with pytest.raises(RunError, match="is the run of a script"):
         seed_store.load(script.run_id, tmp_path)
 
 
 def test_there_is_no_such_run(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="there is no run 'x'"):
+    with pytest.raises(RunError, match="run 'x' does not exist"):
         seed_store.load("x", tmp_path)
 
 
@@ -183,7 +182,7 @@ def test_a_file_is_told_apart_by_its_bytes(tmp_path: Path) -> None:
 
 def test_a_run_that_cant_be_kept_any_further_goes_on_and_says_so(tmp_path: Path) -> None:
     recorder = begun(tmp_path)
-    recorder._journal.damage = "the run can't be kept any further: No space left on device"
+    recorder._journal.damage = "the run can't be recorded any further: No space left on device"
     prompts, totals = go(recorder)
     assert len(prompts) == 6
-    assert totals.warnings == ["the run can't be kept any further: No space left on device"]
+    assert totals.warnings == ["the run can't be recorded any further: No space left on device"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from knotwork import gasl
 from knotwork.runtime.loops.traversal.question_store import asks, open_asks
-from knotwork.runtime.runs.directories import RunError
+from knotwork.runtime.runs.journal import RunError
 from support.executing import library
 from support.traversing import Planning, asked, done, plan
 from support.wondering import Wondering
@@ -154,7 +154,7 @@ def test_a_folder_that_cant_be_written_has_a_hint_of_its_own(tmp_path: Path, mon
     def full(path: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("knotwork.runtime.runs.directories.Journal.open", full)
+    monkeypatch.setattr("knotwork.runtime.runs.journal.Journal.open", full)
     with pytest.raises(RunError, match="No space left") as told:
         open_asks(tmp_path, "Who?")
     assert "KNOTWORK_HOME" not in told.value.hint and "room" in told.value.hint

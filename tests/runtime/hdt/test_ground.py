@@ -9,8 +9,7 @@ import pytest
 from knotwork.runtime.api.ask import RequestError, ask
 from knotwork.runtime.events import Events
 from knotwork.runtime.loops.traversal.question_store import AskRecorder, asks, open_asks
-from knotwork.runtime.runs.directories import RunError
-from knotwork.runtime.runs.journal import Journal
+from knotwork.runtime.runs.journal import Journal, RunError
 from support.executing import library
 from support.traversing import Planning, asked, plan
 from support.wondering import Wondering

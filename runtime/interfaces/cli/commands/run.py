@@ -224,8 +224,7 @@ def execute(asked: "Asked", job: Job, spec: str | None, named: dict[str, str]) -
     from ....api.clients import on_graph
     from ....events import Events
     from ....results import ScriptError
-    from ....runs.debug_log import DebugLog, level
-    from ....runs.journal import logged
+    from ....runs.event_log import DebugLog, level, logged
     from ...options import in_words_of_options, open_models
     from ..inputs import show, telling
     from ..run_view import Tally, finish, resume_command
@@ -264,7 +263,7 @@ def execute(asked: "Asked", job: Job, spec: str | None, named: dict[str, str]) -
 
 def _display(tally: "Tally", name: str) -> "Display | None":
     """Return the display: live on a terminal, lines in a pipe, None if the debug log is on."""
-    from ....runs.debug_log import level
+    from ....runs.event_log import level
     from ..run_view import Lines, Screen
 
     if level():

@@ -84,8 +84,8 @@ def serve(
 
     Example: knotwork serve --llm openai:gpt-4o --port 8000
     """
-    from ....runs.debug_log import level
-    from ....runs.directories import base_directory
+    from ....runs.event_log import level
+    from ....runs.journal import base_directory
     from ...options import price_of
 
     if any(find_spec(name) is None for name in ("fastapi", "uvicorn")):
@@ -133,7 +133,7 @@ def _manage_keys(path: Path, new: str | None, removed: str | None, listed: bool)
 
 def keys_path(name: str | None) -> Path:
     """Return the key file; the default one is shared by all servers of a user."""
-    from ....runs.directories import base_directory
+    from ....runs.journal import base_directory
 
     return Path(name) if name is not None else base_directory().parent / "keys.json"
 

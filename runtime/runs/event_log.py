@@ -1,15 +1,20 @@
-"""The debug log: a subscriber that prints a run's events, in three levels. See ``docs/design/models.md#debug-log``.
+"""The logs of a run: subscribers that write its events to a file, or print them. See ``docs/design/models.md#debug-log``.
 
-Levels (``KNOTWORK_DEBUG``, or ``ANOT_DEBUG`` as in the seed): 0 nothing, 1 phases and the result, 2 each step, 3 complete
+Levels of the debug log (``KNOTWORK_DEBUG``, or ``ANOT_DEBUG`` as in the seed): 0 nothing, 1 phases and the result, 2 each step, 3 complete
 prompts and answers. A line is ``[HH:MM:SS.mmm] [P3:R00] text``: the phase (3: a script's execution) and the request.
 """
 
 import os
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
-from typing import TextIO
+from pathlib import Path
+from time import perf_counter
+from typing import Any, TextIO
 
+import attrs
 from attrs import define, field
 
 from ...lang.diagnostic import printable
@@ -28,6 +33,7 @@ from ..events import (  # fmt: skip
     DecisionMade,
     DraftMended,
     Event,
+    Events,
     HypothesisFormed,
     IterationFinished,
     IterationStarted,
@@ -45,6 +51,7 @@ from ..events import (  # fmt: skip
     ToolCalled,
     Warned,
 )
+from .journal import Busy, Damage, Journal, records
 
 
 def level(environment: Mapping[str, str] | None = None) -> int:
@@ -227,3 +234,129 @@ def _short(text: str) -> str:
 
 def _place(event: CallStarted | CallRetried | AnswerRead | CallFinished) -> str:
     return event.step if event.item is None else f"{event.step}[{event.item}]"
+
+
+# A run's events on disk, next to its records: prompts, answers, repairs, tools, statuses in order. ``report`` reads them.
+# ``events.jsonl`` in the run's folder has the journal's format: 0600, a checked JSON object per line, one write each,
+# so that a kill leaves a readable beginning. Each attempt at the run begins with ``{"event": "log.opened", "time"}``. An event is
+# ``{"event": NAME, "time", ...fields, "request"?, "cut"?}``; ``time`` replaces ``at`` and is in seconds since 1970.
+# ``request`` is the number of a ranking's request, for events without that field. ``cut`` has, by field, the number of
+# characters cut from too long texts. A run does not depend on the log: answers are in ``run.jsonl``.
+
+LOG = "events.jsonl"
+OPENED = "log.opened"
+LONGEST = 200_000
+"""Maximum characters of a saved text: a prompt of the loops has at most 24,000, one of a script has no limit."""
+_FULL = 64 * 1024 * 1024
+"""File size in bytes above which texts are shortened: prompts of a run of a million calls must not fill the disk."""
+_BRIEF = 200
+
+
+@define
+class EventLog:
+    """Writes events. ``damage`` says why writing stopped: that affects the log, never the run."""
+
+    _journal: Journal | None
+    damage: str = ""
+    _zero: float = field(init=False)
+    """Offset from the monotonic clock to wall-clock time."""
+
+    def __attrs_post_init__(self) -> None:
+        self._zero = time.time() - perf_counter()
+        self._append({"event": OPENED, "time": round(time.time(), 3)})
+
+    @classmethod
+    def open(cls, folder: Path) -> "EventLog":
+        """Open the log in a run's folder for appending. If that fails, ``damage`` has the reason."""
+        try:
+            return cls(Journal.open(folder / LOG))
+        except Busy:
+            return cls(None, "another process writes it")
+        except OSError as error:
+            return cls(None, error.strerror or str(error))
+
+    def of(self, events: Events, request: int | None = None) -> Callable[[Event], None]:
+        """Return a subscriber that writes ``events`` and warns once if that fails; ``request``: see the comment above."""
+        return _Writing(self, events, request)
+
+    def write(self, event: Event, request: int | None) -> None:
+        """Write one event."""
+        if self._journal is None or self.damage:
+            return
+        most = LONGEST if self._journal.size < _FULL else _BRIEF
+        cuts: dict[str, int] = {}
+        told: dict[str, Any] = {"event": event.name, "time": round(self._zero + event.at, 3)}
+        for each in attrs.fields(type(event)):
+            if each.name != "at":
+                told[each.name] = _bounded(getattr(event, each.name), each.name, most, cuts)
+        if request is not None:
+            told.setdefault("request", request)
+        if cuts:
+            told["cut"] = cuts
+        self._append(told)
+
+    def close(self) -> None:
+        """Close the file; repeated calls are allowed."""
+        if self._journal is not None:
+            self._journal.close()
+
+    def _append(self, told: Mapping[str, Any]) -> None:
+        if self._journal is not None:
+            self._journal.append(told)
+            self.damage = self._journal.damage.rpartition(": ")[2]
+
+
+@define(eq=False)
+class _Writing:
+    """Writes the events of one stream to a log."""
+
+    _log: EventLog
+    _events: Events
+    _request: int | None = None
+    _told: bool = False
+
+    def __call__(self, event: Event) -> None:
+        """Write one event."""
+        self._log.write(event, self._request)
+        if self._log.damage and not self._told:
+            self._told = True
+            self._events.emit(
+                Warned("", f"the report will lack what happens from now on: {LOG} can't be written: {self._log.damage}")
+            )
+
+
+@contextmanager
+def logged(events: Events, folder: Path) -> Iterator[None]:
+    """Write the events of ``events`` to the log in ``folder`` for as long as the block runs."""
+    log = EventLog.open(folder)
+    writing = log.of(events)
+    events.subscribe(writing)
+    try:
+        yield
+    finally:
+        events.unsubscribe(writing)
+        log.close()
+
+
+def read_log(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the events of the log in a run's folder, if it exists; damaged lines are skipped. Raises ``OSError``."""
+    try:
+        for found in records(folder / LOG):
+            if not isinstance(found, Damage) and isinstance(found[1].get("event"), str):
+                yield found[1]
+    except FileNotFoundError:
+        return
+
+
+def _bounded(value: Any, name: str, most: int, cuts: dict[str, int]) -> Any:
+    """Return ``value`` with its texts cut to ``most`` characters; ``cuts`` receives the cut lengths."""
+    if isinstance(value, str):
+        if len(value) <= most:
+            return value
+        cuts[name] = max(len(value), cuts.get(name, 0))
+        return value[:most]
+    if isinstance(value, Mapping):
+        return {str(key): _bounded(each, name, most, cuts) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_bounded(each, name, most, cuts) for each in value]
+    return value if value is None or isinstance(value, bool | int | float) else str(value)
