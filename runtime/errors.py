@@ -1,4 +1,7 @@
-"""The error for an invalid loop request, raised before anything is spent, and the checks that all loops share."""
+"""The errors of invalid requests, and the checks that raise them before anything is spent."""
+
+from collections.abc import Callable
+from typing import Any
 
 from ..lang.errors import KnotworkError
 
@@ -7,16 +10,24 @@ class RequestError(KnotworkError, ValueError):
     """The request is invalid. ``parameter`` names the faulty parameter, ``hint`` suggests a fix."""
 
     def __init__(self, parameter: str, message: str, hint: str = "") -> None:
-        super().__init__(f"{parameter}: {message}{f' ({hint})' if hint else ''}")
+        super().__init__(message, hint=hint)
         self.parameter = parameter
-        self.message = message
-        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.parameter}: {self.message}{f' ({self.hint})' if self.hint else ''}"
 
 
 class WrongFile(KnotworkError, ValueError):
     """A file of a kind that a command does not accept. ``hint`` names the command that accepts it."""
 
     def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message, hint=hint)
+
+
+class Misused(Exception):
+    """The requested operation is not possible: ``message`` gives the reason, ``hint`` the correct input. Exit code 2."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
@@ -27,7 +38,21 @@ def shown(value: object) -> str:
     try:
         return f"{value!r:.60}"
     except ValueError:  # Python can't print a whole number of more than 4,300 digits
-        return "a number of so many digits"
+        return "a number with too many digits"
+
+
+def check_text(name: str, value: object, longest: int, missing: tuple[str, str] | None = None) -> None:
+    """Raise ``RequestError`` unless ``value`` is a text of at most ``longest`` characters that can be written as UTF-8.
+
+    ``missing``: the message and the hint for a blank text; None if it may be blank.
+    """
+    if not isinstance(value, str):
+        raise RequestError(name, f"expected a text, not {type(value).__name__}")
+    if missing is not None and not value.strip():
+        raise RequestError(name, *missing)
+    if len(value) > longest:
+        raise RequestError(name, f"{len(value):,} characters are too many", f"at most {longest:,}")
+    check_pairs(name, value)
 
 
 def check_pairs(name: str, text: str) -> None:
@@ -35,16 +60,36 @@ def check_pairs(name: str, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise RequestError(name, "half of a surrogate pair is not a text") from None
+        raise RequestError(name, "the text has half of a surrogate pair, which is not a character") from None
 
 
-# The error for invalid use, which every interface reports in its own form.
+def is_number(value: Any) -> bool:
+    """Return whether ``value`` is a number: not a boolean, and not NaN."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
-class Misused(Exception):
-    """The requested operation is not possible: ``message`` gives the reason, ``hint`` the correct input. Exit code 2."""
+def whole(least: int, most: float = float("inf")) -> Callable[[Any, Any, Any], None]:
+    """Return an attrs validator for whole numbers from ``least`` to ``most``, which raises ``RequestError``."""
 
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+    def check(instance: Any, attribute: Any, value: Any) -> None:
+        if type(value) is not int or not least <= value <= most:
+            limit = f"of at least {least:,}" if most == float("inf") else f"from {least:,} to {most:,}"
+            raise RequestError(attribute.name, f"{shown(value)} is not a whole number {limit}")
+
+    return check
+
+
+def share(instance: Any, attribute: Any, value: Any) -> None:
+    """Raise ``RequestError`` unless ``value`` is a number from 0.0 to 1.0: an attrs validator."""
+    if not is_number(value) or not 0 <= value <= 1:
+        raise RequestError(attribute.name, f"{shown(value)} is not a number from 0.0 to 1.0")
+
+
+def or_none(validator: Callable[[Any, Any, Any], None]) -> Callable[[Any, Any, Any], None]:
+    """Return an attrs validator that also accepts None."""
+
+    def check(instance: Any, attribute: Any, value: Any) -> None:
+        if value is not None:
+            validator(instance, attribute, value)
+
+    return check

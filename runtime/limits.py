@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 from attrs import define, field
 
 from ..lang.diagnostic import nearest
-from .errors import RequestError, shown
+from .errors import RequestError, is_number, shown
 from .events import Events
 
 OPTIONS = ("temperature", "max_tokens", "stop", "seed", "timeout", "retries")
@@ -18,13 +18,13 @@ OPTIONS = ("temperature", "max_tokens", "stop", "seed", "timeout", "retries")
 def call_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of ``OPTIONS`` that are not None. Raises ``RequestError`` for an unknown option or an invalid value."""
     if not isinstance(given, Mapping):
-        raise RequestError("options", f"names with values are wanted, not {_kind(given)}", '{"temperature": 0}')
+        raise RequestError("options", f"expected options by name, not {_kind(given)}", '{"temperature": 0}')
     for name in given:
         if name not in OPTIONS:
             like = nearest(str(name), OPTIONS)
             raise RequestError(
                 "options", f"unknown option {str(name)[:80]!r}",
-                f"did you mean {like!r}?" if like else f"there are: {', '.join(OPTIONS)}",
+                f"did you mean {like!r}?" if like else f"the options are {', '.join(OPTIONS)}",
             )  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
     for name, value in options.items():
@@ -46,20 +46,20 @@ def check_listeners(events: Any, cancel: Any, on_iteration: Any = None) -> None:
     """Raise ``RequestError`` for an invalid listener: without this check it would fail only after the first paid answer."""
     if events is not None and not isinstance(events, Events):
         hint = "events = Events(); events.subscribe(function)" if callable(events) else ""
-        raise RequestError("events", f"an Events is wanted, not {_kind(events)}", hint)
+        raise RequestError("events", f"expected an Events object, not {_kind(events)}", hint)
     if cancel is not None and not isinstance(cancel, asyncio.Event):
-        raise RequestError("cancel", f"an asyncio.Event is wanted, not {_kind(cancel)}")
+        raise RequestError("cancel", f"expected an asyncio.Event, not {_kind(cancel)}")
     if on_iteration is not None and not callable(on_iteration):
-        raise RequestError("on_iteration", f"a function is wanted, not {_kind(on_iteration)}")
+        raise RequestError("on_iteration", f"expected a function, not {_kind(on_iteration)}")
 
 
 def seconds(given: Any) -> float | None:
     """Return a time limit; None if there is none. Raises ``RequestError``."""
     if given is None:
         return None
-    if not _number(given) or not given > 0:
+    if not is_number(given) or not given > 0:
         raise RequestError("time_limit", f"{shown(given)} is not a number of seconds above 0")
-    return None if given > _EVER else float(given)
+    return None if given > 1e9 else float(given)
 
 
 def _kind(value: Any) -> str:
@@ -68,35 +68,28 @@ def _kind(value: Any) -> str:
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
-_EVER = 1e9
-"""Seconds above which a limit is treated as no limit."""
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # false for NaN
-
-
 def _whole(least: int) -> Callable[[Any], bool]:
     return lambda value: type(value) is int and value >= least
 
 
-def _texts(value: Any) -> bool:
-    return isinstance(value, str) or (isinstance(value, list | tuple) and all(isinstance(each, str) for each in value))
-
-
 _VALUES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "temperature": (lambda value: _number(value) and 0 <= value <= 2, "number from 0 to 2"),
+    "temperature": (lambda value: is_number(value) and 0 <= value <= 2, "number from 0 to 2"),
     "max_tokens": (_whole(1), "whole number above 0"),
-    "stop": (_texts, "text, nor a list of texts"),
+    "stop": (
+        lambda value: (
+            isinstance(value, str) or (isinstance(value, list | tuple) and all(isinstance(each, str) for each in value))
+        ),
+        "text or a list of texts",
+    ),
     "seed": (lambda value: type(value) is int, "whole number"),
-    "timeout": (lambda value: _number(value) and value > 0, "number of seconds above 0"),
-    "retries": (_whole(0), "whole number from 0 on"),
+    "timeout": (lambda value: is_number(value) and value > 0, "number of seconds above 0"),
+    "retries": (_whole(0), "whole number of at least 0"),
 }
 """The check and the description of each option's value. None means the model's default."""
 _LIMITS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "max_calls": (_whole(0), "whole number from 0 on"),
-    "max_tokens": (_whole(0), "whole number from 0 on"),
-    "max_cost": (lambda value: _number(value) and value >= 0, "number of US dollars from 0 on"),
+    "max_calls": (_whole(0), "whole number of at least 0"),
+    "max_tokens": (_whole(0), "whole number of at least 0"),
+    "max_cost": (lambda value: is_number(value) and value >= 0, "number of US dollars of at least 0"),
 }
 
 

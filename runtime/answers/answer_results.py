@@ -10,14 +10,14 @@ seconds. ``Answered.as_json`` has the shape of the seed's ``GenerateAnswerRespon
      "success", "total_iterations", "final_score", "metadata": {"status", "stopped", "best_iteration", ...}}
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import asdict, field, frozen
 
 from ...adapters.llm import Usage
 from ...lang.errors import KnotworkError
-from ..errors import RequestError, check_pairs, shown
+from ..errors import RequestError, check_pairs, check_text, share, whole
 from ..results import NO_USAGE
 
 if TYPE_CHECKING:
@@ -211,30 +211,12 @@ LONGEST = 100_000
 
 
 def _text(request: "AnswerRequest", attribute: "Attribute[str]", value: object) -> None:
-    name = attribute.name
-    if not isinstance(value, str):
-        raise RequestError(name, f"a text is wanted, not {type(value).__name__}")
-    if len(value) > LONGEST:
-        raise RequestError(name, f"{len(value):,} characters are too many", f"at most {LONGEST:,}")
-    check_pairs(name, value)
-
-
-def _whole(low: int, high: int) -> Callable[["AnswerRequest", "Attribute[int]", object], None]:
-    def check(request: "AnswerRequest", attribute: "Attribute[int]", value: object) -> None:
-        if type(value) is not int or not low <= value <= high:
-            raise RequestError(attribute.name, f"{shown(value)} is not a whole number from {low} to {high}")
-
-    return check
-
-
-def _share(request: "AnswerRequest", attribute: "Attribute[float]", value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise RequestError(attribute.name, f"{shown(value)} is not a number from 0.0 to 1.0")
+    check_text(attribute.name, value, LONGEST)
 
 
 def _texts(request: "AnswerRequest", attribute: "Attribute[tuple[str, ...]]", value: object) -> None:
     if not isinstance(value, tuple) or not all(isinstance(each, str) for each in value):
-        raise RequestError(attribute.name, "a list of texts is wanted")
+        raise RequestError(attribute.name, "expected a list of texts")
     for each in value:
         check_pairs(attribute.name, each)
 
@@ -259,13 +241,13 @@ class AnswerRequest:
     instruct: str = field(validator=_text)
     resp_format: str = field(default="", validator=_text)
     eval_crit: str = field(default="", validator=_text)
-    iter_max: int = field(default=3, validator=_whole(1, ITERATIONS))
-    score_threshold: float = field(default=0.8, validator=_share)
-    attempts: int = field(default=1, validator=_whole(1, ATTEMPTS))
-    judges: int = field(default=1, validator=_whole(0, JUDGES))
+    iter_max: int = field(default=3, validator=whole(1, ITERATIONS))
+    score_threshold: float = field(default=0.8, validator=share)
+    attempts: int = field(default=1, validator=whole(1, ATTEMPTS))
+    judges: int = field(default=1, validator=whole(0, JUDGES))
     checks: tuple[str, ...] = field(default=(), converter=_listed, validator=_texts)
     template: str = field(default="default", validator=_text)
 
     def __attrs_post_init__(self) -> None:
         if not self.instruct.strip():
-            raise RequestError("instruct", "there is nothing to answer")
+            raise RequestError("instruct", "the instruction is empty")

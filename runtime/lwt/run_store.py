@@ -146,7 +146,7 @@ def _canonical(value: Any) -> bytes:
     try:
         return json.dumps(value, sort_keys=True, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise RunError(f"the input is not JSON value, so the run can't be kept: {error}") from error
+        raise RunError(f"the run can't be recorded: the input is not JSON: {error}") from error
 
 
 def _text(script: Script) -> str:

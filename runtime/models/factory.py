@@ -149,13 +149,28 @@ def open_adapter(spec: str, environ: Mapping[str, str] = os.environ, *, stream: 
         return _at_url(spec, environ, stream)
     scheme, colon, rest = spec.partition(":")
     if spec == "local" or (scheme == "local" and rest):
-        return _local(rest or None)
+        path = rest or None
+        if find_spec("xllamacpp") is None:
+            raise NotConfigured("local: its extra is not installed", hint="pip install 'knotwork[local]'")
+        from ...adapters.llm.local import LocalModel
+
+        return LocalModel(path)
     if colon and rest:
         match scheme:
             case "openai":
-                return _openai(rest, environ, stream)
+                from ...adapters.llm.openai import OpenAIModel
+
+                key = _key(environ, "OPENAI_API_KEY", f"openai:{rest}")
+                return OpenAIModel(rest, api_key=key, stream=stream, hide=known_keys(environ))
             case "anthropic":
-                return _anthropic(rest, environ, stream)
+                if find_spec("anthropic") is None:
+                    raise NotConfigured(
+                        "anthropic: its extra is not installed", hint="pip install 'knotwork[anthropic]'"
+                    )
+                from ...adapters.llm.anthropic import AnthropicModel
+
+                key = _key(environ, "ANTHROPIC_API_KEY", f"anthropic:{rest}")
+                return AnthropicModel(rest, api_key=key, stream=stream, hide=known_keys(environ))
             case "replay":
                 from ...adapters.llm.replay import ReplayModel
 
@@ -185,22 +200,6 @@ def _key(environ: Mapping[str, str], name: str, spec: str) -> str:
     return key
 
 
-def _openai(model: str, environ: Mapping[str, str], stream: bool) -> Client:
-    from ...adapters.llm.openai import OpenAIModel
-
-    key = _key(environ, "OPENAI_API_KEY", f"openai:{model}")
-    return OpenAIModel(model, api_key=key, stream=stream, hide=known_keys(environ))
-
-
-def _anthropic(model: str, environ: Mapping[str, str], stream: bool) -> Client:
-    if find_spec("anthropic") is None:
-        raise NotConfigured("anthropic: its extra is not installed", hint="pip install 'knotwork[anthropic]'")
-    from ...adapters.llm.anthropic import AnthropicModel
-
-    key = _key(environ, "ANTHROPIC_API_KEY", f"anthropic:{model}")
-    return AnthropicModel(model, api_key=key, stream=stream, hide=known_keys(environ))
-
-
 def _at_url(spec: str, environ: Mapping[str, str], stream: bool) -> Client:
     url, _, model = spec.partition("#")
     try:
@@ -227,14 +226,6 @@ def _has_secret(address: str) -> bool:
     except ValueError:
         return "@" in address
     return bool(parts.username or parts.password or parts.query)
-
-
-def _local(path: str | None) -> Client:
-    if find_spec("xllamacpp") is None:
-        raise NotConfigured("local: its extra is not installed", hint="pip install 'knotwork[local]'")
-    from ...adapters.llm.local import LocalModel
-
-    return LocalModel(path)
 
 
 def _record(rest: str, environ: Mapping[str, str], stream: bool) -> Client:

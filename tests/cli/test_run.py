@@ -225,7 +225,7 @@ def test_a_run_that_can_not_be_kept_is_told_before_it_costs_anything(
     monkeypatch.setenv("KNOTWORK_HOME", str(folder / "file"))
     result = call("run", "-", stdin='(a)=CONST("x")\n')
     assert result.code == 1
-    assert "can't be kept" in result.err
+    assert "can't be recorded" in result.err
     assert "internal" not in result.err
 
 

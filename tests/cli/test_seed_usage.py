@@ -76,7 +76,7 @@ _RUN, _COMPUTE = "seed run noise.seed.json", "seed compute noise.seed.json"
             "noise.seed.json is what is read, and would be lost",
         ),
         (f"{_RUN} cafes.jsonl -o t.txt --format table", "a table is for the terminal"),
-        (f"{_RUN} cafes.jsonl --resume yesterday", "there is no run 'yesterday'"),
+        (f"{_RUN} cafes.jsonl --resume yesterday", "run 'yesterday' does not exist"),
         (f"{_RUN} cafes.jsonl --input cafes.jsonl", "the contexts stand behind the seed"),
         (f"{_RUN} cafes.jsonl --price cheap", "--price 0.25/2"),
         ("seed run noise.seed.json", "Missing argument 'CONTEXTS'"),

@@ -147,7 +147,7 @@ def test_a_disk_that_fills_up_costs_the_record_and_not_the_answers(tmp_path: Pat
     words = ("run", "s.lwt", "--input", "in.json", "--llm", spec)
     done = limited(1500, tmp_path, *words)
     assert (done.code, json.loads(done.out)) == (0, ["3", "3", "3"])
-    assert done.err.count("can't be kept any further: the disk took only a part") == 2  # at once, and at the end
+    assert done.err.count("can't be recorded any further: the disk took only a part") == 2  # at once, and at the end
     assert "Traceback" not in done.err
     (folder,) = (tmp_path / "knotwork" / "runs").iterdir()
     again = process("run", "--resume", folder.name, "--llm", spec, home=tmp_path)
@@ -161,7 +161,7 @@ def test_a_disk_that_is_full_from_the_start_ends_it_before_the_first_call(tmp_pa
     spec = cassette(tmp_path / "c.jsonl", {"": "1"})
     done = limited(100, tmp_path, "run", "s.lwt", "--input", "in.json", "--llm", spec)
     assert (done.code, done.out) == (1, "")
-    assert "can't be kept in" in done.err
+    assert "can't be recorded in" in done.err
     assert "Traceback" not in done.err
     assert list((tmp_path / "knotwork" / "runs").iterdir()) == []
 

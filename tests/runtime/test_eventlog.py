@@ -81,7 +81,7 @@ def test_texts_are_kept_whole_up_to_a_size_and_what_is_cut_is_said(tmp_path: Pat
 
 
 def test_a_log_that_has_grown_too_large_keeps_texts_in_brief(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knotwork.runtime.runs.journal._FULL", 1_000)
+    monkeypatch.setattr("knotwork.runtime.runs.event_log._FULL", 1_000)
     events = Events()
     with logged(events, tmp_path):
         for _ in range(4):

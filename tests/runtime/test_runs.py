@@ -148,14 +148,14 @@ def test_damage_before_the_end_is_refused_with_its_place(home: Path) -> None:
 
 @pytest.mark.parametrize("name", ["nothing", "../x", "", "a/b"])
 def test_an_unknown_run_is_an_error(name: str) -> None:
-    with pytest.raises(lwt.RunError, match="there is no run"):
+    with pytest.raises(lwt.RunError, match="does not exist"):
         run_store.load(name)
 
 
 def test_two_processes_can_not_write_one_run(home: Path) -> None:
     first = kept()
     holder = run_store.load(first.run_id).resume()
-    with pytest.raises(lwt.RunError, match="under way in another process"):
+    with pytest.raises(lwt.RunError, match="active in another process"):
         resume(first.run_id)
     holder.close()
     assert resume(first.run_id).status == "complete"
@@ -180,7 +180,7 @@ def test_a_full_disk_stops_the_recording_and_not_the_run(monkeypatch: pytest.Mon
 
 def test_a_home_that_can_not_be_written_is_an_error(home: Path) -> None:
     home.write_text("a file")
-    with pytest.raises(lwt.RunError, match="can't be kept"):
+    with pytest.raises(lwt.RunError, match="can't be recorded"):
         kept()
 
 

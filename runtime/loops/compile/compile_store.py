@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from attrs import frozen
+from attrs import field, frozen
 from blake3 import blake3
 
 from ....adapters.llm.json_schema import canonical
@@ -27,7 +27,7 @@ from ....adapters.llm.strict_schema import bounded_form
 from ....adapters.sqlite_store import Shelf, Table
 from ....lang.diagnostic import Diagnostic, as_json, compatible
 from ....lang.source import Source
-from ...errors import RequestError, check_pairs
+from ...errors import check_text, whole
 from ...excerpts import clipped, fenced
 from ...runs.journal import COMPILE, RunRecorder, begin, figures, hash_of
 from ...templates import fill, read_prompt
@@ -165,32 +165,29 @@ MOST_REPAIRS = 10
 _NAME = 1_000
 
 
+def _task(request: "CompileRequest", attribute: Any, value: Any) -> None:
+    check_text(
+        "task",
+        value,
+        LONGEST_TASK,
+        ("the task is empty", "describe the values to compute, and how they follow from reviews"),
+    )
+
+
+def _task_name(request: "CompileRequest", attribute: Any, value: Any) -> None:
+    check_text("name", value, _NAME)
+
+
 @frozen
 class CompileRequest:
-    """A task in words. ``name``: the seed's task name ("": the model chooses it); ``repairs``: maximum per step."""
+    """A task in words. ``name``: the seed's task name ("": the model chooses it); ``repairs``: maximum per step.
 
-    task: str
-    name: str = ""
-    repairs: int = REPAIRS
+    Raises ``RequestError``.
+    """
 
-    def __attrs_post_init__(self) -> None:
-        if not isinstance(self.task, str):
-            raise RequestError("task", f"a text is wanted, not {type(self.task).__name__}")
-        if not self.task.strip():
-            raise RequestError("task", "it is empty", "say which values are wanted, and how they come from reviews")
-        if len(self.task) > LONGEST_TASK:
-            message = f"it has {len(self.task):,} characters; {LONGEST_TASK:,} is the most"
-            raise RequestError(
-                "task", message, "a task says what to compute; the reviews themselves come with seed run"
-            )
-        for parameter, text in (("task", self.task), ("name", self.name)):
-            check_pairs(parameter, str(text))
-        if not isinstance(self.name, str):
-            raise RequestError("name", f"a text is wanted, not {type(self.name).__name__}")
-        if len(self.name) > _NAME:
-            raise RequestError("name", f"it has {len(self.name):,} characters; {_NAME:,} is the most")
-        if type(self.repairs) is not int or not 0 <= self.repairs <= MOST_REPAIRS:
-            raise RequestError("repairs", f"{str(self.repairs)[:60]} is not a whole number from 0 to {MOST_REPAIRS}")
+    task: str = field(validator=_task)
+    name: str = field(default="", validator=_task_name)
+    repairs: int = field(default=REPAIRS, validator=whole(0, MOST_REPAIRS))
 
 
 class CompileRecorder(RunRecorder):

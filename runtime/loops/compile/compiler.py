@@ -327,7 +327,10 @@ class _Compiling:
         )
         if not isinstance(graph, Graph):
             return self._lost()
-        self._note_graph(graph)
+        if graph.moved:
+            self._note(f"put into the order of what they need: {', '.join(graph.moved[:8])}")
+        if graph.loose:
+            self._note(f"nothing needs {', '.join(graph.loose[:8])}")
         judge = SeedJudge(conditions, graph, self.check)
         seed = await self._phase("seed", ask_for("seed", task, conditions, graph), judge)
         if not isinstance(seed, FormulaSeed):
@@ -353,12 +356,6 @@ class _Compiling:
 
     def _note(self, text: str) -> None:
         self.steps[-1] = evolve(self.steps[-1], notes=(*self.steps[-1].notes, text))
-
-    def _note_graph(self, graph: Graph) -> None:
-        if graph.moved:
-            self._note(f"put into the order of what they need: {', '.join(graph.moved[:8])}")
-        if graph.loose:
-            self._note(f"nothing needs {', '.join(graph.loose[:8])}")
 
     def _lost(self) -> Compiled:
         last, failed = self.steps[-1], self.failed

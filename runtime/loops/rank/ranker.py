@@ -10,7 +10,7 @@ from attrs import define, field
 
 from ....adapters.llm.strict_schema import Means
 from ...answers.answer_results import LONGEST
-from ...errors import RequestError, check_pairs
+from ...errors import RequestError, check_text
 from ...events import Events
 from ...limits import Ending
 from ...limits import seconds as checked_seconds
@@ -122,7 +122,8 @@ async def rank(
     limit, stops the calls under way. ``short``: why plan and expansion may only use recorded answers. If the caller has a record,
     every finished call is stored in it and reused. Raises ``RequestError``.
     """
-    checked = _request(request)
+    check_requests([request])
+    checked = request.strip()
     data = {**work.beside, "request": checked, "items": work.items}
     heard = caller.events if events is None else events
     job = Job(number, checked, work.items, data, caller, heard, work.options, work.means, Losses(budget=short))
@@ -172,18 +173,7 @@ async def rank_many(
 def check_requests(requests: Sequence[Any]) -> None:
     """Raise ``RequestError`` for an invalid request."""
     for request in requests:
-        _request(request)
-
-
-def _request(request: Any) -> str:
-    if not isinstance(request, str):
-        raise RequestError("request", f"a text is wanted, not {type(request).__name__}")
-    if not request.strip():
-        raise RequestError("request", "there is none", "say what is wanted, in a sentence")
-    if len(request) > LONGEST:
-        raise RequestError("request", f"{len(request):,} characters are too many", f"at most {LONGEST:,}")
-    check_pairs("request", request)
-    return request.strip()
+        check_text("request", request, LONGEST, ("the request is empty", "describe what to rank for, in a sentence"))
 
 
 @define

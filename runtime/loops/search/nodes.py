@@ -16,7 +16,7 @@ from ....adapters.llm import LLMError, Usage
 from ....adapters.llm.json_schema import json_words
 from ....adapters.state import Snapshot, StateStore
 from ....lang.errors import KnotworkError
-from ...errors import shown
+from ...errors import RequestError, is_number, or_none, shown, whole
 from ...excerpts import clipped
 from ...gasl.records import ExecutionRecord
 from ...models.caller import HOPELESS, Spent
@@ -241,19 +241,13 @@ MOST_CALLS = 500
 
 
 def _positive(budget: "Budget", attribute: Any, value: Any) -> None:
-    fits = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
-    if value is not None and not fits:
-        raise ValueError(f"{attribute.name} is a number of at least 0, not {shown(value)}")
-
-
-def _whole(budget: "Budget", attribute: Any, value: Any) -> None:
-    if value is not None and not (type(value) is int and value >= 0):
-        raise ValueError(f"{attribute.name} is a whole number of at least 0, not {shown(value)}")
+    if value is not None and not (is_number(value) and value >= 0):
+        raise RequestError(attribute.name, f"{shown(value)} is not a number of at least 0")
 
 
 def _event(budget: "Budget", attribute: Any, value: Any) -> None:
     if value is not None and not isinstance(value, asyncio.Event):
-        raise ValueError(f"{attribute.name} is an asyncio.Event, not {shown(value)}")
+        raise RequestError(attribute.name, f"expected an asyncio.Event, not {shown(value)}")
 
 
 @frozen
@@ -265,9 +259,9 @@ class Budget:
     limits let it. ``time_limit`` (seconds) and ``cancel`` stop work under way.
     """
 
-    max_steps: int | None = field(default=50, validator=_whole)
-    max_calls: int | None = field(default=MOST_CALLS, validator=_whole)
-    max_tokens: int | None = field(default=None, validator=_whole)
+    max_steps: int | None = field(default=50, validator=or_none(whole(0)))
+    max_calls: int | None = field(default=MOST_CALLS, validator=or_none(whole(0)))
+    max_tokens: int | None = field(default=None, validator=or_none(whole(0)))
     max_cost: float | None = field(default=None, validator=_positive)
     time_limit: float | None = field(default=None, validator=_positive)
     cancel: asyncio.Event | None = field(default=None, eq=False, validator=_event)

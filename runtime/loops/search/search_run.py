@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Mapping
-from math import isfinite
+from math import inf
 from typing import Any, Literal, TypeAlias, get_args
 
 from attrs import field, fields_dict, frozen
@@ -10,7 +10,7 @@ from attrs import field, fields_dict, frozen
 from ....adapters.llm import Usage
 from ....adapters.state import StateStore
 from ....lang.errors import KnotworkError
-from ...errors import shown
+from ...errors import RequestError, is_number, or_none, share, shown, whole
 from ...events import Events
 from ...limits import Ending
 from ...models.caller import Spent
@@ -21,6 +21,21 @@ from .strategies import MCTS, beam, greedy
 from .trees import Tree, tree_of
 
 Strategy: TypeAlias = Literal["greedy", "beam", "mcts"]
+
+
+def _strategy_name(settings: "Settings", attribute: Any, value: Any) -> None:
+    if value not in get_args(Strategy):
+        raise RequestError("strategy", f"unknown strategy {shown(value)}", f"one of {', '.join(get_args(Strategy))}")
+
+
+def _exploration(settings: "Settings", attribute: Any, value: Any) -> None:
+    if not (is_number(value) and 0 <= value < inf):
+        raise RequestError("exploration", f"{shown(value)} is not a number of at least 0")
+
+
+def _boolean(settings: "Settings", attribute: Any, value: Any) -> None:
+    if type(value) is not bool:
+        raise RequestError(attribute.name, f"expected True or False, not {shown(value)}")
 
 
 @frozen
@@ -37,45 +52,18 @@ class Settings:
     from which the search may continue; otherwise such a branch is closed.
     """
 
-    strategy: Strategy = field(default="greedy")
-    width: int = 3
-    branching: int = 8
-    max_depth: int = 20
-    enough: float | None = 1.0
-    seed: int = 0
-    exploration: float = 0.5
-    batch: int = 1
-    rollout_depth: int = 0
-    at_once: int = 4
-    answers: bool = False
-    outcomes: bool = False
-
-    def __attrs_post_init__(self) -> None:
-        if self.strategy not in get_args(Strategy):
-            raise ValueError(f"{self.strategy!r:.60} is not a strategy: {', '.join(get_args(Strategy))}")
-        for name in ("width", "branching", "max_depth", "batch", "at_once"):
-            if not (_is_whole(given := getattr(self, name)) and given >= 1):
-                raise ValueError(f"{name} is at least 1, a whole number, not {shown(given)}")
-        for name in ("rollout_depth", "seed"):
-            if not (_is_whole(given := getattr(self, name)) and (given >= 0 or name == "seed")):
-                raise ValueError(
-                    f"{name} is a whole number{'' if name == 'seed' else ' of at least 0'}, not {shown(given)}"
-                )
-        if not (_is_number(self.exploration) and self.exploration >= 0):
-            raise ValueError(f"exploration is a number of at least 0, not {shown(self.exploration)}")
-        if self.enough is not None and not (_is_number(self.enough) and 0 <= self.enough <= 1):
-            raise ValueError(f"enough is a number from 0 to 1, or None, not {shown(self.enough)}")
-        for name in ("answers", "outcomes"):
-            if type(given := getattr(self, name)) is not bool:
-                raise ValueError(f"{name} is True or False, not {shown(given)}")
-
-
-def _is_whole(value: Any) -> bool:
-    return type(value) is int
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    strategy: Strategy = field(default="greedy", validator=_strategy_name)
+    width: int = field(default=3, validator=whole(1))
+    branching: int = field(default=8, validator=whole(1))
+    max_depth: int = field(default=20, validator=whole(1))
+    enough: float | None = field(default=1.0, validator=or_none(share))
+    seed: int = field(default=0, validator=whole(-(2**63)))
+    exploration: float = field(default=0.5, validator=_exploration)
+    batch: int = field(default=1, validator=whole(1))
+    rollout_depth: int = field(default=0, validator=whole(0))
+    at_once: int = field(default=4, validator=whole(1))
+    answers: bool = field(default=False, validator=_boolean)
+    outcomes: bool = field(default=False, validator=_boolean)
 
 
 @frozen
@@ -155,9 +143,9 @@ async def search(
     """
     chosen = _settings(settings)
     if budget is not None and not isinstance(budget, Budget):
-        raise ValueError(f"a budget is wanted, not {shown(budget)}")
+        raise RequestError("budget", f"expected a Budget, not {shown(budget)}")
     if rollout is not None and not hasattr(rollout, "choose"):
-        raise ValueError(f"a rollout has `async choose(node, known, random)`, which {shown(rollout)} has not")
+        raise RequestError("rollout", f"{shown(rollout)} has no method `async choose(node, known, random)`")
     meter = Meter(budget or Budget(), spent if spent is not None else Spent())
     # Two gates, because a proposer may itself wait for a plan that it runs.
     steps = Steps(opening(opener), meter, asyncio.Semaphore(chosen.at_once), chosen.outcomes)
@@ -190,9 +178,9 @@ def _settings(given: Settings | Mapping[str, Any] | None) -> Settings:
     if isinstance(given, Settings):
         return given
     if given is not None and not isinstance(given, Mapping):
-        raise ValueError(f"{shown(given)} is no settings of a search")
+        raise RequestError("settings", f"expected Settings or settings by name, not {shown(given)}")
     if unknown := sorted(set(map(str, given or {})) - set(fields_dict(Settings))):
-        raise ValueError(f"there is no setting {', '.join(unknown)}")
+        raise RequestError("settings", f"unknown setting {', '.join(unknown)}")
     return Settings(**(given or {}))
 
 

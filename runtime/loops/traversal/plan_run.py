@@ -279,12 +279,10 @@ def committed(state: StateStore, plan_id: str, since: int) -> int:
     done = 0
     for at, entry in enumerate(own):
         again = at + 1 == len(own) or own[at + 1].get("command") == entry.get("command")
-        done += not (again and _is_undone(entry))
+        done += not (
+            again and (entry.get("status") == "cancelled" or (entry.get("error") or {}).get("kind") in HOPELESS)
+        )
     return done
-
-
-def _is_undone(entry: Mapping[str, Any]) -> bool:
-    return entry.get("status") == "cancelled" or (entry.get("error") or {}).get("kind") in HOPELESS
 
 
 async def continue_plan(

@@ -253,7 +253,7 @@ class AskRecorder(RunRecorder):
         except (OSError, UnicodeError) as error:
             with suppress(OSError):
                 made.unlink()
-            return f"the tree can't be kept in {path}: {error}"
+            return f"the tree can't be written to {path}: {error}"
         return ""
 
     def turn_done(self, step: Step) -> None:

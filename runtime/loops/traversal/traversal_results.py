@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from attrs import asdict, evolve, field, fields_dict, frozen
 
 from ....adapters.llm import Usage
-from ...errors import RequestError, shown
+from ...errors import RequestError, check_text, shown, whole
 from ...limits import seconds
 from ..search import Filled, Rollout, Settings, Tree
 from ..search.policies import Valued
@@ -192,16 +192,6 @@ _LONGEST = 10_000
 """Maximum characters of a question."""
 
 
-def _whole(least: int, most: int | None = None) -> Any:
-    def check(bounds: "Bounds", attribute: Any, value: Any) -> None:
-        if type(value) is not int or value < least:
-            raise RequestError(attribute.name, f"{shown(value)} is not a whole number of at least {least:,}")
-        if most is not None and value > most:
-            raise RequestError(attribute.name, f"{shown(value)} is too many: at most {most:,}")
-
-    return check
-
-
 @frozen
 class Bounds:
     """The limits of a loop. Calls, tokens and money are limited where the models are opened.
@@ -210,19 +200,18 @@ class Bounds:
     step. ``prompt_characters`` is the maximum of one prompt. ``time_limit`` is in seconds, for one attempt.
     """
 
-    max_steps: int = field(default=12, validator=_whole(1))
-    max_repairs: int = field(default=2, validator=_whole(0, MOST_REPAIRS))
-    prompt_characters: int = field(default=MOST_CHARACTERS, validator=_whole(_LEAST))
+    max_steps: int = field(default=12, validator=whole(1))
+    max_repairs: int = field(default=2, validator=whole(0, MOST_REPAIRS))
+    prompt_characters: int = field(default=MOST_CHARACTERS, validator=whole(_LEAST))
     time_limit: float | None = field(default=None, converter=seconds)
 
 
 def checked_question(question: Any) -> str:
     """Return the question without blanks around it. Raises ``RequestError``."""
-    if not isinstance(question, str) or not question.strip():
-        raise RequestError("question", "the question is empty", 'such as "Who connects the most people?"')
-    if len(question) > _LONGEST:
-        raise RequestError("question", f"it has {len(question):,} characters; {_LONGEST:,} is the most")
-    return question.strip().encode("utf-8", "replace").decode()
+    if isinstance(question, str):
+        question = question.encode("utf-8", "replace").decode()
+    check_text("question", question, _LONGEST, ("the question is empty", 'for example "Who connects the most people?"'))
+    return str(question.strip())
 
 
 def checked_folder(state: "str | Path | None") -> Path | None:

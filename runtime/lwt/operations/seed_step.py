@@ -25,7 +25,7 @@ from ...results import Failed, Outcome, StepFailed
 from ...seeds.extraction import Read
 from ...seeds.reviews import ContextError, FilterError, Review, read_context
 from ...seeds.seed_results import Extraction, SeedResult
-from ...seeds.seed_run import Totals, run_one
+from ...seeds.seed_run import run_one
 from ...seeds.seed_store import more_of, recalled
 from ...templates import text_of
 from .basic import given
@@ -125,7 +125,7 @@ class _Kept:
     damage: str = ""
     """Always empty: the run reports its damage itself."""
 
-    def recall(self, context: int, review: Review, digest: str) -> Extraction | None:
+    def recall_extraction(self, context: int, review: Review, digest: str) -> Extraction | None:
         """Return the extraction that the run has saved, or None."""
         record = self.context.caller.record
         found = record.recall(self.context.step, review.index, digest) if record is not None else None
@@ -146,7 +146,7 @@ class _Kept:
     def context_done(self, result: SeedResult) -> None:
         """Do nothing: the end of the step is saved like that of any other."""
 
-    def finished(self, totals: Totals) -> None:
+    def end(self, status: str, seconds: float, usage: Usage, cost: float | None, calls: int) -> None:
         """Do nothing: the run continues."""
 
 

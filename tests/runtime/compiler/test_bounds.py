@@ -150,8 +150,8 @@ def test_the_model_may_stand_in_its_place() -> None:
 @pytest.mark.parametrize(
     ("given", "parameter", "said"),
     [
-        ({"cancel": threading.Event()}, "cancel", "an asyncio.Event is wanted, not threading.Event"),
-        ({"cancel": True}, "cancel", "not bool"), ({"events": []}, "events", "an Events is wanted, not list"),
+        ({"cancel": threading.Event()}, "cancel", "expected an asyncio.Event, not threading.Event"),
+        ({"cancel": True}, "cancel", "not bool"), ({"events": []}, "events", "expected an Events object, not list"),
         ({"events": print}, "events", "events.subscribe(function)"), ({"options": "x"}, "options", "not str"),
         ({"options": {"temprature": 0}}, "options", "did you mean 'temperature'?"), 
         ({"options": {"temperature": "hot"}}, "temperature", "number"),

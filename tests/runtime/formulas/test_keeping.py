@@ -122,7 +122,7 @@ def test_a_stream_of_contexts_is_known_by_its_reviews(tmp_path: Path) -> None:
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     recorder = begun(tmp_path)
-    with pytest.raises(RunError, match="under way in another process"):
+    with pytest.raises(RunError, match="active in another process"):
         seed_store.load(recorder.run_id, tmp_path).resume()
     recorder.close()
     seed_store.load(recorder.run_id, tmp_path).resume().close()
@@ -163,7 +163,7 @@ def test_seeds_and_scripts_are_listed_together_and_not_taken_for_each_other(tmp_
     listed = {info.run_id: (info.kind, info.script, info.status) for info in run_store.list_runs(tmp_path)}
     assert listed[recorder.run_id] == ("seed", "food", "complete")
     assert listed[script.run_id][0] == "script"
-    with pytest.raises(RunError, match="is a Formula Seed's"):
+    with pytest.raises(RunError, match="is the run of a Formula Seed"):
         run_store.load(recorder.run_id, tmp_path)
     with pytest.raises(RunError, match="is the run of a script"):
         seed_store.load(script.run_id, tmp_path)

@@ -25,7 +25,7 @@ def test_a_state_that_is_a_file_or_nothing_is_refused_before_anything_is_made(tm
 
 def test_a_question_under_way_is_refused_a_second_time(tmp_path: Path) -> None:
     first = open_asks(tmp_path, "Who?")
-    with pytest.raises(RunError, match="under way in another process"):
+    with pytest.raises(RunError, match="active in another process"):
         open_asks(tmp_path, "Who?")
     other = open_asks(tmp_path, "Who else?")
     for each in (first, other):

@@ -126,4 +126,4 @@ def test_an_unwritable_tree_is_a_warning(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("knotwork.runtime.loops.traversal.question_store.TREE", "no-such-folder/tree.json")
     made = go(tmp_path / "s", "mcts", Wondering())
     assert made.status == "complete"
-    assert any("tree can't be kept" in warning for warning in made.warnings)
+    assert any("tree can't be written" in warning for warning in made.warnings)

@@ -261,8 +261,8 @@ def test_a_judge_that_gives_no_score_costs_the_value_and_not_the_answer() -> Non
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"search": "deep"}, "is not a strategy"), ({"search": {"strategy": "beam", "wide": 3}}, "no setting wide"),
-        ({"search": {"answers": False}}, "no setting answers"), ({"search": {"width": 0}}, "width is at least 1"),
+        ({"search": "deep"}, "unknown strategy"), ({"search": {"strategy": "beam", "wide": 3}}, "no setting wide"),
+        ({"search": {"answers": False}}, "no setting answers"), ({"search": {"width": 0}}, "width: 0 is not a whole number of at least 1"),
         ({"search": 3}, "not a strategy"),
         ({"search": "beam", "value": "best"}, "none of judge, filled"), ({"value": "filled"}, "none is asked for"),
         ({"search": "beam", "value": 3}, "says nothing of a state"), ({"search": "beam", "choose": lambda *_: 0}, "chooses by value"),

@@ -27,7 +27,7 @@ def none(state):
         ({"rollout_depth": 1.5}, "rollout_depth"), ({"rollout_depth": -1}, "rollout_depth"), ({"seed": "x"}, "seed"),
         ({"exploration": float("nan")}, "exploration"), ({"exploration": "x"}, "exploration"), ({"enough": "x"}, "enough"),
         ({"enough": float("nan")}, "enough"), ({"enough": 1.5}, "enough"), ({"enough": True}, "enough"), ({"answers": 1}, "answers"),
-        ({"widht": 3}, "no setting widht"), (5, "no settings"), ({"strategy": ["mcts"]}, "is not a strategy"),
+        ({"widht": 3}, "unknown setting widht"), (5, "Settings or settings by name"), ({"strategy": ["mcts"]}, "unknown strategy"),
     ],
 )  # fmt: skip
 def test_settings_of_another_type_are_refused(settings, said):
