@@ -53,7 +53,7 @@ def check_listeners(events: Any, cancel: Any, on_iteration: Any = None) -> None:
         raise RequestError("on_iteration", f"expected a function, not {_kind(on_iteration)}")
 
 
-def seconds(given: Any) -> float | None:
+def checked_time_limit(given: Any) -> float | None:
     """Return a time limit; None if there is none. Raises ``RequestError``."""
     if given is None:
         return None
@@ -100,7 +100,7 @@ _Made = TypeVar("_Made")
 
 
 @define
-class Ending:
+class Deadline:
     """Ends work early; ``by`` has the reason. The time limit counts from the creation of this object."""
 
     cancel: asyncio.Event | None

@@ -62,7 +62,7 @@ class Scope:
 
     def note(self, reference: Reference, accessors: int, how: str) -> None:
         """Record how text was read."""
-        self.trace.note(Access(self.step, written(reference, accessors), how))
+        self.trace.note(Access(self.step, reference_text(reference, accessors), how))
 
 
 def render(template: Template, scope: Scope) -> str:
@@ -162,12 +162,12 @@ def text_of(value: Any, reference: Reference | None = None) -> str:
         return json.dumps(plain(value), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        where = f"{written(reference)}: " if reference else ""
+        where = f"{reference_text(reference)}: " if reference else ""
         span = reference.span if reference else None
         raise StepFailed(Failed("input", f"{where}the value can't be written as JSON: {reason}", span=span)) from None
 
 
-def written(reference: Reference, accessors: int | None = None) -> str:
+def reference_text(reference: Reference, accessors: int | None = None) -> str:
     """Return the reference as written in a script, up to its first ``accessors``; a long one is shortened."""
     shown = reference.accessors[: len(reference.accessors) if accessors is None else accessors]
     marks = [_mark(accessor) for accessor in (shown if len(shown) <= 12 else shown[:6] + shown[-6:])]
@@ -190,7 +190,7 @@ def _base(reference: Reference, scope: Scope) -> Any:
     name = reference.name
     if name == "input":
         if scope.input is None:
-            message = f"{written(reference)}: the run has no input"
+            message = f"{reference_text(reference)}: the run has no input"
             raise StepFailed(Failed("input", message, "give one: --input FILE, or input= in Python", reference.span))
         return scope.input
     if name == "item" and scope.index is not None:
@@ -239,7 +239,7 @@ def _step_into(value: Any, accessor: Accessor, reference: Reference, position: i
             raise _missing(reference, position, what)
     if isinstance(accessor, Key):
         if not isinstance(value, dict):
-            raise _missing(reference, position, f"there is {_named(value)}, which has no keys")
+            raise _missing(reference, position, f"there is {_described(value)}, which has no keys")
         if accessor.value in value:
             return value[accessor.value]
         raise _missing(reference, position, *_no_key(accessor.value, value))
@@ -250,7 +250,7 @@ def _step_into(value: Any, accessor: Accessor, reference: Reference, position: i
         if isinstance(accessor, Index) and isinstance(value, dict) and str(accessor.value) in value:
             hint = f'the object has the key: write ["{accessor.value}"]'
         part = "element" if isinstance(accessor, Index) else "slice"
-        what = f"there is {_named(value)}, not a list, so it has no {part}"
+        what = f"there is {_described(value)}, not a list, so it has no {part}"
         kind = "reference" if value is None or isinstance(value, str | Failed) else "access"
         raise _missing(reference, position, what, hint, kind)
     if isinstance(accessor, Slice):
@@ -264,7 +264,7 @@ def _length(value: Sequence[Any]) -> str:
     return f"the list has {len(value)} element{'' if len(value) == 1 else 's'}, counted from 0"
 
 
-def _named(value: Any) -> str:
+def _described(value: Any) -> str:
     if isinstance(value, Failed):
         return "a failed item"
     return kind_of(value) if not isinstance(value, str) else f"the text {short(value)}"
@@ -283,7 +283,7 @@ def _missing(reference: Reference, position: int, what: str, hint: str = "", kin
     span: Span = reference.span
     if position < len(reference.accessors) and reference.accessors[position].span.end:
         span = reference.accessors[position].span
-    return StepFailed(Failed(kind, f"{written(reference, position + 1)}: {what}", hint, span))
+    return StepFailed(Failed(kind, f"{reference_text(reference, position + 1)}: {what}", hint, span))
 
 
 # Prompts in separate files (``prompts/NAME.txt`` next to the code that uses them), and how they are filled in.

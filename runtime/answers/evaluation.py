@@ -311,7 +311,7 @@ class _Called:
                 raise
             raise StepFailed(Failed("error", f"{self.name} cancelled itself")) from None
         except Exception as error:  # custom code: the call and its return value may raise anything
-            raise StepFailed(Failed("error", f"{self.name} raised {_told(error)}")) from error
+            raise StepFailed(Failed("error", f"{self.name} raised {_error_text(error)}")) from error
 
     def _evaluation(self, said: Any) -> Evaluation:
         """Return the callable's return value as an evaluation. Raises ``StepFailed`` if it is invalid."""
@@ -368,7 +368,7 @@ class _Called:
         return StepFailed(Failed("error", f"{self.name} returned {what}", _WANTED))
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """Return the exception as a message, even if its ``str`` fails."""
     try:
         text = str(error)
@@ -393,7 +393,7 @@ def _kind(value: Any) -> str:
 
 
 @define
-class Evaluating:
+class CandidateEvaluator:
     """Evaluates candidates by ``evaluators`` (including checks) and the judges of ``panel`` (None: only the evaluators)."""
 
     evaluators: Sequence[Evaluator]
@@ -402,14 +402,14 @@ class Evaluating:
 
     async def evaluate(self, number: int, answer: str, round: Spent) -> Evaluation:
         """Return the evaluation of candidate ``number`` of the run (from 0). Raises ``StepFailed`` if there is none."""
-        checked = _together([await evaluator(answer) for evaluator in self.evaluators])
+        checked = _mean_evaluation([await evaluator(answer) for evaluator in self.evaluators])
         if self.panel is None or checked.score < self.threshold:
             return checked
         judged = await self.panel.judge(number, answer, round)
-        return judged if checked.meets_criteria else _lower(checked, judged)
+        return judged if checked.meets_criteria else _lower_evaluation(checked, judged)
 
 
-def _together(said: Sequence[Evaluation]) -> Evaluation:
+def _mean_evaluation(said: Sequence[Evaluation]) -> Evaluation:
     """Return the combined evaluation: the mean score, and the reasons and suggestions of evaluators below a pass."""
     failed = [each for each in said if each.score < 1]
     if not failed:
@@ -420,7 +420,7 @@ def _together(said: Sequence[Evaluation]) -> Evaluation:
     return Evaluation(mean, False, reasons, _without_repeats(wanted))
 
 
-def _lower(checked: Evaluation, judged: Evaluation) -> Evaluation:
+def _lower_evaluation(checked: Evaluation, judged: Evaluation) -> Evaluation:
     """Return both evaluations as one: the lower score; the checks' suggestions first."""
     reasons = [each.evaluation_reasoning for each in (checked, judged) if each.evaluation_reasoning]
     wanted = (*checked.improvement_suggestions, *judged.improvement_suggestions)

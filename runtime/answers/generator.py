@@ -29,17 +29,19 @@ def feedback_on(answer: str, evaluation: Evaluation, threshold: float, template:
     wanted = [clipped(suggestion, _SUGGESTION) for suggestion in evaluation.improvement_suggestions]
     suggestions = "\n".join(f"{number}. {suggestion}" for number, suggestion in enumerate(wanted, 1))
     values = {
-        "answer": fenced(bounded(answer, template.shown)),
+        "answer": fenced(shortened_text(answer, template.shown)),
         "score": points(evaluation.score, threshold),
         "threshold": f"{threshold:.2f}" if round(threshold, 2) == threshold else f"{threshold:g}",
-        "reasoning": fenced(_sound(bounded(evaluation.evaluation_reasoning, _REASONING)) or "(nothing was said)"),
+        "reasoning": fenced(
+            _sound(shortened_text(evaluation.evaluation_reasoning, _REASONING)) or "(nothing was said)"
+        ),
         "suggestions": fenced(suggestions or "(none)"),
         "wants": "\n".join(each if each.endswith((".", "!", "?")) else f"{each}." for each in wanted),
     }
     return filled(template.feedback, values)
 
 
-def bounded(text: str, most: int) -> str:
+def shortened_text(text: str, most: int) -> str:
     """Return ``text``; if it is longer than ``most`` characters, its first two thirds and its end, with a mark at the cut."""
     if len(text) <= most:
         return text
@@ -133,7 +135,7 @@ class Generator:
     def prompt(self, feedback: str | None) -> str:
         """Return the prompt of a round. Instruction and format are inserted unchanged, model output between fences."""
         request = self.request
-        told = _told(self.examples)
+        told = _examples_text(self.examples)
         values = {
             "instruct": request.instruct,
             "resp_format": request.resp_format if request.resp_format.strip() else _ANY_FORMAT,
@@ -177,12 +179,12 @@ class Generator:
         return str(answer)
 
 
-def _told(examples: Sequence[tuple[str, str]]) -> str:
+def _examples_text(examples: Sequence[tuple[str, str]]) -> str:
     """Return the text about accepted answers to similar instructions, "" if there are none."""
     if not examples:
         return ""
     shown = [
-        f"Instruction:\n{fenced(bounded(instruct, _EXAMPLE))}\nAnswer:\n{fenced(bounded(answer, _EXAMPLE))}"
+        f"Instruction:\n{fenced(shortened_text(instruct, _EXAMPLE))}\nAnswer:\n{fenced(shortened_text(answer, _EXAMPLE))}"
         for instruct, answer in examples[:_EXAMPLES]
     ]
     return "\n\n".join([_EXAMPLES_ARE, *shown])

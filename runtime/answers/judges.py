@@ -179,7 +179,7 @@ class Panel:
         lost = self.losses.models.values()
         others = [each for each in said if isinstance(each, Failed) and all(each.kind != one.kind for one in lost)]
         self.fewer.extend(others[:1])
-        return _agreed(given)
+        return _combined(given)
 
     async def _said(self, number: int, judge: int, answer: str, round: Spent) -> Evaluation | Failed:
         try:
@@ -200,7 +200,7 @@ class Panel:
         options |= {"schema": evaluation_schema(scale), "tidy": lambda text: _tidied(text, scale)}
         prompt = self.prompt(answer, scale)
         text = await ask_text(self.asker, place_of(number, judge), prompt, options, self.models[turn], round)
-        return _read(text, scale)
+        return _evaluation_of(text, scale)
 
     def prompt(self, answer: str, scale: Literal["unit", "ten"]) -> str:
         """Return the prompt of a judge."""
@@ -253,7 +253,7 @@ def _tidied(text: str, scale: Literal["unit", "ten"]) -> str:
     return json.dumps(made, ensure_ascii=False)
 
 
-def _read(text: str, scale: Literal["unit", "ten"]) -> Evaluation:
+def _evaluation_of(text: str, scale: Literal["unit", "ten"]) -> Evaluation:
     """Return the evaluation in ``text``, which matches its schema."""
     said = read_json(text)
     score = float(said["score"]) / 10 if scale == "ten" else float(said["score"])
@@ -268,7 +268,7 @@ def _listed(suggestions: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(suggestion for suggestion in suggestions if suggestion))[:SUGGESTIONS]
 
 
-def _agreed(given: Sequence[Evaluation]) -> Evaluation:
+def _combined(given: Sequence[Evaluation]) -> Evaluation:
     """Return a panel's evaluation: the median, the majority, the reasoning nearest to the median, all suggestions."""
     score = round(median(each.score for each in given), DIGITS)
     nearest = min(given, key=lambda each: round(abs(each.score - score), DIGITS))

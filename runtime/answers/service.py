@@ -13,11 +13,11 @@ from attrs import define, evolve, field
 
 from ..errors import RequestError
 from ..events import AnswerFinished, AnswerStarted, CandidateWritten, Events, IterationFinished, IterationStarted
-from ..limits import Ending, Repetition, call_options, check_listeners, seconds
+from ..limits import Deadline, Repetition, call_options, check_listeners, checked_time_limit
 from ..models.caller import Asker, Caller, Losses, Spent
 from ..results import Failed, StepFailed
 from .answer_results import Answered, AnswerRequest, Candidate, Evaluation, Fault, Iteration, Status, Stopped, points
-from .evaluation import Evaluating, as_evaluators, check_evaluators
+from .evaluation import CandidateEvaluator, as_evaluators, check_evaluators
 from .generator import Ask, Generator, feedback_on, way_of_asking
 from .judges import Panel, Scale, can_judge, scale_of
 from .templates import Template, find_template
@@ -107,9 +107,9 @@ class Rounds:
     request: AnswerRequest
     asker: Asker
     generator: Generator
-    evaluating: Evaluating
+    evaluating: CandidateEvaluator
     events: Events | None
-    ending: Ending
+    ending: Deadline
     on_iteration: OnIteration | None
     examples: Examples | None
     told: Mapping[str, Any]
@@ -318,7 +318,7 @@ async def answer(
 
     Raises ``RequestError`` before any call, and the exceptions of ``on_iteration``.
     """
-    request = ready(
+    request = validated_request(
         request,
         evaluators=evaluators,
         templates=templates,
@@ -341,15 +341,15 @@ async def answer(
         warnings = [] if all(map(can_judge, specs)) else [TOO_SMALL]
         panel = Panel(asker, request, template, models, scales, asked, losses)
     generator = Generator(asker, request, template, way_of_asking(ask, spec), model, asked)
-    evaluating = Evaluating((*check_evaluators(request.checks), *called), panel, request.score_threshold)
-    told = _told(request, spec or model, judges_models, [each.name for each in called])
+    evaluating = CandidateEvaluator((*check_evaluators(request.checks), *called), panel, request.score_threshold)
+    told = _metadata(request, spec or model, judges_models, [each.name for each in called])
     rounds = Rounds(
         request,
         asker,
         generator,
         evaluating,
         heard,
-        Ending(cancel, seconds(time_limit)),
+        Deadline(cancel, checked_time_limit(time_limit)),
         on_iteration,
         examples,
         told,
@@ -359,7 +359,7 @@ async def answer(
     return await rounds.run()
 
 
-def ready(
+def validated_request(
     request: AnswerRequest,
     *,
     evaluators: Sequence[Callable[[str], Any]] = (),
@@ -374,7 +374,7 @@ def ready(
     Raises ``RequestError`` whenever ``answer`` would.
     """
     call_options(options or {})
-    seconds(time_limit)
+    checked_time_limit(time_limit)
     for parameter, value, known in (("ask", ask, get_args(Ask)), ("scale", scale, get_args(Scale))):
         if value not in known:
             raise RequestError(parameter, f"{value!r:.60} is none of: {', '.join(known)}")
@@ -389,7 +389,7 @@ def ready(
     return request
 
 
-def _told(
+def _metadata(
     request: AnswerRequest, model: str | None, judges: Sequence[str | None], evaluators: Sequence[str]
 ) -> dict[str, Any]:
     """Return the further entries of the response's metadata."""

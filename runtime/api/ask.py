@@ -93,8 +93,8 @@ async def ask(
     from ..errors import RequestError, shown
     from ..limits import call_options, check_limits, check_listeners
     from ..loops.traversal.loop import highest
-    from ..loops.traversal.setup import Wanted, answered_before, room_for, traverse
-    from ..loops.traversal.traversal_results import Bounds, checked_folder, searching
+    from ..loops.traversal.setup import QuestionRequest, answered_before, room_for, traverse
+    from ..loops.traversal.traversal_results import Bounds, checked_folder, search_request
     from . import gasl
     from .clients import Clients, Warnings
 
@@ -116,9 +116,9 @@ async def ask(
     bounds = Bounds(max_steps, max_repairs, prompt_characters or room_for(spec), time_limit)
     if search is not None and choose is not None:
         raise RequestError("choose", "a search tries what is proposed, and chooses by value")
-    wanted = Wanted(
+    wanted = QuestionRequest(
         question, bounds, folder, again, None, spec, call_options(options or {}), as_json, choose or highest,
-        searching(search, value, rollout), str(graph) if isinstance(graph, str | Path) else "", force,
+        search_request(search, value, rollout), str(graph) if isinstance(graph, str | Path) else "", force,
     )  # fmt: skip
     if (kept := answered_before(wanted, lambda: _hash_of(graph, raw))) is not None:
         return kept

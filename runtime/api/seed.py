@@ -133,7 +133,7 @@ def compute(
     ones are left out. ``allow_invalid`` is the share that may lack a field (None: the seed's own). ``context`` is the value of
     ``context`` in expressions. Raises ``ResultFault`` for an invalid row.
     """
-    from ..seeds.compute import Computing, require
+    from ..seeds.compute import ResultComputer, require
     from ..seeds.seed_results import SeedResult
 
     given = extractions
@@ -141,7 +141,7 @@ def compute(
     known = given if isinstance(given, SeedResult) else None
     require(seed)
     values = context or {}
-    return Computing.of(seed, allow_invalid).result(
+    return ResultComputer.of(seed, allow_invalid).result(
         values, found, name=name or (known.name if known else str(values.get("name") or "")),
         index=known.index if known else index, reviews=known.counts.reviews if known else None,
     )  # fmt: skip
@@ -306,7 +306,7 @@ async def compile(
     from ...adapters.llm.strict_schema import means_of
     from ..errors import RequestError
     from ..events import Events
-    from ..limits import call_options, check_limits, check_listeners, seconds
+    from ..limits import call_options, check_limits, check_listeners, checked_time_limit
     from ..loops.compile.compile_store import Compilations, CompileRequest, start
     from ..loops.compile.compiler import compile_task
     from ..models.caller import Caller
@@ -319,7 +319,11 @@ async def compile(
     check_names(given, (*_COMPILED, *_LIMITS, *_COMPILING))
     request, draft_check = CompileRequest(task, name, repairs), draft_checker(example)
     limits = {each: given[each] for each in _LIMITS if each in given}
-    time_limit, cache, record = seconds(given.get("time_limit")), given.get("cache"), given.get("record", False)
+    time_limit, cache, record = (
+        checked_time_limit(given.get("time_limit")),
+        given.get("cache"),
+        given.get("record", False),
+    )
     events, cancel = given.get("events"), given.get("cancel")
     check_limits(limits)
     check_listeners(events, cancel)

@@ -23,17 +23,6 @@ from ...lang.trees.lwt import Script
 from ..models.caller import refuse_keys
 from ..runs.journal import FILE, RunError, RunRecorder, StoredRun, base_directory, begin, hash_of
 
-__all__ = [
-    "Recorder",
-    "RunError",
-    "RunInfo",
-    "Stored",
-    "base_directory",
-    "list_runs",
-    "load",
-    "start",
-]
-
 INPUT = "input.json"
 
 

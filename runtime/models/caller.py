@@ -26,7 +26,7 @@ _SHOWN = 600
 """Maximum code points of a bad answer in the repair prompt: enough to see the fault, too few to distract from the task."""
 
 
-def wanted(kind: str | Sequence[str]) -> str:
+def answer_form(kind: str | Sequence[str]) -> str:
     """Return the description of an answer of type ``kind``."""
     if not isinstance(kind, str):
         return f"exactly one of these and nothing else: {', '.join(map(short, kind))}"
@@ -39,10 +39,12 @@ def wanted(kind: str | Sequence[str]) -> str:
     }.get(kind, "the text that was asked for")
 
 
-def repair(prompt: str, answer: str, reason: str, kind: str | Sequence[str]) -> str:
+def repair_prompt(prompt: str, answer: str, reason: str, kind: str | Sequence[str]) -> str:
     """Return the repair prompt: the task again, the answer, its fault, and the required form."""
     shown = answer if len(answer) <= _SHOWN else f"{answer[: _SHOWN // 2]} … {answer[-_SHOWN // 2 :]}"
-    return f"{prompt}\n\nYour last answer was:\n{shown}\n\nThat can't be used: {reason}.\nAnswer with {wanted(kind)}."
+    return (
+        f"{prompt}\n\nYour last answer was:\n{shown}\n\nThat can't be used: {reason}.\nAnswer with {answer_form(kind)}."
+    )
 
 
 HOPELESS = frozenset({"budget", "wrong_key", "quota", "model_not_found", "model", "not_configured"})
@@ -151,7 +153,7 @@ class Caller:
             if isinstance(fit, Unfit) and not answer.repaired:
                 if self.events:
                     self.events.emit(CallRetried(step, "repair", 2, fit.reason, item))
-                prompt = repair(request.prompt, answer.text, fit.reason, kind)
+                prompt = repair_prompt(request.prompt, answer.text, fit.reason, kind)
                 answer = await self._generate(client, step, request, prompt, item, spent)
                 fit = self._fit(answer, kind)
             if isinstance(fit, Unfit):

@@ -77,7 +77,7 @@ class DebugLog:
             self.phase, self.request, self._ranks = _PHASES[event.phase], event.request, True
         elif isinstance(event, PhaseStarted) and event.loop == "compile":
             self.phase = 1  # compiling has one phase
-        lowest, text, body = _told(event)
+        lowest, text, body = _line_of(event)
         if self._ranks and isinstance(event, RunFinished):
             lowest = 2  # the ranking starts immediately
         if lowest > self.level or not text:
@@ -94,7 +94,7 @@ class DebugLog:
         print(f"[{stamp}] [P{self.phase}:R{self.request:02}] {printable(text)}", file=self.out, flush=True)
 
 
-def _told(event: Event) -> tuple[int, str, str]:
+def _line_of(event: Event) -> tuple[int, str, str]:
     """Return the lowest level that prints ``event``, its line, and the additional text of level 3."""
     match event:
         case RunStarted():
@@ -137,9 +137,9 @@ def _told(event: Event) -> tuple[int, str, str]:
         case StateChanged():
             return 3, f"({event.step}) state {event.hash[:12]}", ""
         case AnswerStarted() | IterationStarted() | CandidateWritten() | IterationFinished() | AnswerFinished():
-            return _told_of_answer(event)
+            return _answer_line(event)
         case PhaseStarted() | PhaseFinished() | DraftMended() | RepairAsked() | ToolCalled():
-            return _told_of_loop(event)
+            return _loop_line(event)
         case DecisionMade():
             by = " (by rule)" if event.by == "rule" else ""
             return 1, f"Step {event.step}: {event.decision}{by}: {_short(event.answer or event.why)}", event.answer
@@ -160,7 +160,7 @@ def _told(event: Event) -> tuple[int, str, str]:
             return 4, "", ""
 
 
-def _told_of_answer(
+def _answer_line(
     event: AnswerStarted | IterationStarted | CandidateWritten | IterationFinished | AnswerFinished,
 ) -> tuple[int, str, str]:
     where = f"({event.step}) " if event.step else ""
@@ -192,7 +192,7 @@ _SHOWN = 100
 """Maximum characters of a request or a script in a line; level 3 has all of it."""
 
 
-def _told_of_loop(
+def _loop_line(
     event: PhaseStarted | PhaseFinished | DraftMended | RepairAsked | ToolCalled,
 ) -> tuple[int, str, str]:
     match event:
@@ -277,7 +277,7 @@ class EventLog:
 
     def of(self, events: Events, request: int | None = None) -> Callable[[Event], None]:
         """Return a subscriber that writes ``events`` and warns once if that fails; ``request``: see the comment above."""
-        return _Writing(self, events, request)
+        return _LogSubscriber(self, events, request)
 
     def write(self, event: Event, request: int | None) -> None:
         """Write one event."""
@@ -307,19 +307,19 @@ class EventLog:
 
 
 @define(eq=False)
-class _Writing:
+class _LogSubscriber:
     """Writes the events of one stream to a log."""
 
     _log: EventLog
     _events: Events
     _request: int | None = None
-    _told: bool = False
+    _is_reported: bool = False
 
     def __call__(self, event: Event) -> None:
         """Write one event."""
         self._log.write(event, self._request)
-        if self._log.damage and not self._told:
-            self._told = True
+        if self._log.damage and not self._is_reported:
+            self._is_reported = True
             self._events.emit(
                 Warned("", f"the report will lack what happens from now on: {LOG} can't be written: {self._log.damage}")
             )

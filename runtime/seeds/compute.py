@@ -31,7 +31,7 @@ from .extraction_prompts import (
     parts_of,
     way_of_asking,
 )
-from .reviews import Context, Keeper, KeywordCount, read_context
+from .reviews import Context, KeywordCount, ReviewFilter, read_context
 from .seed_results import Counts, Extraction, ResultError, SeedResult, Status
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Provenance:
 
 
 @frozen
-class Computing:
+class ResultComputer:
     """Computes results of one seed."""
 
     seed: SeedTree
@@ -68,7 +68,7 @@ class Computing:
     _reads: Reads
 
     @classmethod
-    def of(cls, seed: SeedTree, allow_invalid: float | None = None) -> "Computing":
+    def of(cls, seed: SeedTree, allow_invalid: float | None = None) -> "ResultComputer":
         """Prepare the computation of ``seed``.
 
         ``allow_invalid`` is the allowed share of kept reviews that lack a field (None: the seed's own). Raises ``ValueError``
@@ -234,7 +234,7 @@ def estimate(
     model: str = "",
 ) -> Estimate:
     """Estimate a run of ``seed`` over ``contexts``, which are read one at a time. Raises ``ContextError`` and ``FilterError``."""
-    keeper, made = Keeper.of(seed), Estimate()
+    keeper, made = ReviewFilter.of(seed), Estimate()
     counts = [0] * len(seed.keep.keywords)
     apart = way_of_asking(seed, ask, model) == "choices"
     counting = _Counting(seed, apart, made)
@@ -354,7 +354,7 @@ def check(seed: tree.FormulaSeed, data: Any = None) -> list[Diagnostic]:
     if data is None:
         return lint(seed)
     from .extraction_prompts import parts_of
-    from .reviews import FilterError, Keeper, keyword_counts, read_context  # most checks have no reviews
+    from .reviews import FilterError, ReviewFilter, keyword_counts, read_context  # most checks have no reviews
 
     contexts: Sequence[Any] = list(data) if isinstance(data, list | tuple) else [data]
     texts = [review.text for index, each in enumerate(contexts) for review in read_context(each, index).reviews]
@@ -362,7 +362,7 @@ def check(seed: tree.FormulaSeed, data: Any = None) -> list[Diagnostic]:
         counts, kept, total = keyword_counts(seed, texts)
     except FilterError:  # the linter reports it with its position
         return lint(seed, contexts=contexts)
-    keeper = Keeper.of(seed)
+    keeper = ReviewFilter.of(seed)
     read = [text for text in texts if keeper.keeps(text)]
     cuts = [cut for cut in (parts_of(text, seed.review_handling, False).cut for text in read) if cut]
     found = Kept([each.kept for each in counts], kept, total, sum(map(len, read)), len(cuts), sum(cuts))

@@ -23,19 +23,19 @@ from ..results import Failed, StepFailed, Trace
 from .extraction_prompts import (
     TEMPLATE,
     Ask,
+    FieldValues,
     Parts,
-    Said,
-    agreed,
+    agreement,
+    answer_coercion,
     answer_schema,
     build_choice_prompt,
     build_extraction_prompt,
     build_reconcile_prompt,
     fill_extraction_prompt,
-    merged,
+    merged_parts,
     parts_of,
     read_answer,
     read_choice,
-    tidied,
     way_of_asking,
 )
 from .reviews import Review
@@ -61,7 +61,7 @@ MOST_PENDING = 500
 
 
 @frozen
-class Kept:
+class CachedValue:
     """A field's value, the model's text if it was coerced ("" else), and the deciding parts of a long review."""
 
     value: Any
@@ -69,7 +69,7 @@ class Kept:
     parts: tuple[int, ...] = ()
 
 
-class Remembered:
+class ExtractionCache:
     """The cache in the file ``path``. ``identity`` is the model's spec; ``warn`` gets the one warning about a broken file.
 
     Memory holds at most ``MOST_PENDING`` queued values, the values of running callers, and those being written.
@@ -93,9 +93,9 @@ class Remembered:
         """Wait until the file is open, or opening has failed."""
         await self._shelf.opened()
 
-    def find(self, keys: Mapping[str, bytes]) -> dict[str, Kept]:
+    def find(self, keys: Mapping[str, bytes]) -> dict[str, CachedValue]:
         """Return the known values by field; ``keys`` maps fields to keys."""
-        found: dict[str, Kept] = {}
+        found: dict[str, CachedValue] = {}
         for name, key in keys.items():
             own = self._own(key)
             row = self._shelf.find(own)
@@ -107,11 +107,13 @@ class Remembered:
                 return {}
             kept = orjson.loads(value)
             found[name] = (
-                Kept(kept["value"], kept["coerced"], tuple(kept["parts"])) if isinstance(kept, dict) else Kept(kept)
+                CachedValue(kept["value"], kept["coerced"], tuple(kept["parts"]))
+                if isinstance(kept, dict)
+                else CachedValue(kept)
             )
         return found
 
-    async def keep(self, found: Iterable[tuple[bytes, Kept]]) -> None:
+    async def keep(self, found: Iterable[tuple[bytes, CachedValue]]) -> None:
         """Store values under their keys, in one write with others that arrive meanwhile.
 
         Waits while more than ``MOST_PENDING`` values are queued: a model faster than the disk would fill the memory.
@@ -156,7 +158,7 @@ def _digest(key: bytes, body: bytes) -> bytes:
 
 
 @frozen
-class Read:
+class ReviewExtraction:
     """An extraction, its cost, and a hash of all its inputs except the model."""
 
     extraction: Extraction
@@ -193,7 +195,7 @@ class Extractor:
     ask: Ask = "auto"
     options: Mapping[str, Any] = field(factory=dict)
     events: Events | None = None
-    remembered: Remembered | None = None
+    remembered: ExtractionCache | None = None
     strict: bool = False
     """Whether answers must match exactly: nothing is coerced (``lang.coercion``)."""
     spent: Spent = field(factory=Spent, init=False)
@@ -222,13 +224,13 @@ class Extractor:
         """Why no more calls are made; None if they are."""
         return self._losses.of(None)
 
-    async def extract(self, step: str, review: Review) -> Read:
+    async def extract(self, step: str, review: Review) -> ReviewExtraction:
         """Return the extraction of one review, also if it failed; ``step`` names its context in events."""
         parts = parts_of(review.text, self.seed.review_handling, self._apart)
         chunks, keys = parts.texts, self._keys(review, parts)
         digest = blake3(b"".join(keys.values())).hexdigest(length=16)
         known: dict[str, Any] = {}
-        before: dict[str, Kept] = {}
+        before: dict[str, CachedValue] = {}
         if self.remembered is not None:
             await self.remembered.opened()
             found = self.remembered.find(keys)
@@ -243,14 +245,16 @@ class Extractor:
         spent = Spent()
         if not missing:
             ordered = {each.name: known[each.name] for each in self.seed.fields}
-            return Read(evolve(made, extraction=ordered, coerced=coerced, decided=decided), spent, digest, known=True)
+            return ReviewExtraction(
+                evolve(made, extraction=ordered, coerced=coerced, decided=decided), spent, digest, known=True
+            )
         try:
             said = await self._all_chunks(step, review, chunks, missing, spent)
         except StepFailed as error:
-            return Read(evolve(made, failed=f"{error.failed.kind}: {error.failed.message}"), spent, digest)
+            return ReviewExtraction(evolve(made, failed=f"{error.failed.kind}: {error.failed.message}"), spent, digest)
         if self.remembered is not None:
             await self.remembered.keep(
-                (keys[name], Kept(value, said.coerced.get(name, ""), said.parts.get(name, ())))
+                (keys[name], CachedValue(value, said.coerced.get(name, ""), said.parts.get(name, ())))
                 for name, value in said.values.items()
             )
         values = {**known, **said.values}
@@ -259,7 +263,7 @@ class Extractor:
             made, extraction=ordered, invalid=said.invalid, coerced={**coerced, **said.coerced}, decided={**decided, **said.parts},
             read_as=said.read_as,
         )  # fmt: skip
-        return Read(made, spent, digest)
+        return ReviewExtraction(made, spent, digest)
 
     def digest(self, review: Review) -> str:
         """Return the hash of all inputs of the review's extraction except the model."""
@@ -283,29 +287,31 @@ class Extractor:
 
     async def _all_chunks(
         self, step: str, review: Review, chunks: Sequence[str], fields: Sequence[Extracted], spent: Spent
-    ) -> Said:
+    ) -> FieldValues:
         said = await _together([self._passes(step, review, chunk, fields, spent) for chunk in chunks])
-        return merged(fields, said)
+        return merged_parts(fields, said)
 
     async def _passes(
         self, step: str, review: Review, text: str, fields: Sequence[Extracted], spent: Spent
-    ) -> Said:  # fmt: skip
+    ) -> FieldValues:  # fmt: skip
         if self.seed.passes == 1:
             return await self._once(step, review, text, fields, spent)
         one, other = await _together(
             [self._once(step, review, text, fields, spent, sample=sample) for sample in (0, 1)]
         )
-        both, differ = agreed(fields, one, other)
+        both, differ = agreement(fields, one, other)
         if not differ:
             return both
         prompt = build_reconcile_prompt(self._prompt(review, text, differ), differ, one.values, other.values)
         decided = await self._json(step, review, prompt, differ, spent, sample=2)
         read_as = both.read_as if both.read_as != "exact" else decided.read_as
-        return Said({**both.values, **decided.values}, decided.invalid, {**both.coerced, **decided.coerced}, read_as)
+        return FieldValues(
+            {**both.values, **decided.values}, decided.invalid, {**both.coerced, **decided.coerced}, read_as
+        )
 
     async def _once(
         self, step: str, review: Review, text: str, fields: Sequence[Extracted], spent: Spent, sample: int = 0
-    ) -> Said:
+    ) -> FieldValues:
         """Ask for ``fields`` once: choices one by one, the other fields together."""
         asking = [
             self._choice(step, review, build_choice_prompt(each, text), each, spent, sample)
@@ -325,7 +331,9 @@ class Extractor:
             values |= each.values
             invalid |= each.invalid
             coerced |= each.coerced
-        return Said(values, invalid, coerced, next((each.read_as for each in said if each.read_as != "exact"), "exact"))
+        return FieldValues(
+            values, invalid, coerced, next((each.read_as for each in said if each.read_as != "exact"), "exact")
+        )
 
     def _prompt(self, review: Review, text: str, fields: Sequence[Extracted]) -> str:
         if self.seed.prompt is not None:
@@ -334,8 +342,8 @@ class Extractor:
 
     async def _json(
         self, step: str, review: Review, prompt: str, fields: Sequence[Extracted], spent: Spent, sample: int = 0
-    ) -> Said:
-        shape = {"schema": answer_schema(fields), "tidy": tidied(fields, self.strict)}
+    ) -> FieldValues:
+        shape = {"schema": answer_schema(fields), "tidy": answer_coercion(fields, self.strict)}
         text, raw = await self._text(step, review, prompt, shape, spent, sample)
         said = read_answer(raw or text, fields, self.strict)
         if isinstance(said, str) and raw:
@@ -346,7 +354,7 @@ class Extractor:
 
     async def _choice(
         self, step: str, review: Review, prompt: str, wanted: Extracted, spent: Spent, sample: int
-    ) -> Said:  # fmt: skip
+    ) -> FieldValues:  # fmt: skip
         text, raw = await self._text(step, review, prompt, {"choices": list(wanted.values)}, spent, sample)
         said = read_choice(raw or text, wanted, self.strict)
         return read_choice(text, wanted, self.strict) if said.invalid and raw else said
@@ -373,7 +381,7 @@ def _definition(wanted: Extracted) -> list[Any]:
     return [wanted.name, wanted.type, [list(pair) for pair in wanted.values.items()], wanted.doc]
 
 
-async def _together(jobs: Sequence[Coroutine[Any, Any, Said]]) -> list[Said]:
+async def _together(jobs: Sequence[Coroutine[Any, Any, FieldValues]]) -> list[FieldValues]:
     """Await ``jobs`` concurrently; if one fails, cancel the others and raise its ``StepFailed``."""
     if len(jobs) == 1:
         return [await jobs[0]]

@@ -26,7 +26,7 @@ _RAW = 300
 
 
 @frozen
-class Said:
+class FieldValues:
     """The fields of an answer: valid values, and by field the model's text for invalid values.
 
     ``coerced`` has, by field, the model's text of a coerced value; ``read_as`` is how the object was found
@@ -45,7 +45,7 @@ def kind_of_field(wanted: Extracted) -> Type:
     return tuple(wanted.values) if wanted.type == "enum" else wanted.type
 
 
-def tidied(fields: Sequence[Extracted], strict: bool = False) -> Callable[[str], str]:
+def answer_coercion(fields: Sequence[Extracted], strict: bool = False) -> Callable[[str], str]:
     """Return a function that coerces a nearly valid answer: its one object, with each value in its field's type.
 
     Fields that were not requested are dropped.
@@ -67,7 +67,7 @@ def tidied(fields: Sequence[Extracted], strict: bool = False) -> Callable[[str],
     return tidy
 
 
-def read_answer(text: str, fields: Sequence[Extracted], strict: bool = False) -> Said | str:
+def read_answer(text: str, fields: Sequence[Extracted], strict: bool = False) -> FieldValues | str:
     """Return the values of ``fields`` in ``text``; or the reason if it has no readable object."""
     answer = _object(text, fields, strict)
     if isinstance(answer, str):
@@ -88,16 +88,18 @@ def read_answer(text: str, fields: Sequence[Extracted], strict: bool = False) ->
         values[each.name] = found.value
         if found.coerced:
             coerced[each.name] = clipped(found.coerced, _RAW)
-    return Said(values, invalid, coerced, answer.read_as)
+    return FieldValues(values, invalid, coerced, answer.read_as)
 
 
-def read_choice(text: str, wanted: Extracted, strict: bool = False) -> Said:
+def read_choice(text: str, wanted: Extracted, strict: bool = False) -> FieldValues:
     """Return the value in ``text``, the answer for one enum field."""
     found = as_type(text, tuple(wanted.values), strict=strict)
     if isinstance(found, Unfit):
-        return Said(invalid={wanted.name: clipped(text, _RAW)})
+        return FieldValues(invalid={wanted.name: clipped(text, _RAW)})
     coerced = {wanted.name: clipped(found.coerced, _RAW)} if found.coerced else {}
-    return Said({wanted.name: found.value}, coerced=coerced, read_as="thinking" if found.how == "thinking" else "exact")
+    return FieldValues(
+        {wanted.name: found.value}, coerced=coerced, read_as="thinking" if found.how == "thinking" else "exact"
+    )
 
 
 def _object(text: str, fields: Sequence[Extracted], strict: bool) -> ObjectRead | str:
@@ -157,7 +159,7 @@ def _split(text: str, start: int, stop: int, most: int, shared: int) -> Iterator
     yield start, stop
 
 
-def merged(fields: Sequence[Extracted], said: Sequence[Said]) -> Said:
+def merged_parts(fields: Sequence[Extracted], said: Sequence[FieldValues]) -> FieldValues:
     """Return the combined values of several parts of a text.
 
     The combined value is, for an enum, the one that the seed lists last; for a boolean, whether any is true; for a number,
@@ -175,7 +177,7 @@ def merged(fields: Sequence[Extracted], said: Sequence[Said]) -> Said:
         if wrong:
             invalid[name], parts[name] = said[wrong[0]].invalid[name], tuple(wrong)
             continue
-        values[name] = _joined(each, [answer.values[name] for answer in said])
+        values[name] = _merged_value(each, [answer.values[name] for answer in said])
         parts[name] = tuple(
             part for part, answer in enumerate(said) if _decides(each, answer.values[name], values[name])
         )
@@ -183,7 +185,7 @@ def merged(fields: Sequence[Extracted], said: Sequence[Said]) -> Said:
         if raw:
             coerced[name] = raw[0]
     read_as = next((answer.read_as for answer in said if answer.read_as != "exact"), "exact")
-    return Said(values, invalid, coerced, read_as, parts)
+    return FieldValues(values, invalid, coerced, read_as, parts)
 
 
 def _decides(wanted: Extracted, found: Any, merged: Any) -> bool:
@@ -193,7 +195,7 @@ def _decides(wanted: Extracted, found: Any, merged: Any) -> bool:
     return wanted.type in ("text", "list") or found == merged
 
 
-def _joined(wanted: Extracted, found: list[Any]) -> Any:
+def _merged_value(wanted: Extracted, found: list[Any]) -> Any:
     found = [value for value in found if value is not None]
     if not found:
         return None
@@ -210,7 +212,9 @@ def _joined(wanted: Extracted, found: list[Any]) -> Any:
             return [item for items in found for item in items]
 
 
-def agreed(fields: Sequence[Extracted], one: Said, other: Said) -> tuple[Said, tuple[Extracted, ...]]:
+def agreement(
+    fields: Sequence[Extracted], one: FieldValues, other: FieldValues
+) -> tuple[FieldValues, tuple[Extracted, ...]]:
     """Return the values on which two readings agree, and the fields in which they differ. An invalid value always differs."""
     values: dict[str, Any] = {}
     coerced: dict[str, str] = {}
@@ -224,7 +228,7 @@ def agreed(fields: Sequence[Extracted], one: Said, other: Said) -> tuple[Said, t
         else:
             differ.append(each)
     read_as = one.read_as if one.read_as != "exact" else other.read_as
-    return Said(values, coerced=coerced, read_as=read_as), tuple(differ)
+    return FieldValues(values, coerced=coerced, read_as=read_as), tuple(differ)
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -40,7 +40,7 @@ _PARTIAL = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
 
 
 @frozen
-class Dated:
+class ReviewDate:
     """A parsed date; without a day ``date`` is None."""
 
     year: int
@@ -48,7 +48,7 @@ class Dated:
     date: datetime.date | None = None
 
 
-def read_date(text: str) -> Dated | str:
+def read_date(text: str) -> ReviewDate | str:
     """Return the date in ``text``, or the reason why it can't be read, as a clause for a message."""
     text = text.strip()
     if not text or len(text) > _LONGEST:
@@ -57,15 +57,15 @@ def read_date(text: str) -> Dated | str:
         year, month = int(partial[1]), int(partial[2]) if partial[2] else None
         if year < 1 or (month is not None and not 1 <= month <= 12):
             return "there is no such month"
-        return Dated(year, month)
+        return ReviewDate(year, month)
     try:
-        found = _whole(text)
+        found = _full_date(text)
     except ValueError:
         return "there is no such day"
-    return found if isinstance(found, str) else Dated(found.year, found.month, found)
+    return found if isinstance(found, str) else ReviewDate(found.year, found.month, found)
 
 
-def _whole(text: str) -> datetime.date | str:
+def _full_date(text: str) -> datetime.date | str:
     if text[:4].isdecimal() and text.isascii():
         try:
             return datetime.datetime.fromisoformat(text).date()
@@ -338,14 +338,14 @@ class KeywordCount:
 
 
 @frozen
-class Keeper:
+class ReviewFilter:
     """Filters reviews: keeps those with one of the keywords; without keywords, all with a text. Case is ignored."""
 
     keep: Keep
     _tests: tuple[Callable[[str, str], bool], ...]
 
     @classmethod
-    def of(cls, seed: FormulaSeed) -> "Keeper":
+    def of(cls, seed: FormulaSeed) -> "ReviewFilter":
         """Prepare the filter of ``seed``. Raises ``FilterError`` for an invalid regular expression."""
         words = seed.keep.keywords
         if seed.keep.match == "regex":
@@ -374,7 +374,7 @@ class Keeper:
 
 def keyword_counts(seed: FormulaSeed, texts: Iterable[str]) -> tuple[list[KeywordCount], int, int]:
     """Return how many of ``texts`` each keyword keeps, how many all keywords keep together, and the total number."""
-    keeper = Keeper.of(seed)
+    keeper = ReviewFilter.of(seed)
     counts = [0] * len(seed.keep.keywords)
     kept = total = 0
     for text in texts:

@@ -18,10 +18,10 @@ from ..events import Events, RunFinished, RunStarted, StepFinished, StepStarted,
 from ..excerpts import clipped
 from ..models.caller import Spent
 from ..results import NO_USAGE
-from .compute import Computing
-from .extraction import Extractor, Read, Remembered, extraction_of
+from .compute import ResultComputer
+from .extraction import ExtractionCache, Extractor, ReviewExtraction, extraction_of
 from .extraction_prompts import Ask
-from .reviews import Context, ContextError, Keeper, Review, read_context
+from .reviews import Context, ContextError, Review, ReviewFilter, read_context
 from .seed_results import Counts, Extraction, ResultError, SeedResult
 
 OnResult = Callable[[SeedResult], Awaitable[None] | None]
@@ -30,7 +30,7 @@ OnResult = Callable[[SeedResult], Awaitable[None] | None]
 Contexts = Iterable[Any] | AsyncIterable[Any]
 
 
-class Keeping(Protocol):
+class ExtractionRecord(Protocol):
     """Storage of a run for resuming it; ``seed_store.SeedRecorder`` writes to disk."""
 
     run_id: str
@@ -44,7 +44,7 @@ class Keeping(Protocol):
         """Return the extraction that an earlier process of this run saved, or None."""
         ...
 
-    def extracted(self, context: int, read: Read) -> None:
+    def extracted(self, context: int, read: ReviewExtraction) -> None:
         """Save an extraction."""
         ...
 
@@ -127,7 +127,7 @@ async def run_many(
     options: Mapping[str, Any] | None = None,
     cache: Path | None = None,
     events: Events | None = None,
-    record: Keeping | None = None,
+    record: ExtractionRecord | None = None,
     ordered: bool = True,
     cancel: asyncio.Event | None = None,
     strict_types: bool = False,
@@ -177,12 +177,12 @@ class _Run:
     """A running run."""
 
     extractor: Extractor
-    computing: Computing
-    keeper: Keeper
+    computing: ResultComputer
+    keeper: ReviewFilter
     source: AsyncIterator[Any]
     labels: tuple[str, ...]
     on_result: OnResult
-    record: Keeping | None
+    record: ExtractionRecord | None
     events: Events | None
     ordered: bool
     limit: int
@@ -199,16 +199,16 @@ class _Run:
     @classmethod
     def of(
         cls, seed: FormulaSeed, contexts: Contexts, llm: Any, on_result: OnResult, model: str, limit: int, ask: Ask,
-        options: Mapping[str, Any] | None, cache: Path | None, events: Events | None, record: Keeping | None, ordered: bool,
+        options: Mapping[str, Any] | None, cache: Path | None, events: Events | None, record: ExtractionRecord | None, ordered: bool,
         strict: bool, allow_invalid: float | None,
     ) -> "_Run":  # fmt: skip
-        keeper = Keeper.of(seed)
+        keeper = ReviewFilter.of(seed)
         extractor = Extractor(seed, llm, model, limit, ask, options or {}, events, strict=strict)
         sized = contexts if isinstance(contexts, Sized) and isinstance(contexts, Iterable) else ()
         labels = tuple(_label(each, index) for index, each in enumerate(sized))
         made = cls(
             extractor,
-            Computing.of(seed, allow_invalid),
+            ResultComputer.of(seed, allow_invalid),
             keeper,
             _stream(contexts),
             labels,
@@ -219,7 +219,7 @@ class _Run:
             limit,
         )
         if cache is not None and model:
-            extractor.remembered = Remembered(cache, model, warn=made.warn)
+            extractor.remembered = ExtractionCache(cache, model, warn=made.warn)
         return made
 
     def __attrs_post_init__(self) -> None:

@@ -22,22 +22,10 @@ import orjson
 from attrs import define, field
 
 from ...lang.trees.seed import FormulaSeed
-from ..runs.journal import SEED, RunError, RunRecorder, StoredRun, begin, hash_of
-from .extraction import Read
+from ..runs.journal import SEED, RunRecorder, StoredRun, begin, hash_of
+from .extraction import ReviewExtraction
 from .reviews import Review
 from .seed_results import Extraction, SeedResult
-
-__all__ = [
-    "RunError",
-    "SeedRecorder",
-    "StoredSeed",
-    "contexts_hash",
-    "file_hash",
-    "load",
-    "more_of",
-    "recalled",
-    "start",
-]
 
 
 def start(
@@ -123,7 +111,7 @@ load = StoredSeed.load
 
 @define
 class SeedRecorder(RunRecorder):
-    """Writes the records of a seed's run; implements ``seed_run.Keeping``."""
+    """Writes the records of a seed's run; implements ``seed_run.ExtractionRecord``."""
 
     _known: Mapping[tuple[int, int], bytes] = field(factory=dict, repr=False)
 
@@ -135,9 +123,9 @@ class SeedRecorder(RunRecorder):
         before, extraction, invalid, more = orjson.loads(kept)
         if before != digest:
             return None
-        return recalled(review, extraction, invalid, more)
+        return stored_extraction(review, extraction, invalid, more)
 
-    def extracted(self, context: int, read: Read) -> None:
+    def extracted(self, context: int, read: ReviewExtraction) -> None:
         """Save an extraction."""
         found, spent = read.extraction, read.spent
         self.append(
@@ -145,7 +133,7 @@ class SeedRecorder(RunRecorder):
                 "record": "extraction_done", "context": context, "review": found.review, "digest": read.digest,
                 "extraction": found.extraction, "invalid": found.invalid, "failed": found.failed, "calls": spent.calls,
                 "usage": [spent.usage.prompt_tokens, spent.usage.completion_tokens], "cost": spent.cost,
-                **({"more": more} if (more := more_of(found)) else {}),
+                **({"more": more} if (more := rare_fields(found)) else {}),
             }
         )  # fmt: skip
 
@@ -159,10 +147,10 @@ class SeedRecorder(RunRecorder):
         )  # fmt: skip
 
 
-def recalled(
+def stored_extraction(
     review: Review, extraction: dict[str, Any], invalid: dict[str, str], more: Mapping[str, Any]
 ) -> Extraction:
-    """Return a saved extraction of ``review``; ``more`` is the result of ``more_of`` for it."""
+    """Return a saved extraction of ``review``; ``more`` is the result of ``rare_fields`` for it."""
     return Extraction(
         review.index, extraction, review.meta, invalid, excerpt=review.excerpt, id=review.id, invalid_meta=review.invalid_meta,
         coerced=more.get("coerced", {}), read_as=more.get("read_as", "exact"), cut=more.get("cut", 0),
@@ -171,7 +159,7 @@ def recalled(
     )  # fmt: skip
 
 
-def more_of(found: Extraction) -> dict[str, Any]:
+def rare_fields(found: Extraction) -> dict[str, Any]:
     """Return the rarely present fields of an extraction: how it was read, and from which parts."""
     told = found.as_json()
     return {name: told[name] for name in ("coerced", "read_as", "cut", "parts", "decided") if name in told}

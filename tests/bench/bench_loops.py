@@ -23,7 +23,7 @@ from knotwork.adapters.llm import Completion
 from knotwork.adapters.llm.middleware import Own
 from knotwork.adapters.state import DeclareKey, MergeInto
 from knotwork.runtime.events import DecisionMade, Events, PlanFinished
-from knotwork.runtime.loops.traversal.setup import Wanted, traverse
+from knotwork.runtime.loops.traversal.setup import QuestionRequest, traverse
 from knotwork.runtime.loops.traversal.traversal_results import Bounds
 
 
@@ -87,7 +87,7 @@ def main() -> None:
             filled(executor, size)
             _ = executor.adapter.schema
             events.subscribe(heard)
-            wanted = Wanted("Which kinds are there?", Bounds(max_steps=options.steps), Path(folder) / "state")
+            wanted = QuestionRequest("Which kinds are there?", Bounds(max_steps=options.steps), Path(folder) / "state")
             began = perf_counter()
             made = asyncio.run(traverse(wanted, executor, model))
             took = perf_counter() - began

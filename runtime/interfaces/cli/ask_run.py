@@ -34,8 +34,8 @@ from ...events import (
     PlanStarted,
     StateChanged,
 )
-from ...loops.traversal.setup import Wanted, answered_before, room_for, traverse
-from ...loops.traversal.traversal_results import Asked, Bounds, checked_folder, searching
+from ...loops.traversal.setup import QuestionRequest, answered_before, room_for, traverse
+from ...loops.traversal.traversal_results import Asked, Bounds, checked_folder, search_request
 from ...models.factory import default_spec, open_graph
 from ...runs.event_log import DebugLog, level
 from ...runs.journal import RunError
@@ -74,9 +74,9 @@ def run(asked: Question) -> int:
     )
     try:
         folder = checked_folder(asked.ground.state)
-        search = searching(asked.search.settings, asked.search.value if asked.search.strategy else None)
+        search = search_request(asked.search.settings, asked.search.value if asked.search.strategy else None)
         source = str(asked.ground.graph)
-        wanted = Wanted(
+        wanted = QuestionRequest(
             text, bounds, folder, asked.again, spec=spec or "", searching=search, graph=source, force=asked.ground.force
         )
         before = answered_before(wanted, lambda: open_graph(source, raw=asked.ground.raw).adapter.schema.hash)
@@ -172,7 +172,7 @@ def _default() -> str | None:
         return None
 
 
-async def _answered(wanted: Wanted, opened: Opened, lines: Display | None) -> Asked:
+async def _answered(wanted: QuestionRequest, opened: Opened, lines: Display | None) -> Asked:
     cancel = asyncio.Event()
     note, stop = (say, None) if lines is None else (lines.note, lines.stop)
     with cancelling(cancel, note, stop):

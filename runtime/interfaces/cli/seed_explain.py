@@ -12,7 +12,7 @@ from ....lang.evaluate.seed.fused_engine import Compute
 from ....lang.evaluate.seed.sensitivity import Flip, Sensitivity, sensitivity
 from ....lang.trees.seed import DefineFilter, FormulaSeed
 from ...api.checks import Checked
-from ...seeds.compute import Computing
+from ...seeds.compute import ResultComputer
 from ..atomic_write import replace_file
 from .extractions import Extracted, Results, chosen, open_seed, refused
 from .inputs import STDIN, Unreadable, only_one_stdin, show, writable
@@ -121,7 +121,7 @@ def _known(seed: FormulaSeed, name: str, known: Mapping[str, Any]) -> None:
 def _compare(seed: FormulaSeed, found: Extracted) -> None:
     """Warn if the results were computed with other formulas than the seed's."""
     outputs = found.result.outputs
-    values = Computing.of(seed).result(found.context, found.result.extractions).values if outputs else {}
+    values = ResultComputer.of(seed).result(found.context, found.result.extractions).values if outputs else {}
     others = [name for name in seed.outputs if name in outputs and name in values and outputs[name] != values[name]]
     if others:
         name = others[0]
@@ -227,7 +227,7 @@ def compute_again(
     tally = Tally()
     try:
         if first is not None:
-            computing = Computing.of(seed, allow_invalid)
+            computing = ResultComputer.of(seed, allow_invalid)
             _write(computing, first, sink, tally)
             for each in found:
                 _write(computing, each, sink, tally)
@@ -240,7 +240,7 @@ def compute_again(
     return _finish(read, tally, out)
 
 
-def _write(computing: Computing, found: Extracted, sink: Sink, tally: Tally) -> None:
+def _write(computing: ResultComputer, found: Extracted, sink: Sink, tally: Tally) -> None:
     result = computing.result(
         found.context, found.result.extractions, name=found.result.name, index=found.index,
         reviews=found.result.counts.reviews, warnings=found.result.warnings,

@@ -17,11 +17,11 @@ from ...api.workspace import Models, close_models
 from ...events import Events
 from ...models.factory import default_spec, identity_of
 from ...runs.event_log import DebugLog, level
-from ...runs.journal import cache_file
+from ...runs.journal import RunError, cache_file
 from ...seeds.compute import Estimate, estimate
 from ...seeds.seed_results import ResultError, SeedResult
 from ...seeds.seed_run import Totals, run_many
-from ...seeds.seed_store import RunError, SeedRecorder, StoredSeed, file_hash, load, start
+from ...seeds.seed_store import SeedRecorder, StoredSeed, file_hash, load, start
 from ..figures import dollars
 from ..options import open_models, price_of
 from .contexts import Contexts, Feed

@@ -21,7 +21,7 @@ same faulty answer."""
 
 
 @frozen
-class Judged:
+class CheckedAnswer:
     """An answer that was read and checked. ``value`` is None if there are errors.
 
     ``offered``: diagnostics whose edits are one option among several; only a model or a person can choose. ``rewritten``: the
@@ -41,7 +41,7 @@ class Judged:
 
 
 @frozen
-class Mended:
+class Fix:
     """A fault that was fixed without a call: its code, its message, and the fix."""
 
     code: str
@@ -66,7 +66,7 @@ class CompiledStep:
     text: str = ""
     diagnostics: tuple[Diagnostic, ...] = ()
     repairs: int = 0
-    mended: tuple[Mended, ...] = ()
+    mended: tuple[Fix, ...] = ()
     notes: tuple[str, ...] = ()
     calls: int = 0
     usage: Usage = NO_USAGE

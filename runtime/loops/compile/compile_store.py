@@ -138,7 +138,7 @@ def _excerpts(text: str, told: Sequence[Mapping[str, Any]]) -> str:
     return "".join(shown)
 
 
-def shown(diagnostics: Sequence[Diagnostic], source: Source) -> tuple[dict[str, Any], ...]:
+def diagnostics_for_model(diagnostics: Sequence[Diagnostic], source: Source) -> tuple[dict[str, Any], ...]:
     """Return the diagnostics for a model: errors as JSON, then warnings; at most ``LONGEST_TOLD`` characters."""
     ordered = sorted(compatible(diagnostics), key=lambda each: ("error", "warning", "info").index(each.severity))
     told: list[dict[str, Any]] = []

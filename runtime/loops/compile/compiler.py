@@ -22,10 +22,10 @@ from ....lang.linter.seed import check as lint
 from ....lang.source import Source, Span
 from ....lang.trees.seed import FormulaSeed
 from ...events import DraftMended, Events, PhaseFinished, PhaseStarted, RepairAsked
-from ...limits import Ending, Repetition
+from ...limits import Deadline, Repetition
 from ...models.caller import HOPELESS, Asker, Caller, Spent
 from ...results import Failed, StepFailed
-from .compile_results import PHASES, Compiled, CompiledStep, Judged, Mended, Phase, Status, Stopped
+from .compile_results import PHASES, CheckedAnswer, Compiled, CompiledStep, Fix, Phase, Status, Stopped
 from .compile_store import (
     LONGEST_ANSWER,
     MOST_REPAIRS,
@@ -33,13 +33,13 @@ from .compile_store import (
     Compilations,
     CompileRequest,
     ask_for,
+    diagnostics_for_model,
     repair_prompt,
     schema_of,
-    shown,
 )
-from .computation_graph import Graph, judge_graph
-from .conditions import Conditions, judge_conditions
-from .draft import Check, Repaired, SeedJudge, final, mend
+from .computation_graph import Graph, check_graph
+from .conditions import Conditions, check_conditions
+from .draft import Check, FixedDraft, SeedJudge, final, fix_draft
 
 # Requesting one draft: counted, recorded if the run is recorded, and never refused for its content. The project's own clients
 # check answers against their schema and request one repair themselves. An answer that such a client still refuses is a draft
@@ -54,7 +54,7 @@ class Draft:
     repaired: bool = False
 
 
-class _Taken(Layer):
+class _UncheckedAnswers(Layer):
     """Accepts answers that do not fit the schema; ``repaired``, a custom option, collects the client's own repairs."""
 
     async def generate(self, prompt: str, **options: Any) -> Completion:
@@ -90,7 +90,7 @@ _SAME = "\n\nYour last {} answers were the same, and have the same faults. Write
 
 
 @frozen
-class Phased:
+class PhaseResult:
     """A finished step. ``value`` is None if the step failed; ``failed`` is the call's failure if that was the cause."""
 
     step: CompiledStep
@@ -104,7 +104,7 @@ class PhaseRun:
 
     phase: Phase
     prompt: str
-    judge: Callable[[str], Judged]
+    judge: Callable[[str], CheckedAnswer]
     asker: Asker
     options: Mapping[str, Any]
     events: Events | None
@@ -113,12 +113,12 @@ class PhaseRun:
     spent: Spent = field(factory=Spent)
     used: int = 0
     """Repairs so far, including those of the client."""
-    mended: list[Mended] = field(factory=list)
-    best: Judged | None = None
+    mended: list[Fix] = field(factory=list)
+    best: CheckedAnswer | None = None
     began: float = field(factory=perf_counter)
     repetition: Repetition = field(factory=Repetition)
 
-    async def run(self) -> Phased:
+    async def run(self) -> PhaseResult:
         """Run the step to its end. Never raises for a model's answer."""
         self.began = perf_counter()
         if self.events:
@@ -131,17 +131,17 @@ class PhaseRun:
             except StepFailed as error:
                 self.repetition.take((error.failed.kind, error.failed.message))
                 if error.failed.kind not in _AGAIN or self.used >= self.repairs or self.repetition.is_over:
-                    return Phased(self._finished("failed", error.failed.message), failed=error.failed)
+                    return PhaseResult(self._finished("failed", error.failed.message), failed=error.failed)
                 self.used += 1
                 continue
             judged = self._take(draft)
             if not judged.errors and judged.value is not None:
-                return Phased(self._finished("done"), judged.value)
+                return PhaseResult(self._finished("done"), judged.value)
             self.repetition.take(judged.source.text)
             if self.used >= self.repairs or self.repetition.is_over:
                 break
             self.used += 1
-            told = shown(judged.diagnostics, judged.source)
+            told = diagnostics_for_model(judged.diagnostics, judged.source)
             if self.events:
                 self.events.emit(RepairAsked(LOOP, self.phase, self.used, judged.source.text, told))
             prompt = repair_prompt(self.prompt, judged.source.text, told)
@@ -153,7 +153,7 @@ class PhaseRun:
         reason = f"the answer still has {faults}{after}" if after else f"the answer has {faults}"
         if self.repetition.is_over:
             reason += f"; the model gave the same answer {self.repetition.count + 1} times"
-        return Phased(self._finished("failed", reason))
+        return PhaseResult(self._finished("failed", reason))
 
     async def _draft(self, attempt: int, prompt: str) -> Draft:
         options: dict[str, Any] = {"sample": attempt} if attempt else {}
@@ -182,25 +182,25 @@ class PhaseRun:
         """Return an answer after all fixes that need no call, so that the client does not request them either."""
         if len(text) > LONGEST_ANSWER[self.phase]:
             return text
-        repaired = mend(text, self.judge)
+        repaired = fix_draft(text, self.judge)
         self._tell(repaired)
         return repaired.judged.source.text
 
-    def _take(self, draft: Draft) -> Judged:
+    def _take(self, draft: Draft) -> CheckedAnswer:
         most = LONGEST_ANSWER[self.phase]
         if len(draft.text) > most:
             message = f"the answer has {len(draft.text):,} characters; {most:,} is the most"
             source = Source(draft.text[:2_000] + " …", f"<{self.phase}>")
-            judged = Judged(None, (Diagnostic("SEED007", "error", message, Span(0, 1)),), source)
+            judged = CheckedAnswer(None, (Diagnostic("SEED007", "error", message, Span(0, 1)),), source)
         else:
-            repaired = mend(draft.text, self.judge)
+            repaired = fix_draft(draft.text, self.judge)
             self._tell(repaired)
             judged = repaired.judged
         if self.best is None or len(judged.errors) <= len(self.best.errors):
             self.best = judged
         return judged
 
-    def _tell(self, repaired: Repaired) -> None:
+    def _tell(self, repaired: FixedDraft) -> None:
         for each in repaired.mended:
             if each not in self.mended:
                 self.mended.append(each)
@@ -269,11 +269,11 @@ async def compile_task(
             return evolve(made, seconds=perf_counter() - began)
     work = _Compiling(
         request,
-        Asker(caller, step, caller.events, losses=None, layers=(_Taken,)),
+        Asker(caller, step, caller.events, losses=None, layers=(_UncheckedAnswers,)),
         options or {},
         check,
         heard,
-        Ending(cancel, time_limit),
+        Deadline(cancel, time_limit),
         began=began,
         means=means or Means(),
     )
@@ -307,7 +307,7 @@ class _Compiling:
     options: Mapping[str, Any]
     check: Check
     events: Events | None
-    ending: Ending
+    ending: Deadline
     began: float
     means: Means = field(factory=Means)
     steps: list[CompiledStep] = field(factory=list)
@@ -317,13 +317,13 @@ class _Compiling:
     async def run(self) -> Compiled:
         """Run the three steps, as long as each succeeds."""
         task = self.request.task
-        conditions = await self._phase("conditions", ask_for("conditions", task), judge_conditions)
+        conditions = await self._phase("conditions", ask_for("conditions", task), check_conditions)
         if not isinstance(conditions, Conditions):
             return self._lost()
         if conditions.unused:
             self._note(f"no condition is about {', '.join(conditions.unused[:8])}")
         graph = await self._phase(
-            "graph", ask_for("graph", task, conditions), lambda text: judge_graph(text, conditions)
+            "graph", ask_for("graph", task, conditions), lambda text: check_graph(text, conditions)
         )
         if not isinstance(graph, Graph):
             return self._lost()
@@ -341,12 +341,12 @@ class _Compiling:
             *final(seed, self.request.name or ("" if seed.task_name else conditions.task_name), self.check)
         )
 
-    async def _phase(self, phase: Phase, prompt: str, judge: Callable[[str], Judged]) -> Any:
+    async def _phase(self, phase: Phase, prompt: str, judge: Callable[[str], CheckedAnswer]) -> Any:
         """Return the value of a step; None if it failed or was stopped, in which case ``steps`` has it."""
         running = PhaseRun(
             phase, prompt, judge, self.asker, self.options, self.events, self.request.repairs, self.means
         )
-        phased: Phased | None = await self.ending.within(running.run())
+        phased: PhaseResult | None = await self.ending.within(running.run())
         if phased is None:
             self.steps.append(running.stopped(_WHY[self.ending.by]))
             return None

@@ -13,8 +13,8 @@ from ....lang.diagnostic import Diagnostic, Edit, has_errors, nearest, sort_key
 from ....lang.documents.json_tree import JsonNode
 from ....lang.documents.seed.validation import Shapes
 from ....lang.source import Span
-from .compile_results import Judged
-from .conditions import Conditions, Names, References, fits, found, root_of
+from .compile_results import CheckedAnswer
+from .conditions import Conditions, Names, References, error_at, has_shape, root_of
 
 
 @frozen
@@ -50,7 +50,7 @@ class _Reading:
         for number, item in enumerate(items):
             at = ("nodes", number)
             model = shapes.operation(item, at, NODES)
-            if model is None or not fits(shapes, model, item, at):
+            if model is None or not has_shape(shapes, model, item, at):
                 continue
             name = names.take(item.fields["name"], (*at, "name"))
             if name:
@@ -81,7 +81,7 @@ class _Reading:
             edits = [Edit(value.span, json.dumps(near, ensure_ascii=False))] if near else []
             shown = json.dumps(value.value, ensure_ascii=False)
             message = f"{wanted.name} is never {shown if len(shown) <= 60 else shown[:59] + '…'}"
-            self.told.append(found("SEED044", (*at, "values", place), message, value, hint, edits))
+            self.told.append(error_at("SEED044", (*at, "values", place), message, value, hint, edits))
 
     def check_outputs(self) -> None:
         """Check that every output is a node, and not a filter."""
@@ -103,7 +103,7 @@ class _Reading:
             elif node.value["op"] == "define_filter":
                 at = ("nodes", self.numbers[name], "op")
                 message = f"{name} is wanted as a value, and a filter has none"
-                self.told.append(found("SEED047", at, message, node.fields["op"], "count it, under this name"))
+                self.told.append(error_at("SEED047", at, message, node.fields["op"], "count it, under this name"))
 
     def _renamed(self, old: str, new: str) -> tuple[Edit, ...]:
         uses = [
@@ -146,7 +146,7 @@ class _Reading:
             if len(circle) == 1
             else f"one must do without the other, such as {user} without {needed}"
         )
-        made = found("SEED041", ("nodes", self.numbers[user], "needs", place), message, node, hint, [Edit(gone, "")])
+        made = error_at("SEED041", ("nodes", self.numbers[user], "needs", place), message, node, hint, [Edit(gone, "")])
         self.told.append(made)
         self.offered.add(made)
 
@@ -163,7 +163,9 @@ class _Reading:
             near = nearest(name, self.conditions.fields)
             edits = [Edit(item.span, json.dumps(near))] if near else []
             hint = f"did you mean {near}?" if near else f"the fields are {', '.join(list(self.conditions.fields)[:12])}"
-            self.told.append(found("SEED045", ("unneeded", place), f"no field is named {name:.60}", item, hint, edits))
+            self.told.append(
+                error_at("SEED045", ("unneeded", place), f"no field is named {name:.60}", item, hint, edits)
+            )
         for name in self.conditions.fields:
             if f"extraction.{name}" in self.uses or name in unneeded:
                 continue
@@ -202,17 +204,17 @@ def _without(items: Sequence[JsonNode], place: int) -> Span:
     return Span(items[place - 1].end if place else items[place].start, items[place].end)
 
 
-def judge_graph(text: str, conditions: Conditions) -> Judged:
+def check_graph(text: str, conditions: Conditions) -> CheckedAnswer:
     """Read and check an answer to the second step. Never raises for its content."""
     from .conditions import GraphModel
 
     told: list[Diagnostic] = []
     root, source = root_of(text, "<graph>", "it has nodes, and may have unneeded", told)
     if root is None:
-        return Judged(None, tuple(told), source)
+        return CheckedAnswer(None, tuple(told), source)
     shapes = Shapes(root, "nodes", told)
     reading = _Reading(conditions, root, told)
-    is_whole = fits(shapes, GraphModel, root, ())
+    is_whole = has_shape(shapes, GraphModel, root, ())
     reading.read(shapes)
     unneeded: tuple[str, ...] = ()
     if is_whole and len(reading.nodes) == len(
@@ -223,7 +225,7 @@ def judge_graph(text: str, conditions: Conditions) -> Judged:
         unneeded = reading.check_fields()
     diagnostics = tuple(sorted(dict.fromkeys(told), key=sort_key))
     if has_errors(diagnostics):
-        return Judged(None, diagnostics, source, frozenset(reading.offered))
+        return CheckedAnswer(None, diagnostics, source, frozenset(reading.offered))
     order = reading.in_order()
     needed = {need for needs in reading.needs.values() for need in needs} | set(conditions.outputs)
     before: set[str] = set()
@@ -234,4 +236,4 @@ def judge_graph(text: str, conditions: Conditions) -> Judged:
             moved.append(name)
     document = {"nodes": [reading.nodes[name].value for name in order]}
     loose = tuple(name for name in order if name not in needed)
-    return Judged(Graph(document, unneeded, tuple(moved), loose), diagnostics, source)
+    return CheckedAnswer(Graph(document, unneeded, tuple(moved), loose), diagnostics, source)

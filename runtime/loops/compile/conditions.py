@@ -19,7 +19,7 @@ from ....lang.evaluate.seed.interpreter import META_KEYS
 from ....lang.evaluate.seed.step_dependencies import EXTRACTIONS
 from ....lang.source import Source, Span
 from ....lang.trees.seed import Extracted
-from .compile_results import Judged
+from .compile_results import CheckedAnswer
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -35,14 +35,14 @@ _MOST = 50
 """Maximum number of different names that are searched for; more unknown names in a document have one cause."""
 
 
-def found(
+def error_at(
     code: str, path: JsonPath, message: str, node: JsonNode, hint: str = "", edits: Iterable[Edit] = ()
 ) -> Diagnostic:
     """Return an error about the value at ``path``, with the code that the same fault of a seed has."""
     return Diagnostic(code, "error", f"{path_text(path)}: {message}", node.span, (hint,) if hint else (), tuple(edits))
 
 
-def fits(shapes: Shapes, model: "type[BaseModel]", node: JsonNode, path: JsonPath) -> bool:
+def has_shape(shapes: Shapes, model: "type[BaseModel]", node: JsonNode, path: JsonPath) -> bool:
     """Report where ``node`` doesn't fit. True for an object with all required properties: faulty JSON is reported elsewhere."""
     required = {name for name, info in model.model_fields.items() if info.is_required()}
     return shapes.fits(model, node, path) and required <= node.fields.keys()
@@ -64,7 +64,7 @@ class Names:
         if name in self.taken:
             where = path_text(self.taken[name])
             self.told.append(
-                found(
+                error_at(
                     "SEED042",
                     path,
                     f"the name {name} is given at {where} already",
@@ -78,7 +78,7 @@ class Names:
             new = f"{name}_value"
             message = f"{name} means something else in expressions"
             self.told.append(
-                found("SEED043", path, message, node, f"call it {new}", [Edit(node.span, json.dumps(new))])
+                error_at("SEED043", path, message, node, f"call it {new}", [Edit(node.span, json.dumps(new))])
             )
         return name
 
@@ -132,7 +132,7 @@ class References:
         shown = json.dumps(name if len(name) <= 60 else name[:59] + "…", ensure_ascii=False)
         edits = [Edit(node.span, json.dumps(meant))] if meant else []
         hint = f"did you mean {meant}?" if meant else self._there_are(space if dot else "")
-        self.told.append(found(code, path, f"there is no {shown}", node, hint, edits))
+        self.told.append(error_at(code, path, f"there is no {shown}", node, hint, edits))
 
     def _there_are(self, space: str) -> str:
         if space == "meta":
@@ -169,47 +169,49 @@ def root_of(text: str, name: str, what: str, told: list[Diagnostic]) -> tuple[Js
     return read.root, source
 
 
-def judge_conditions(text: str) -> Judged:
+def check_conditions(text: str) -> CheckedAnswer:
     """Read and check an answer to the first step. Never raises for its content."""
     from ....lang.documents.seed.model import FieldModel
 
     told: list[Diagnostic] = []
     root, source = root_of(text, "<conditions>", "it has keywords, fields, conditions and outputs", told)
     if root is None:
-        return Judged(None, tuple(told), source)
+        return CheckedAnswer(None, tuple(told), source)
     shapes = Shapes(root, "outputs", told)
-    fits(shapes, ConditionsModel, root, ())
+    has_shape(shapes, ConditionsModel, root, ())
     fields: dict[str, Extracted] = {}
     read, names = Fields(told), Names(shapes, told)
     for number, item in enumerate(_items(root, "fields")):
         at = ("fields", number)
-        if not fits(shapes, FieldModel, item, at) or not shapes.is_name(item.fields["name"], (*at, "name")):
+        if not has_shape(shapes, FieldModel, item, at) or not shapes.is_name(item.fields["name"], (*at, "name")):
             continue
         made = read.read(item, at)
         if made is not None and made.name in fields:
-            told.append(found("SEED063", (*at, "name"), f"the field {made.name} is there already", item.fields["name"]))
+            told.append(
+                error_at("SEED063", (*at, "name"), f"the field {made.name} is there already", item.fields["name"])
+            )
         elif made is not None:
             fields[made.name] = made
     outputs = [
         name
         for number, item in enumerate(_items(root, "outputs"))
-        if fits(shapes, OutputModel, item, ("outputs", number))
+        if has_shape(shapes, OutputModel, item, ("outputs", number))
         and (name := names.take(item.fields["name"], ("outputs", number, "name")))
     ]
     conditions = [
         item
         for number, item in enumerate(_items(root, "conditions"))
-        if fits(shapes, ConditionModel, item, ("conditions", number))
+        if has_shape(shapes, ConditionModel, item, ("conditions", number))
         and names.take(item.fields["name"], ("conditions", number, "name"))
     ]
     used = _used(root, conditions, References(fields, [item.fields["name"].value for item in conditions], told))
     diagnostics = tuple(sorted(dict.fromkeys(told), key=sort_key))
     if has_errors(diagnostics):
-        return Judged(None, diagnostics, source)
+        return CheckedAnswer(None, diagnostics, source)
     document = root.value
     unused = tuple(name for name in fields if f"extraction.{name}" not in used)
     value = Conditions(document, fields, tuple(outputs), document.get("task_name", ""), unused)
-    return Judged(value, diagnostics, source)
+    return CheckedAnswer(value, diagnostics, source)
 
 
 def _items(root: JsonNode, key: str) -> Any:

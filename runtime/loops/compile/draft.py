@@ -17,7 +17,7 @@ from ....lang.linter.seed import check as lint
 from ....lang.source import Source, Span
 from ....lang.trees.seed import FormulaSeed
 from ...excerpts import clipped
-from .compile_results import Judged, Mended
+from .compile_results import CheckedAnswer, Fix
 from .computation_graph import Graph
 from .conditions import Conditions
 
@@ -35,27 +35,27 @@ class SeedJudge:
     graph: Graph
     check: Check = field(default=lint)
 
-    def __call__(self, text: str) -> Judged:
+    def __call__(self, text: str) -> CheckedAnswer:
         """Read and check an answer. Never raises for its content."""
         written = read_json(Source(text, "<seed>"))
         if has_errors(written.diagnostics):  # a seed check of broken JSON would guess; it is repaired first
-            return Judged(None, written.diagnostics, written.source)
+            return CheckedAnswer(None, written.diagnostics, written.source)
         read = read_seed(written.source)
         seed = read.seed or read.draft
         if seed is None:
-            return Judged(None, read.diagnostics, read.source)
+            return CheckedAnswer(None, read.diagnostics, read.source)
         found = dict.fromkeys((*self.check(seed), *read.diagnostics))
         if isinstance(seed.tree, JsonNode) and not any(each.code == "SEED002" for each in found):
             found = dict.fromkeys(self._agreeing(seed, seed.tree, list(found)))
         diagnostics = tuple(sorted(found, key=sort_key))
         if has_errors(diagnostics) or read.seed is None:
-            return Judged(None, diagnostics, read.source)
+            return CheckedAnswer(None, diagnostics, read.source)
         if seed.form == "000":
             from ....lang.documents.seed import convert
 
             rewritten = json.dumps(convert(seed).document, ensure_ascii=False, indent=2)
-            return Judged(None, diagnostics, read.source, rewritten=(rewritten, _OTHER_FORM))
-        return Judged(seed, diagnostics, read.source)
+            return CheckedAnswer(None, diagnostics, read.source, rewritten=(rewritten, _OTHER_FORM))
+        return CheckedAnswer(seed, diagnostics, read.source)
 
     def _agreeing(self, seed: FormulaSeed, root: JsonNode, found: list[Diagnostic]) -> Iterator[Diagnostic]:
         """Yield the diagnostics found, and each output that differs from the first step."""
@@ -147,24 +147,24 @@ _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
 
 
 @frozen
-class Repaired:
+class FixedDraft:
     """An answer after the fixes; the remaining errors are in ``judged``."""
 
-    judged: Judged
-    mended: tuple[Mended, ...] = ()
+    judged: CheckedAnswer
+    mended: tuple[Fix, ...] = ()
 
 
-def mend(text: str, judge: Callable[[str], Judged]) -> Repaired:
+def fix_draft(text: str, judge: Callable[[str], CheckedAnswer]) -> FixedDraft:
     """Check ``text`` and apply all sure edits of its errors, repeatedly, as long as the number of errors falls."""
-    judged, told = judge(text), list[Mended]()
+    judged, told = judge(text), list[Fix]()
     for _ in range(_ROUNDS):
         if judged.rewritten is not None:
             text, why = judged.rewritten
-            told.append(Mended("", why))
+            told.append(Fix("", why))
             judged = judge(text)
             continue
         source = judged.source.text
-        chosen = _apart(_sure(judged))
+        chosen = _apart(_certain(judged))
         if not chosen:
             closed = _closed(judged, judge)
             if closed is None:
@@ -178,12 +178,12 @@ def mend(text: str, judge: Callable[[str], Judged]) -> Repaired:
             after = judge(apply_edits(source, chosen[0].edits))
         if not _is_better(after, judged):
             break
-        told += [_told(each, source) for each in chosen]
+        told += [_fix_of(each, source) for each in chosen]
         judged = after
-    return Repaired(judged, tuple(told))
+    return FixedDraft(judged, tuple(told))
 
 
-def _closed(judged: Judged, judge: Callable[[str], Judged]) -> tuple[Judged, Mended] | None:
+def _closed(judged: CheckedAnswer, judge: Callable[[str], CheckedAnswer]) -> tuple[CheckedAnswer, Fix] | None:
     """Close the last brackets if only they are missing after another bracket; the text before them is complete.
 
     The model has then ended its answer itself; an answer cut off at a limit never comes here, because it may end anywhere.
@@ -197,7 +197,7 @@ def _closed(judged: Judged, judge: Callable[[str], Judged]) -> tuple[Judged, Men
     after = judge(text + missing)
     if any(each.code.startswith("JSON") for each in after.errors):
         return None
-    return after, Mended(judged.errors[0].code, clipped(judged.errors[0].message, 300), f"`{missing}` put in")
+    return after, Fix(judged.errors[0].code, clipped(judged.errors[0].message, 300), f"`{missing}` put in")
 
 
 def _missing(text: str) -> str:
@@ -212,9 +212,9 @@ def _missing(text: str) -> str:
     return "".join(reversed(open_))
 
 
-def _sure(judged: Judged) -> list[Diagnostic]:
+def _certain(judged: CheckedAnswer) -> list[Diagnostic]:
     """Return the errors that can be fixed, but all or none of an expression: a half-fixed expression may mean something else."""
-    sure = [each for each in judged.errors if each not in judged.offered and is_sure(each, judged.source.text)]
+    sure = [each for each in judged.errors if each not in judged.offered and is_certain(each, judged.source.text)]
     left = {_place(each) for each in judged.errors if each.code.startswith("EXPR") and each not in sure}
     return [each for each in sure if not each.code.startswith("EXPR") or _place(each) not in left]
 
@@ -224,7 +224,7 @@ def _place(diagnostic: Diagnostic) -> str:
     return diagnostic.message.partition(": ")[0]
 
 
-def _is_better(after: Judged, before: Judged) -> bool:
+def _is_better(after: CheckedAnswer, before: CheckedAnswer) -> bool:
     """Return whether ``after`` has fewer errors, or as many but all new or starting later: only a few are reported at a time."""
     broken, still = _broken(before), _broken(after)
     if broken != still:
@@ -235,15 +235,15 @@ def _is_better(after: Judged, before: Judged) -> bool:
     return not any((each.code, each.message) in seen for each in after.errors) or _first(after) > _first(before)
 
 
-def _broken(judged: Judged) -> int:
+def _broken(judged: CheckedAnswer) -> int:
     return sum(each.code.startswith("JSON") for each in judged.errors)
 
 
-def _first(judged: Judged) -> int:
+def _first(judged: CheckedAnswer) -> int:
     return min((each.span.start for each in judged.errors if each.span is not None), default=0)
 
 
-def is_sure(diagnostic: Diagnostic, text: str) -> bool:
+def is_certain(diagnostic: Diagnostic, text: str) -> bool:
     """Return whether the edits of a diagnostic of ``text`` can be made without asking anyone."""
     if not diagnostic.edits:
         return False
@@ -280,10 +280,10 @@ def _overlap(one: Edit, other: Edit) -> bool:
     return (a.start < b.end and b.start < a.end) or (a.start == b.start and (a.end == a.start or b.end == b.start))
 
 
-def _told(diagnostic: Diagnostic, text: str) -> Mended:
+def _fix_of(diagnostic: Diagnostic, text: str) -> Fix:
     edits = diagnostic.edits
     old = clipped(text[edits[0].span.start : edits[0].span.end], _SHOWN)
     new = clipped(edits[0].text, _SHOWN)
     how = f"`{old}` became `{new}`" if old and new else f"`{old}` left out" if old else f"`{new}` put in"
     more = f", and {len(edits) - 1} more" if len(edits) > 1 else ""
-    return Mended(diagnostic.code, clipped(diagnostic.message, 300), how + more)
+    return Fix(diagnostic.code, clipped(diagnostic.message, 300), how + more)

@@ -34,7 +34,7 @@ _MARK = 100
 """Maximum characters of the note about text omitted before a place."""
 
 
-def fault(code: str, message: str, *hints: str) -> Diagnostic:
+def ranking_error(code: str, message: str, *hints: str) -> Diagnostic:
     """Return an error without a place."""
     return Diagnostic(code, "error", message, None, tuple(hint for hint in hints if hint))
 
@@ -87,7 +87,7 @@ def excerpts(text: str, places: Sequence[tuple[int, int]], most: int) -> str:
     return "".join(made)
 
 
-def told(diagnostics: Sequence[Diagnostic]) -> str:
+def first_error(diagnostics: Sequence[Diagnostic]) -> str:
     """Return the first error as one sentence, with its hint."""
     first = next((each for each in diagnostics if each.severity == "error"), None) or diagnostics[0]
     hint = f" ({first.hints[0]})" if first.hints else ""
@@ -134,18 +134,22 @@ def read_plan(text: str, items: int) -> Plan:
     """Read a plan over ``items`` items. Never raises."""
     if len(text) > _LONGEST:
         return Plan(
-            "", "", faults=(fault("RANK007", f"the plan has {len(text):,} characters; {_LONGEST:,} is the most"),)
+            "",
+            "",
+            faults=(ranking_error("RANK007", f"the plan has {len(text):,} characters; {_LONGEST:,} is the most"),),
         )
     skeleton, message, notes = _sections(text)
     faults: list[Diagnostic] = []
     if not skeleton.strip():
         hint = 'write ===LWT_SKELETON=== and below it (final)=LLM("...")'
-        faults.append(fault("RANK001", "there is no skeleton: no step stands behind ===LWT_SKELETON===", hint))
+        faults.append(ranking_error("RANK001", "there is no skeleton: no step stands behind ===LWT_SKELETON===", hint))
     remaining, unknown = _remaining(message, items)
     if unknown:
         named = ", ".join(map(str, unknown[:5]))
         faults.append(
-            fault("RANK002", f"REMAINING names items that are not there: {named}", f"the items are 0 to {items - 1}")
+            ranking_error(
+                "RANK002", f"REMAINING names items that are not there: {named}", f"the items are 0 to {items - 1}"
+            )
         )
     expand, said = _expansion(message)
     conditions = _CONDITIONS.search(message)
@@ -237,18 +241,21 @@ class Checked:
         return has_errors(self.diagnostics)
 
 
-def checked(text: str, input: Any, models: Sequence[str] = ()) -> Checked:
+def check_plan_script(text: str, input: Any, models: Sequence[str] = ()) -> Checked:
     """Read ``text`` as model output and check it against the input of the script. Never raises for its content."""
     if len(text) > _LONGEST_SKELETON:
         message = f"the script has {len(text):,} characters; {_LONGEST_SKELETON:,} is the most"
-        return Checked(Script(), (fault("RANK007", message),))
+        return Checked(Script(), (ranking_error("RANK007", message),))
     script = parse_lwt(Source(text, _NAME), "lenient")
     if len(script.steps) > _MOST_STEPS:  # checked first, because checking many steps takes long
         message = f"the script has {len(script.steps)} steps; {_MOST_STEPS} is the most"
-        return Checked(script, (fault("RANK007", message),))
+        return Checked(script, (ranking_error("RANK007", message),))
     found = check(script, input=input, operations=OPERATIONS, models=tuple(models))
     if not script.steps and not has_errors(found):
-        found = [*found, fault("RANK001", "there is no step", 'a step is (final)=LLM("prompt") on a line of its own')]
+        found = [
+            *found,
+            ranking_error("RANK001", "there is no step", 'a step is (final)=LLM("prompt") on a line of its own'),
+        ]
     return Checked(script, tuple(found))
 
 
@@ -257,7 +264,7 @@ class Edited:
     """The result of an edit: whether it was made, and the message for the model."""
 
     done: bool
-    told: str
+    message: str
 
 
 @define
@@ -318,25 +325,27 @@ class Skeleton:
         if not 0 <= index < len(steps):
             return self._nowhere(index, len(steps) - 1)
         if len(steps) == 1:
-            return _refused(fault("RANK003", "the only step can't be removed", "replace it: lwt_set(0, ...)"))
+            return _refused(ranking_error("RANK003", "the only step can't be removed", "replace it: lwt_set(0, ...)"))
         return self._edited([*steps[:index], *steps[index + 1 :]], -1, index, f"removed {index}")
 
     def _nowhere(self, index: int, last: int) -> Edited:
         message = f"there is no place {index}; the places are 0 to {last}"
-        return _refused(fault("RANK003", message, "lwt_list() shows the steps"))
+        return _refused(ranking_error("RANK003", message, "lwt_list() shows the steps"))
 
     def _edited(self, steps: Sequence[str], more: int, index: int, what: str) -> Edited:
         """Accept the new steps if they form a script that runs; otherwise change nothing and report why."""
-        made = checked("\n".join(steps), self.input, self.models)
+        made = check_plan_script("\n".join(steps), self.input, self.models)
         # The lenient reading would drop all but the last step with the same id, and an edit must not remove a step that it does
         # not name.
         if twice := next((each for each in made.diagnostics if each.code == "LWT014"), None):
-            return _refused(fault("RANK005", twice.message, "lwt_set(idx, ...) replaces the step that has the id"))
+            return _refused(
+                ranking_error("RANK005", twice.message, "lwt_set(idx, ...) replaces the step that has the id")
+            )
         if made.failed:
             return Edited(False, as_lines(as_objects(made.diagnostics, made.script.source)))
         if (count := len(made.script.steps)) != len(self.script.steps) + more:
             message = "that is not a step" if count < len(self.script.steps) + more else "that is more than one step"
-            return _refused(fault("RANK001", message, 'one step a call, as (id)=LLM("prompt")'))
+            return _refused(ranking_error("RANK001", message, 'one step a call, as (id)=LLM("prompt")'))
         self.script, self.latest = made.script, index
         return Edited(True, f"{what}; there are {count} step{'' if count == 1 else 's'}")
 

@@ -17,16 +17,16 @@ from ....lang.source import Source
 from ....lang.trees.lwt import Script
 from ...events import RepairAsked, ToolCalled
 from ...excerpts import clipped, excerpt, fenced
-from ...limits import Ending, Repetition
+from ...limits import Deadline, Repetition
 from ...lwt.operations.basic import prompted
 from ...lwt.runner import run as run_script
 from ...models.caller import Caller, Request, Spent, counted
 from ...results import Outcome, Record, Recorded, Run, StepFailed, StepResult, Trace
 from ...templates import fill, read_prompt
-from .draft_script import Edited, Skeleton, as_lines, as_objects, excerpts, fault
+from .draft_script import Edited, Skeleton, as_lines, as_objects, excerpts, ranking_error
 from .plan_phase import Planned
 from .ranked import Order, name_of, read_order
-from .ranking_results import Job, ToolUse, raised
+from .ranking_results import Job, ToolUse, with_budget_hint
 from .tools import PARAMETERS, Call, read_calls
 
 # The tools as a model's own tool-calling interface takes them.
@@ -75,7 +75,7 @@ _PART = re.compile(
 def read_path(data: Mapping[str, Any], path: str) -> tuple[bool, str] | Diagnostic:
     """Return whether the value at ``path`` is shown whole, and its JSON; or why the path has no value. Never raises."""
     if len(path) > _LONGEST:
-        return fault("RANK006", f"the path has {len(path):,} characters; {_LONGEST} is the most")
+        return ranking_error("RANK006", f"the path has {len(path):,} characters; {_LONGEST} is the most")
     at = _ROOT.match(path).end()  # type: ignore[union-attr]
     value: Any = data
     path = path.rstrip()
@@ -84,7 +84,7 @@ def read_path(data: Mapping[str, Any], path: str) -> tuple[bool, str] | Diagnost
             return _shown(value)
         part = _PART.match(path, at)
         if part is None:
-            return fault(
+            return ranking_error(
                 "RANK006",
                 f"the path can't be read from {path[at : at + 40]!r} on",
                 'a path is items[5].item_data or items[5]["a b"]',
@@ -94,7 +94,7 @@ def read_path(data: Mapping[str, Any], path: str) -> tuple[bool, str] | Diagnost
             return stepped
         (value,) = stepped
         at = part.end()
-    return _shown(value) if at >= len(path) else fault("RANK006", f"the path has more than {_DEEPEST} parts")
+    return _shown(value) if at >= len(path) else ranking_error("RANK006", f"the path has more than {_DEEPEST} parts")
 
 
 def _shown(value: Any) -> tuple[bool, str]:
@@ -105,20 +105,20 @@ def _shown(value: Any) -> tuple[bool, str]:
 def _step(value: Any, part: "re.Match[str]", path: str) -> tuple[Any] | Diagnostic:
     if part["index"] is not None or part["from"] is not None:
         if not isinstance(value, list | tuple):
-            return fault("RANK006", f"{path}: what stands there is {kind_of(value)}, not a list")
+            return ranking_error("RANK006", f"{path}: what stands there is {kind_of(value)}, not a list")
         if part["from"] is not None:
             return (value[int(part["from"] or 0) : int(part["to"]) if part["to"] else None],)
         index = int(part["index"])
         if not -len(value) <= index < len(value):
-            return fault("RANK006", f"{path}: there is no element {index}; the list has {len(value):,}")
+            return ranking_error("RANK006", f"{path}: there is no element {index}; the list has {len(value):,}")
         return (value[index],)
     key = next(part[name] for name in ("name", "double", "single", "bare") if part[name] is not None)
     if not isinstance(value, Mapping):
-        return fault("RANK006", f"{path}: what stands there is {kind_of(value)}, not an object")
+        return ranking_error("RANK006", f"{path}: what stands there is {kind_of(value)}, not an object")
     if key not in value:
         like = nearest(key, map(str, value))
         listed = ", ".join([str(each)[:40] for each in value][:20])
-        return fault(
+        return ranking_error(
             "RANK006",
             f"{path}: there is no {key[:60]!r}",
             f"did you mean {like!r}?" if like else f"there are: {listed}",
@@ -202,14 +202,16 @@ class _Work:
                 self._note(ToolUse(iteration, "done()", True, ""))
                 return True
             made = self._call(call)
-            self._note(ToolUse(iteration, str(call), made.done, made.told))
+            self._note(ToolUse(iteration, str(call), made.done, made.message))
             if not made.done:  # the following calls were written as if this one had worked
                 return False
         wrong = read.fault
         if wrong is None and not read.calls:
-            wrong = fault("RANK004", "there is no call of a tool", "a call stands alone on its line, such as done()")
+            wrong = ranking_error(
+                "RANK004", "there is no call of a tool", "a call stands alone on its line, such as done()"
+            )
         if wrong is not None:
-            self._note(ToolUse(iteration, "", False, _said(wrong)))
+            self._note(ToolUse(iteration, "", False, _as_line(wrong)))
         return False
 
     def _call(self, call: Call) -> Edited:
@@ -224,7 +226,7 @@ class _Work:
             case "read":
                 found = read_path(self.job.data, given["path"])
                 if isinstance(found, Diagnostic):
-                    return Edited(False, _said(found))
+                    return Edited(False, _as_line(found))
                 whole, text = found
                 return Edited(True, text if whole else f"{text}\n(shortened; read a part of it for more)")
             case _:
@@ -260,7 +262,7 @@ _NOTHING_NEW = (
 )
 
 
-def _said(found: Diagnostic) -> str:
+def _as_line(found: Diagnostic) -> str:
     return as_lines(as_objects([found], Source("", "<plan>")))
 
 
@@ -287,7 +289,7 @@ class Executed:
 async def execute(job: Job, script: Script, cancel: asyncio.Event | None, max_concurrency: int) -> Executed:
     """Run ``script`` and read its output. A failed step is reported in the result."""
     caller = job.caller
-    record = None if caller.record is None else _Within(caller.record, job.label)
+    record = None if caller.record is None else _RequestRecord(caller.record, job.label)
     sent = Spent()
     models = {name: counted(client, tally=sent) for name, client in caller.models.items()}
     llm = None if caller.llm is None else counted(caller.llm, tally=sent)
@@ -305,8 +307,8 @@ async def execute(job: Job, script: Script, cancel: asyncio.Event | None, max_co
     events = job.events if job.events is not None else caller.events
     asking = Caller(llm, models, events, Trace(), max_concurrency, record)
     asking.gate = caller.gate
-    work = asyncio.ensure_future(_again(job, script, made, asking))
-    ending = Ending(cancel, None)
+    work = asyncio.ensure_future(_ask_again(job, script, made, asking))
+    ending = Deadline(cancel, None)
     try:
         await ending.wait_for(work)
         return (
@@ -319,7 +321,7 @@ async def execute(job: Job, script: Script, cancel: asyncio.Event | None, max_co
         await asyncio.gather(work, return_exceptions=True)
 
 
-async def _again(job: Job, script: Script, made: Executed, caller: Caller) -> Executed:
+async def _ask_again(job: Job, script: Script, made: Executed, caller: Caller) -> Executed:
     """Repeat the last step with its own prompt and the reason that its text is not a ranking."""
     run, order, spent = made.run, made.order, Spent()
     why = order.reason or f"the output names items that do not exist: {', '.join(order.unknown[:5])}"
@@ -346,7 +348,7 @@ async def _again(job: Job, script: Script, made: Executed, caller: Caller) -> Ex
     except StepFailed as error:
         spent.add(0, error.usage, error.cost)
         reason = _with_budget(run, f"{why}; the last step could not be asked once more: {error.failed.message}")
-        kept = evolve(order, reason="" if order.indices else raised(reason))
+        kept = evolve(order, reason="" if order.indices else with_budget_hint(reason))
         return evolve(made, order=kept, spent=spent, unsure=reason if order.indices else "")
     spent.add(0, outcome.usage, outcome.cost)
     if not outcome.reused:
@@ -381,12 +383,12 @@ def _order(job: Job, run: Run) -> Order:
     if run.status == "cancelled":
         return Order(reason="cancelled")
     if run.output is None:
-        return Order(reason=_with_budget(run, _why(run)))
+        return Order(reason=_with_budget(run, _failure_reason(run)))
     order = read_order(run.output, job.items)
     return evolve(order, reason=_with_budget(run, order.reason)) if order.reason else order
 
 
-def _why(run: Run) -> str:
+def _failure_reason(run: Run) -> str:
     """Return why the last step has no output: its own reason, or that of the first failed step before it."""
     failed = next((step for step in run.steps.values() if step.status == "failed"), None) or run.steps.get(run.final)
     if failed is None:
@@ -400,10 +402,10 @@ def _with_budget(run: Run, reason: str) -> str:
     spent = next((each.message for each in failures if each.kind == "budget"), "")
     if not spent:
         return reason
-    return raised(reason if "budget" in reason else f"{reason}; {spent}")
+    return with_budget_hint(reason if "budget" in reason else f"{reason}; {spent}")
 
 
-class _Within(Record):
+class _RequestRecord(Record):
     """The record of one script among several in a run's folder: the request's label prefixes its step names."""
 
     def __init__(self, record: Record, label: str) -> None:

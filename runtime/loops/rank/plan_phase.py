@@ -22,7 +22,7 @@ from ...excerpts import clipped, fenced, shortened
 from ...models.caller import Spent
 from ...results import Failed, StepFailed
 from ...templates import fill, read_prompt
-from .draft_script import Checked, Plan, as_lines, as_objects, checked, excerpts, read_plan, told
+from .draft_script import Checked, Plan, as_lines, as_objects, check_plan_script, excerpts, first_error, read_plan
 from .ranking_results import Job, Repair
 
 # The items in the plan's prompt: one line each, with one limit for all lines together. See ``docs/design/loops.md#ranking``. If
@@ -213,7 +213,7 @@ class _Chosen:
             lines.insert(0, f"[index] {'|'.join(each.name for each, _ in self.fields)}")
         if not self.left and not self.more:
             return Shown("\n".join(lines))
-        said = _said(self, len(self.items))
+        said = _omissions(self, len(self.items))
         lines.insert(0, f"({said}; read(path) in the expansion gives the rest)")
         missed = self.more or any(each.kind != _RECORDS for each in self.left)
         return Shown("\n".join(lines), said if missed else "")
@@ -222,7 +222,7 @@ class _Chosen:
         parts = []
         for each, width in self.fields:
             text = each.values.get(index)
-            text = text if text is None or width is None else _begun(text, width)
+            text = text if text is None or width is None else _cut_json(text, width)
             if self.columns:
                 parts.append(text or "")
             elif text is not None:
@@ -256,7 +256,7 @@ def _chosen(fields: Sequence[_Field], items: Sequence[Any], *, columns: bool) ->
     return made
 
 
-def _begun(text: str, width: int) -> str:
+def _cut_json(text: str, width: int) -> str:
     """Return a text's JSON, cut to at most ``width`` characters."""
     if len(text) <= width:
         return text
@@ -266,7 +266,7 @@ def _begun(text: str, width: int) -> str:
     return f'{body}…"'
 
 
-def _said(made: _Chosen, count: int) -> str:
+def _omissions(made: _Chosen, count: int) -> str:
     whole = [each for each, width in made.fields if width is None]
     begun = [each for each, width in made.fields if width is not None]
     out = [each for each in made.left if all(each is not other for other in begun)]
@@ -412,7 +412,7 @@ async def plan(job: Job, spent: Spent) -> Planned:
             return Planned(read, found.script)
         if len(repairs) == REPAIRS:
             again = f" after {REPAIRS} repairs" if REPAIRS else ""
-            raise StepFailed(Failed("bad_answer", f"the plan can't be used{again}: {told(found.diagnostics)}"))
+            raise StepFailed(Failed("bad_answer", f"the plan can't be used{again}: {first_error(found.diagnostics)}"))
         objects = as_objects(found.diagnostics, found.script.source)
         written = found.script.source.text
         repairs.append(Repair(len(repairs) + 1, written, objects))
@@ -434,6 +434,6 @@ def _check(job: Job, read: Plan) -> Checked:
     """Return the plan's script with all diagnostics of the plan."""
     if not read.skeleton.strip():
         return Checked(Script((), Source("", "<plan>")), read.faults)
-    made = checked(read.skeleton.strip("\n"), job.data, job.models)
+    made = check_plan_script(read.skeleton.strip("\n"), job.data, job.models)
     diagnostics: tuple[Diagnostic, ...] = (*read.faults, *made.diagnostics)
     return Checked(made.script, diagnostics)

@@ -232,7 +232,7 @@ def _as_value(text: str, names: Names) -> list[Any] | str | Order | None:
     if value == []:
         return "none"
     listed = value if isinstance(value, list) else [value]
-    made = [_whole(each, names) for each in listed]
+    made = [_index_of(each, names) for each in listed]
     if all(each is not None for each in made):
         return made
     return (
@@ -249,13 +249,13 @@ def _is_label(key: str, value: Any) -> bool:
     return _LABEL.fullmatch(key) is not None
 
 
-def _whole(value: Any, names: Names) -> int | None:
+def _index_of(value: Any, names: Names) -> int | None:
     if isinstance(value, dict):
         called = names.indices.get(_folded(name_of(value)), ()) if name_of(value) else ()
         value = next(
             (value[key] for key in ("index", "item", "idx") if key in value), called[0] if len(called) == 1 else None
         )
-        found = _whole(value, names) if not isinstance(value, dict) else None
+        found = _index_of(value, names) if not isinstance(value, dict) else None
         return None if called and found not in called else found
     if isinstance(value, str):
         called = names.indices.get(_folded(value), ())

@@ -12,14 +12,14 @@ from ....adapters.llm.strict_schema import Means
 from ...answers.answer_results import LONGEST
 from ...errors import RequestError, check_text
 from ...events import Events
-from ...limits import Ending
-from ...limits import seconds as checked_seconds
+from ...limits import Deadline
+from ...limits import checked_time_limit as checked_seconds
 from ...models.caller import Caller, Losses, Spent
 from ...results import Failed, StepFailed
 from .phases import MAX_ITERATIONS, Executed, Expanded, execute, expand
 from .plan_phase import Planned, plan
 from .ranked import name_of
-from .ranking_results import NONE, Job, Phase, Ranked, Room, Status, raised
+from .ranking_results import NONE, Job, Phase, Ranked, Room, Status, with_budget_hint
 
 __all__ = ["MAX_ITERATIONS", "MOST_ITEMS", "Work", "check_requests", "prepare", "rank", "rank_many"]
 
@@ -195,7 +195,7 @@ class _Ranking:
 
     async def run(self, cancel: asyncio.Event | None) -> Ranked:
         """Run to the end, or until stopped; no call is under way afterwards."""
-        ending = Ending(cancel, self.work.time_limit)
+        ending = Deadline(cancel, self.work.time_limit)
         task = asyncio.ensure_future(self._phases())
         try:
             await ending.wait_for(task)
@@ -231,7 +231,7 @@ class _Ranking:
             self._end(status, self.expanded.unfinished or self.expanded.text, count)
         except StepFailed as error:
             failed = error.failed
-            reason = raised(f"{failed.message} ({failed.hint})" if failed.hint else failed.message)
+            reason = with_budget_hint(f"{failed.message} ({failed.hint})" if failed.hint else failed.message)
             self._end("failed", reason)
             return f"{self._phase}: {reason}"
         self._begin("execute", count=len(self.expanded.script.steps))

@@ -21,25 +21,6 @@ from ...results import Failed, Run, StepFailed, StepResult
 from ...runs.journal import RANK, RunError, StoredRun, begin, hash_of
 from ...runs.journal import RunRecorder as Recorder
 
-__all__ = [
-    "CALLS",
-    "NONE",
-    "Job",
-    "Phase",
-    "Ranked",
-    "Repair",
-    "Room",
-    "RunError",
-    "Status",
-    "StoredRanking",
-    "ToolUse",
-    "load",
-    "raised",
-    "ranked_done",
-    "start",
-    "totals_done",
-]
-
 Status = Literal["complete", "partial", "failed", "cancelled"]
 
 
@@ -348,7 +329,7 @@ _USUAL = 4
 _HOW = "max_calls, or --max-calls, raises it"
 
 
-def raised(reason: str) -> str:
+def with_budget_hint(reason: str) -> str:
     """Return a reason that names a budget, with the option that raises it."""
     if "budget of" not in reason or _HOW in reason:
         return reason

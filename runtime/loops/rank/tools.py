@@ -17,7 +17,7 @@ from ....lang import literals
 from ....lang.diagnostic import Diagnostic, nearest
 from ....lang.parse.lwt import parse_lwt
 from ....lang.source import Source
-from .draft_script import fault
+from .draft_script import ranking_error
 
 # Tool calls that a model writes as JSON in its text, one after the other or in a list.
 
@@ -226,7 +226,7 @@ def read_calls(text: str) -> Calls:
     Tool results that a model invents (from a line "Observation:" on, outside of a step's text) are ignored.
     """
     if len(text) > LONGEST:
-        return Calls((), fault("RANK007", f"the answer has {len(text):,} characters", f"at most {LONGEST:,}"))
+        return Calls((), ranking_error("RANK007", f"the answer has {len(text):,} characters", f"at most {LONGEST:,}"))
     found = _Scan(text).read()
     if not found.calls and found.fault is None:  # JSON in another notation, alone in the text
         return _alone(text)
@@ -365,17 +365,17 @@ def _stands_alone(text: str, at: int) -> bool:
 
 def _unknown(name: str) -> Diagnostic:
     like = nearest(name, PARAMETERS)
-    return fault(
+    return ranking_error(
         "RANK004", f"there is no tool {name[:40]!r}", f"did you mean {like}?" if like else f"there are: {_signatures()}"
     )
 
 
 def _wanted(name: str) -> Diagnostic:
-    return fault("RANK004", f"{name} is not called like this", f"it is {_signature(name)}")
+    return ranking_error("RANK004", f"{name} is not called like this", f"it is {_signature(name)}")
 
 
 def _passed_over(name: str) -> Diagnostic:
-    return fault(
+    return ranking_error(
         "RANK004",
         f"{name} does not stand alone on its line, and nothing from it on was carried out",
         f"write it alone, without a word beside it: {_signature(name)}",
@@ -383,7 +383,7 @@ def _passed_over(name: str) -> Diagnostic:
 
 
 def _unreadable() -> Diagnostic:
-    return fault("RANK004", "a call in JSON can't be read", '{"tool": "lwt_delete", "arguments": {"idx": 0}}')
+    return ranking_error("RANK004", "a call in JSON can't be read", '{"tool": "lwt_delete", "arguments": {"idx": 0}}')
 
 
 def _signature(name: str) -> str:

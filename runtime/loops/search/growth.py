@@ -19,7 +19,7 @@ from ...gasl.records import STOPPING, ExecutionRecord, plan_status
 from ...models.caller import HOPELESS
 from ...results import StepFailed
 from .nodes import Action, Branch, Meter, Node, best_of, way_to
-from .policies import Proposer, Value, kept_going, told
+from .policies import Proposer, Value, cancellation_as_error, checked_value
 
 # Execution of plans on forks: with bounded parallelism, no plan twice in the same state, and never beyond the budget. Steps of
 # the budget are assigned in request order, before any plan begins, so the choice of plans does not depend on their speed.
@@ -47,7 +47,7 @@ class _AsOpening:
         return self.function(state)
 
 
-def opening(opener: Opener) -> Opening:
+def as_opening(opener: Opener) -> Opening:
     """Return ``opener`` as an ``Opening``; a function is wrapped."""
     if hasattr(opener, "open"):
         return opener
@@ -113,24 +113,24 @@ class Steps:
         plan, known = action.as_plan(f"search-{self._number}"), _answers(store)
         async with self.gate:
             try:
-                with kept_going():
+                with cancellation_as_error():
                     ran = await self.opener.open(store, node, action).arun_plan(plan)
             except PlanError as error:
                 return Outcome("refused", message=cut(str(error), _LONGEST))
             except Exception as error:  # a custom graph or client may raise anything: that closes its branch
                 self.meter.failed(error)
                 return Outcome("error", message=cut(f"{type(error).__name__}: {error}", _LONGEST))
-        records = tuple(map(_light, ran))
+        records = tuple(map(_without_values, ran))
         self.meter.count(records)
         status = plan_status(records)
         fails = status in STOPPING or status == "cancelled"
         if fails and (not self.outcomes or _is_lost(records)):
-            return Outcome(status, records=records, message=_why(records))
+            return Outcome(status, records=records, message=_failure_message(records))
         origin = node.origin if _answers(store) == known else _digest(f"{node.key} {action.does}")
         key = key_of(store, origin)
         if self.outcomes and store.hash == node.snapshot.hash:
             key = _digest(f"{node.key} {action.does}")
-        return Outcome(status, store, key, origin, records, _why(records))
+        return Outcome(status, store, key, origin, records, _failure_message(records))
 
 
 def key_of(store: StateStore, origin: str = "") -> str:
@@ -152,12 +152,12 @@ def _is_lost(records: Sequence[ExecutionRecord]) -> bool:
     return any((record.error or {}).get("kind") in HOPELESS or _is_lost(record.nested) for record in records)
 
 
-def _light(record: ExecutionRecord) -> ExecutionRecord:
+def _without_values(record: ExecutionRecord) -> ExecutionRecord:
     """Return a record without the values found: a tree of a thousand states must not hold them all."""
-    return evolve(record, value=None, nested=tuple(map(_light, record.nested)))
+    return evolve(record, value=None, nested=tuple(map(_without_values, record.nested)))
 
 
-def _why(records: Sequence[ExecutionRecord]) -> str:
+def _failure_message(records: Sequence[ExecutionRecord]) -> str:
     """Return the message of the last record that reports a failure."""
     for record in reversed(records):
         if record.error is not None and (message := record.error.get("message")):
@@ -169,7 +169,7 @@ _WARNINGS = 50
 
 
 @define
-class Growing:
+class GrowingTree:
     """``nodes`` are in order of number, the root first. ``enough`` is the value that ends the search (None: no value does).
 
     ``answers``: only a state with an answer can end the search, and any state with an answer ranks above all others.
@@ -234,7 +234,7 @@ class Growing:
     async def _proposed(self, node: Node) -> Sequence[Action]:
         async with self.gate:
             try:
-                with kept_going():
+                with cancellation_as_error():
                     actions = list(await self.proposer.propose(node))
             except Exception as error:  # a model's failure closes its node, not the search
                 self.failed(f"nothing could be proposed in state {node.number}", error)
@@ -327,7 +327,7 @@ class Growing:
         async def one(node: Node) -> float | None:
             async with self.gate:
                 try:
-                    return await told(self.judge, node)
+                    return await checked_value(self.judge, node)
                 except Exception as error:  # as for a proposer
                     self.steps.meter.failed(error)
                     unvalued[node.number] = _reason(error)

@@ -24,7 +24,7 @@ from .nodes import Action, Node
 
 
 @contextmanager
-def kept_going() -> Iterator[None]:
+def cancellation_as_error() -> Iterator[None]:
     """Turn a ``CancelledError`` that a custom part raises itself, without a cancellation, into an ordinary error."""
     try:
         yield
@@ -86,9 +86,9 @@ def valued(value: Valued) -> Value:
     raise TypeError("a value is a function of a node, or has `async value(node)`")
 
 
-async def told(value: Value, node: Node) -> float:
+async def checked_value(value: Value, node: Node) -> float:
     """Return the value of ``node``. Raises ``ValueError`` unless it is a number from 0 to 1."""
-    with kept_going():
+    with cancellation_as_error():
         said = await value.value(node)
     if isinstance(said, bool) or not isinstance(said, int | float) or not isfinite(said) or not 0 <= said <= 1:
         raise ValueError(f"a value is a number from 0 to 1, not {said!r:.60}")

@@ -12,9 +12,9 @@ from ....adapters.state import StateStore
 from ....lang.errors import KnotworkError
 from ...errors import RequestError, is_number, or_none, share, shown, whole
 from ...events import Events
-from ...limits import Ending
+from ...limits import Deadline
 from ...models.caller import Spent
-from .growth import Growing, Opener, Steps, opening
+from .growth import GrowingTree, Opener, Steps, as_opening
 from .nodes import Action, Budget, Meter, Node, Stopped, way_to
 from .policies import Proposer, Rollout, Untaken, Valued, valued
 from .strategies import MCTS, beam, greedy
@@ -148,9 +148,9 @@ async def search(
         raise RequestError("rollout", f"{shown(rollout)} has no method `async choose(node, known, random)`")
     meter = Meter(budget or Budget(), spent if spent is not None else Spent())
     # Two gates, because a proposer may itself wait for a plan that it runs.
-    steps = Steps(opening(opener), meter, asyncio.Semaphore(chosen.at_once), chosen.outcomes)
+    steps = Steps(as_opening(opener), meter, asyncio.Semaphore(chosen.at_once), chosen.outcomes)
     asking = asyncio.Semaphore(chosen.at_once)
-    growing = Growing(
+    growing = GrowingTree(
         steps, proposer, valued(value), asking, chosen.max_depth, chosen.branching, chosen.enough, chosen.answers, events
     )  # fmt: skip
     await _bounded(meter, _strategy(growing, state, chosen, rollout or Untaken()))
@@ -184,7 +184,7 @@ def _settings(given: Settings | Mapping[str, Any] | None) -> Settings:
     return Settings(**(given or {}))
 
 
-async def _strategy(growing: Growing, state: StateStore, settings: Settings, rollout: Rollout) -> None:
+async def _strategy(growing: GrowingTree, state: StateStore, settings: Settings, rollout: Rollout) -> None:
     await growing.begin(state)
     if settings.strategy == "greedy":
         await greedy(growing)
@@ -197,7 +197,7 @@ async def _strategy(growing: Growing, state: StateStore, settings: Settings, rol
 async def _bounded(meter: Meter, work: Coroutine[Any, Any, None]) -> None:
     """Run a strategy until it ends, time is up or it is cancelled; then stop its tasks and wait for them."""
     budget = meter.budget
-    ending = Ending(budget.cancel, budget.time_limit)
+    ending = Deadline(budget.cancel, budget.time_limit)
     task = asyncio.ensure_future(work)  # started in any case: there is always a root
     try:
         await ending.wait_for(task)

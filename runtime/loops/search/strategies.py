@@ -16,9 +16,9 @@ from random import Random
 from attrs import define, field
 
 from ...errors import shown
-from .growth import Growing
+from .growth import GrowingTree
 from .nodes import Action, Branch, Node, way_to
-from .policies import Rollout, kept_going
+from .policies import Rollout, cancellation_as_error
 
 _EVENLY = 0.25
 """The share of the prior that is independent of the confidence."""
@@ -30,7 +30,7 @@ Way = list[tuple[Node, Branch]]
 class MCTS:
     """An MCTS run. ``rollout_depth``: maximum plans per rollout (0: no rollout; a state's own value is its return)."""
 
-    growing: Growing
+    growing: GrowingTree
     seed: int
     exploration: float
     batch: int
@@ -179,7 +179,7 @@ class MCTS:
 
     async def _choose(self, node: Node, known: Sequence[Action], random: Random) -> Action | None:
         try:
-            with kept_going():
+            with cancellation_as_error():
                 chosen = await self.rollout.choose(node, known, random)
             if chosen is not None and not isinstance(chosen, Action):
                 raise TypeError(f"an Action or None is wanted, not {shown(chosen)}")
@@ -203,7 +203,7 @@ def _untaken(node: Node) -> list[Action]:
 # The two simple strategies: greedy takes the most confident action, beam keeps the best states of each depth.
 
 
-async def greedy(growing: Growing) -> None:
+async def greedy(growing: GrowingTree) -> None:
     """Take the action of the highest confidence in each state; if it fails, the next one. Never go back.
 
     Without a search the action with the highest confidence is taken.
@@ -217,7 +217,7 @@ async def greedy(growing: Growing) -> None:
         node = following
 
 
-async def _first(growing: Growing, node: Node) -> Node | None:
+async def _first(growing: GrowingTree, node: Node) -> Node | None:
     """Return the state reached by the most confident branch that leads to a new state."""
     for branch in node.branches:
         if growing.over():
@@ -228,7 +228,7 @@ async def _first(growing: Growing, node: Node) -> Node | None:
     return None
 
 
-async def beam(growing: Growing, width: int) -> None:
+async def beam(growing: GrowingTree, width: int) -> None:
     """Execute all branches of at most ``width`` states, keep the ``width`` best new states, and repeat.
 
     If no branch leads to a new state, go back to the best states left behind: otherwise the rest of the budget would be lost

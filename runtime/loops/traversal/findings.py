@@ -1,6 +1,6 @@
 """The evidence for an answer: the findings of the state with their evidence, those that the answer cites first.
 
-``grounds`` checks an answer's citations: a citation names a key, a field or an item of the state, or a command's result.
+``support_of`` checks an answer's citations: a citation names a key, a field or an item of the state, or a command's result.
 """
 
 import re
@@ -29,7 +29,7 @@ _HEAD = re.compile(r"\$?\{?([^\s:=(\[{},;]+)\}?\s*(?:[:=(\[]|$)")
 
 
 @frozen
-class Grounds:
+class Support:
     """The support for an answer. ``cited``: citations that name something; ``unknown``: citations that name nothing.
 
     ``fault`` is a clause that says why the answer is unsupported; "" if it is supported. ``advice`` is for the model.
@@ -41,7 +41,7 @@ class Grounds:
     advice: str = ""
 
 
-def grounds(completed: Completed, state: StateStore, steps: Sequence[Step]) -> Grounds:
+def support_of(completed: Completed, state: StateStore, steps: Sequence[Step]) -> Support:
     """Check an answer's citations against the state and the results of the steps' commands.
 
     An empty key counts if a command set it to an empty result, or found nothing: so "nobody" can be an answer. An answer without
@@ -53,30 +53,30 @@ def grounds(completed: Completed, state: StateStore, steps: Sequence[Step]) -> G
     results = list(_results(steps))
     if not completed.cited:
         if any(not _is_empty(entry) for entry in results):
-            return Grounds()
+            return Support()
         why = (
             "the commands of this question found nothing"
             if results
             else "no command of this question looked at the graph"
         )
-        return Grounds(fault=f"the answer cites no evidence, and {why}", advice=_advice(has))
+        return Support(fault=f"the answer cites no evidence, and {why}", advice=_advice(has))
     names = _names(snapshot, declared, results)
     known = tuple(
         each for each in completed.cited if _key_of(each, snapshot, declared, results) or each.strip() in names
     )
     unknown = tuple(each for each in completed.cited if each not in known)
     if not known:
-        return Grounds((), unknown, f"the answer cites {_quoted(unknown)}, which {_HAVE_NOT}", _advice(has))
+        return Support((), unknown, f"the answer cites {_quoted(unknown)}, which {_HAVE_NOT}", _advice(has))
     nothing = _looked_in_vain(state, results)
     hollow = [each for each in known if _is_hollow(each, state, snapshot, declared, results, nothing)]
     if len(hollow) == len(known):
         fault = f"the answer cites {_quoted(hollow)}, which holds nothing, and no command looked for it"
-        return Grounds((), completed.cited, fault, _advice(has))
+        return Support((), completed.cited, fault, _advice(has))
     if unknown:
-        return Grounds(
+        return Support(
             known, unknown, "", f"the answer also cites {_quoted(unknown)}, which {_HAVE_NOT}; {_advice(has)}"
         )
-    return Grounds(known)
+    return Support(known)
 
 
 _HAVE_NOT = "neither the state nor the results of commands have"

@@ -16,15 +16,15 @@ from ...errors import shown
 from ...events import DecisionMade, Event, HypothesisFormed, PhaseFinished, PhaseStarted, Warned
 from ...gasl import GASLExecutor, PlanError
 from ...gasl.records import ContextStore, ExecutionRecord, as_history, plan_status
-from ...limits import Ending
+from ...limits import Deadline
 from ...models.caller import HOPELESS
 from ...results import StepFailed
-from .findings import Grounds, findings, incomplete, results_of
-from .plan_run import Action, continue_plan, renamed, told_faults
-from .plan_search import Branching, Explorer, Found, found_before, is_adopted, keep, sentence
-from .planner import Paid, Planner, PlannerCalls, Proposal
+from .findings import Support, findings, incomplete, results_of
+from .plan_run import Action, continue_plan, renamed, render_faults
+from .plan_search import Branching, Explorer, SearchOutcome, adopt_outcome, failure_text, found_before, is_adopted
+from .planner import Planner, PlannerCalls, Proposal, RecordedModel
 from .question_store import AskRecorder
-from .traversal_results import Asked, Bounds, Searching, Step, Stopped, Supposed
+from .traversal_results import Asked, Bounds, Hypothesis, SearchRequest, Step, Stopped
 
 # The choice among several next actions: the extension point for search. Without a search the action with the highest confidence
 # is taken. See ``docs/design/loops.md#search``.
@@ -69,12 +69,12 @@ class Loop:
     question: str
     executor: GASLExecutor
     asker: PlannerCalls
-    clients: Mapping[str, Paid]
+    clients: Mapping[str, RecordedModel]
     bounds: Bounds = field(factory=Bounds)
     record: AskRecorder | None = None
     choose: Choose = highest
     cancel: asyncio.Event | None = None
-    searching: Searching | None = None
+    searching: SearchRequest | None = None
     steps: list[Step] = field(factory=list, init=False)
     warnings: list[str] = field(factory=list, init=False)
     _stopped: Stopped = field(default="", init=False)
@@ -82,7 +82,7 @@ class Loop:
     _began: float = field(factory=perf_counter, init=False)
     _stop: asyncio.Event = field(factory=asyncio.Event, init=False)
     _ids: set[str] = field(factory=set, init=False)
-    _found: Found | None = field(default=None, init=False)
+    _found: SearchOutcome | None = field(default=None, init=False)
     _earlier: int = field(default=0, init=False)
 
     async def run(self) -> Asked:
@@ -106,7 +106,7 @@ class Loop:
             await asyncio.gather(*watching, return_exceptions=True)
         made = self._asked(proposal, earlier)
         if self.record is not None and made.status != "cancelled":
-            self.record.ended(_told(made))
+            self.record.ended(_end_record(made))
         elif self.record is not None:
             self.record.close()
         if self.record is not None and (damage := self.record.damage):
@@ -137,13 +137,13 @@ class Loop:
                 proposal = await self._in_time(planner.propose(self.executor, number, self.steps))
             except StepFailed as error:
                 failed = error.failed
-                self._end("budget" if failed.kind == "budget" else "model", sentence(failed))
+                self._end("budget" if failed.kind == "budget" else "model", failure_text(failed))
                 return None
             if proposal is None:
                 return None
             self._decided(number, proposal)
             if proposal.completed is not None:
-                if proposal.grounds.fault and self.record is not None:  # the next attempt repeats the call
+                if proposal.support.fault and self.record is not None:  # the next attempt repeats the call
                     self.record.in_vain([self.asker.record_key(number, turn) for turn in range(proposal.repairs + 1)])
                 return proposal
             if proposal.stalled:
@@ -165,7 +165,7 @@ class Loop:
 
     # A search
 
-    async def _explored(self, planner: Planner, searching: Searching) -> Proposal | None:
+    async def _explored(self, planner: Planner, searching: SearchRequest) -> Proposal | None:
         """Search for the answer; return the proposal that has it, or None, in which case the state is unchanged."""
         if self._is_over():
             return None
@@ -186,10 +186,10 @@ class Loop:
             if found.stopped:
                 self._end(found.stopped, found.reason)
             return None
-        keep(found, earlier, executor.state, self.record)
+        adopt_outcome(found, earlier, executor.state, self.record)
         return self._taken(found)
 
-    def _found_before(self) -> Found | None:
+    def _found_before(self) -> SearchOutcome | None:
         """Return the result of an earlier attempt that was adopted into the state, but killed before it was reported."""
         told = None if self.record is None else self.record.kept.found
         if self.record is None or told is None:
@@ -199,7 +199,7 @@ class Loop:
         except (KeyError, TypeError, AttributeError):  # written by another version: the search is repeated
             return None
 
-    def _taken(self, found: Found) -> Proposal | None:
+    def _taken(self, found: SearchOutcome) -> Proposal | None:
         self._found = found
         for step in found.steps[len(self.steps) :]:
             self._take(step)
@@ -255,7 +255,7 @@ class Loop:
         self._ids.add(action.plan_id)
         for client in self.clients.values():
             client.begin(begun["number"])
-        supposed = Supposed(**begun["supposed"])
+        supposed = Hypothesis(**begun["supposed"])
         self._emit(
             lambda: HypothesisFormed(
                 begun["number"], supposed.hypothesis, action.plan_id, action.commands, action.confidence,
@@ -281,18 +281,18 @@ class Loop:
     ) -> bool:
         """Run a plan and store its result; the next attempt continues a cancelled plan."""
         step = Step(
-            begun["number"], Supposed(**begun["supposed"]), "refused", action.plan, (), action.confidence, action.rationale,
+            begun["number"], Hypothesis(**begun["supposed"]), "refused", action.plan, (), action.confidence, action.rationale,
             action.mended, tuple(begun["alternatives"]), begun["repairs"],
         )  # fmt: skip
         try:
             records = await run()
         except PlanError as error:  # the state or the graph differs from the one the plan was checked against
             self._take(
-                evolve(step, faults=told_faults(error.diagnostics, error.source), seconds=perf_counter() - began)
+                evolve(step, faults=render_faults(error.diagnostics, error.source), seconds=perf_counter() - began)
             )
             return True
         status = plan_status(records)
-        entries = tuple(as_history(each) for record in records for each in (record, *_culprits(record)))
+        entries = tuple(as_history(each) for record in records for each in (record, *_failed_records(record)))
         seconds = perf_counter() - began
         step = evolve(step, status=status, entries=entries, seconds=seconds, state=self.executor.state.hash)
         if status == "cancelled" and self._stop.is_set():
@@ -337,7 +337,7 @@ class Loop:
 
     async def _watch(self) -> None:
         """Stop the loop when the time is up or it is cancelled."""
-        ending = Ending(self.cancel, self.bounds.time_limit)
+        ending = Deadline(self.cancel, self.bounds.time_limit)
         await ending.wait_for(asyncio.get_running_loop().create_future())
         if ending.by == "cancelled":
             self._end("cancelled", "it was cancelled")
@@ -348,16 +348,16 @@ class Loop:
         """Return the result of ``work``; None if the loop is stopped first."""
         if self.cancel is not None and self.cancel.is_set():
             self._end("cancelled", "it was cancelled")
-        return await Ending(self._stop, None).within(work)
+        return await Deadline(self._stop, None).within(work)
 
     # Results and events
 
     def _asked(self, proposal: Proposal | None, earlier: int) -> Asked:
         spent, found, snapshot = self.asker.spent, self._found, self.executor.state.snapshot()
         seen = found.best.snapshot if found is not None and found.best is not None else snapshot
-        completed, rests = None, Grounds()
+        completed, rests = None, Support()
         if proposal is not None:
-            completed, rests = proposal.completed, proposal.grounds
+            completed, rests = proposal.completed, proposal.support
         status: Any = "ungrounded" if rests.fault else "complete"
         if completed is None:
             status = {"cancelled": "cancelled", "model": "failed", "refused": "failed"}.get(self._stopped, "stopped")
@@ -384,7 +384,7 @@ class Loop:
     def _decided(self, number: int, proposal: Proposal) -> None:
         supposed = proposal.supposed
         answer = proposal.completed.answer if proposal.completed is not None else ""
-        fault = proposal.grounds.fault
+        fault = proposal.support.fault
         self._emit(lambda: DecisionMade(number, supposed.decision, supposed.why, supposed.by, answer, fault))
 
     def _emit(self, event: Callable[[], Event]) -> None:
@@ -415,16 +415,16 @@ def _message(record: ExecutionRecord) -> str:
     return own or next((text for inner in record.nested if (text := _message(inner))), "a model can't be asked")
 
 
-def _culprits(record: ExecutionRecord) -> Sequence[ExecutionRecord]:
+def _failed_records(record: ExecutionRecord) -> Sequence[ExecutionRecord]:
     """Return the failed records inside a record that ran others: the model needs them."""
     found: list[ExecutionRecord] = []
     for inner in record.nested[:50]:
         found += [inner] if inner.error is not None else []
-        found += _culprits(inner)
+        found += _failed_records(inner)
     return found
 
 
-def _told(made: Asked) -> dict[str, Any]:
+def _end_record(made: Asked) -> dict[str, Any]:
     """Return the stored form of the end: with it and the steps, the result can be returned again without a call."""
     return {
         "status": made.status, "answer": made.answer, "cited": list(made.cited), "uncited": list(made.uncited),

@@ -158,10 +158,10 @@ class Contradictory:
     reason: str
 
 
-Said = Completed | Proposed | Unreadable | Contradictory
+ModelAnswer = Completed | Proposed | Unreadable | Contradictory
 
 
-def read_answer(text: str) -> Said:
+def read_answer(text: str) -> ModelAnswer:
     """Read an answer. ``COMPLETE:`` only counts at the beginning of the answer: in the middle of prose it is prose."""
     if len(text) > _LONGEST:
         return Unreadable(f"it has {len(text):,} characters; {_LONGEST:,} is the most")
@@ -171,7 +171,7 @@ def read_answer(text: str) -> Said:
         return _behind(told)
     reason = "it holds neither a JSON object with a plan nor COMPLETE: at its beginning"
     for value in _values(bare):
-        said = _said(value)
+        said = _answer_in(value)
         if isinstance(said, Proposed) and (late := _LATE.search(bare)) and not _PLACEHOLDER.fullmatch(late[1].strip()):
             return Contradictory(f"it plans commands and ends with COMPLETE: behind them; {_EITHER}")
         if not isinstance(said, Unreadable):
@@ -184,10 +184,10 @@ def read_answer(text: str) -> Said:
     return Unreadable(reason)
 
 
-def _behind(told: str) -> Said:
+def _behind(told: str) -> ModelAnswer:
     """Return the content after ``COMPLETE:``: the answer, or the object that has it."""
     for value in _values(told) if "{" in told else ():
-        said = _said(value)
+        said = _answer_in(value)
         if isinstance(said, Proposed | Contradictory):
             return Contradictory(f"it begins with COMPLETE: and plans commands behind it; {_EITHER}")
         if isinstance(said, Completed) and told.strip().startswith("{"):
@@ -195,7 +195,7 @@ def _behind(told: str) -> Said:
     return _completed(told)
 
 
-def tidied(text: str) -> str:
+def as_schema_json(text: str) -> str:
     """Return ``text`` as JSON that fits ``answer_schema`` if it can be read; else the unchanged text.
 
     Raises ``ValueError`` with a clause for the model if the text both ends the question and continues it.
@@ -262,7 +262,7 @@ def _closing(text: str, begin: int) -> int:
     return len(text)
 
 
-def _said(value: Any) -> Said:
+def _answer_in(value: Any) -> ModelAnswer:
     if isinstance(value, str):
         told = behind_complete(value)
         return Unreadable("it is a text, not an object with a plan") if told is None else _completed(told)
@@ -275,7 +275,7 @@ def _said(value: Any) -> Said:
         return Unreadable("it is not an object with a plan")
     value = {str(name): inner for name, inner in value.items()}
     if set(value) == {"answer"} and isinstance(value["answer"], Mapping | list):
-        return _said(value["answer"])
+        return _answer_in(value["answer"])
     actions, decision = value.get("next_actions"), str(value.get("decision") or "").strip().strip(".!\"'*").lower()
     drafts = [_draft(each) for each in actions] if isinstance(actions, list) else [_draft(value)]
     kept = [draft for draft in drafts if isinstance(draft, Draft)]

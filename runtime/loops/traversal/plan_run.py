@@ -72,7 +72,7 @@ _NEVER = frozenset({"GASL056"})
 _NAME = re.compile(r"""["'`]*[^\W\d][\w.\- ]*["'`]*""")
 
 
-def keeping(found: Sequence[Diagnostic], text: str) -> list[Diagnostic]:
+def certain_fixes(found: Sequence[Diagnostic], text: str) -> list[Diagnostic]:
     """Return the errors of ``text`` whose edits may be made together: each preserves the meaning, and none overlaps another's."""
     made: list[Diagnostic] = []
     taken: list[Edit] = []
@@ -199,7 +199,7 @@ def check_draft(draft: Draft, why: str, session: Session, given: ContextStore, p
     for _ in range(_ROUNDS):
         if isinstance(error, Ready):
             break
-        made = keeping(error.diagnostics, text)
+        made = certain_fixes(error.diagnostics, text)
         mended_text = apply_edits(text, (edit for each in made for edit in each.edits))
         if mended_text == text:
             break
@@ -211,7 +211,7 @@ def check_draft(draft: Draft, why: str, session: Session, given: ContextStore, p
     assert isinstance(first, PlanError)  # noqa: S101 - what is ready at first stays so
     source = first.source
     found = tuple(all_as_json(first.diagnostics, source))
-    return Refusal(source.text, found, _told_all(first, error))
+    return Refusal(source.text, found, _all_faults(first, error))
 
 
 def _faults(text: str, session: Session) -> Ready | PlanError:
@@ -227,9 +227,9 @@ def _faults(text: str, session: Session) -> Ready | PlanError:
     )
 
 
-def _told_all(first: PlanError, left: PlanError) -> str:
+def _all_faults(first: PlanError, left: PlanError) -> str:
     """Render the faults of the plan as written, and those that remain after the known fixes."""
-    told = told_faults(first.diagnostics, first.source)
+    told = render_faults(first.diagnostics, first.source)
     known = {each.message for each in first.diagnostics}
     later = [each.message for each in left.diagnostics if each.severity == "error" and each.message not in known]
     if not later:
@@ -239,7 +239,7 @@ def _told_all(first: PlanError, left: PlanError) -> str:
     )
 
 
-def told_faults(diagnostics: Sequence[Diagnostic], source: Source) -> str:
+def render_faults(diagnostics: Sequence[Diagnostic], source: Source) -> str:
     """Render the first errors for the model, each with its hints."""
     errors = [each for each in diagnostics if each.severity == "error"]
     pictures = [cut(picture(each, source), 700) for each in errors[:_FAULTS]]
@@ -321,13 +321,13 @@ async def continue_plan(
         context=given.copy(), options=dict(executor.session.options), events=None, plan_id=plan_id, label="",
     )  # fmt: skip
     ready = checked(plan, session)
-    flow, records, over = await _again(ready, session, done)
+    flow, records, over = await _replay_commands(ready, session, done)
     if over or done >= len(ready.statements):
         return records
-    return records + await _rest(executor, clients, ready, flow, done, cancel)
+    return records + await _run_rest(executor, clients, ready, flow, done, cancel)
 
 
-async def _again(ready: Ready, session: Session, done: int) -> tuple[Flow, list[ExecutionRecord], bool]:
+async def _replay_commands(ready: Ready, session: Session, done: int) -> tuple[Flow, list[ExecutionRecord], bool]:
     """Run the first ``done`` commands on the fork. Return the plan under way, its records, and whether it ended with them."""
     begun = 0
 
@@ -348,7 +348,7 @@ async def _again(ready: Ready, session: Session, done: int) -> tuple[Flow, list[
     return flow, records, True
 
 
-async def _rest(
+async def _run_rest(
     executor: GASLExecutor,
     clients: Mapping[str, LLM],
     ready: Ready,
@@ -434,7 +434,7 @@ def repetitions(steps: Sequence[Step]) -> int:
     count = 0
     for at in range(len(steps) - 1, -1, -1):
         step = steps[at]
-        if not any(_same(each, step) and _came_to(each) == _came_to(step) for each in steps[:at]):
+        if not any(_same(each, step) and _results_of(each) == _results_of(step) for each in steps[:at]):
             break
         count += 1
     return count
@@ -456,7 +456,7 @@ def _written(commands: tuple[str, ...]) -> str:
     return text if program is None or has_errors(program.diagnostics) else format_gasl(program)
 
 
-def _came_to(step: Step) -> list[Any]:
+def _results_of(step: Step) -> list[Any]:
     """Return the commands' results without the state change: a counter that counts the same again is not progress."""
     return [_result(entry) for entry in step.entries]
 

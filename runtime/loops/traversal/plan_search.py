@@ -34,9 +34,9 @@ from ..search.nodes import way_to
 from ..search.search_run import Searched
 from .plan_answer import NO_REASON, Completed
 from .plan_run import Action, renamed, repeated, repetitions
-from .planner import Paid, Place, Planner, PlannerCalls, Proposal
+from .planner import Place, Planner, PlannerCalls, Proposal, RecordedModel
 from .question_store import AskRecorder
-from .traversal_results import Explored, Searching, Step, Stopped, Supposed
+from .traversal_results import Explored, Hypothesis, SearchRequest, Step, Stopped
 
 # The calls of a search over plans: the planner proposes in each state of the tree, plans run on forks, the judge rates the
 # progress. All model answers are stored under the path to the state of the call: the plans that lead there, by their effect. The
@@ -46,7 +46,7 @@ from .traversal_results import Explored, Searching, Step, Stopped, Supposed
 _TOLD = (BudgetReached, CallFinished, CallRetried, CallStarted, RepairAsked, Warned)
 
 
-def beside(events: Events) -> Events:
+def calls_and_warnings(events: Events) -> Events:
     """Return a stream for plans that run in parallel: ``events`` receives calls and warnings, but not each command."""
 
     def told(event: Event) -> None:
@@ -69,7 +69,7 @@ class Branching:
 
     planner: Planner
     base: GASLExecutor
-    clients: Mapping[str, Paid]
+    clients: Mapping[str, RecordedModel]
     earlier: tuple[Step, ...]
     began: str
     wanted: int
@@ -82,11 +82,11 @@ class Branching:
     """Unsupported answers: they do not end a branch, and are reported only if there is no other answer."""
     proposals: dict[int, Proposal] = field(factory=dict, init=False)
     """By the number of their state."""
-    _actions: dict[str, tuple[Action, Supposed]] = field(factory=dict, init=False)
+    _actions: dict[str, tuple[Action, Hypothesis]] = field(factory=dict, init=False)
     _events: Events = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._events = beside(self.base.events)
+        self._events = calls_and_warnings(self.base.events)
 
     async def propose(self, node: Node) -> Sequence[Branch]:
         """Return the planner's next actions in a state, or its answer. Raises ``StepFailed``."""
@@ -99,7 +99,7 @@ class Branching:
             self.lost = error.failed
             raise
         self.proposals[node.number] = proposal
-        if proposal.completed is not None and not proposal.grounds.fault:
+        if proposal.completed is not None and not proposal.support.fault:
             return [Branch(answer=proposal.completed.answer, rationale=proposal.completed.why)]
         if not proposal.actions:
             if proposal.completed is not None:
@@ -110,7 +110,7 @@ class Branching:
                 asker = self.planner.asker
                 self.record.in_vain([asker.record_key(number, turn, at) for turn in range(proposal.repairs + 1)])
         used = {str(step.plan.get("plan_id")) for step in steps}
-        made, tried, repeats = [], _in_vain(node), repetitions(steps) >= 2
+        made, tried, repeats = [], _fruitless_actions(node), repetitions(steps) >= 2
         for action in proposal.actions:
             action = renamed(action, used, len(steps) + 1)
             branch = Branch(dict(action.plan), action.confidence, action.rationale)
@@ -152,7 +152,7 @@ class Branching:
             )  # fmt: skip
         return steps
 
-    def _taken(self, action: Branch) -> tuple[Action, Supposed]:
+    def _taken(self, action: Branch) -> tuple[Action, Hypothesis]:
         """Return the record of a branch's plan; for a rollout's own plan, its description."""
         found = self._actions.get(action.does)
         if found is None:
@@ -167,7 +167,7 @@ class Branching:
             listed = made.get("commands")
             commands = list(listed) if isinstance(listed, list | tuple) else [str(listed)]
             plan = {"plan_id": "rollout", "why": action.rationale or NO_REASON, **made, "commands": commands}
-            found = Action(plan, action.confidence, action.rationale), Supposed("continue", action.rationale)
+            found = Action(plan, action.confidence, action.rationale), Hypothesis("continue", action.rationale)
             self._actions[action.does] = found
         return found
 
@@ -175,7 +175,7 @@ class Branching:
         told = "\n".join([self.began, *(action.does for action in node.path), *more])
         return blake3(told.encode("utf-8", "backslashreplace")).hexdigest(length=16)
 
-    def _executor(self, state: StateStore, clients: Mapping[str, Paid]) -> GASLExecutor:
+    def _executor(self, state: StateStore, clients: Mapping[str, RecordedModel]) -> GASLExecutor:
         base, session = self.base, self.base.session
         return GASLExecutor(
             base.adapter, clients.get(""), state, self.planner.given.copy(),
@@ -184,7 +184,7 @@ class Branching:
         )  # fmt: skip
 
 
-def _in_vain(node: Node) -> set[str]:
+def _fruitless_actions(node: Node) -> set[str]:
     """Return the actions tried on the path to a state since it last changed: repeating them would give the same result."""
     tried = set[str]()
     while node.parent is not None and node.action is not None and node.parent.snapshot.hash == node.snapshot.hash:
@@ -194,7 +194,7 @@ def _in_vain(node: Node) -> set[str]:
 
 
 @frozen
-class Held:
+class SelectiveJudge:
     """A judge that is only called for something new: an answer, or new findings."""
 
     judge: Value
@@ -211,7 +211,7 @@ class Held:
 
 
 @frozen
-class Found:
+class SearchOutcome:
     """The result of a search.
 
     ``proposal`` has the answer; if it is None, ``stopped`` and ``reason`` say why, or ``ungrounded`` is the proposal whose answer
@@ -236,23 +236,23 @@ class Explorer:
     question: str
     branching: Branching
     asker: PlannerCalls
-    searching: Searching
+    searching: SearchRequest
     left: int
     stop: asyncio.Event
 
-    async def run(self, record: AskRecorder | None) -> Found:
+    async def run(self, record: AskRecorder | None) -> SearchOutcome:
         """Search, store the tree, and return the result; the state is unchanged."""
         base, wanted = self.branching.base, self.searching
         judge = wanted.value
         if judge is None:
-            judge = Held(Judged(self.asker.caller, self.question, self.asker.spent, model=self.asker.model))
+            judge = SelectiveJudge(Judged(self.asker.caller, self.question, self.asker.spent, model=self.asker.model))
         searched = await search(
             base.state, self.branching, self.branching, judge, settings=wanted.settings, rollout=wanted.rollout,
             budget=Budget(max_steps=self.left, max_calls=None, cancel=self.stop), events=base.events,
         )  # fmt: skip
         return self._found(searched, record)
 
-    def _found(self, searched: Searched, record: AskRecorder | None) -> Found:
+    def _found(self, searched: Searched, record: AskRecorder | None) -> SearchOutcome:
         best, warnings = searched.best, list(searched.warnings)
         if self.searching.value is None and any(each.value is None for each in searched.nodes):
             warnings.append("without a judge the value can be told by rule: --value filled")
@@ -268,14 +268,14 @@ class Explorer:
                 reason = f"there is an answer, and its value is still to be asked for: {reason}"
             ungrounded = next(reversed(self.branching.ungrounded), None)
             if ungrounded is not None and ungrounded.completed is not None and stopped not in ("exhausted", "refused"):
-                warnings.append(f"an answer was left out: {ungrounded.grounds.fault}")
+                warnings.append(f"an answer was left out: {ungrounded.support.fault}")
                 ungrounded = None
-            return Found(steps, explored, None, best, stopped, reason, tuple(warnings), ungrounded)
+            return SearchOutcome(steps, explored, None, best, stopped, reason, tuple(warnings), ungrounded)
         enough = searched.settings.enough
         if enough is not None and best.worth < enough:
             told = "could not be told" if best.value is None else f"is {best.value:.2f}"
             warnings.append(f"the value of this answer {told}; {enough:g} would be enough")
-        return Found(steps, explored, proposal, best, warnings=tuple(warnings))
+        return SearchOutcome(steps, explored, proposal, best, warnings=tuple(warnings))
 
     def _answered(self, best: Node) -> Proposal | None:
         """Return the proposal with the best state's answer; an answer from a rollout is as good as the planner's."""
@@ -285,7 +285,7 @@ class Explorer:
         if made is not None and made.completed is not None and made.completed.answer == best.answer:
             return made
         why = "" if best.action is None else best.action.rationale
-        return Proposal(Supposed("terminate", why), Completed(best.answer, why=why))
+        return Proposal(Hypothesis("terminate", why), Completed(best.answer, why=why))
 
     def _unjudged(self, searched: Searched) -> bool:
         """Return whether the budget or time ended before an answer was rated: the next attempt repeats the rating."""
@@ -300,18 +300,18 @@ class Explorer:
             case "steps":
                 return "steps", f"there was no answer after {plans}"
             case "budget":
-                return "budget", sentence(lost) if lost is not None else "the budget is used up"
+                return "budget", failure_text(lost) if lost is not None else "the budget is used up"
             case "model":
                 told = lost or next(iter(self._failures(searched)), None)
                 if told is None:
                     return "model", "a model can't be asked"
-                return "model", sentence(told)
+                return "model", failure_text(told)
             case "exhausted":
                 refused = self.branching.refused
                 if not searched.steps and refused:
                     return "refused", f"the model gave no plan that can run: {refused[-1].splitlines()[0]}"
                 if not searched.steps and lost is not None:
-                    return "model", sentence(lost)
+                    return "model", failure_text(lost)
                 return (
                     "exhausted",
                     f"nothing is left to try after {plans}",
@@ -322,13 +322,13 @@ class Explorer:
         return [branch for node in searched.nodes for branch in node.branches if branch.status == "failed"]
 
 
-def sentence(told: Any) -> str:
+def failure_text(told: Any) -> str:
     """Return one sentence on why a model call or a branch failed, with a hint."""
     hint = getattr(told, "hint", "")
     return f"{told.message} ({hint})" if hint else str(told.message)
 
 
-def keep(found: Found, earlier: int, state: StateStore, record: AskRecorder | None) -> None:
+def adopt_outcome(found: SearchOutcome, earlier: int, state: StateStore, record: AskRecorder | None) -> None:
     """Adopt the state that was found; the first ``earlier`` steps are not the search's. Raises ``StoreError``."""
     proposal, best = found.proposal, found.best
     if proposal is None or best is None or proposal.completed is None:
@@ -347,10 +347,10 @@ def keep(found: Found, earlier: int, state: StateStore, record: AskRecorder | No
 
 
 def _commands(steps: "tuple[Step, ...]") -> list[list[Any]]:
-    return [_named(entry) for step in steps for entry in step.entries]
+    return [_command_key(entry) for step in steps for entry in step.entries]
 
 
-def _named(entry: Mapping[str, Any]) -> list[Any]:
+def _command_key(entry: Mapping[str, Any]) -> list[Any]:
     return [entry.get("plan_id"), entry.get("command"), entry.get("started_at")]
 
 
@@ -358,16 +358,16 @@ def is_adopted(told: Mapping[str, Any], state: StateStore) -> bool:
     """Return whether the result of a search has been adopted by a state, from its ``found`` record."""
     begin, commands = told["history"], told["commands"]
     since = state.history[begin : begin + len(commands)]
-    return bool([_named(entry) for entry in since] == commands)
+    return bool([_command_key(entry) for entry in since] == commands)
 
 
-def found_before(told: Mapping[str, Any], record: AskRecorder) -> Found:
+def found_before(told: Mapping[str, Any], record: AskRecorder) -> SearchOutcome:
     """Return the result of an unreported attempt. Raises ``KeyError`` and ``TypeError`` for a damaged record."""
     completed = Completed(str(told["answer"]), tuple(told["cited"]))
     steps = (*record.kept.steps, *(Step.of(each) for each in told["steps"]))
     by_number = {step.number: step for step in steps}  # some may already be stored as done
-    return Found(
+    return SearchOutcome(
         tuple(by_number[number] for number in sorted(by_number)),
         Explored(**told["search"], tree=record.kept.tree),
-        Proposal(Supposed(**told["supposed"]), completed),
+        Proposal(Hypothesis(**told["supposed"]), completed),
     )

@@ -22,7 +22,7 @@ from ...gasl.record_writer import request_of
 from ...gasl.records import ContextStore
 from ...models.caller import Asker, Caller, Spent
 from ...results import NO_USAGE, Failed, Outcome, Record, StepFailed
-from .findings import Grounds, grounds
+from .findings import Support, support_of
 from .plan_answer import (
     MOST_ACTIONS,
     Completed,
@@ -30,12 +30,12 @@ from .plan_answer import (
     Proposed,
     Unreadable,
     answer_schema,
+    as_schema_json,
     read_answer,
-    tidied,
 )
 from .plan_run import Action, Refusal, check_draft, repeated, repetitions
 from .prompt import Refused, build_prompt
-from .traversal_results import Bounds, Step, Supposed
+from .traversal_results import Bounds, Hypothesis, Step
 
 # The grammar of a small model's answer: the JSON of a plan whose commands are GASL, or of the end, short enough to be always
 # complete. The command rules are a few of ``lang.constrain``, bounded: words are separated by one blank, lists have one element,
@@ -136,7 +136,7 @@ class PlannerCalls:
     async def ask(self, step: int, turn: int, prompt: str, at: Place | None = None) -> str:
         """Return the answer's text; raise ``StepFailed``. ``at``: the place in a search, which has no steps."""
         if self.as_json and not self._constraint:
-            schema = {"grammar": self.grammar} if self.grammar else {"schema": answer_schema(), "tidy": tidied}
+            schema = {"grammar": self.grammar} if self.grammar else {"schema": answer_schema(), "tidy": as_schema_json}
             self._constraint.update(schema)
         most = SMALL_TOKENS if self.grammar else _TOKENS
         options = {"max_tokens": most, **self.options, **self._constraint}
@@ -153,7 +153,7 @@ class PlannerCalls:
         return PLANNER, item, blake3(named.encode("utf-8", "backslashreplace")).hexdigest(length=16)
 
 
-class Paid(Own):
+class RecordedModel(Own):
     """A model that the commands of plans call: its answers in the present step are reused instead of repeating the call.
 
     ``name`` is the plans' name for it ("" is the default model). ``spent`` counts its calls.
@@ -172,9 +172,9 @@ class Paid(Own):
         self._label = f"step {step}"
         self._counts.clear()
 
-    def at(self, way: str) -> "Paid":
+    def at(self, way: str) -> "RecordedModel":
         """Return the same model for a plan of a search, where others may run in parallel; ``way`` is the plan's path."""
-        made = Paid(self._inner, self._name, self._record, self._spent)
+        made = RecordedModel(self._inner, self._name, self._record, self._spent)
         made._label = f"way {way}"
         return made
 
@@ -228,10 +228,10 @@ class Proposal:
     """The planner's result: the end, or runnable plans, the most confident first, or neither (``faults`` say why).
 
     ``supposed``: its evaluation of the last step, and its present hypothesis. ``left_out`` describes the plans that can't run;
-    ``remark`` is further information for the user. ``grounds`` is the support for the answer.
+    ``remark`` is further information for the user. ``support`` is that for the answer.
     """
 
-    supposed: Supposed
+    supposed: Hypothesis
     completed: Completed | None = None
     actions: tuple[Action, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -240,7 +240,7 @@ class Proposal:
     remark: str = ""
     stalled: str = ""
     """Why the loop ends without an answer: the model repeatedly proposes the same plan."""
-    grounds: Grounds = field(factory=Grounds)
+    support: Support = field(factory=Support)
 
 
 @define
@@ -282,7 +282,7 @@ class Planner:
         """
         refused: Refused | None = None
         last: tuple[dict[str, Any], ...] = ()  # faults of the last answer
-        supposed, told_again, ungrounded = decided(None, steps), False, False
+        supposed, told_again, ungrounded = decision_of(None, steps), False, False
         turn, most = -1, self.bounds.max_repairs
         while turn < most:
             turn += 1
@@ -300,19 +300,19 @@ class Planner:
                 continue
             said = read_answer(text)
             if isinstance(said, Completed):
-                found = grounds(said, executor.state, steps)
+                found = support_of(said, executor.state, steps)
                 if found.advice and not ungrounded and self.bounds.max_repairs:  # once per step, besides the repairs
                     last, ungrounded, most = (), True, most + (turn == most)
                     why = f"{found.fault}; {found.advice}" if found.fault else found.advice
                     refused = Refused(text, why)
                     continue
-                return Proposal(Supposed("terminate", said.why), said, repairs=turn, grounds=found)
+                return Proposal(Hypothesis("terminate", said.why), said, repairs=turn, support=found)
             if isinstance(said, Unreadable | Contradictory):
                 last = ()
                 fault = "it can't be read" if isinstance(said, Unreadable) else "it contradicts itself"
                 refused = Refused(text, f"{fault}: {said.reason}")
                 continue
-            supposed = decided(said, steps)
+            supposed = decision_of(said, steps)
             checked = [
                 check_draft(draft, said.why or said.hypothesis, executor.session, self.given, f"step-{number}")
                 for draft in said.drafts[:MOST_ACTIONS]
@@ -347,14 +347,14 @@ _STALLED = "no progress: the same plan was proposed three times more ({})"
 _BY_RULE = {"success": "continue", "partial": "refine"}
 
 
-def decided(said: Proposed | None, steps: Sequence[Step]) -> Supposed:
+def decision_of(said: Proposed | None, steps: Sequence[Step]) -> Hypothesis:
     """Return the decision that leads to the next plan: the model's, or the one that the last outcome implies."""
     why, hypothesis = (said.why, said.hypothesis) if said is not None else ("", "")
     if not steps:
-        return Supposed("start", why, hypothesis)
+        return Hypothesis("start", why, hypothesis)
     hypothesis = hypothesis or steps[-1].supposed.hypothesis
     if said is not None and said.decision:
-        return Supposed(said.decision, why, hypothesis)  # type: ignore[arg-type]
+        return Hypothesis(said.decision, why, hypothesis)  # type: ignore[arg-type]
     status = steps[-1].status
     rule = _BY_RULE.get(status, "pivot")
-    return Supposed(rule, why or f"the last plan ended with {status}", hypothesis, "rule")  # type: ignore[arg-type]
+    return Hypothesis(rule, why or f"the last plan ended with {status}", hypothesis, "rule")  # type: ignore[arg-type]

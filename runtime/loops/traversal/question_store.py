@@ -43,7 +43,7 @@ _ELSEWHERE = "the state is to be in a folder that can be read and written, and h
 
 
 @define
-class Kept(StoredRun):
+class StoredQuestion(StoredRun):
     """A stored question.
 
     ``finished`` is the record of its end, None if it is unfinished; ``begun`` is an interrupted step, ``found`` the result of a
@@ -109,12 +109,12 @@ class Kept(StoredRun):
                 self.finished = None
 
 
-def asks(state: Path) -> list[Kept]:
+def asks(state: Path) -> list[StoredQuestion]:
     """Return the questions about a state, the latest first. Unreadable ones are skipped."""
-    return [each for _, each in _read(state) if isinstance(each, Kept)]
+    return [each for _, each in _read(state) if isinstance(each, StoredQuestion)]
 
 
-def _read(state: Path) -> Iterator[tuple[Path, "Kept | str"]]:
+def _read(state: Path) -> Iterator[tuple[Path, "StoredQuestion | str"]]:
     """Yield each question's folder, the latest first, with its stored question or a message. Raises ``RunError``."""
     try:
         # Names within one second have no order; the folder's time decides.
@@ -127,21 +127,21 @@ def _read(state: Path) -> Iterator[tuple[Path, "Kept | str"]]:
         raise RunError(f"{state / FOLDER} can't be read: {error.strerror or error}", _ELSEWHERE) from error
     for folder in folders:
         try:
-            yield folder, Kept.load(folder)
+            yield folder, StoredQuestion.load(folder)
         except RunError as error:
             yield folder, error.message
         except OSError as error:  # a folder without read permission
             yield folder, error.strerror or str(error)
 
 
-def last_asked(state: Path, question: str) -> Kept | None:
+def last_asked(state: Path, question: str) -> StoredQuestion | None:
     """Return the latest attempt at a question; None if the state has none.
 
     Raises ``RunError`` if a later folder that may belong to this question can't be read: a new attempt would pay again, and
     repeat work in the state.
     """
     for folder, kept in _read(state):
-        if isinstance(kept, Kept):
+        if isinstance(kept, StoredQuestion):
             if kept.question == question:
                 return kept
         elif _may_be(folder, question):
@@ -189,8 +189,8 @@ def open_asks(
     model: str = "",
     again: bool = False,
     options: Mapping[str, Any] | None = None,
-) -> "AskRecorder | Kept":
-    """Return the recorder of a question, continued or new; if it is already answered, return the ``Kept``.
+) -> "AskRecorder | StoredQuestion":
+    """Return the recorder of a question, continued or new; if it is already answered, return the ``StoredQuestion``.
 
     ``graph`` is the graph's hash, ``model`` a spec as the user wrote it. ``again``: start a new attempt in any case. Raises
     ``RunError``.
@@ -207,14 +207,14 @@ def open_asks(
         )  # fmt: skip
     except RunError as error:
         raise RunError(error.message, _ELSEWHERE) from error
-    return Kept(run_id, path, {"input_hash": graph}).recorder(journal)
+    return StoredQuestion(run_id, path, {"input_hash": graph}).recorder(journal)
 
 
 @define
 class AskRecorder(RunRecorder):
     """Writes a question's records; implements ``results.Record``."""
 
-    kept: Kept = field(kw_only=True)
+    kept: StoredQuestion = field(kw_only=True)
     _settled: bool = field(default=False, init=False)  # whether the folders' entries are on the disk
 
     def item_done(self, step: str, item: int | None, outcome: Outcome, seconds: float) -> None:

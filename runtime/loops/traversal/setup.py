@@ -16,8 +16,8 @@ from ...models.caller import Caller
 from ...results import Trace
 from ...runs.event_log import logged
 from .loop import Choose, Loop, highest
-from .planner import Paid, PlannerCalls, small_grammar
-from .question_store import AskRecorder, Kept, last_asked, open_asks
+from .planner import PlannerCalls, RecordedModel, small_grammar
+from .question_store import AskRecorder, StoredQuestion, last_asked, open_asks
 from .traversal_results import (
     LOCAL_CHARACTERS,
     MOST_CHARACTERS,
@@ -25,20 +25,20 @@ from .traversal_results import (
     Bounds,
     Explored,
     Finding,
-    Searching,
-    Supposed,
+    Hypothesis,
+    SearchRequest,
     checked_question,
 )
 
 # A question that is already answered, returned from the store: no model is called, and nothing is run.
 
 
-def told_again(kept: Kept) -> Asked:
+def stored_answer(kept: StoredQuestion) -> Asked:
     """Return the stored result; its cost figures are this attempt's, which are zero."""
     end: dict[str, Any] = kept.finished or {}
     supposed, search = end.get("supposed"), end.get("search")
     return Asked(
-        kept.question, "complete", str(end.get("answer", "")), supposed=None if supposed is None else Supposed(**supposed),
+        kept.question, "complete", str(end.get("answer", "")), supposed=None if supposed is None else Hypothesis(**supposed),
         cited=tuple(end.get("cited", ())),
         evidence=tuple(Finding(each["key"], each["item"], tuple(each["evidence"])) for each in end.get("evidence", ())),
         steps=tuple(kept.steps), earlier=len(kept.steps), run_id=kept.run_id, state=str(end.get("state", "")),
@@ -49,7 +49,7 @@ def told_again(kept: Kept) -> Asked:
 
 
 @frozen
-class Wanted:
+class QuestionRequest:
     """A question and how to answer it. ``model`` is the planner's name among the models (None: the run's default).
 
     ``folder`` is the state's, None for a state in memory, which can't be resumed. ``spec``: the model's, as the user wrote it.
@@ -66,7 +66,7 @@ class Wanted:
     options: Mapping[str, Any] = field(factory=dict)
     as_json: bool = True
     choose: Choose = highest
-    searching: Searching | None = None
+    searching: SearchRequest | None = None
     graph: str = ""
     force: bool = False
 
@@ -76,7 +76,7 @@ def room_for(spec: str) -> int:
     return LOCAL_CHARACTERS if spec == "local" or spec.startswith("local:") else MOST_CHARACTERS
 
 
-def answered_before(wanted: Wanted, graph: Callable[[], str]) -> Asked | None:
+def answered_before(wanted: QuestionRequest, graph: Callable[[], str]) -> Asked | None:
     """Return the stored answer of the question, without a call, and without reading a graph that has the same name.
 
     ``graph`` returns the hash of the present graph. Raises ``RequestError`` if the answer belongs to another graph, ``RunError``
@@ -90,16 +90,16 @@ def answered_before(wanted: Wanted, graph: Callable[[], str]) -> Asked | None:
     name = str(kept.head.get("options", {}).get("graph", ""))
     if not (wanted.force or same_name(name, wanted.graph)) and kept.head.get("input_hash") not in ("", graph()):
         raise _other_graph(wanted, name)
-    return told_again(kept)
+    return stored_answer(kept)
 
 
-def _other_graph(wanted: Wanted, before: str) -> RequestError:
+def _other_graph(wanted: QuestionRequest, before: str) -> RequestError:
     told = told_of_another(wanted.folder or "the state", before, wanted.graph)
     return RequestError("state", told, "another graph takes another state; force goes on in this one all the same")
 
 
 async def traverse(
-    wanted: Wanted,
+    wanted: QuestionRequest,
     opened: GASLExecutor,
     llm: Any,
     models: Mapping[str, Any] | None = None,
@@ -117,13 +117,13 @@ async def traverse(
     if not wanted.force and is_of_another(opened.state, opened.adapter):
         raise _other_graph(wanted, "")
     record = _recorder(wanted, opened)
-    if isinstance(record, Kept):
-        return told_again(record)
+    if isinstance(record, StoredQuestion):
+        return stored_answer(record)
     caller = Caller(llm, named, opened.events, Trace(), base.max_concurrency, record)
     grammar = small_grammar(opened.adapter.schema.node_attributes) if means_of(wanted.spec).small else ""
     asker = PlannerCalls(caller, wanted.question, wanted.model, wanted.options, wanted.as_json, grammar, wanted.spec)
     clients = {
-        name: Paid(client, name, record, asker.spent)
+        name: RecordedModel(client, name, record, asker.spent)
         for name, client in {"": llm, **named}.items()
         if client is not None
     }
@@ -150,7 +150,7 @@ async def traverse(
             record.close()
 
 
-def _recorder(wanted: Wanted, opened: GASLExecutor) -> AskRecorder | Kept | None:
+def _recorder(wanted: QuestionRequest, opened: GASLExecutor) -> AskRecorder | StoredQuestion | None:
     if wanted.folder is None:
         return None
     return open_asks(

@@ -9,7 +9,7 @@ from attrs import asdict, evolve, field, fields_dict, frozen
 
 from ....adapters.llm import Usage
 from ...errors import RequestError, check_text, shown, whole
-from ...limits import seconds
+from ...limits import checked_time_limit
 from ..search import Filled, Rollout, Settings, Tree
 from ..search.policies import Valued
 
@@ -18,7 +18,7 @@ Stopped = Literal["", "steps", "budget", "time", "cancelled", "model", "refused"
 
 
 @frozen
-class Supposed:
+class Hypothesis:
     """The start of a step: the evaluation of the previous step, and the present hypothesis.
 
     ``by`` is "model" if the model decided, "rule" if it gave no decision and the previous outcome decided.
@@ -39,7 +39,7 @@ class Step:
     """
 
     number: int
-    supposed: Supposed
+    supposed: Hypothesis
     status: str
     plan: Mapping[str, Any] = field(factory=dict)
     entries: tuple[Mapping[str, Any], ...] = ()
@@ -70,7 +70,7 @@ class Step:
     def of(cls, kept: Mapping[str, Any]) -> "Step":
         """Return the step from the result of ``as_json``."""
         lists = {name: tuple(kept[name]) for name in ("entries", "mended", "alternatives")}
-        return cls(**{**kept, **lists, "supposed": Supposed(**kept["supposed"])})
+        return cls(**{**kept, **lists, "supposed": Hypothesis(**kept["supposed"])})
 
 
 @frozen
@@ -125,7 +125,7 @@ class Asked:
     answer: str = ""
     stopped: Stopped = ""
     reason: str = ""
-    supposed: Supposed | None = None
+    supposed: Hypothesis | None = None
     cited: tuple[str, ...] = ()
     evidence: tuple[Finding, ...] = ()
     steps: tuple[Step, ...] = ()
@@ -203,7 +203,7 @@ class Bounds:
     max_steps: int = field(default=12, validator=whole(1))
     max_repairs: int = field(default=2, validator=whole(0, MOST_REPAIRS))
     prompt_characters: int = field(default=MOST_CHARACTERS, validator=whole(_LEAST))
-    time_limit: float | None = field(default=None, converter=seconds)
+    time_limit: float | None = field(default=None, converter=checked_time_limit)
 
 
 def checked_question(question: Any) -> str:
@@ -234,7 +234,7 @@ _SETTINGS = Settings(branching=3, max_depth=8, enough=0.8, answers=True, outcome
 
 
 @frozen
-class Searching:
+class SearchRequest:
     """How plans are searched. ``value``: a ``Value``, or a function of a node; None asks a model."""
 
     settings: Settings = _SETTINGS
@@ -242,7 +242,7 @@ class Searching:
     rollout: Rollout | None = None
 
 
-def searching(search: Any, value: Any = None, rollout: Rollout | None = None) -> Searching | None:
+def search_request(search: Any, value: Any = None, rollout: Rollout | None = None) -> SearchRequest | None:
     """Return the search settings of a caller; None for no search. Raises ``RequestError``.
 
     ``search`` is a strategy, ``Settings`` or settings by name. ``value`` is a ``Worth``, a ``Value`` or a function of a node.
@@ -270,4 +270,4 @@ def searching(search: Any, value: Any = None, rollout: Rollout | None = None) ->
         raise RequestError("value", f"{shown(value)} says nothing of a state", "a function of a node, or `value(node)`")
     if rollout is not None and not hasattr(rollout, "choose"):
         raise RequestError("rollout", f"{shown(rollout)} chooses nothing", "`async choose(node, known, random)`")
-    return Searching(evolve(given, answers=True, outcomes=True), value, rollout)
+    return SearchRequest(evolve(given, answers=True, outcomes=True), value, rollout)

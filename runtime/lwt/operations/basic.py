@@ -23,7 +23,7 @@ from ...excerpts import clipped
 from ...limits import OPTIONS
 from ...models.caller import Request, Spent
 from ...results import Failed, Outcome, StepFailed
-from ...templates import Scope, render, resolve, text_of, value_of, written
+from ...templates import Scope, reference_text, render, resolve, text_of, value_of
 from .operation import Context, constant, read_options
 
 
@@ -217,7 +217,7 @@ def unmet(condition: Value, scope: Scope) -> str:
     value = _evaluated(inner, {name: value_of(part, scope) for name, part in inner.variables}, condition.span, scope)
     if truth(value):
         return ""
-    said = "".join(part.value if isinstance(part, Text) else written(part) for part in condition.parts)
+    said = "".join(part.value if isinstance(part, Text) else reference_text(part) for part in condition.parts)
     return f"its condition is false: {' '.join(said.split()) if len(said) <= _LONGEST else f'{said[:_LONGEST]}…'}"
 
 

@@ -22,11 +22,11 @@ from ....lang.trees.seed import FormulaSeed
 from ...events import BudgetReached, CallFinished, CallRetried, CallStarted
 from ...models.caller import Request
 from ...results import Failed, Outcome, StepFailed
-from ...seeds.extraction import Read
+from ...seeds.extraction import ReviewExtraction
 from ...seeds.reviews import ContextError, FilterError, Review, read_context
 from ...seeds.seed_results import Extraction, SeedResult
 from ...seeds.seed_run import run_one
-from ...seeds.seed_store import more_of, recalled
+from ...seeds.seed_store import rare_fields, stored_extraction
 from ...templates import text_of
 from .basic import given
 from .operation import Context, read_beside, read_options
@@ -78,7 +78,7 @@ def _checked(source: Source, call: Call) -> FormulaSeed:
 
 
 def seed_of(source: Source) -> tuple[FormulaSeed | None, list[Diagnostic]]:
-    """Read and check a seed; return None if it has errors."""
+    """ReviewExtraction and check a seed; return None if it has errors."""
     read = read_seed(source)
     found = check(read.seed) if read.seed is not None else list(read.diagnostics)
     return (None, found) if has_errors(found) else (read.seed, found)
@@ -117,7 +117,7 @@ def _outcome(result: SeedResult, name: str, digest: str, kept: "_Kept", call: Ca
 
 @define
 class _Kept:
-    """Saves extractions in the run's own records, one item per review. Implements ``seed_run.Keeping``."""
+    """Saves extractions in the run's own records, one item per review. Implements ``seed_run.ExtractionRecord``."""
 
     context: Context
     recalled: int = 0
@@ -132,14 +132,14 @@ class _Kept:
         if found is None or not isinstance(found.value, dict):
             return None
         self.recalled += 1
-        return recalled(review, found.value.get("extraction", {}), found.value.get("invalid", {}), found.value)
+        return stored_extraction(review, found.value.get("extraction", {}), found.value.get("invalid", {}), found.value)
 
-    def extracted(self, context: int, read: Read) -> None:
+    def extracted(self, context: int, read: ReviewExtraction) -> None:
         """Save an extraction; a failed one is not saved, so that it is tried again."""
         made, spent = read.extraction, read.spent
         if made.failed:
             return
-        value = {"extraction": dict(made.extraction), "invalid": dict(made.invalid), **more_of(made)}
+        value = {"extraction": dict(made.extraction), "invalid": dict(made.invalid), **rare_fields(made)}
         outcome = Outcome("", value, spent.usage, spent.cost, spent.calls, spent.calls, "", False, read.digest)
         self.context.caller.item_done(self.context.step, made.review, outcome, 0.0)
 

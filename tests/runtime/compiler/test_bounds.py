@@ -16,8 +16,8 @@ from knotwork.runtime.loops.compile.compile_store import (
     LONGEST_ANSWER,
     LONGEST_SHOWN,
     LONGEST_TOLD,
+    diagnostics_for_model,
     repair_prompt,
-    shown,
 )
 from support.compiling import GOOD, TASK, Author, told, written
 
@@ -85,7 +85,7 @@ def faults(length: int, places: list[tuple[int, int]], edits: int = 0, hint: str
 def test_a_prompt_for_a_repair_has_a_bound_wherever_the_faults_are(length: int, places: list[tuple[int, int]]) -> None:
     text = "".join(f"{number:09} " for number in range(length // 10 + 1))[:length]
     source = Source(text, "<seed>")
-    found = shown(faults(length, places, edits=300, hint="hint " * 500), source)
+    found = diagnostics_for_model(faults(length, places, edits=300, hint="hint " * 500), source)
     prompt = repair_prompt("request", text, found)
     assert len(prompt) <= len("request") + LONGEST_SHOWN + LONGEST_TOLD + 1_000
     answer = prompt.split("```\n")[1]
@@ -97,9 +97,12 @@ def test_a_prompt_for_a_repair_has_a_bound_wherever_the_faults_are(length: int, 
 
 def test_what_is_told_has_a_bound_and_edits_are_offered_whole_or_not() -> None:
     source = Source("x" * 100, "<seed>")
-    few, many = shown(faults(100, [(0, 1)], 20), source), shown(faults(100, [(0, 1)], 200), source)
+    few, many = (
+        diagnostics_for_model(faults(100, [(0, 1)], 20), source),
+        diagnostics_for_model(faults(100, [(0, 1)], 200), source),
+    )
     assert (len(few[0]["edits"]), len(many[0]["edits"])) == (20, 0)
-    listed = shown(faults(100, [(number, number + 1) for number in range(30)], 70), source)
+    listed = diagnostics_for_model(faults(100, [(number, number + 1) for number in range(30)], 70), source)
     assert 1 <= len(listed) < 30
     assert len(json.dumps(listed, ensure_ascii=False)) <= LONGEST_TOLD
 

@@ -4,9 +4,9 @@ import copy
 import json
 
 import pytest
-from knotwork.runtime.loops.compile.computation_graph import judge_graph
-from knotwork.runtime.loops.compile.conditions import judge_conditions
-from knotwork.runtime.loops.compile.draft import SeedJudge, mend
+from knotwork.runtime.loops.compile.computation_graph import check_graph
+from knotwork.runtime.loops.compile.conditions import check_conditions
+from knotwork.runtime.loops.compile.draft import SeedJudge, fix_draft
 from support.compiling import GOOD, written
 
 
@@ -22,7 +22,7 @@ def graph():
 
 @pytest.fixture(scope="module")
 def checked():
-    return judge_conditions(written(GOOD["conditions"])).value
+    return check_conditions(written(GOOD["conditions"])).value
 
 
 def codes(judged):
@@ -37,7 +37,7 @@ def test_good_answers_are_good(checked) -> None:
     assert set(checked.fields) == {"incident_severity", "account_type", "safety_interaction"}
     assert checked.outputs[-1] == "VERDICT"
     assert checked.unused == ()
-    judged = judge_graph(written(GOOD["graph"]), checked)
+    judged = check_graph(written(GOOD["graph"]), checked)
     assert judged.diagnostics == ()
     assert judged.value.document["nodes"] == GOOD["graph"]["nodes"]
     assert judged.value.moved == ()
@@ -45,16 +45,16 @@ def test_good_answers_are_good(checked) -> None:
 
 @pytest.mark.parametrize("text", ["", "no", "[]", "null", "7", '"x"', "{", "{}", '{"fields": 3}', "\ud800", "[" * 3000])
 def test_what_is_no_answer_is_a_diagnostic(text: str, checked) -> None:
-    assert codes(judge_conditions(text))
-    assert codes(judge_graph(text, checked))
+    assert codes(check_conditions(text))
+    assert codes(check_graph(text, checked))
 
 
 @pytest.mark.parametrize("fault", ["nul", "1e999", "\\n", "'a", '"a\nb"', "NaN"])
 def test_broken_json_in_a_list_is_a_diagnostic_of_every_step(fault: str, checked) -> None:
-    judge_seed = SeedJudge(checked, judge_graph(written(GOOD["graph"]), checked).value)
+    judge_seed = SeedJudge(checked, check_graph(written(GOOD["graph"]), checked).value)
     for key, judge in (
-        ("conditions", judge_conditions),
-        ("nodes", lambda text: judge_graph(text, checked)),
+        ("conditions", check_conditions),
+        ("nodes", lambda text: check_graph(text, checked)),
         ("compute", judge_seed),
     ):
         judged = judge(f'{{"{key}": [{fault}]}}')
@@ -70,7 +70,7 @@ def test_conditions_refer_to_fields_metadata_context_and_one_another(conditions)
         "IS_RECENT",
         "nothing at all",
     ]
-    judged = judge_conditions(written(conditions))
+    judged = check_conditions(written(conditions))
     assert codes(judged) == ["SEED045", "SEED045", "SEED040"]
     assert [each.edits[0].text for each in judged.errors[:2]] == ['"extraction.account_type"', '"meta.stars"']
     assert judged.errors[2].edits == ()
@@ -78,7 +78,7 @@ def test_conditions_refer_to_fields_metadata_context_and_one_another(conditions)
 
 def test_fields_that_no_condition_is_about_are_told(conditions) -> None:
     conditions["fields"].append({"name": "mood", "values": ["good", "bad"]})
-    assert judge_conditions(written(conditions)).value.unused == ("mood",)
+    assert check_conditions(written(conditions)).value.unused == ("mood",)
 
 
 @pytest.mark.parametrize(
@@ -100,27 +100,27 @@ def test_fields_that_no_condition_is_about_are_told(conditions) -> None:
 )
 def test_faults_of_the_first_step(conditions, change, code: str) -> None:
     change(conditions)
-    assert code in codes(judge_conditions(written(conditions)))
+    assert code in codes(check_conditions(written(conditions)))
 
 
 def test_circles_are_told_once_each_and_what_breaks_them_is_only_offered(graph, checked) -> None:
     node(graph, "N_MILD")["needs"].append({"name": "VERDICT", "values": []})
-    judged = judge_graph(written(graph), checked)
+    judged = check_graph(written(graph), checked)
     assert set(codes(judged)) == {"SEED041"}
     assert "N_MILD without VERDICT" in judged.errors[0].hints[0]
     assert set(judged.errors) == judged.offered
-    assert mend(written(graph), lambda text: judge_graph(text, checked)).mended == ()
+    assert fix_draft(written(graph), lambda text: check_graph(text, checked)).mended == ()
 
 
 def test_a_node_does_not_need_itself(graph, checked) -> None:
     node(graph, "TRUST_RAW")["needs"].append({"name": "TRUST_RAW"})
-    (error,) = judge_graph(written(graph), checked).errors
+    (error,) = check_graph(written(graph), checked).errors
     assert error.message.endswith("TRUST_RAW needs itself")
 
 
 def test_nodes_are_put_in_order_and_that_is_told(graph, checked) -> None:
     graph["nodes"].reverse()
-    judged = judge_graph(written(graph), checked)
+    judged = check_graph(written(graph), checked)
     assert judged.errors == ()
     before: set[str] = set()
     for each in judged.value.document["nodes"]:
@@ -131,24 +131,24 @@ def test_nodes_are_put_in_order_and_that_is_told(graph, checked) -> None:
 
 def test_values_that_an_enum_does_not_have(graph, checked) -> None:
     node(graph, "N_MILD")["needs"][0]["values"] = ["midl"]
-    (error,) = judge_graph(written(graph), checked).errors
+    (error,) = check_graph(written(graph), checked).errors
     assert (error.code, error.edits[0].text) == ("SEED044", '"mild"')
 
 
 def test_outputs_that_nothing_gives(graph, checked) -> None:
     node(graph, "VERDICT")["name"] = "VERDIKT"
-    (error,) = judge_graph(written(graph), checked).errors
+    (error,) = check_graph(written(graph), checked).errors
     assert "no node gives the output VERDICT" in error.message
-    repaired = mend(written(graph), lambda text: judge_graph(text, checked))
+    repaired = fix_draft(written(graph), lambda text: check_graph(text, checked))
     assert repaired.judged.value.document == {"nodes": GOOD["graph"]["nodes"]}
     graph["nodes"].pop()
-    (error,) = judge_graph(written(graph), checked).errors
+    (error,) = check_graph(written(graph), checked).errors
     assert error.edits == ()
 
 
 def test_an_output_is_no_filter(graph, checked) -> None:
     node(graph, "VERDICT")["op"] = "define_filter"
-    assert codes(judge_graph(written(graph), checked)) == ["SEED047"]
+    assert codes(check_graph(written(graph), checked)) == ["SEED047"]
 
 
 @pytest.mark.parametrize("listed", [None, [], ["account_type"]])
@@ -158,23 +158,23 @@ def test_fields_that_nothing_uses_must_be_said_to_be_unneeded(graph, checked, li
     del graph["unneeded"]
     if listed is not None:
         graph["unneeded"] = listed
-    judged = judge_graph(written(graph), checked)
+    judged = check_graph(written(graph), checked)
     assert codes(judged) == ["SEED048"]
     (edit,) = judged.errors[0].edits
     text = judged.source.text
-    after = judge_graph(text[: edit.span.start] + edit.text + text[edit.span.end :], checked)
+    after = check_graph(text[: edit.span.start] + edit.text + text[edit.span.end :], checked)
     assert after.errors == ()
     assert "safety_interaction" in after.value.unneeded
 
 
 def test_unneeded_fields_are_fields(graph, checked) -> None:
     graph["unneeded"] = ["extraction.account_type", "acount_typ"]
-    assert codes(judge_graph(written(graph), checked)) == ["SEED045"]
+    assert codes(check_graph(written(graph), checked)) == ["SEED045"]
 
 
 def test_nodes_that_nothing_needs_are_told(graph, checked) -> None:
     graph["nodes"].append({"name": "SPARE", "op": "const", "needs": [], "rule": "7"})
-    assert judge_graph(written(graph), checked).value.loose == ("SPARE",)
+    assert check_graph(written(graph), checked).value.loose == ("SPARE",)
 
 
 @pytest.mark.slow
@@ -188,10 +188,10 @@ def test_many_faults_take_no_time(checked) -> None:
         }
         for i in range(400)
     ]
-    judged = judge_graph(json.dumps({"nodes": many}), checked)
+    judged = check_graph(json.dumps({"nodes": many}), checked)
     assert len(judged.errors) > 100
 
 
 def test_missing_brackets_are_found_in_no_time() -> None:
-    judged = mend('{"keywords": ["' + '\\"' * 90_000 + "}", judge_conditions).judged
+    judged = fix_draft('{"keywords": ["' + '\\"' * 90_000 + "}", check_conditions).judged
     assert judged.value is None

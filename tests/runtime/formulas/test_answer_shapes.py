@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from knotwork.lang.trees.seed import Extracted
-from knotwork.runtime.seeds.extraction_prompts import Said, read_answer
+from knotwork.runtime.seeds.extraction_prompts import FieldValues, read_answer
 
 FIELDS = (
     Extracted("mood", "enum", {"glad": "", "sad": "", "very sad": ""}), Extracted("n", "int"), Extracted("score", "float"),
@@ -82,31 +82,31 @@ def test_there_are_enough_of_them() -> None:
 
 @pytest.mark.parametrize(("text", "read_as"), WHOLE)
 def test_the_object_is_found_in_what_stands_around_it(text: str, read_as: str) -> None:
-    assert read_answer(text, FIELDS) == Said(GOOD, read_as=read_as)
+    assert read_answer(text, FIELDS) == FieldValues(GOOD, read_as=read_as)
 
 
 @pytest.mark.parametrize(("name", "written", "value"), VALUES)
 def test_a_value_in_other_words_is_taken_and_noted(name: str, written: str, value: Any) -> None:
     said = read_answer(field(name, written), FIELDS)
-    assert isinstance(said, Said)
+    assert isinstance(said, FieldValues)
     assert (said.values, said.invalid) == (GOOD | {name: value}, {})
     assert type(said.values[name]) is type(value)
     assert list(said.coerced) == [name]
     strict = read_answer(field(name, written), FIELDS, strict=True)
-    assert isinstance(strict, Said)
+    assert isinstance(strict, FieldValues)
     assert list(strict.invalid) == [name]
 
 
 @pytest.mark.parametrize(("name", "written", "value"), EXACT)
 def test_a_value_as_it_is_wanted_is_not_noted(name: str, written: str, value: Any) -> None:
     for strict in (False, True):
-        assert read_answer(field(name, written), FIELDS, strict) == Said(GOOD | {name: value})
+        assert read_answer(field(name, written), FIELDS, strict) == FieldValues(GOOD | {name: value})
 
 
 @pytest.mark.parametrize(("name", "written"), INVALID)
 def test_a_value_that_is_none_is_invalid_and_the_others_count(name: str, written: str) -> None:
     said = read_answer(field(name, written), FIELDS)
-    assert isinstance(said, Said)
+    assert isinstance(said, FieldValues)
     assert list(said.invalid) == [name]
     assert said.values == {key: value for key, value in GOOD.items() if key != name}
 

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from knotwork.adapters.llm.answers import check_answer
 from knotwork.lang.trees.seed import Extracted, ReviewHandling
 from knotwork.runtime.seeds.extraction_prompts import (
-    Said,
-    agreed,
+    FieldValues,
+    agreement,
+    answer_coercion,
     answer_schema,
-    merged,
+    merged_parts,
     parts_of,
     read_answer,
     read_choice,
-    tidied,
 )
 from support.seeds import PEOPLE, SEVERITY
 
@@ -26,9 +26,9 @@ KINDS = {
 }
 
 
-def one(kind: str, value: Any) -> Said:
+def one(kind: str, value: Any) -> FieldValues:
     said = read_answer(json.dumps({"f": value}), [KINDS[kind]])
-    assert isinstance(said, Said)
+    assert isinstance(said, FieldValues)
     return said
 
 
@@ -56,15 +56,15 @@ def test_values_that_fit(kind: str, value: Any, read: Any) -> None:
     ],
 )  # fmt: skip
 def test_values_that_do_not_fit_are_kept_as_they_were_said(kind: str, value: Any, raw: str) -> None:
-    assert one(kind, value) == Said({}, {"f": raw})
+    assert one(kind, value) == FieldValues({}, {"f": raw})
 
 
 def test_a_field_that_is_missing_is_invalid() -> None:
-    assert read_answer('{"severity": "mild"}', (SEVERITY, PEOPLE)) == Said({"severity": "mild"}, {"people": ""})
+    assert read_answer('{"severity": "mild"}', (SEVERITY, PEOPLE)) == FieldValues({"severity": "mild"}, {"people": ""})
 
 
 def test_a_fence_around_the_answer_does_not_matter() -> None:
-    assert read_answer('```json\n{"severity": "mild"}\n```', (SEVERITY,)) == Said(
+    assert read_answer('```json\n{"severity": "mild"}\n```', (SEVERITY,)) == FieldValues(
         {"severity": "mild"}, read_as="fenced"
     )
 
@@ -82,7 +82,7 @@ def test_a_raw_value_is_kept_in_part() -> None:
 
 
 def test_an_answer_that_nearly_fits_is_made_to_fit() -> None:
-    tidy = tidied((SEVERITY, PEOPLE))
+    tidy = answer_coercion((SEVERITY, PEOPLE))
     made = tidy('{"severity": " MILD ", "people": 2, "why": "because"}')
     assert json.loads(made) == {"severity": "mild", "people": 2}
     assert check_answer(made, answer_schema((SEVERITY, PEOPLE)))[1] == ""
@@ -92,20 +92,20 @@ def test_an_answer_that_nearly_fits_is_made_to_fit() -> None:
     "text", ["no JSON", '{"severity":  "mild", "people": 2}', '{"severity": "worse", "people": 2}']
 )
 def test_any_other_answer_stays_as_it_is(text: str) -> None:
-    assert tidied((SEVERITY, PEOPLE))(text) == text
+    assert answer_coercion((SEVERITY, PEOPLE))(text) == text
 
 
 def test_two_values_that_differ_in_case_only_are_told_apart() -> None:
     cases = Extracted("f", "enum", {"x": "", "X": ""})
-    assert read_answer('{"f": "X"}', (cases,)) == Said({"f": "X"})
-    assert read_answer('{"f": " X"}', (cases,)) == Said({"f": "X"}, coerced={"f": "X"})
+    assert read_answer('{"f": "X"}', (cases,)) == FieldValues({"f": "X"})
+    assert read_answer('{"f": " X"}', (cases,)) == FieldValues({"f": "X"}, coerced={"f": "X"})
     other = Extracted("f", "enum", {"yes": "", "YES": ""})
-    assert read_answer('{"f": "Yes"}', (other,)) == Said({}, {"f": "Yes"})
+    assert read_answer('{"f": "Yes"}', (other,)) == FieldValues({}, {"f": "Yes"})
 
 
 def test_a_choice_is_read_like_a_field() -> None:
-    assert read_choice(" Mild", SEVERITY) == Said({"severity": "mild"}, coerced={"severity": "Mild"})
-    assert read_choice("awful", SEVERITY) == Said({}, {"severity": "awful"})
+    assert read_choice(" Mild", SEVERITY) == FieldValues({"severity": "mild"}, coerced={"severity": "Mild"})
+    assert read_choice("awful", SEVERITY) == FieldValues({}, {"severity": "awful"})
 
 
 SCALAR = (
@@ -119,7 +119,7 @@ VALUE = st.recursive(
 @given(st.sampled_from(sorted(KINDS)), VALUE)
 def test_a_value_that_the_schema_takes_fits_and_no_other_does(kind: str, value: Any) -> None:
     said = one(kind, value)
-    fits = check_answer(tidied([KINDS[kind]])(json.dumps({"f": value})), answer_schema([KINDS[kind]]))[1] == ""
+    fits = check_answer(answer_coercion([KINDS[kind]])(json.dumps({"f": value})), answer_schema([KINDS[kind]]))[1] == ""
     small = not isinstance(value, int | float | list) or all(
         abs(n) < 2**63 for n in (value if isinstance(value, list) else [value]) if isinstance(n, int | float)
     )
@@ -164,39 +164,42 @@ MANY = (
 
 
 def test_chunks_merge_by_field() -> None:
-    first = Said({"severity": "mild", "n": 2, "any": False, "said": "a", "dishes": ["x"]})
-    second = Said({"severity": "none", "n": 5, "any": True, "said": None, "dishes": ["y"]})
-    third = Said({"severity": "severe", "n": None, "any": None, "said": "b", "dishes": None})
-    assert merged(MANY, [first, second, third]) == Said(
+    first = FieldValues({"severity": "mild", "n": 2, "any": False, "said": "a", "dishes": ["x"]})
+    second = FieldValues({"severity": "none", "n": 5, "any": True, "said": None, "dishes": ["y"]})
+    third = FieldValues({"severity": "severe", "n": None, "any": None, "said": "b", "dishes": None})
+    assert merged_parts(MANY, [first, second, third]) == FieldValues(
         {"severity": "severe", "n": 5, "any": True, "said": "a\nb", "dishes": ["x", "y"]},
         parts={"severity": (2,), "n": (1,), "any": (1,), "said": (0, 2), "dishes": (0, 1)},
     )
 
 
 def test_nothing_in_any_chunk_is_null() -> None:
-    nothing = Said({"severity": "none", "n": None, "any": None, "said": None, "dishes": None})
-    assert merged(MANY, [nothing, nothing]).values == nothing.values
+    nothing = FieldValues({"severity": "none", "n": None, "any": None, "said": None, "dishes": None})
+    assert merged_parts(MANY, [nothing, nothing]).values == nothing.values
 
 
 def test_a_field_that_one_chunk_did_not_say_rightly_is_invalid() -> None:
-    said = merged((SEVERITY,), [Said({"severity": "none"}), Said({}, {"severity": "awful"})])
-    assert said == Said({}, {"severity": "awful"}, parts={"severity": (1,)})
+    said = merged_parts((SEVERITY,), [FieldValues({"severity": "none"}), FieldValues({}, {"severity": "awful"})])
+    assert said == FieldValues({}, {"severity": "awful"}, parts={"severity": (1,)})
 
 
 # Two readings
 
 
 def test_two_readings_agree_but_for_spelling() -> None:
-    one, other = Said({"severity": "mild", "n": 2, "said": "A  b"}), Said({"severity": "mild", "n": 2.0, "said": "a b"})
-    assert agreed((MANY[0], MANY[1], MANY[3]), one, other) == (one, ())
+    one, other = (
+        FieldValues({"severity": "mild", "n": 2, "said": "A  b"}),
+        FieldValues({"severity": "mild", "n": 2.0, "said": "a b"}),
+    )
+    assert agreement((MANY[0], MANY[1], MANY[3]), one, other) == (one, ())
 
 
 @pytest.mark.parametrize(("first", "second"), [(1, True), (None, 0), ("a", "b"), (["a"], ["a", "b"]), (0, False)])
 def test_two_readings_differ(first: Any, second: Any) -> None:
     wanted = Extracted("f", "text")
-    assert agreed((wanted,), Said({"f": first}), Said({"f": second})) == (Said(), (wanted,))
+    assert agreement((wanted,), FieldValues({"f": first}), FieldValues({"f": second})) == (FieldValues(), (wanted,))
 
 
 def test_an_invalid_field_agrees_with_none() -> None:
-    invalid = Said({}, {"severity": "x"})
-    assert agreed((SEVERITY,), invalid, invalid) == (Said(), (SEVERITY,))
+    invalid = FieldValues({}, {"severity": "x"})
+    assert agreement((SEVERITY,), invalid, invalid) == (FieldValues(), (SEVERITY,))

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from knotwork.lang.trees.seed import FormulaSeed, Keep
-from knotwork.runtime.seeds.reviews import FilterError, Keeper, Review, keyword_counts, read_context
+from knotwork.runtime.seeds.reviews import FilterError, Review, ReviewFilter, keyword_counts, read_context
 from support.cpu_time import within
 
 
 def keeps(text: str, *keywords: str, match: str = "substring") -> bool:
-    return Keeper.of(FormulaSeed(keep=Keep(keywords, match))).keeps(text)
+    return ReviewFilter.of(FormulaSeed(keep=Keep(keywords, match))).keeps(text)
 
 
 def test_a_keyword_is_found_inside_words_whatever_the_case() -> None:
@@ -78,7 +78,7 @@ def test_counts_without_keywords() -> None:
 
 def test_order_stays() -> None:
     reviews = [Review(index, text, {}) for index, text in enumerate(["nut", "x", "nuts"])]
-    assert [each.index for each in Keeper.of(FormulaSeed(keep=Keep(("nut",)))).kept(reviews)] == [0, 2]
+    assert [each.index for each in ReviewFilter.of(FormulaSeed(keep=Keep(("nut",)))).kept(reviews)] == [0, 2]
 
 
 @given(st.text().filter(str.strip), st.lists(st.text(min_size=1, max_size=4), min_size=1, max_size=3))
@@ -89,5 +89,5 @@ def test_substrings_are_those_of_seed_000_but_for_case(text: str, keywords: list
 
 def test_a_review_without_a_word_is_never_kept() -> None:
     read = read_context({"reviews": [{"text": None, "stars": 5}, {"text": " \n"}, {"text": "good"}]})
-    keeper = Keeper.of(FormulaSeed())
+    keeper = ReviewFilter.of(FormulaSeed())
     assert [review.index for review in keeper.kept(read.reviews)] == [2]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from knotwork.lang.trees.seed import FormulaSeed
 from knotwork.runtime.lwt import run_store
-from knotwork.runtime.runs.journal import hash_of, records
+from knotwork.runtime.runs.journal import RunError, hash_of, records
 from knotwork.runtime.seeds import seed_store
 from knotwork.runtime.seeds.seed_run import Totals, run_many
-from knotwork.runtime.seeds.seed_store import RunError, SeedRecorder, contexts_hash, file_hash
+from knotwork.runtime.seeds.seed_store import SeedRecorder, contexts_hash, file_hash
 from support.clients import Scripted
 from support.review_server import answer_review, contexts
 from support.seeds import COUNT, PEOPLE, SEVERITY, food_seed

@@ -9,7 +9,7 @@ from typing import Any
 
 from knotwork.lang.trees.seed import Extracted, FormulaSeed, ReviewHandling
 from knotwork.runtime.events import Events, Warned
-from knotwork.runtime.seeds.extraction import MOST_PENDING, Kept, Remembered
+from knotwork.runtime.seeds.extraction import MOST_PENDING, CachedValue, ExtractionCache
 from knotwork.runtime.seeds.seed_results import SeedResult
 from knotwork.runtime.seeds.seed_run import Totals, run_many
 from support.clients import Scripted
@@ -182,7 +182,7 @@ def test_no_review_is_in_the_file(tmp_path: Path) -> None:
 
 def test_what_waits_to_be_written_is_bounded_and_nothing_of_it_is_lost(tmp_path: Path) -> None:
     async def whole() -> None:
-        cache = Remembered(tmp_path / "extractions.sqlite", "m")
+        cache = ExtractionCache(tmp_path / "extractions.sqlite", "m")
         await cache.opened()
         go, write, most, callers = asyncio.Event(), cache._shelf.keep, 0, 50
 
@@ -195,7 +195,7 @@ def test_what_waits_to_be_written_is_bounded_and_nothing_of_it_is_lost(tmp_path:
         async def keep(caller: int) -> None:
             nonlocal most
             for number in range(200):
-                await cache.keep([(f"{caller}-{number}".encode(), Kept(number))])
+                await cache.keep([(f"{caller}-{number}".encode(), CachedValue(number))])
                 most = max(most, cache.pending)
 
         tasks = [asyncio.create_task(keep(caller)) for caller in range(callers)]
@@ -208,12 +208,12 @@ def test_what_waits_to_be_written_is_bounded_and_nothing_of_it_is_lost(tmp_path:
         await asyncio.gather(*tasks, return_exceptions=True)
         assert most <= MOST_PENDING + callers
         await cache.aclose()
-        again = Remembered(tmp_path / "extractions.sqlite", "m")
+        again = ExtractionCache(tmp_path / "extractions.sqlite", "m")
         await again.opened()
         for caller in range(callers - 1):
             keys = {str(number): f"{caller}-{number}".encode() for number in range(200)}
-            assert again.find(keys) == {str(number): Kept(number) for number in range(200)}
-        assert again.find({"first": f"{callers - 1}-0".encode()}) == {"first": Kept(0)}
+            assert again.find(keys) == {str(number): CachedValue(number) for number in range(200)}
+        assert again.find({"first": f"{callers - 1}-0".encode()}) == {"first": CachedValue(0)}
         await again.aclose()
 
     asyncio.run(whole())
@@ -222,11 +222,11 @@ def test_what_waits_to_be_written_is_bounded_and_nothing_of_it_is_lost(tmp_path:
 def test_a_disk_that_fails_holds_nobody_up(tmp_path: Path) -> None:
     async def whole() -> None:
         told: list[str] = []
-        cache = Remembered(tmp_path / "extractions.sqlite", "m", warn=told.append)
+        cache = ExtractionCache(tmp_path / "extractions.sqlite", "m", warn=told.append)
         await cache.opened()
         cache._shelf.give_up("the disk is full")
         async with asyncio.timeout(10):
-            await asyncio.gather(*(cache.keep([(f"{n}".encode(), Kept(n))]) for n in range(5 * MOST_PENDING)))
+            await asyncio.gather(*(cache.keep([(f"{n}".encode(), CachedValue(n))]) for n in range(5 * MOST_PENDING)))
         await cache.aclose()
         assert len(told) == 1
 

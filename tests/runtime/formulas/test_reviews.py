@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork.runtime.seeds.reviews import ContextError, Dated, read_context, read_contexts, read_date
+from knotwork.runtime.seeds.reviews import ContextError, ReviewDate, read_context, read_contexts, read_date
 
 
 def meta(review: dict[str, Any], **context: Any) -> dict[str, Any]:
@@ -46,25 +46,25 @@ def test_a_review_after_as_of_has_a_negative_age() -> None:
     ],
 )  # fmt: skip
 def test_forms_that_can_be_read_in_one_way(written: str) -> None:
-    assert read_date(written) == Dated(2023, 5, date(2023, 5, 17))
+    assert read_date(written) == ReviewDate(2023, 5, date(2023, 5, 17))
 
 
 @pytest.mark.parametrize("month", ["Jan", "jan.", "January", "JANUARY"])
 def test_months_by_name(month: str) -> None:
-    assert read_date(f"{month} 3, 2020") == Dated(2020, 1, date(2020, 1, 3))
+    assert read_date(f"{month} 3, 2020") == ReviewDate(2020, 1, date(2020, 1, 3))
 
 
 def test_september_has_a_short_name_of_four_letters() -> None:
-    assert read_date("Sept 3, 2020") == Dated(2020, 9, date(2020, 9, 3))
+    assert read_date("Sept 3, 2020") == ReviewDate(2020, 9, date(2020, 9, 3))
 
 
 def test_equal_day_and_month_are_not_ambiguous() -> None:
-    assert read_date("6/6/2023") == Dated(2023, 6, date(2023, 6, 6))
+    assert read_date("6/6/2023") == ReviewDate(2023, 6, date(2023, 6, 6))
 
 
 def test_a_month_or_a_year_alone_give_what_they_say() -> None:
-    assert read_date("2023-05") == Dated(2023, 5)
-    assert read_date("2023") == Dated(2023)
+    assert read_date("2023-05") == ReviewDate(2023, 5)
+    assert read_date("2023") == ReviewDate(2023)
     assert meta({"date": "2023-05"}, as_of="2024-01-01") == NOTHING | {"year": 2023, "month": 5}
 
 
@@ -97,12 +97,12 @@ def test_many_unreadable_dates_are_counted() -> None:
 
 @given(st.text(max_size=80))
 def test_no_text_as_a_date_raises(text: str) -> None:
-    assert isinstance(read_date(text), Dated | str)
+    assert isinstance(read_date(text), ReviewDate | str)
 
 
 @given(st.dates())
 def test_every_iso_date_is_read(day: date) -> None:
-    assert read_date(day.isoformat()) == Dated(day.year, day.month, day)
+    assert read_date(day.isoformat()) == ReviewDate(day.year, day.month, day)
 
 
 @pytest.mark.parametrize(

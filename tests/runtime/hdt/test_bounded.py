@@ -10,7 +10,7 @@ from knotwork import gasl
 from knotwork.adapters.state import DeclareKey, MergeInto
 from knotwork.lang.catalogue.commands import described
 from knotwork.runtime.loops.traversal.prompt import Refused, build_prompt, fitted
-from knotwork.runtime.loops.traversal.traversal_results import Step, Supposed
+from knotwork.runtime.loops.traversal.traversal_results import Hypothesis, Step
 from knotwork.runtime.templates import placeholders, read_prompt
 from support.traversing import Planning, asked, plan
 
@@ -51,7 +51,7 @@ def filled(executor: gasl.GASLExecutor, items: int) -> None:
 def steps(number: int) -> list[Step]:
     entry = {"command": EVIL * 20, "status": "empty", "summary": {"count": 7}, "variable": "x", "output": [EVIL * 9] * 10,
              "error": {"message": EVIL * 50, "hint": EVIL * 50}}  # fmt: skip
-    return [Step(n, Supposed("pivot", EVIL * 9, EVIL * 9), "empty", {}, (entry,) * 40) for n in range(1, number + 1)]
+    return [Step(n, Hypothesis("pivot", EVIL * 9, EVIL * 9), "empty", {}, (entry,) * 40) for n in range(1, number + 1)]
 
 
 @pytest.mark.parametrize("most", [6_000, 9_000, 24_000])

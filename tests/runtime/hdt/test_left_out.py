@@ -7,7 +7,7 @@ import pytest
 from knotwork.lang.catalogue import commands
 from knotwork.runtime.loops.traversal.plan_answer import read_answer
 from knotwork.runtime.loops.traversal.prompt import fitted, outcome_view, trail_view
-from knotwork.runtime.loops.traversal.traversal_results import Step, Supposed
+from knotwork.runtime.loops.traversal.traversal_results import Hypothesis, Step
 from support.traversing import Planning, asked, plan
 
 WORDS = "The company was founded in Zurich and makes instruments for laboratories; it employs people and owns patents. "
@@ -67,15 +67,15 @@ def test_a_step_with_a_long_end_still_shows_its_beginning() -> None:
         {"command": f"FIND nodes AS x{number} " + "y" * (900 if number == 2 else 1), "status": "success"}
         for number in range(3)
     )
-    told = outcome_view(Step(1, Supposed("start"), "success", {}, entries), 300)
+    told = outcome_view(Step(1, Hypothesis("start"), "success", {}, entries), 300)
     assert "x0" in told and "x1" in told and "left out" in told
-    steps = [Step(n, Supposed("start", "", f"idea {n} " + "w " * (90 if n == 2 else 1)), "empty") for n in (1, 2)]
+    steps = [Step(n, Hypothesis("start", "", f"idea {n} " + "w " * (90 if n == 2 else 1)), "empty") for n in (1, 2)]
     assert "idea 1" in trail_view(steps, 150)
 
 
 def test_what_is_mended_is_shown_within_the_bound() -> None:
     entries = ({"command": "FIND nodes AS x", "status": "success"},)
-    step = Step(1, Supposed("start"), "success", {}, entries, mended=tuple("m" * 500 for _ in range(50)))
+    step = Step(1, Hypothesis("start"), "success", {}, entries, mended=tuple("m" * 500 for _ in range(50)))
     told = outcome_view(step, 600)
     assert len(told) <= 600
     assert "FIND nodes AS x -> success" in told and "mended before it ran" not in told[151:]

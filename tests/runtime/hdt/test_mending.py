@@ -15,7 +15,7 @@ from knotwork.lang.printer.gasl_printer import format_condition
 from knotwork.lang.trees.conditions import And, Comparison, Condition, Constant, Field, Items, Not, Or, Variable
 from knotwork.runtime.gasl.records import ContextStore
 from knotwork.runtime.loops.traversal.plan_answer import Draft
-from knotwork.runtime.loops.traversal.plan_run import Action, Refusal, check_draft, keeping, renamed
+from knotwork.runtime.loops.traversal.plan_run import Action, Refusal, certain_fixes, check_draft, renamed
 from support.executing import library
 from support.traversing import Planning, asked, plan
 
@@ -207,7 +207,9 @@ def test_a_slip_that_is_mended_leads_back_to_what_was_written(slip: tuple[str, s
     before, after = parse_gasl(right), parse_gasl(wrong)
     if not has_errors(after.diagnostics):
         return  # it says something else as it stands
-    mended = parse_gasl(apply_edits(wrong, [edit for each in keeping(after.diagnostics, wrong) for edit in each.edits]))
+    mended = parse_gasl(
+        apply_edits(wrong, [edit for each in certain_fixes(after.diagnostics, wrong) for edit in each.edits])
+    )
     if not has_errors(mended.diagnostics):
         meant, read = (each.statements[0].command for each in (before, mended))
         assert evolve(read, where=flat(read.where)) == evolve(meant, where=flat(meant.where)), wrong

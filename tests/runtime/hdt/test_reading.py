@@ -12,8 +12,8 @@ from knotwork.runtime.loops.traversal.plan_answer import (
     Proposed,
     Unreadable,
     answer_schema,
+    as_schema_json,
     read_answer,
-    tidied,
 )
 
 PLAN = {"plan_id": "p", "why": "w", "commands": ["FIND nodes AS x"]}
@@ -85,14 +85,14 @@ def test_actions_stand_by_their_confidence_and_odd_ones_in_the_middle() -> None:
     ],
 )
 def test_what_is_tidied_fits_the_schema(text: str) -> None:
-    assert check_answer(tidied(text), answer_schema())[1] == ""
-    assert type(read_answer(tidied(text))) is type(read_answer(text))
+    assert check_answer(as_schema_json(text), answer_schema())[1] == ""
+    assert type(read_answer(as_schema_json(text))) is type(read_answer(text))
 
 
 @given(st.text(alphabet='{}[]",:COMPLETE\\ planabcd`\n', max_size=300))
 def test_no_text_raises(text: str) -> None:
     assert isinstance(read_answer(text), Completed | Proposed | Unreadable)
-    tidied(text)
+    as_schema_json(text)
 
 
 @given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(max_size=9) | st.integers(),
@@ -167,4 +167,4 @@ def test_a_plan_that_is_too_long_is_refused_and_not_cut() -> None:
     said = read_answer(several)
     assert isinstance(said, Proposed)
     assert (len(said.drafts), said.left_out) == (1, ("a plan has at most 200 commands; this one has 201",))
-    assert tidied(several) == several  # it is not made to fit by leaving something out
+    assert as_schema_json(several) == several  # it is not made to fit by leaving something out

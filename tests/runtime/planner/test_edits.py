@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from knotwork.lang.diagnostic import Diagnostic
-from knotwork.runtime.loops.rank.draft_script import Edited, Skeleton, checked
+from knotwork.runtime.loops.rank.draft_script import Edited, Skeleton, check_plan_script
 from knotwork.runtime.loops.rank.phases import SHOWN, read_path
 from knotwork.runtime.loops.rank.plan_phase import compact
 
@@ -16,7 +16,7 @@ CHECK = '(c1)=LLM("Is it tea? {(input)}["items"][5]["attributes"]")'
 @pytest.fixture
 def skeleton(items: list[dict[str, Any]]) -> Skeleton:
     data = {"items": items, "request": "tea"}
-    return Skeleton(checked(FINAL, data).script, data)
+    return Skeleton(check_plan_script(FINAL, data).script, data)
 
 
 def codes(edited: Edited) -> list[str]:

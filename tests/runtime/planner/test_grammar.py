@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork.runtime.loops.rank.draft_script import checked, read_plan
+from knotwork.runtime.loops.rank.draft_script import check_plan_script, read_plan
 from knotwork.runtime.loops.rank.plan_phase import _below, plan_grammar
 from support.admitting import admits, matcher_of
 from support.generation import generate
@@ -51,7 +51,7 @@ def test_what_is_generated_has_two_sections_and_a_script_that_parses() -> None:
     for text in whole:
         read = read_plan(text, 10_000)
         assert read.skeleton.strip()
-        assert {each.code for each in checked(read.skeleton.strip("\n"), {}).diagnostics} & {
+        assert {each.code for each in check_plan_script(read.skeleton.strip("\n"), {}).diagnostics} & {
             "LWT001",
             "LWT002",
         } == set()
@@ -66,7 +66,7 @@ def test_what_a_small_model_writes_is_a_plan_that_runs(wanted: str) -> None:
         read = read_plan(text, 10)
         assert (read.faults, read.notes, read.expand) == ((), (), False)
         assert read.remaining
-        assert not checked(read.skeleton.strip("\n"), {"items": list(range(10))}).failed
+        assert not check_plan_script(read.skeleton.strip("\n"), {"items": list(range(10))}).failed
 
 
 @given(st.integers(1, 2_000))

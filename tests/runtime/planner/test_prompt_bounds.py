@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from knotwork import planner
-from knotwork.runtime.loops.rank.draft_script import LISTED, Skeleton, as_lines, checked, excerpts
+from knotwork.runtime.loops.rank.draft_script import LISTED, Skeleton, as_lines, check_plan_script, excerpts
 from support.scripted import Scripted
 
 Items = list[dict[str, Any]]
@@ -29,7 +29,7 @@ def test_prompts_of_an_expansion_stay_below_their_bound(items: Items) -> None:
 
 
 def test_a_long_script_is_listed_around_its_latest_edit(items: Items) -> None:
-    skeleton = Skeleton(checked(LONG, {"items": items}).script, {"items": items})
+    skeleton = Skeleton(check_plan_script(LONG, {"items": items}).script, {"items": items})
     assert skeleton.set(100, '(s100)=LLM("a new one")').done
     listed = skeleton.listed()
     assert len(listed) <= LISTED

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from knotwork.lang.catalogue.rules import RULES, Rule
 from knotwork.lang.diagnostic import Diagnostic, has_errors
-from knotwork.runtime.loops.rank.draft_script import Skeleton, checked, read_plan
+from knotwork.runtime.loops.rank.draft_script import Skeleton, check_plan_script, read_plan
 from knotwork.runtime.loops.rank.phases import read_path
 from knotwork.runtime.loops.rank.tools import read_calls
 
@@ -27,12 +27,12 @@ def told(text: str, data: Mapping[str, Any]) -> set[str]:
     if not text.startswith("==="):
         return called(text, data)
     plan = read_plan(text, len(data["items"]))
-    script = checked(plan.skeleton, data)
+    script = check_plan_script(plan.skeleton, data)
     return {each.code for each in (*plan.faults, *script.diagnostics) if each.severity == "error"}
 
 
 def called(text: str, data: Mapping[str, Any]) -> set[str]:
-    start = checked(SCRIPT, data)
+    start = check_plan_script(SCRIPT, data)
     assert not has_errors(start.diagnostics)
     skeleton, calls, found = Skeleton(start.script, data), read_calls(text), set[str]()
     assert calls.calls or calls.fault

@@ -89,7 +89,8 @@ def _program_asks(call: Call) -> bool:
 
 def perform_script(asked: "Asked", source: "Source | None") -> int:
     """Run the script ``source``, or resume a stored run, and return the exit code."""
-    from ....lwt.run_store import RunError, load
+    from ....lwt.run_store import load
+    from ....runs.journal import RunError
     from ...options import named_specs
     from ..inputs import show
 
