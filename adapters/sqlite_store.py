@@ -10,10 +10,13 @@ import sqlite3
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import orjson
 from attrs import frozen
+from blake3 import blake3
 
 from .permissions import private_folder
 
@@ -30,6 +33,18 @@ class Table:
     find: str
     insert: str
     probe: str
+
+
+def value_table(name: str, what: str) -> Table:
+    """Return a table of JSON values by key, for ``Values``."""
+    return Table(
+        what=what,
+        make=f"CREATE TABLE IF NOT EXISTS {name}"
+        " (key BLOB PRIMARY KEY, value BLOB NOT NULL, digest BLOB NOT NULL, at TEXT DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID",
+        find=f"SELECT value, digest FROM {name} WHERE key = ?",  # noqa: S608 - the name is the program's own
+        insert=f"INSERT OR REPLACE INTO {name} (key, value, digest) VALUES (?, ?, ?)",  # noqa: S608
+        probe=f"SELECT count(*) FROM (SELECT 1 FROM {name} LIMIT 1)",  # noqa: S608
+    )
 
 
 class Shelf:
@@ -170,3 +185,25 @@ class Shelf:
                 except sqlite3.Error as error:
                     logging.getLogger("knotwork").debug("closing %s: %s", self._table.what, error)
         self._reader = self._writer = None
+
+
+class Values(Shelf):
+    """A file with one ``value_table``. Each value has a checksum that detects damage: SQLite itself has no checksums."""
+
+    def value(self, key: bytes, missing: Any = None) -> Any:
+        """Return the JSON value of ``key``; ``missing`` if there is none, or it is damaged."""
+        row = self.find(key)
+        if row is None:
+            return missing
+        body, digest = row
+        if isinstance(body, bytes) and digest == blake3(key + body).digest(length=8):
+            with suppress(orjson.JSONDecodeError):
+                return orjson.loads(body)
+        self.give_up("a value in it is damaged")
+        return missing
+
+    @staticmethod
+    def row(key: bytes, value: Any) -> tuple[bytes, bytes, bytes]:
+        """Return the row of a value, for ``keep``."""
+        body = orjson.dumps(value)
+        return key, body, blake3(key + body).digest(length=8)

@@ -301,7 +301,7 @@ def run_json(run: Run, cached: int, source: Source, diagnostics: Sequence[Diagno
         "usage": {
             "calls": run.calls,
             "cached": cached,
-            **_usage(run.usage),
+            **usage_json(run.usage),
             "cost": run.cost,
             "seconds": round(run.seconds, 3),
             "critical_path_seconds": round(run.critical_path_seconds, 3),
@@ -333,14 +333,16 @@ def _step_json(result: StepResult) -> dict[str, Any]:
         "failed_items": [{"item": f.item, "kind": f.kind, "message": f.message} for f in result.failed_items],
         "seconds": round(result.seconds, 3),
         "calls": result.calls,
-        "usage": _usage(result.usage),
+        "usage": usage_json(result.usage),
         "cost": result.cost,
         "reused": result.reused,
     }
 
 
-def _usage(usage: Usage) -> dict[str, int]:
-    return {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
+def usage_json(usage: Usage, calls: int | None = None) -> dict[str, int]:
+    """Return tokens, and the number of calls if given, as a JSON object."""
+    counted = {} if calls is None else {"calls": calls}
+    return {**counted, "prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
 
 
 def _jsonable(value: Any) -> Any:

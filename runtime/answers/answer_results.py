@@ -18,7 +18,7 @@ from attrs import asdict, field, frozen
 from ...adapters.llm import Usage
 from ...lang.errors import KnotworkError
 from ..errors import RequestError, check_pairs, check_text, share, whole
-from ..results import NO_USAGE
+from ..results import NO_USAGE, usage_json
 
 if TYPE_CHECKING:
     from attrs import Attribute
@@ -111,7 +111,7 @@ class Iteration:
         if len(self.candidates) > 1:
             told["candidates"] = [candidate.as_json() for candidate in self.candidates]
         return told | {
-            "usage": usage_json(self.calls, self.usage),
+            "usage": usage_json(self.usage, self.calls),
             "cost": self.cost,
             "seconds": round(self.seconds, 3),
         }
@@ -170,7 +170,7 @@ class Answered:
                 "stopped": self.stopped,
                 "reason": self.reason,
                 "best_iteration": None if self.best is None else self.best + 1,
-                "usage": usage_json(self.calls, self.usage),
+                "usage": usage_json(self.usage, self.calls),
                 "cost": self.cost,
                 "seconds": round(self.seconds, 3),
                 "warnings": list(self.warnings),
@@ -191,11 +191,6 @@ def points(score: float, threshold: float) -> str:
     texts = [f"{score:.{digits}f}" for digits in range(2, 11)]
     below = (text for text in texts if float(text) < threshold)
     return texts[0] if score >= threshold else next(below, texts[-1])
-
-
-def usage_json(calls: int, usage: Usage) -> dict[str, int]:
-    """Return the usage as a JSON object."""
-    return {"calls": calls, "prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
 
 
 # The request of an iterative answer: the seed's parameters with its names, defaults and limits, and additional ones.

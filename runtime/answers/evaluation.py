@@ -86,7 +86,7 @@ class Check:
 def read_checks(texts: Sequence[str]) -> tuple[Check, ...]:
     """Read all checks of a request. Raises ``RequestError``."""
     if isinstance(texts, str) or not isinstance(texts, Sequence):
-        raise RequestError("checks", f"a list of texts is wanted, not {type(texts).__name__}")
+        raise RequestError("checks", f"expected a list of texts, not {type(texts).__name__}")
     if len(texts) > MOST:
         raise RequestError("checks", f"{len(texts)} are too many", f"at most {MOST}")
     return tuple(map(read_check, texts))
@@ -105,27 +105,18 @@ def read_check(text: str) -> Check:
 
 
 def _regex(written: Written) -> Check:
+    wanted = written.kind == "regex"
+
     def find(answer: str) -> tuple[bool, str]:
         if too_long := _too_long(written, answer):
             return False, too_long
         found = _search(written.pattern, answer)
-        return found is not None, found or "none"
+        return (found is not None) is wanted, found or "none"
 
     shown = clipped(written.text, _SHOWN)
-    advice = f"Write what the pattern {shown} matches"
-    return Check(written.written, f"a match of the pattern {shown}", advice, find, written.pattern.programsize)
-
-
-def _not_regex(written: Written) -> Check:
-    def find(answer: str) -> tuple[bool, str]:
-        if too_long := _too_long(written, answer):
-            return False, too_long
-        found = _search(written.pattern, answer)
-        return found is None, found or "none"
-
-    shown = clipped(written.text, _SHOWN)
-    advice = f"Leave out what the pattern {shown} matches"
-    return Check(written.written, f"no match of the pattern {shown}", advice, find, written.pattern.programsize)
+    advice = f"Write what the pattern {shown} matches" if wanted else f"Leave out what the pattern {shown} matches"
+    wants = f"{'a' if wanted else 'no'} match of the pattern {shown}"
+    return Check(written.written, wants, advice, find, written.pattern.programsize)
 
 
 def _too_long(written: Written, answer: str) -> str:
@@ -152,23 +143,15 @@ def _contains(written: Written) -> Check:
     return Check(written.written, f"the text {shown}", f"Write {shown} exactly so in the answer", find)
 
 
-def _words(answer: str) -> int:
-    return len(answer.split())
-
-
-def _lines(answer: str) -> int:
-    return sum(1 for line in answer.split("\n") if line and not line.isspace())
-
-
-def _paragraphs(answer: str) -> int:
-    return sum(1 for paragraph in _PARAGRAPHS.split(answer) if paragraph and not paragraph.isspace())
+def _blocks(texts: Sequence[str]) -> int:
+    return sum(1 for text in texts if text and not text.isspace())
 
 
 _NOUNS: Mapping[str, tuple[str, Callable[[str], int]]] = {
-    "words": ("word", _words),
+    "words": ("word", lambda answer: len(answer.split())),
     "length": ("character", len),
-    "lines": ("line", _lines),
-    "paragraphs": ("paragraph", _paragraphs),
+    "lines": ("line", lambda answer: _blocks(answer.split("\n"))),
+    "paragraphs": ("paragraph", lambda answer: _blocks(_PARAGRAPHS.split(answer))),
 }
 
 
@@ -227,7 +210,7 @@ def _schema(written: Written) -> Check:
 
 
 _MAKERS: Mapping[str, Callable[[Written], Check]] = {
-    "regex": _regex, "not-regex": _not_regex, "contains": _contains, "words": _range, "length": _range, "lines": _range,
+    "regex": _regex, "not-regex": _regex, "contains": _contains, "words": _range, "length": _range, "lines": _range,
     "paragraphs": _range, "json": _json, "schema": _schema,
 }  # fmt: skip
 
@@ -259,7 +242,7 @@ def check_evaluators(texts: Sequence[str]) -> tuple[Evaluator, ...]:
 def as_evaluators(given: Sequence[Callable[[str], Any]]) -> tuple[Evaluator, ...]:
     """Return custom callables as evaluators, in their order. Raises ``RequestError``."""
     if not isinstance(given, Sequence):
-        raise RequestError("evaluators", f"a list of functions is wanted, not {_kind(given)}")
+        raise RequestError("evaluators", f"expected a list of functions, not {_kind(given)}")
     return tuple(map(as_evaluator, given))
 
 
@@ -270,7 +253,9 @@ def as_evaluator(given: Callable[[str], Any]) -> Evaluator:
     if isinstance(given, Check):
         return _Checked(given)
     if not callable(given):
-        raise RequestError("evaluators", f"{_kind(given)} can't be called", "pass functions from an answer to a score")
+        raise RequestError(
+            "evaluators", f"{_kind(given)} can't be called", "pass functions that take an answer and return a score"
+        )
     return _Called(given, str(getattr(given, "__name__", type(given).__name__))[:80])
 
 

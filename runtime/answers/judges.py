@@ -63,11 +63,6 @@ _AGREE: Mapping[str, str] = {
 }
 
 
-def scale_of(scale: Scale) -> Literal["unit", "ten"]:
-    """Return the scale of a judge."""
-    return "ten" if scale == "ten" else "unit"
-
-
 def read_score(value: Any, scale: Literal["unit", "ten"] = "unit") -> float | str:
     """Return a judge's score as 0.0 to 1.0; if ``value`` is ambiguous, return a clause for the judge.
 
@@ -162,7 +157,7 @@ class Panel:
         """Return the evaluation of candidate ``number`` of the run (from 0). Raises ``StepFailed`` if no judge gave one."""
         if len(answer) > LONGEST_JUDGED:
             message = f"the answer has {len(answer):,} characters, a judge reads at most {LONGEST_JUDGED:,}"
-            raise StepFailed(Failed("prompt_too_long", message, "ask for a shorter one, or let checks alone decide"))
+            raise StepFailed(Failed("prompt_too_long", message, "ask for a shorter answer, or use checks only"))
         if self.request.judges == 1:
             return await self._one(number, 0, answer, round)
         async with asyncio.TaskGroup() as group:

@@ -5,9 +5,9 @@ Failures of models are not raised: they are in the result.
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from time import perf_counter
-from typing import Any, Literal, Protocol, TypeVar, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from attrs import define, evolve, field
 
@@ -16,10 +16,10 @@ from ..events import AnswerFinished, AnswerStarted, CandidateWritten, Events, It
 from ..limits import Deadline, Repetition, call_options, check_listeners, checked_time_limit
 from ..models.caller import Asker, Caller, Losses, Spent
 from ..results import Failed, StepFailed
-from .answer_results import Answered, AnswerRequest, Candidate, Evaluation, Fault, Iteration, Status, Stopped, points
+from .answer_results import Answered, AnswerRequest, Candidate, Fault, Iteration, Status, Stopped, points
 from .evaluation import CandidateEvaluator, as_evaluators, check_evaluators
 from .generator import Ask, Generator, feedback_on, way_of_asking
-from .judges import Panel, Scale, can_judge, scale_of
+from .judges import Panel, Scale, can_judge
 from .templates import Template, find_template
 
 # The end of an iterative answer: reasons for an early stop, and the sentences that report it.
@@ -56,7 +56,7 @@ def reason_of(
         case "budget" | "hopeless":
             why = _sentence(losses.budget or next(iter(losses.models.values()), None))
         case "no_progress":
-            why = f"the model wrote the same in the last 3 of {len(iterations)} iterations as before"
+            why = f"the model repeated its earlier answers in the last 3 of {len(iterations)} iterations"
         case _:
             rounds = f"{len(iterations)} iteration{'s' if len(iterations) > 1 else ''}"
             why = f"no answer in {rounds} reached {request.score_threshold:g}"
@@ -82,8 +82,6 @@ def _sentence(failed: Failed | Fault | None) -> str:
 
 OnIteration = Callable[[Iteration], Awaitable[None] | None]
 """Called with each finished iteration, before all subscribers. If it is async, the run waits for it."""
-
-_Made = TypeVar("_Made")
 
 _SAME = "Your answers in the last {} rounds were the same as before. Write another answer: the same once more ends the rounds."
 
@@ -148,8 +146,9 @@ class Rounds:
 
     async def _iterate(self) -> None:
         for number in range(1, self.request.iter_max + 1):
-            iteration = await self._in_time(self._round(number))
+            iteration = await self.ending.within(self._round(number))
             if iteration is None:
+                self.stopped = self.ending.by
                 return
             await self._take(iteration)
             if self._accepted():
@@ -176,7 +175,9 @@ class Rounds:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(self._candidate(number, each, prompt, spent)) for each in range(attempts)]
             made = [task.result() for task in tasks]
-        chosen = max(range(attempts), key=lambda each: _rank(made[each]))
+        # Among candidates without a score, those with an answer come first.
+        scores = [(each.evaluation.score if each.evaluation else -1.0, bool(each.answer)) for each in made]
+        chosen = scores.index(max(scores))
         return Iteration(
             number, tuple(made), chosen, self._feedback, spent.usage, spent.calls, spent.cost, perf_counter() - began
         )
@@ -221,13 +222,6 @@ class Rounds:
                 )
             )  # fmt: skip
 
-    async def _in_time(self, work: Coroutine[Any, Any, _Made]) -> _Made | None:
-        """Return the result of ``work``; None if the run is stopped earlier, with the reason in ``stopped``."""
-        made = await self.ending.within(work)
-        if made is None:
-            self.stopped = self.ending.by
-        return made
-
     def _accepted(self) -> bool:
         score = self.iterations[-1].score if self.iterations else None
         return score is not None and score >= self.request.score_threshold
@@ -271,18 +265,12 @@ class Rounds:
             self.events.emit(AnswerFinished(self.asker.step, made.status, made.final_score, made.seconds, said))
 
 
-def _rank(candidate: Candidate) -> tuple[float, bool]:
-    """Return the sort key of a candidate: the score; among candidates without a score, those with an answer come first."""
-    evaluation: Evaluation | None = candidate.evaluation
-    return (evaluation.score if evaluation is not None else -1.0, bool(candidate.answer))
-
-
 def _fault(stage: Literal["generation", "evaluation"], failed: Failed) -> Fault:
     return Fault(stage, failed.kind, failed.message, failed.hint)
 
 
 TOO_SMALL = (
-    "the local model is too small to judge, it finds everything good: give checks and judges=0, or a larger model"
+    "the local model is too small to judge: it accepts every answer; give checks and judges=0, or a larger model"
 )
 """The warning about an answer whose judge is the local model."""
 
@@ -337,7 +325,7 @@ async def answer(
     if request.judges:
         models = tuple(judges_models) or (model,)
         specs = [spec if name == model else name or "" for name in models]
-        scales = [scale_of(scale)] * len(models)
+        scales: list[Literal["unit", "ten"]] = ["ten" if scale == "ten" else "unit"] * len(models)
         warnings = [] if all(map(can_judge, specs)) else [TOO_SMALL]
         panel = Panel(asker, request, template, models, scales, asked, losses)
     generator = Generator(asker, request, template, way_of_asking(ask, spec), model, asked)
@@ -377,15 +365,19 @@ def validated_request(
     checked_time_limit(time_limit)
     for parameter, value, known in (("ask", ask, get_args(Ask)), ("scale", scale, get_args(Scale))):
         if value not in known:
-            raise RequestError(parameter, f"{value!r:.60} is none of: {', '.join(known)}")
+            raise RequestError(parameter, f"{value!r:.60} is not one of: {', '.join(known)}")
     find_template(request.template, templates or {})
     checked = bool(check_evaluators(request.checks)) + bool(as_evaluators(evaluators))
     if request.judges and not request.eval_crit.strip():
         if not checked:
-            raise RequestError("eval_crit", "a judge needs criteria", "say what a good answer is, or give checks")
+            raise RequestError("eval_crit", "the judges need criteria", "describe a good answer, or give checks")
         return evolve(request, judges=0)
     if not request.judges and not checked:
-        raise RequestError("judges", "without judges nothing evaluates an answer", "give checks, or judges=1 or more")
+        raise RequestError(
+            "judges",
+            "judges is 0 and there are no checks: nothing evaluates the answer",
+            "give checks, or set judges to 1 or more",
+        )
     return request
 
 

@@ -205,16 +205,16 @@ class Caller:
         """Return the model for the request. Raises ``StepFailed``."""
         if request.model is None:
             if self.llm is None:
-                raise StepFailed(Failed("not_configured", "the run has no model to ask", "pass one as llm="))
+                raise StepFailed(Failed("not_configured", "the run has no model", "pass one as llm="))
             return self.llm
         client = self.models.get(request.model)
         if client is None:
             like = nearest(request.model, self.models)
-            offered = f"there are: {', '.join(sorted(self.models))}" if self.models else "the host offers none by name"
-            hint = f"did you mean {like!r}?" if like else offered
-            raise StepFailed(
-                Failed("model", f"no model is offered under the name {mask_keys(request.model, typed=True)!r}", hint)
+            offered = (
+                f"the models are {', '.join(sorted(self.models))}" if self.models else "the run has no named models"
             )
+            hint = f"did you mean {like!r}?" if like else offered
+            raise StepFailed(Failed("model", f"unknown model {mask_keys(request.model, typed=True)!r}", hint))
         return client
 
     async def _generate(
@@ -233,14 +233,14 @@ class Caller:
                 answer = _as_completion(answer)
             text = answer.text
             if not text or text.isspace():
-                failed = Failed("empty", "the model answered nothing")
+                failed = Failed("empty", "the answer is empty")
             elif answer.finish_reason == "length":
                 failed = Failed("truncated", "the answer is cut off at the token limit", "raise max_tokens=")
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            answer, failed = Completion(""), Failed("error", "the client cancelled its own call")
+            answer, failed = Completion(""), Failed("error", "the client cancelled the call")
         except LLMError as error:
             answer = Completion("", usage=error.usage, attempts=error.attempts, cost=error.cost)
             failed = Failed(error.kind, error.message, error.hint)

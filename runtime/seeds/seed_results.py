@@ -17,6 +17,7 @@ from attrs import evolve, field, frozen
 from ...adapters.llm import Usage
 from ...lang.errors import KnotworkError
 from ...lang.literals import kind_of
+from ..results import usage_json
 
 Status = Literal["complete", "partial", "failed"]
 """Status of a result: complete, partial or failed.
@@ -199,10 +200,7 @@ class SeedResult:
             "name": self.name, "index": self.index, "status": self.status, "outputs": dict(self.outputs),
             "counts": self.counts.as_json(), "errors": [error.as_json() for error in self.errors],
             "extractions": [found.as_json() for found in self.extractions],
-            "usage": {
-                "calls": self.calls, "prompt_tokens": self.usage.prompt_tokens,
-                "completion_tokens": self.usage.completion_tokens,
-            },
+            "usage": usage_json(self.usage, self.calls),
             "cost": self.cost,
         }  # fmt: skip
         if self.unknown:

@@ -147,9 +147,15 @@ async def run_many(
     """
     if max_concurrency < 1:
         raise ValueError("max_concurrency must be at least 1")
-    run = _Run.of(
-        seed, contexts, llm, on_result, model, max_concurrency, ask, options, cache, events, record, ordered, strict_types, allow_invalid
+    extractor = Extractor(seed, llm, model, max_concurrency, ask, options or {}, events, strict=strict_types)
+    sized = contexts if isinstance(contexts, Sized) and isinstance(contexts, Iterable) else ()
+    labels = tuple(_label(each, index) for index, each in enumerate(sized))
+    run = _Run(
+        extractor, ResultComputer.of(seed, allow_invalid), ReviewFilter.of(seed), _stream(contexts), labels, on_result, record,
+        events, ordered, max_concurrency,
     )  # fmt: skip
+    if cache is not None and model:
+        extractor.remembered = ExtractionCache(cache, model, warn=run.warn)
     return await run.run(cancel)
 
 
@@ -195,32 +201,6 @@ class _Run:
     _opened: int = 0
     _delivered: int = 0
     _exhausted: bool = False
-
-    @classmethod
-    def of(
-        cls, seed: FormulaSeed, contexts: Contexts, llm: Any, on_result: OnResult, model: str, limit: int, ask: Ask,
-        options: Mapping[str, Any] | None, cache: Path | None, events: Events | None, record: ExtractionRecord | None, ordered: bool,
-        strict: bool, allow_invalid: float | None,
-    ) -> "_Run":  # fmt: skip
-        keeper = ReviewFilter.of(seed)
-        extractor = Extractor(seed, llm, model, limit, ask, options or {}, events, strict=strict)
-        sized = contexts if isinstance(contexts, Sized) and isinstance(contexts, Iterable) else ()
-        labels = tuple(_label(each, index) for index, each in enumerate(sized))
-        made = cls(
-            extractor,
-            ResultComputer.of(seed, allow_invalid),
-            keeper,
-            _stream(contexts),
-            labels,
-            on_result,
-            record,
-            events,
-            ordered,
-            limit,
-        )
-        if cache is not None and model:
-            extractor.remembered = ExtractionCache(cache, model, warn=made.warn)
-        return made
 
     def __attrs_post_init__(self) -> None:
         self._window = asyncio.Semaphore(max(16, 4 * self.limit))

@@ -42,7 +42,7 @@ def test_a_script_that_can_not_run_leaves_no_run_behind(
 
 
 def test_a_model_may_be_a_spec() -> None:
-    with pytest.raises(NotConfigured, match="names no model"):
+    with pytest.raises(NotConfigured, match="is not a model"):
         asyncio.run(lwt.run(SCRIPT, input={"who": "Ada"}, llm="nonsense:x"))
 
 

@@ -303,7 +303,7 @@ def test_an_unchecked_call_that_is_wrong_fails_its_step() -> None:
     assert all(result.steps[f"s{number}"].status == "failed" for number in range(len(calls)))
     for part, text in zip(
         ["takes one instruction", "criteria=", "check=", "check=", "did you mean regex:a", "takes one instruction", "iter_max=",
-         "did you mean criteria=?", "judges=", "criteria=", "scale=", "no model is offered"],
+         "did you mean criteria=?", "judges=", "criteria=", "scale=", "unknown model"],
         told, strict=True,
     ):  # fmt: skip
         assert part in text, told

@@ -89,7 +89,7 @@ def test_a_run_is_partial_when_only_something_beside_the_final_step_failed() -> 
         (RecursionError(), "error", "RecursionError"),
         (TimeoutError(), "timeout", "the call took too long"),
         (ExceptionGroup("many", [ValueError("x")]), "error", "many"),
-        (asyncio.CancelledError(), "error", "the client cancelled its own call"),
+        (asyncio.CancelledError(), "error", "the client cancelled the call"),
         ("", "empty", "answered nothing"),
         (" \n", "empty", "answered nothing"),
         (None, "bad_answer", "NoneType"),

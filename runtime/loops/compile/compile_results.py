@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from attrs import field, frozen
+from attrs import asdict, field, frozen
 
 from ....adapters.llm import Usage
 from ....lang.diagnostic import Diagnostic, all_as_json
 from ....lang.source import Source
 from ....lang.trees.seed import FormulaSeed
-from ...results import NO_USAGE
+from ...results import NO_USAGE, usage_json
 
 Phase = Literal["conditions", "graph", "seed"]
 PHASES: tuple[Phase, ...] = ("conditions", "graph", "seed")
@@ -48,10 +48,6 @@ class Fix:
     message: str
     how: str = ""
 
-    def as_json(self) -> dict[str, str]:
-        """Return it as a JSON object."""
-        return {"code": self.code, "message": self.message, "how": self.how}
-
 
 @frozen
 class CompiledStep:
@@ -84,8 +80,8 @@ class CompiledStep:
         return {
             "phase": self.phase, "status": self.status, "text": self.text,
             "diagnostics": all_as_json(self.diagnostics, self.source),
-            "repairs": self.repairs, "mended": [each.as_json() for each in self.mended], "notes": list(self.notes),
-            "usage": _usage(self.calls, self.usage), "cost": self.cost, "seconds": round(self.seconds, 3),
+            "repairs": self.repairs, "mended": [asdict(each) for each in self.mended], "notes": list(self.notes),
+            "usage": usage_json(self.usage, self.calls), "cost": self.cost, "seconds": round(self.seconds, 3),
             "reason": self.reason,
         }  # fmt: skip
 
@@ -133,10 +129,6 @@ class Compiled:
             "steps": [each.as_json() for each in self.steps], "repairs": self.repairs, "cached": self.cached,
             "stopped": self.stopped, "reason": self.reason, "hint": self.hint,
             "diagnostics": all_as_json(self.diagnostics, source),
-            "usage": _usage(self.calls, self.usage), "cost": self.cost, "seconds": round(self.seconds, 3),
+            "usage": usage_json(self.usage, self.calls), "cost": self.cost, "seconds": round(self.seconds, 3),
             "warnings": list(self.warnings),
         }  # fmt: skip
-
-
-def _usage(calls: int, usage: Usage) -> dict[str, int]:
-    return {"calls": calls, "prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}

@@ -18,13 +18,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import orjson
 from attrs import field, frozen
 from blake3 import blake3
 
 from ....adapters.llm.json_schema import canonical
 from ....adapters.llm.strict_schema import bounded_form
-from ....adapters.sqlite_store import Shelf, Table
+from ....adapters.sqlite_store import Values, value_table
 from ....lang.diagnostic import Diagnostic, as_json, compatible
 from ....lang.source import Source
 from ...errors import check_text, whole
@@ -224,56 +223,27 @@ def start(
 # The cache of compiled tasks: the seed and its steps, by model, prompts and task. See ``docs/design/seed.md#compiler``. It is
 # stored next to the call cache. Only seeds that passed are stored, and each is checked again before it is used.
 
-_TABLE = Table(
-    what="the cache of compiled tasks",
-    make="CREATE TABLE IF NOT EXISTS compiled_1"
-    " (key BLOB PRIMARY KEY, value BLOB NOT NULL, digest BLOB NOT NULL, at TEXT DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID",
-    find="SELECT value, digest FROM compiled_1 WHERE key = ?",
-    insert="INSERT OR REPLACE INTO compiled_1 (key, value, digest) VALUES (?, ?, ?)",
-    probe="SELECT count(*) FROM (SELECT 1 FROM compiled_1 LIMIT 1)",
-)
-
 
 class Compilations:
     """The cache in the file ``path``. ``identity`` is the model's spec; ``warn`` receives one warning if the file is broken."""
 
     def __init__(self, path: Path, identity: str, *, warn: Callable[[str], None] | None = None) -> None:
-        self._shelf = Shelf(path, _TABLE, warn=warn)
+        self._values = Values(path, value_table("compiled_1", "the cache of compiled tasks"), warn=warn)
         self._identity = identity
 
     async def find(self, task: str, options: Any) -> dict[str, Any] | None:
         """Return the stored result of ``task`` with ``options``; None if it is not in the cache."""
-        await self._shelf.opened()
-        key = self._key(task, options)
-        row = self._shelf.find(key)
-        if row is None:
-            return None
-        value, digest = row
-        if not isinstance(value, bytes) or digest != _digest(key, value):
-            self._shelf.give_up("a value in it is damaged")
-            return None
-        try:
-            found = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            found = None
-        if not isinstance(found, dict):
-            self._shelf.give_up("a value in it is none of ours")
-            return None
-        return found
+        await self._values.opened()
+        found = self._values.value(self._key(task, options))
+        return found if isinstance(found, dict) else None
 
     async def keep(self, task: str, options: Any, value: dict[str, Any]) -> None:
         """Store the result of a task."""
-        key, body = self._key(task, options), orjson.dumps(value)
-        await self._shelf.keep((key, body, _digest(key, body)))
+        await self._values.keep(Values.row(self._key(task, options), value))
 
     async def aclose(self) -> None:
         """Close the file."""
-        await self._shelf.aclose()
+        await self._values.aclose()
 
     def _key(self, task: str, options: Any) -> bytes:
         return blake3(canonical([self._identity, version(), task, options])).digest()
-
-
-def _digest(key: bytes, body: bytes) -> bytes:
-    """Return the checksum that detects a damaged value: SQLite itself has no checksums."""
-    return blake3(key + body).digest(length=8)

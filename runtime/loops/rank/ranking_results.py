@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from attrs import define, field, frozen
+from attrs import asdict, define, field, frozen
 
 from ....adapters.llm import Usage
 from ....adapters.llm.strict_schema import Means
 from ...answers.generator import ask_text
 from ...events import BudgetReached, Events, PhaseFinished, PhaseStarted, Warned
 from ...models.caller import Asker, Caller, Losses, Spent
-from ...results import Failed, Run, StepFailed, StepResult
+from ...results import Failed, Run, StepFailed, StepResult, usage_json
 from ...runs.journal import RANK, RunError, StoredRun, begin, hash_of
 from ...runs.journal import RunRecorder as Recorder
 
@@ -32,10 +32,6 @@ class Repair:
     written: str
     diagnostics: tuple[dict[str, Any], ...]
 
-    def as_json(self) -> dict[str, Any]:
-        """Return it as a JSON object."""
-        return {"attempt": self.attempt, "written": self.written, "diagnostics": list(self.diagnostics)}
-
 
 @frozen
 class ToolUse:
@@ -45,10 +41,6 @@ class ToolUse:
     call: str
     ok: bool
     result: str
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as a JSON object."""
-        return {"iteration": self.iteration, "call": self.call, "ok": self.ok, "result": self.result}
 
 
 @frozen
@@ -69,7 +61,7 @@ class Phase:
         """Return it as a JSON object."""
         return {
             "phase": self.name, "status": self.status, "reason": self.reason, "seconds": round(self.seconds, 3),
-            **_figures(self.spent.calls, self.spent.usage, self.spent.cost),
+            **usage_json(self.spent.usage, self.spent.calls), "cost": self.spent.cost,
         }  # fmt: skip
 
 
@@ -139,15 +131,10 @@ class Ranked:
             "none_fits": self.none_fits, "names": list(self.names), "reason": self.reason, "output": self.output,
             "conditions": self.conditions,
             "remaining": list(self.remaining), "skeleton": self.skeleton, "script": self.script, "message": self.message,
-            "phases": [phase.as_json() for phase in self.phases], "repairs": [each.as_json() for each in self.repairs],
-            "tools": [each.as_json() for each in self.tools], "usage": _figures(self.calls, self.usage, self.cost),
+            "phases": [phase.as_json() for phase in self.phases], "repairs": [asdict(each) | {"diagnostics": list(each.diagnostics)} for each in self.repairs],
+            "tools": [asdict(each) for each in self.tools], "usage": {**usage_json(self.usage, self.calls), "cost": self.cost},
             "seconds": round(self.seconds, 3), "warnings": list(self.warnings),
         }  # fmt: skip
-
-
-def _figures(calls: int, usage: Usage, cost: float | None) -> dict[str, Any]:
-    tokens = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
-    return {"calls": calls, **tokens, "cost": cost}
 
 
 # Durable rankings: every finished call is written as it ends, so that a killed run never pays twice for a call. The folder is the

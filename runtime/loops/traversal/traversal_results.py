@@ -10,6 +10,7 @@ from attrs import asdict, evolve, field, fields_dict, frozen
 from ....adapters.llm import Usage
 from ...errors import RequestError, check_text, shown, whole
 from ...limits import checked_time_limit
+from ...results import usage_json
 from ..search import Filled, Rollout, Settings, Tree
 from ..search.policies import Valued
 
@@ -164,10 +165,7 @@ class Asked:
             "evidence": [each.as_json() for each in self.evidence],
             "steps": [each.as_json() for each in self.steps],
             "earlier": self.earlier,
-            "usage": {
-                "calls": self.calls, "prompt_tokens": self.usage.prompt_tokens,
-                "completion_tokens": self.usage.completion_tokens, "cost": self.cost, "seconds": round(self.seconds, 3),
-            },
+            "usage": {**usage_json(self.usage, self.calls), "cost": self.cost, "seconds": round(self.seconds, 3)},
             "warnings": list(self.warnings),
             "incomplete": list(self.incomplete),
             "run": self.run_id,

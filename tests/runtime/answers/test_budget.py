@@ -126,4 +126,4 @@ def test_a_budget_of_the_callers_own_is_one_as_well():
 def test_without_a_model_the_run_fails_and_says_what_to_do():
     made = answered(None)
     assert (made.status, made.stopped) == ("failed", "hopeless")
-    assert made.reason == "the run has no model to ask (pass one as llm=)"
+    assert made.reason == "the run has no model (pass one as llm=)"

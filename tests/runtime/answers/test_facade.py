@@ -65,7 +65,7 @@ def test_a_client_that_was_opened_is_closed(monkeypatch):
 
 def test_without_a_model_the_environment_names_it(monkeypatch):
     monkeypatch.setenv("KNOTWORK_LLM", "nonsense:x")
-    with pytest.raises(NotConfigured, match="'nonsense:x' names no model"):
+    with pytest.raises(NotConfigured, match="'nonsense:x' is not a model"):
         answers.generate_answer_sync("x", "", "clear")
 
 
@@ -119,7 +119,7 @@ def test_a_judge_may_be_a_model_a_number_or_a_list():
     writer = Model(["x"], [9])
     assert answers.generate_answer_sync("x", "", "clear", model=writer, judges=[writer, writer]).success
     assert len(writer.judged) == 2
-    with pytest.raises(NotConfigured, match="'gpt-4o' names no model"):
+    with pytest.raises(NotConfigured, match="'gpt-4o' is not a model"):
         answers.generate_answer_sync("x", "", "clear", model=writer, judges="gpt-4o")
 
 

@@ -28,7 +28,7 @@ def test_the_same_answer_is_told_after_two_repetitions_and_ends_the_loop_after_t
     made = answered(model, iter_max=10)
     assert (made.status, made.stopped, made.total_iterations) == ("best", "no_progress", 4)
     assert made.reason == (
-        "the model wrote the same in the last 3 of 4 iterations as before; the best answer scores 0.40"
+        "the model repeated its earlier answers in the last 3 of 4 iterations; the best answer scores 0.40"
     )
     told = ["Your answers in the last 2 rounds were the same as before." in prompt for prompt, _ in model.wrote]
     assert told == [False, False, False, True]

@@ -123,7 +123,7 @@ def test_config_and_query_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_model_may_be_a_spec() -> None:
-    with pytest.raises(Exception, match="names no model"):
+    with pytest.raises(Exception, match="is not a model"):
         gasl.open(library(), llm="nonsense:x")
 
 
