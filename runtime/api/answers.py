@@ -157,7 +157,7 @@ async def answer_request(
     from attrs import evolve
 
     from ..answers.judges import can_judge
-    from ..answers.service import TOO_SMALL, answer, ready
+    from ..answers.service import TOO_SMALL, answer, validated_request
     from ..errors import RequestError
     from ..events import Warned
     from ..limits import check_limits
@@ -169,7 +169,7 @@ async def answer_request(
     if type(max_concurrency) is not int or max_concurrency < 1:
         raise RequestError("max_concurrency", f"{max_concurrency!r:.60} is not a whole number above 0")
     check_limits(limits)
-    request = ready(request, **{name: value for name, value in settings.items() if name not in _WATCHING})
+    request = validated_request(request, **{name: value for name, value in settings.items() if name not in _WATCHING})
     events = settings.get("events")
     warned = Warnings(events)
     async with Clients(model, judges, warned, **limits) as models, _examples(examples, warned) as kept:

@@ -20,8 +20,8 @@ from ..errors import Misused
 from ..report.account import Account, Figures
 from ..report.findings import Group, groups, sources_of, touched
 from ..report.run_reader import events_of, read_account, records_of
-from ..runs.directories import FILE, RunError, base_directory, find_folder
-from ..runs.journal import LOG
+from ..runs.event_log import LOG
+from ..runs.journal import FILE, RunError, base_directory, find_folder
 
 __all__ = [
     "Account",

@@ -21,7 +21,7 @@ def told(*args: str | Path, **given: Any) -> tuple[int, list[str]]:
     [
         ((), ["error: the instruction is missing",
               '  = help: knotwork answer "Explain tides" --criteria "Names the moon", or --request FILE']),
-        (("  ", "--criteria", "x"), ["error: INSTRUCTION: there is nothing to answer"]),
+        (("  ", "--criteria", "x"), ["error: INSTRUCTION: the instruction is empty"]),
         ((*FIT, "--threshold", "85"), ["error: --threshold: 85.0 is not a number from 0.0 to 1.0",
                                        "  = help: 85 % is 0.85"]),
         ((*FIT, "--score-threshold", "-1"), ["error: --threshold: -1.0 is not a number from 0.0 to 1.0"]),
@@ -84,7 +84,7 @@ def test_a_file_is_no_instruction(folder: Path) -> None:
 
 
 def test_an_empty_stdin_is_nothing_to_answer() -> None:
-    assert told("-", "--criteria", "x", stdin=" \n") == (2, ["error: INSTRUCTION: there is nothing to answer"])
+    assert told("-", "--criteria", "x", stdin=" \n") == (2, ["error: INSTRUCTION: the instruction is empty"])
 
 
 @pytest.mark.parametrize(

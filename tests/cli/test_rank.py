@@ -96,7 +96,7 @@ def test_that_no_item_fits_is_said_in_every_form(folder: Path) -> None:
         ((ITEMS,), "the request is missing"),
         ((ITEMS, "--request", "a", "--requests", REQUESTS), "--request and --requests are both given"),
         ((ITEMS, "--request", "a", "--limit", "0"), "--limit: it is at least 1"),
-        ((ITEMS, "--request", " "), "--request: there is none"),
+        ((ITEMS, "--request", " "), "--request: the request is empty"),
         ((ITEMS, "--request", "a", "--max-iterations", "99"), "--max-iterations: 99 is not a whole number from 1 to 50"),
         ((ITEMS, "--requests", ITEMS), "line 1: not JSON"),
         (("empty.json", "--request", "a"), 'empty.json: there are none to rank\n  = help: items are a JSON list, or {"items": [...]}'),

@@ -131,7 +131,7 @@ def test_an_example_is_checked_too(folder: Path, good: str) -> None:
     ("name", "text", "why"),
     [
         ("task.md", "", "task.md: the task is empty"), ("task.md", "  \n", "task.md: the task is empty"),
-        ("task.md", "x" * 1_000_000, "task.md: it has 1,000,000 characters"),
+        ("task.md", "x" * 1_000_000, "task.md: 1,000,000 characters are too many"),
         ("a.seed.json", "{}", "a.seed.json is a Formula Seed already\n  = help: it is checked by: knotwork check a.seed.json"),
         ("task.md", written(GOOD["seed"]), "task.md is a Formula Seed already"), ("cafes.csv", "name,stars\n", "cafes.csv is not a task"),
         ("items.json", "[1]", "items.json is not a task in words"),

@@ -257,7 +257,7 @@ def test_a_round_that_fails_is_no_end() -> None:
 @pytest.mark.parametrize(
     ("text", "input", "told"),
     [
-        ('ANSWER("{(input)}", check="json")', "  ", "instruct: there is nothing to answer"),
+        ('ANSWER("{(input)}", check="json")', "  ", "instruct: the instruction is empty"),
         ('ANSWER("x", criteria="{(input)}")', " ", "criteria=: "),
         ('ANSWER("{(none)}["k"]", check="json")', None, 'there is no key "k"'),
         ('ANSWER("x", criteria="{(none)}["k"]")', None, 'there is no key "k"'),

@@ -26,7 +26,7 @@ from ...events import (
     Warned,
 )
 from ...excerpts import clipped
-from ...runs.debug_log import DebugLog, level
+from ...runs.event_log import DebugLog, level
 from ..figures import Calls, clock, dollars
 from .display import Foot
 from .inputs import reached

@@ -14,7 +14,7 @@ from ....lang import service
 from ....lang.diagnostic import Diagnostic, Edit, compatible, printable
 from ....lang.service import Reading
 from ....lang.source import Span
-from ...runs.debug_log import level
+from ...runs.event_log import level
 from .documents import Document, Snapshot
 from .protocol import (
     TOKEN_TYPES,

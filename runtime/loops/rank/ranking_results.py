@@ -131,7 +131,8 @@ class Ranked:
             "none_fits": self.none_fits, "names": list(self.names), "reason": self.reason, "output": self.output,
             "conditions": self.conditions,
             "remaining": list(self.remaining), "skeleton": self.skeleton, "script": self.script, "message": self.message,
-            "phases": [phase.as_json() for phase in self.phases], "repairs": [asdict(each) | {"diagnostics": list(each.diagnostics)} for each in self.repairs],
+            "phases": [phase.as_json() for phase in self.phases],
+            "repairs": [asdict(each) | {"diagnostics": list(each.diagnostics)} for each in self.repairs],
             "tools": [asdict(each) for each in self.tools], "usage": {**usage_json(self.usage, self.calls), "cost": self.cost},
             "seconds": round(self.seconds, 3), "warnings": list(self.warnings),
         }  # fmt: skip
