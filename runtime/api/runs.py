@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..runs.directories import COMPILE, FILE, LOOPS, RANK, SEED, find_folder, whole_records
-from ..runs.directories import RunError as RunError
-from ..runs.journal import Damage
+from ..runs.journal import COMPILE, FILE, LOOPS, RANK, SEED, Damage, find_folder, whole_records
+from ..runs.journal import RunError as RunError
 
 if TYPE_CHECKING:
     from ..report.account import Account, Figures
