@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ...lang.source import Source
     from ...lang.trees.lwt import Mode, Script
     from ..events import Events
-    from ..lwt.run_store import RunError
+    from ..runs.journal import RunError
     from ..lwt.script_plan import UNKNOWN as UNKNOWN
     from ..lwt.script_plan import UNKNOWN_END as UNKNOWN_END
     from ..lwt.script_plan import DryRun as DryRun
