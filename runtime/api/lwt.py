@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from ...lang.source import Source
     from ...lang.trees.lwt import Mode, Script
     from ..events import Events
-    from ..runs.journal import RunError
     from ..lwt.script_plan import UNKNOWN as UNKNOWN
     from ..lwt.script_plan import UNKNOWN_END as UNKNOWN_END
     from ..lwt.script_plan import DryRun as DryRun
     from ..lwt.script_plan import PlannedStep as PlannedStep
     from ..lwt.script_plan import ScriptPlan
     from ..results import Failed, Record, Run, ScriptError, StepResult
+    from ..runs.journal import RunError
     from ..scheduler import Policy
     from .clients import ModelOpener
     from .workspace import Chunks, Models
