@@ -97,7 +97,7 @@ def test_an_empty_stdin_is_nothing_to_answer() -> None:
          ["error: r.json: score_threshold: 85 is not a number from 0.0 to 1.0", "  = help: 85 % is 0.85"]),
         ({"instruct": "x", "eval_crit": "y", "iter_max": True},
          ["error: r.json: iter_max: True is not a whole number from 1 to 10"]),
-        ({"instruct": 3, "eval_crit": "y"}, ["error: r.json: instruct: a text is wanted, not int"]),
+        ({"instruct": 3, "eval_crit": "y"}, ["error: r.json: instruct: expected a text, not int"]),
         ({"instruct": "x", "checks": ["json", 3]},
          ["error: r.json: checks[1]: a text is wanted, not int", "  = help: such as words:40..120"]),
         ({"instruct": "x", "checks": "json"},

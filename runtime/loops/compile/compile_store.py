@@ -235,7 +235,10 @@ class Compilations:
         """Return the stored result of ``task`` with ``options``; None if it is not in the cache."""
         await self._values.opened()
         found = self._values.value(self._key(task, options))
-        return found if isinstance(found, dict) else None
+        if found is not None and not isinstance(found, dict):
+            self._values.give_up("a value in it has an unknown form")
+            return None
+        return found
 
     async def keep(self, task: str, options: Any, value: dict[str, Any]) -> None:
         """Store the result of a task."""

@@ -6,7 +6,7 @@ import time
 import pytest
 from knotwork.adapters.llm import Refused, TimedOut, WrongKey
 from knotwork.adapters.llm.answers import strict_ready
-from knotwork.runtime.answers.judges import LONGEST_JUDGED, disagreement, evaluation_schema, read_score, scale_of
+from knotwork.runtime.answers.judges import LONGEST_JUDGED, disagreement, evaluation_schema, read_score
 from support.answering import Model, answered, caller_of, evaluation
 
 
@@ -16,7 +16,6 @@ def test_the_scale_is_0_to_1_for_every_model(spec):
     model = Model(["x"], [evaluation(0.83)])
     assert answered(model, spec=spec, ask="text").final_score == 0.83
     assert "Score it with a number from 0.0 to 1.0" in model.judged[0][0]
-    assert [scale_of(scale) for scale in ("auto", "unit", "ten")] == ["unit", "unit", "ten"]
 
 
 def test_whole_numbers_are_asked_for_by_name():

@@ -184,13 +184,13 @@ def test_what_waits_to_be_written_is_bounded_and_nothing_of_it_is_lost(tmp_path:
     async def whole() -> None:
         cache = ExtractionCache(tmp_path / "extractions.sqlite", "m")
         await cache.opened()
-        go, write, most, callers = asyncio.Event(), cache._shelf.keep, 0, 50
+        go, write, most, callers = asyncio.Event(), cache._values.keep, 0, 50
 
         async def slow(*rows: Any) -> None:
             await go.wait()
             await write(*rows)
 
-        cache._shelf.keep = slow  # type: ignore[method-assign]
+        cache._values.keep = slow  # type: ignore[method-assign]
 
         async def keep(caller: int) -> None:
             nonlocal most
@@ -224,7 +224,7 @@ def test_a_disk_that_fails_holds_nobody_up(tmp_path: Path) -> None:
         told: list[str] = []
         cache = ExtractionCache(tmp_path / "extractions.sqlite", "m", warn=told.append)
         await cache.opened()
-        cache._shelf.give_up("the disk is full")
+        cache._values.give_up("the disk is full")
         async with asyncio.timeout(10):
             await asyncio.gather(*(cache.keep([(f"{n}".encode(), CachedValue(n))]) for n in range(5 * MOST_PENDING)))
         await cache.aclose()
