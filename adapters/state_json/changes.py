@@ -12,6 +12,7 @@ from typing import Any
 from attrs import evolve
 
 from ...lang.diagnostic import nearest
+from ...lang.literals import kind_of
 from ...lang.trees.gasl import StateType
 from ..state import Change, DeclareKey, Evidence, MergeInto, ReplaceWith, ResetKey, StateError
 from .nodes import (
@@ -24,6 +25,8 @@ from .nodes import (
     field_of,
     find,
     identity_of,
+    mismatch,
+    number,
     put,
     summed,
     texts_of,
@@ -82,27 +85,26 @@ def _declared(root: DictNode, change: DeclareKey) -> DictNode:
     if old is not None:
         if old.type == change.type:
             return root
-        message = f"{change.key} is declared as a {old.type}; it can't become a {change.type}"
-        raise StateError(message, status="schema_mismatch", hint="take another name for it")
+        raise mismatch(
+            f"{change.key} is declared as a {old.type}; it can't become a {change.type}", "choose another name"
+        )
     check_name(change.key, parts)
     if change.type not in _EMPTY:
-        raise StateError(f"{change.type} is not a type; the types are LIST, DICT and COUNTER", status="schema_mismatch")
+        raise mismatch(f"{change.type} is not a type; the types are LIST, DICT and COUNTER")
     if change.description is not None and not isinstance(change.description, str):
-        raise StateError(f"the description of {change.key} must be a text", status="schema_mismatch")
-    parent: Node | None = find(root, ".".join(parts[:-1])) if parts[1:] else root
+        raise mismatch(f"the description of {change.key} must be a text")
+    above = ".".join(parts[:-1])
+    parent: Node | None = find(root, above) if above else root
     if parent is None:
-        above = ".".join(parts[:-1])
         raise StateError(
-            f"{above} is not declared, so {change.key} has no DICT to be in",
+            f"{above} is not declared; {change.key} needs it as a DICT",
             status="binding_failure",
             hint="\n".join(_missing(root, parts[:-1], "DICT")),
         )
     if not isinstance(parent, DictNode):
-        above = ".".join(parts[:-1])
-        raise StateError(f"{above} is a {parent.type}; keys can be declared in a DICT only", status="schema_mismatch")
+        raise mismatch(f"{above} is a {parent.type}; keys can be declared in a DICT only")
     if parts[-1] in parent.fields:
-        message = f"{'.'.join(parts[:-1])} has a field {parts[-1]} already, which is not a declared key"
-        raise StateError(message, status="schema_mismatch", hint="take another name, or RESET the DICT first")
+        raise mismatch(f"{above} already has a field {parts[-1]}", "choose another name, or RESET the DICT first")
     return put(root, change.key, evolve(_EMPTY[change.type], description=change.description))
 
 
@@ -110,13 +112,12 @@ def check_name(key: str, parts: Sequence[str]) -> None:
     """Raise ``StateError`` if a part of the key is not allowed."""
     for part in parts:
         if part in RESERVED:
-            message = f"{part} can't be part of a key: the state's file uses that name itself"
-            raise StateError(message, status="schema_mismatch", hint=f"take another name, such as {part.strip('_')}_")
+            hint = f"choose another name, such as {part.strip('_')}_"
+            raise mismatch(f"{part} can't be part of a key, because the name is reserved", hint)
         if not 0 < len(part) <= _LONGEST or "." in part or not part.isprintable():
-            message = f"a part of a key has 1 to {_LONGEST} characters, all of them printable, and no dot"
-            raise StateError(message, status="schema_mismatch")
+            raise mismatch(f"a part of a key must have 1 to {_LONGEST} printable characters and no dot")
     if len(parts) > _MOST_PARTS:
-        raise StateError(f"a key has at most {_MOST_PARTS} parts", status="schema_mismatch")
+        raise mismatch(f"a key has at most {_MOST_PARTS} parts")
 
 
 def declaration(key: str, kind: StateType) -> str:
@@ -127,15 +128,11 @@ def declaration(key: str, kind: StateType) -> str:
 
 def undeclared(root: DictNode, key: str, value: Any = None) -> StateError:
     """Return the error for an undeclared key. Its hint has the commands that declare it, one per line."""
-    kind: StateType = "DICT" if isinstance(value, Mapping) else "COUNTER" if _is_number(value) else "LIST"
+    kind: StateType = "DICT" if isinstance(value, Mapping) else "COUNTER" if number(value) else "LIST"
     like = nearest(key, [path for path, _ in walk(root)])
     meant = f"; did you mean {like}?" if like else ""
     hint = "\n".join(_missing(root, key.split("."), kind))
     return StateError(f"{key} is not declared{meant}", status="binding_failure", hint=hint)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _missing(root: DictNode, parts: Sequence[str], kind: StateType) -> Iterable[str]:
@@ -159,11 +156,11 @@ def _changed(node: Node, key: str, value: Any, evidence: Proof, *, replace: bool
 
 def _into_list(node: ListNode, key: str, value: Any, evidence: Proof, replace: bool) -> ListNode:
     if value is None:
-        raise StateError(f"{key} is a LIST; null is not an item of one", status="schema_mismatch")
+        raise mismatch(f"{key} is a LIST; null can't be an item")
     values = value if isinstance(value, list) else [value]
     texts = texts_of(values)
     if isinstance(evidence, Mapping):
-        raise StateError(f"evidence for {key}, a LIST, is given by index", status="schema_mismatch")
+        raise mismatch(f"evidence for {key}, a LIST, must be given by index")
     if replace:
         proofs = {at: _united((), evidence[at]) for at in range(min(len(texts), len(evidence)))}
         return evolve(node, items=node.items.spliced(0, texts), evidence=with_proofs(EMPTY, proofs))
@@ -198,16 +195,13 @@ def attached(root: DictNode, key: str, indices: Sequence[int], evidence: Sequenc
     if node is None:
         raise undeclared(root, key)
     if not isinstance(node, ListNode):
-        raise StateError(
-            f"{key} is a {node.type}; only a LIST has items to attach evidence to", status="schema_mismatch"
-        )
+        raise mismatch(f"{key} is a {node.type}; only a LIST has items to attach evidence to")
     if len(indices) != len(evidence):
-        message = f"there are {len(indices)} indices and {len(evidence)} pieces of evidence for {key}"
-        raise StateError(message, status="schema_mismatch")
+        raise mismatch(f"there are {len(indices)} indices and {len(evidence)} pieces of evidence for {key}")
     proofs: dict[int, tuple[bytes, ...]] = {}
     for at, piece in zip(indices, evidence, strict=True):
         if type(at) is not int or not 0 <= at < node.size:
-            raise StateError(f"{key} has no item {at}; it has {node.size}", status="schema_mismatch")
+            raise mismatch(f"{key} has no item {at}; it has {node.size}")
         had = proofs.get(at) or (node.evidence[at] if at < len(node.evidence) else ())
         proofs[at] = _united(had, [piece])
     return put(root, key, evolve(node, evidence=with_proofs(node.evidence, proofs)))
@@ -221,11 +215,11 @@ def _united(had: tuple[bytes, ...], evidence: Sequence[Any]) -> tuple[bytes, ...
 
 def _into_dict(node: DictNode, key: str, value: Any, evidence: Proof, replace: bool) -> DictNode:
     if not isinstance(value, dict):
-        raise StateError(f"{key} is a DICT; it takes an object, not {_kind(value)}", status="schema_mismatch")
+        raise mismatch(f"{key} is a DICT; it takes an object, not {kind_of(value)}")
     if isinstance(evidence, Mapping):
         stray = next((name for name in evidence if name not in value), None)
         if stray is not None:
-            raise StateError(f"there is evidence for {stray}, which {key} is not given", status="schema_mismatch")
+            raise mismatch(f"there is evidence for {stray}, but {key} gets no such field")
         by_field: Mapping[str, Sequence[Any]] = evidence
     else:
         all_of_it = evidence[0] if len(evidence) else ()
@@ -260,11 +254,9 @@ def _into_dict(node: DictNode, key: str, value: Any, evidence: Proof, replace: b
 def _check_field(key: str, name: str, value: Any) -> None:
     if name == "_meta" or (isinstance(value, dict) and "_meta" in value):
         where = f"{key}.{name}" if name != "_meta" else key
-        raise StateError(
-            f"{where} can't have a field _meta: the state's file uses that name itself", status="schema_mismatch"
-        )
+        raise mismatch(f"{where} can't have a field _meta, because the name is reserved")
     if not name:
-        raise StateError(f"{key} can't have a field without a name", status="schema_mismatch")
+        raise mismatch(f"{key} can't have a field without a name")
 
 
 def _deep(old: Any, value: Any) -> Any:
@@ -283,7 +275,7 @@ def _deep(old: Any, value: Any) -> Any:
 
 def _into_counter(node: CounterNode, key: str, value: Any, evidence: Proof, replace: bool) -> CounterNode:
     if isinstance(evidence, Mapping):
-        raise StateError(f"evidence for {key}, a COUNTER, is one list", status="schema_mismatch")
+        raise mismatch(f"evidence for {key}, a COUNTER, must be one list")
     given = counted(key, value)
     count = summed(key, 0 if replace else node.count, given)
     texts = [evidence_text(each) for group in evidence for each in group]
@@ -292,15 +284,6 @@ def _into_counter(node: CounterNode, key: str, value: Any, evidence: Proof, repl
     if not replace and count is node.count and proof is node.evidence:
         return node
     return evolve(node, count=count, evidence=proof)
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    for kinds, name in ((bool, "a boolean"), (int | float, "a number"), (str, "a text"), (list, "a list")):
-        if isinstance(value, kinds):
-            return name
-    return "an object"
 
 
 # Changes as JSON, as stored in the journal. Values are checked and copied here, so that the caller can't change them later.
@@ -321,21 +304,18 @@ def written(change: Change) -> tuple[bytes, dict[str, Any]]:
     else:
         do = "merge" if isinstance(change, MergeInto) else "replace"
         plain = {"do": do, "key": change.key, "value": change.value}
-        evidence = _plain_evidence(change.key, change.evidence)
+        evidence: Any
+        if isinstance(change.evidence, Mapping):
+            evidence = {name: _group(change.key, group) for name, group in change.evidence.items() if group}
+        else:
+            evidence = [_group(change.key, group) for group in change.evidence]
+            while evidence and not evidence[-1]:
+                evidence.pop()
         if evidence:
             plain["evidence"] = evidence
         if change.incomplete:
             plain["incomplete"] = list(change.incomplete)
     return whole_copy(f"a change of {str(change.key)[:100]!a}", plain)
-
-
-def _plain_evidence(key: str, evidence: Any) -> list[list[Any]] | dict[str, list[Any]]:
-    if isinstance(evidence, Mapping):
-        return {name: _group(key, group) for name, group in evidence.items() if group}
-    groups = [_group(key, group) for group in evidence]
-    while groups and not groups[-1]:
-        groups.pop()
-    return groups
 
 
 def _group(key: str, group: Sequence[Evidence]) -> list[Any]:
@@ -345,7 +325,7 @@ def _group(key: str, group: Sequence[Evidence]) -> list[Any]:
         pieces = list(group)
         if all(type(each) is dict or isinstance(each, Mapping) for each in pieces):
             return [each if type(each) is dict else dict(each) for each in pieces]
-    raise StateError(f"the evidence for {key} must be lists of objects", status="schema_mismatch")
+    raise mismatch(f"the evidence for {key} must be lists of objects")
 
 
 def change_of(plain: Mapping[str, Any]) -> Change:
@@ -355,8 +335,7 @@ def change_of(plain: Mapping[str, Any]) -> Change:
         return DeclareKey(plain["key"], plain["type"], plain["description"])
     if do == "reset":
         return ResetKey(plain["key"])
-    if do == "merge":
-        return MergeInto(plain["key"], plain["value"], plain.get("evidence", ()), tuple(plain.get("incomplete", ())))
-    if do == "replace":
-        return ReplaceWith(plain["key"], plain["value"], plain.get("evidence", ()), tuple(plain.get("incomplete", ())))
-    raise ValueError(f"no change is called {do!r}")
+    if do in ("merge", "replace"):
+        change = MergeInto if do == "merge" else ReplaceWith
+        return change(plain["key"], plain["value"], plain.get("evidence", ()), tuple(plain.get("incomplete", ())))
+    raise ValueError(f"unknown change {do!r}")

@@ -73,13 +73,13 @@ def _directory(path: Path, found: Audit, nested: Nested) -> None:
     found.damage += report.damage
     if (torn := report.torn) is not None:
         found.notices.append(
-            f"{torn.file} ends at byte {torn.position} in what is not a whole record ({torn.reason}): a commit that is under way, or one "
-            "that was torn by a crash and never counted"
+            f"{torn.file} ends at byte {torn.position} with an incomplete record ({torn.reason}): a commit in progress, or one "
+            "that a crash interrupted and that never counted"
         )
     if report.seal is None and not report.damage:
-        found.notices.append("it was never closed in order: an end that a crash tore can't be told from damage there")
+        found.notices.append("it was never closed cleanly: an end cut by a crash can't be distinguished from damage")
     elif not report.closed and not report.damage:
-        found.notices.append("it was not closed in order since the last commits, or a process has it open")
+        found.notices.append("it was not closed cleanly after the last commits, or a process has it open")
     commits = _Commits(path, found) if report.ok else None
     for name in sorted(os.listdir(path)):
         inner = path / name
@@ -96,9 +96,9 @@ def _file(path: Path, found: Audit, report: VerifyReport, commits: "_Commits | N
         if name in report.counts:
             _looked(found, name, size)
         elif name == "LOCK":
-            found.files.append(Looked(name, size, "not checked", "it says who writes, or wrote last"))
+            found.files.append(Looked(name, size, "not checked", "it names the process that writes, or wrote last"))
         elif name in report.left_over or _LEFT.fullmatch(name) or name.endswith(".new"):
-            found.files.append(Looked(name, size, "not checked", "left over: nothing reads it"))
+            found.files.append(Looked(name, size, "not checked", "left over and unused"))
         elif name == NAME:
             text = path.read_bytes()
             _statefile(text, found, report, commits)
@@ -107,7 +107,7 @@ def _file(path: Path, found: Audit, report: VerifyReport, commits: "_Commits | N
             _exported(name, text, found)
             _looked(found, name, size)
         else:
-            found.files.append(Looked(name, size, "not checked", "it is not the state's"))
+            found.files.append(Looked(name, size, "not checked", "it does not belong to the state"))
     except OSError as error:
         found.damage.append(Damage(name, 0, f"it can't be read: {reason(error)}"))
         found.files.append(Looked(name, 0, "damaged", f"it can't be read: {reason(error)}"))
@@ -117,7 +117,7 @@ def _folder(path: Path, inner: Path, found: Audit, nested: Nested) -> None:
     for file, wrong in nested(inner):
         name = file.relative_to(path).as_posix()
         if wrong is None:
-            found.files.append(Looked(name, file.lstat().st_size, "not checked", "it has no check of its own"))
+            found.files.append(Looked(name, file.lstat().st_size, "not checked", "it has no checksum"))
             continue
         if wrong:
             found.damage.append(Damage(name, 0, wrong))
@@ -145,16 +145,14 @@ def _exported(name: str, text: bytes, found: Audit) -> Moment | None:
     said = _said(moment)
     own = moment.root.digest.hex()
     if said is not None and said[1] != own:
-        told = f"its history has the hash {said[1][:12]}… after step {said[0]}, what it holds has {own[:12]}…"
+        told = f"its history has the hash {said[1][:12]}… after step {said[0]}, but its content has {own[:12]}…"
         if checked:
-            found.notices.append(f"{name}: {told}: it was changed past the commands before it was written")
+            found.notices.append(f"{name}: {told}: it was changed without commands before it was written")
         else:
             found.damage.append(Damage(name, 0, f"{told}: it was changed since it was written"))
     if not checked:
-        rest = (
-            "only what its history has a hash for was checked" if said is not None else "its form alone was looked at"
-        )
-        found.notices.append(f'{name} has no "{CHECK}" of its own: {rest}')
+        rest = "only the hash in its history was checked" if said is not None else "only its form was checked"
+        found.notices.append(f'{name} has no "{CHECK}": {rest}')
     return moment
 
 
@@ -172,7 +170,7 @@ def _statefile(text: bytes, found: Audit, report: VerifyReport, commits: "_Commi
     sealed = report.seal.beside.get(NAME) if report.seal is not None else None
     if sealed == hash_of(text):
         return
-    told = "it is not what was written when the state was closed" if sealed is not None and report.closed else ""
+    told = "it differs from what was written when the state was closed" if sealed is not None and report.closed else ""
     before = len(found.damage)
     moment = _exported(NAME, text, found)
     if moment is None or len(found.damage) > before:
@@ -195,9 +193,7 @@ class _Commits:
                 last = moment
                 own = moment.root.digest.hex()
                 if said is not None and said != own:
-                    why = (
-                        f"record {at} says that the state has the hash {str(said)[:12]}… behind it, it has {own[:12]}…"
-                    )
+                    why = f"record {at} has the hash {str(said)[:12]}… for the state after it, but the state has {own[:12]}…"
                     found.damage.append(Damage(path.name, 0, why))
         except StoreError as error:
             found.damage.append(Damage(path.name, 0, error.message))
@@ -228,10 +224,10 @@ class _Commits:
                 if expected == {name: part for name, part in told.items() if name != CHECK}:
                     return ""
         if near:
-            return "it is not the state that the journal has at that commit"
+            return "it differs from the state that the journal has at that commit"
         if moment.about.updated_at >= first:
             return f"the journal has no commit of {moment.about.updated_at}"
         self._found.notices.append(
-            f"{NAME} is older than the journal, of {moment.about.updated_at}: its own check fits"
+            f"{NAME} is older than the journal, of {moment.about.updated_at}; its own check matches"
         )
         return ""

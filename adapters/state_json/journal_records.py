@@ -66,7 +66,7 @@ def patched(root: DictNode, operation: Mapping[str, Any]) -> DictNode:
             raise ValueError(f"{key} is not there")
         rest = evolve(parent, children=parent.children.without([name]))
         return put(root, above, rest) if above else rest
-    return put(root, key, _PATCHED[do](find(root, key), operation))
+    return put(root, key, _patched(find(root, key), operation))
 
 
 def _children(before: DictNode, after: DictNode, key: str) -> list[dict[str, Any]]:
@@ -128,7 +128,7 @@ def _vector_of(old: Vector, change: Mapping[str, Any], back: Callable[[Any], Any
     kept = kept.changed({int(at): back(element) for at, element in change["set"].items()})
     new = kept.extended([back(element) for element in change["more"]])
     if len(new) != change["length"]:
-        raise ValueError("a list's change does not fit")
+        raise ValueError("a list's change does not match its length")
     return new
 
 
@@ -152,34 +152,22 @@ def _items(old: Items, change: Mapping[str, Any], back: Callable[[Any], bytes]) 
     return Items(_vector_of(old.vector, change, back), old.identify)
 
 
-def _list(node: Node | None, operation: Mapping[str, Any]) -> Node:
-    if not isinstance(node, ListNode):
-        raise ValueError("a LIST is expected")
-    items = _items(node.items, operation["items"], as_text)
-    return evolve(node, items=items, evidence=_vector_of(node.evidence, operation["proofs"], _proof_of))
+def _patched(node: Node | None, operation: Mapping[str, Any]) -> Node:
+    do, proofs = operation["do"], operation["proofs"]
+    if do == "list" and isinstance(node, ListNode):
+        items = _items(node.items, operation["items"], as_text)
+        return evolve(node, items=items, evidence=_vector_of(node.evidence, proofs, _proof_of))
+    if do == "dict" and isinstance(node, DictNode):
+        fields = _table_of(node.fields, operation["fields"], field_of)
+        return evolve(node, fields=fields, evidence=_table_of(node.evidence, proofs, _proof_of))
+    if do == "counter" and isinstance(node, CounterNode):
+        count: Any = operation.get("count")
+        if count is None:
+            base = node.count if isinstance(node.count, Table) else EMPTY_TABLE
+            count = _table_of(base, operation["counts"], lambda number: number)
+        return evolve(node, count=count, evidence=_items(node.evidence, proofs, evidence_text))
+    raise ValueError(f"the change needs a {do.upper()}")
 
-
-def _dict(node: Node | None, operation: Mapping[str, Any]) -> Node:
-    if not isinstance(node, DictNode):
-        raise ValueError("a DICT is expected")
-    fields = _table_of(node.fields, operation["fields"], field_of)
-    return evolve(node, fields=fields, evidence=_table_of(node.evidence, operation["proofs"], _proof_of))
-
-
-def _counter(node: Node | None, operation: Mapping[str, Any]) -> Node:
-    if not isinstance(node, CounterNode):
-        raise ValueError("a COUNTER is expected")
-    count: Any = operation.get("count")
-    if count is None:
-        base = node.count if isinstance(node.count, Table) else EMPTY_TABLE
-        count = _table_of(base, operation["counts"], lambda number: number)
-    evidence = _items(node.evidence, operation["proofs"], evidence_text)
-    return evolve(node, count=count, evidence=evidence)
-
-
-_PATCHED: Mapping[str, Callable[[Node | None, Mapping[str, Any]], Node]] = {
-    "list": _list, "dict": _dict, "counter": _counter
-}  # fmt: skip
 
 _ABOUT = ("query", "config", "seed", "created_at")
 
@@ -258,8 +246,8 @@ def _same_hash(moment: Moment, said: object, path: Path) -> None:
     own = moment.root.digest.hex()
     if said != own:
         raise StoreError(
-            f"what {path} keeps says that the state has the hash {str(said)[:12]}…, it has {own[:12]}…",
-            hint="it was written by another version of this program, or changed by hand",
+            f"{path} records the hash {str(said)[:12]}… for the state, but it has {own[:12]}…",
+            hint="the file was written by another version of this program, or changed by hand",
         )
 
 

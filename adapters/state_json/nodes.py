@@ -40,7 +40,12 @@ def whole_copy(what: str, value: Any) -> tuple[bytes, Any]:
         return text[2:-2], copy[0][0]
     except ValueError as error:
         place = str(error).replace("$[0][0]", "$", 1)
-        raise StateError(f"{what} can't be kept: {place}", status="schema_mismatch") from None
+        raise mismatch(f"{what} can't be stored: {place}") from None
+
+
+def mismatch(message: str, hint: str = "") -> StateError:
+    """Return the error for a value or a key of the wrong type."""
+    return StateError(message, status="schema_mismatch", hint=hint)
 
 
 def as_text(value: Any) -> bytes:
@@ -238,10 +243,6 @@ class Items:
         return self.vector.digest
 
 
-def _no_evidence() -> Items:
-    return Items(EMPTY, whole)
-
-
 def _described(node: "Node") -> bytes:
     """Return the start of a node's digest. For a complete node it has no mark, for compatibility with older states."""
     marks = [list(node.incomplete)] if node.incomplete else []
@@ -275,19 +276,17 @@ class ListNode:
         """Return the node without items."""
         return ListNode(self.description)
 
-    def value(self) -> list[Any]:
-        """Return the items as plain JSON."""
-        items: list[Any] = parsed(self.text())
-        return items
+    def value(self) -> Any:
+        """Return the items as plain JSON, a list."""
+        return parsed(self.text())
 
     def text(self) -> bytes:
         """Return the items as JSON text."""
         return joined(self.items.vector)
 
-    def proof(self) -> list[Any]:
-        """Return the evidence as plain JSON, by index."""
-        proof: list[Any] = parsed(self.proof_text())
-        return proof
+    def proof(self) -> Any:
+        """Return the evidence as plain JSON, a list by index."""
+        return parsed(self.proof_text())
 
     def proof_text(self) -> bytes:
         """Return the evidence as JSON text."""
@@ -301,7 +300,7 @@ class CounterNode:
     type: ClassVar[StateType] = "COUNTER"
     description: str | None = None
     count: "int | float | Table" = 0
-    evidence: Items = field(factory=_no_evidence)
+    evidence: Items = field(factory=lambda: Items(EMPTY, whole))
     incomplete: tuple[str, ...] = ()
 
     @cached_property
@@ -323,10 +322,9 @@ class CounterNode:
         """Return the number, or the object of numbers."""
         return plain(self.count)
 
-    def proof(self) -> list[Any]:
-        """Return the evidence as plain JSON."""
-        proof: list[Any] = parsed(self.proof_text())
-        return proof
+    def proof(self) -> Any:
+        """Return the evidence as plain JSON, a list."""
+        return parsed(self.proof_text())
 
     def proof_text(self) -> bytes:
         """Return the evidence as JSON text."""
@@ -443,7 +441,7 @@ def _rows(key: str, rows: list[Any]) -> dict[str, float]:
     for at, row in enumerate(rows):
         names |= set(row) - {"count"} if isinstance(row, dict) else set()
         if not isinstance(row, dict) or len(row) != 2 or len(names) != 1 or not number(row.get("count")):
-            raise _wrong(key, f"; row {at} is none of these")
+            raise _wrong(key, f"; row {at} has another form")
         label = row[next(iter(names))]
         if isinstance(label, list | dict):
             raise _wrong(key, f"; the label of row {at} is not a single value")
@@ -456,8 +454,7 @@ def summed(key: str, old: Any, given: float | dict[str, float]) -> Any:
     """Return a counter's count with ``given`` added; the same object if nothing changes."""
     if isinstance(old, Table):
         if not isinstance(given, dict):
-            message = f"{key} counts per key; one number can't be added to that"
-            raise StateError(message, status="schema_mismatch", hint="REPLACE what it holds, or RESET it first")
+            raise mismatch(f"{key} counts per key; a single number can't be added", _REPLACE)
         sums = {name: _sum(key, old.get(name) or 0, count) for name, count in given.items()}
         return old.updated({name: total for name, total in sums.items() if not _equal(total, old.get(name))})
     if not isinstance(given, dict):
@@ -466,9 +463,11 @@ def summed(key: str, old: Any, given: float | dict[str, float]) -> Any:
     if not given:
         return old
     if not _equal(old, 0):
-        message = f"{key} holds one number; counts per key can't be added to that"
-        raise StateError(message, status="schema_mismatch", hint="REPLACE what it holds, or RESET it first")
+        raise mismatch(f"{key} is a single number; counts per key can't be added", _REPLACE)
     return Table.of(given)
+
+
+_REPLACE = "REPLACE its content, or RESET it first"
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -478,10 +477,9 @@ def _equal(one: Any, other: Any) -> bool:
 def _sum(key: str, one: float, other: float) -> float:
     total = added(one, other)
     if total is None:
-        raise StateError(f"{key} would grow beyond 64 bits", status="schema_mismatch")
+        raise mismatch(f"{key} would exceed 64 bits")
     return total
 
 
 def _wrong(key: str, why: str) -> StateError:
-    message = f"{key} is a COUNTER; it takes a number, an object of numbers, or rows of a label and a count{why}"
-    return StateError(message, status="schema_mismatch")
+    return mismatch(f"{key} is a COUNTER; it takes a number, an object of numbers, or rows of a label and a count{why}")

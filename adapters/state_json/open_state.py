@@ -36,11 +36,13 @@ def opened(directory: Path, *, read_only: bool, files: Files | None = None) -> O
         if (found := _standing(directory)) is None:
             raise
         seal, moment = found
-        said = f"{error.message}. The state was taken from {NAME}, which was written at the last closing: nothing is missing"
+        said = (
+            f"{error.message}. The state was read from {NAME}, which was written at the last close; nothing is missing"
+        )
         if read_only:
             return None, moment, Commits().with_commit(moment.root), [said]
         log, aside = _anew(directory, seal, moment, files or Files())
-        kept = f"; kept aside: {', '.join(aside)}" if aside else ""
+        kept = f"; moved aside: {', '.join(aside)}" if aside else ""
         return log, moment, Commits().with_commit(moment.root), [said + kept]
 
 
@@ -125,7 +127,7 @@ def open_store(
     if path is None:
         store = _in_memory(Moment(), read_only, clock)
     elif Path(path).is_file():
-        store = _in_memory(_imported(Path(path)), read_only, clock)
+        store = _in_memory(moment_of(Path(path)), read_only, clock)
     else:
         store = _in_directory(Path(path), durability, read_only, clock, files or Files())
     if not read_only and (query or config):
@@ -143,14 +145,6 @@ def _begun(moment: Moment, clock: Callable[[], str]) -> Moment:
         return moment
     now = clock()
     return with_about(moment, created_at=now, updated_at=moment.about.updated_at or now)
-
-
-def _imported(path: Path) -> Moment:
-    try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise StoreError(f"{path} can't be read: {error.strerror or error}") from error
-    return from_text(text, str(path))
 
 
 def _in_directory(
@@ -182,9 +176,9 @@ def fork_directory(source: Path, into: Path, *, files: Files | None = None) -> s
     Raises ``StoreError``.
     """
     if os.path.lexists(into) or not into.name:
-        raise StoreError(f"{into} is there already", hint="a fork gets a directory of its own")
+        raise StoreError(f"{into} already exists", hint="choose a new directory for the fork")
     if not into.absolute().parent.is_dir():
-        raise StoreError(f"there is no directory {into.parent}")
+        raise StoreError(f"directory {into.parent} does not exist")
     files = files or Files()
     moment = moment_of(source)
     digest = moment.root.digest.hex()
@@ -194,7 +188,7 @@ def fork_directory(source: Path, into: Path, *, files: Files | None = None) -> s
         files.rename(unfinished, into)
         files.sync_directory(into.absolute().parent)
     except OSError as error:
-        raise StoreError(f"{into} can't be made: {reason(error)}") from error
+        raise StoreError(f"{into} can't be created: {reason(error)}") from error
     finally:
         with suppress(OSError):
             rmtree(unfinished)

@@ -204,7 +204,7 @@ class Table:
 
     def items(self) -> list[tuple[str, Any]]:
         """Return keys and values, in the order in which the keys were first set."""
-        return [(key, entry[1]) for key, entry in sorted(_entries(self.root), key=_turn)]
+        return [(key, entry[1]) for key, entry in sorted(_entries(self.root), key=lambda pair: pair[1][0])]
 
     def some(self, most: int) -> list[tuple[str, Any]]:
         """Return up to ``most`` arbitrary keys and values; the cost depends on ``most`` only."""
@@ -234,10 +234,6 @@ class Table:
     def digest(self) -> bytes:
         """The digest of keys and values, independent of their order."""
         return self.root.digest
-
-
-def _turn(entry: tuple[str, _Entry]) -> int:
-    return entry[1][0]
 
 
 EMPTY_TABLE = Table(_NOTHING, 0)

@@ -73,7 +73,7 @@ class JSONSnapshot:
         return {key: Fragment(node.proof_text()) if raw else node.proof() for key, node in kept}
 
 
-def _spread(node: ListNode, most: int) -> list[Any]:
+def _spread(node: ListNode, most: int) -> Any:
     size = node.size
     if most <= 0:
         return []
@@ -86,10 +86,7 @@ def _spread(node: ListNode, most: int) -> list[Any]:
 
 def written_form(node: Node, *, raw: bool = False) -> dict[str, Any]:
     """Return a node in state object form; ``raw``: with ``orjson.Fragment`` for existing JSON text."""
-    meta: dict[str, Any] = {"type": node.type, "description": node.description}
-    if node.incomplete:
-        meta["incomplete"] = list(node.incomplete)
-    form: dict[str, Any] = {"_meta": meta}
+    form: dict[str, Any] = {"_meta": _meta(node)}
     if isinstance(node, ListNode):
         form["items"] = Fragment(node.text()) if raw else node.value()
     elif isinstance(node, CounterNode):

@@ -32,6 +32,7 @@ from .nodes import (
     field_of,
     find,
     joined,
+    mismatch,
     parsed,
     put,
     summed,
@@ -117,8 +118,8 @@ def from_text(text: bytes, name: str) -> Moment:
         told = _checked(name, value)
         if isinstance(told, dict) and CHECK in told and told[CHECK] != check_of(told):
             raise StoreError(
-                f"{name} is not as it was written: its check does not fit",
-                hint=f'bring it back from a copy; without the key "{CHECK}" it is taken as it is',
+                f"{name} was changed after it was written: its check does not match",
+                hint=f'restore it from a backup; without the key "{CHECK}" it is read unchecked',
             )
         return from_json(told)
     except StateError as error:
@@ -131,7 +132,7 @@ def _checked(name: str, value: Any) -> Any:
         return decode(as_text(value))
     except (TypeError, ValueError):
         whole_text(name, value)  # this names the place
-        raise StateError("it is not JSON", status="schema_mismatch") from None
+        raise mismatch("it is not JSON") from None
 
 
 def from_json(value: Any) -> Moment:
@@ -146,7 +147,7 @@ def from_json(value: Any) -> Moment:
     for key, proof in _mapping(state.get("provenance", {}), "$.provenance").items():
         node = find(root, key)
         if node is None:
-            raise _wrong(f"$.provenance.{key}", "is of no declared key")
+            raise _wrong(f"$.provenance.{key}", "belongs to no declared key")
         root = put(root, key, with_proof(node, proof, f"$.provenance.{key}"))
     replay = _object(state.get("replay", {}), "$.replay", {"seed", "config", "commands", "answers"})
     seed, query = replay.get("seed", 0), state.get("query", "")
@@ -172,7 +173,7 @@ def from_json(value: Any) -> Moment:
 def node_of(form: Any, path: str, depth: int = 1) -> Node:
     """Return the node described by a checked JSON value. Raises ``StateError`` with the place."""
     if depth > 20:
-        raise _wrong(path, "lies too deep")
+        raise _wrong(path, "is nested too deeply")
     held = dict(_mapping(form, path))
     meta = _object(held.pop("_meta", None), f"{path}._meta", {"type", "description", "incomplete"})
     description = meta.get("description")
@@ -214,7 +215,7 @@ def with_proof(node: Node, proof: Any, path: str) -> Node:
         groups = {name: _group(group, f"{path}.{name}") for name, group in _mapping(proof, path).items()}
         stray = next((name for name in groups if name not in node.fields), None)
         if stray is not None:
-            raise _wrong(f"{path}.{stray}", "is of no field")
+            raise _wrong(f"{path}.{stray}", "belongs to no field")
         evidence = Table.of({name: group for name, group in groups.items() if group})
         return evolve(node, evidence=evidence)
     if not isinstance(proof, list):
@@ -222,7 +223,7 @@ def with_proof(node: Node, proof: Any, path: str) -> Node:
     if isinstance(node, CounterNode):
         return evolve(node, evidence=Items(EMPTY.extended(_group(proof, path)), whole))
     if len(proof) > node.size:
-        raise _wrong(path, f"has evidence for {len(proof)} items, there are {node.size}")
+        raise _wrong(path, f"has evidence for {len(proof)} items, but there are {node.size}")
     by_index = {at: _group(group, f"{path}[{at}]") for at, group in enumerate(proof)}
     return evolve(node, evidence=with_proofs(EMPTY, by_index))
 
@@ -250,7 +251,7 @@ def _mapping(value: Any, path: str) -> Mapping[str, Any]:
 def _object(value: Any, path: str, known: "frozenset[str] | set[str]") -> Mapping[str, Any]:
     stray = next((name for name in _mapping(value, path) if name not in known), None)
     if stray is not None:
-        raise _wrong(f"{path}.{stray[:60]}", f"is unknown there; known are {', '.join(sorted(known))}")
+        raise _wrong(f"{path}.{stray[:60]}", f"is an unknown key; known are {', '.join(sorted(known))}")
     return _mapping(value, path)
 
 
@@ -261,7 +262,7 @@ def _text(value: Any, path: str) -> str:
 
 
 def _wrong(path: str, why: str) -> StateError:
-    return StateError(f"{path} {why}", status="schema_mismatch")
+    return mismatch(f"{path} {why}")
 
 
 # ``state.json``: the state for human readers. Written whole, replaced atomically; not read when a directory is opened normally.

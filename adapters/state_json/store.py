@@ -124,7 +124,7 @@ class JSONStateStore:
         """See ``state.StateStore``. A mark from before a commit is allowed: then the change back is staged."""
         self._check_writable()
         if not isinstance(mark, _Mark):
-            raise TypeError("back takes what mark gave")
+            raise TypeError("back needs a result of mark")
         noted = range(len(mark.moment.history), len(self._now.history))
         self._rolled_back.update(at for at in noted if at < len(self._kept.history))
         self._now = evolve(self._now, root=mark.moment.root, history=flagged(self._now.history, noted))
@@ -159,23 +159,20 @@ class JSONStateStore:
             try:
                 line = record(self._kept, self._now, self._staged, sorted(self._rolled_back))
                 self._log.append(line, sync=changed and self._durability == "command")
-            except BaseException:
-                self._forget(about)
+            except BaseException:  # later returns to an earlier mark are staged as changes
+                self._settle(evolve(self._kept, about=about))
                 raise
         self._kept = self._now
-        self._staged = []
-        self._rolled_back = set()
-        self._number += 1
+        self._settle(self._now)
         self._commits = self._commits.with_commit(self._now.root)
         if self._log is not None and self._log.wants_compaction:
-            put_off = self._log.compact({"hash": state, "state": as_json(self._now, raw=True)})
-            if put_off:
-                self.notices.append(put_off)
+            deferred = self._log.compact({"hash": state, "state": as_json(self._now, raw=True)})
+            self.notices += [deferred] if deferred else []
         return state
 
-    def _forget(self, about: About) -> None:
-        """Reset the working moment to the last committed one. Later returns to an earlier mark are staged as changes."""
-        self._now = evolve(self._kept, about=about)
+    def _settle(self, now: Moment) -> None:
+        """Continue with ``now``, without staged changes."""
+        self._now = now
         self._staged = []
         self._rolled_back = set()
         self._number += 1
@@ -310,9 +307,9 @@ class JSONStateStore:
             found = past(self._directory, which)
         if found is None:
             raise StateError(
-                f"no commit at hand has a hash that begins with {which}",
+                f"no available commit has a hash that begins with {which}",
                 status="error",
-                hint="at hand are the latest commits, and those since the journal was last compacted; older ones are gone",
+                hint="available are the latest commits, and those since the last compaction of the journal",
             )
         return found
 
@@ -323,7 +320,7 @@ class JSONStateStore:
     def _check_writable(self) -> None:
         self._check()
         if self._read_only:
-            raise StoreError("the state is open for reading only")
+            raise StoreError("the state is open read-only")
 
 
 def _object(what: str, value: Mapping[str, Any]) -> bytes:

@@ -59,7 +59,7 @@ class Limits:
 # Opens the data named by options: as ``open_workspace``, with errors that name the options.
 
 _EMPTY = ("--state: it is empty", "a folder; . is the current one")
-_NOT_WRITTEN = ("can't be made", "can't be written", "is not ours to write")
+_NOT_WRITTEN = ("can't be created", "can't be written")
 
 
 def opened(

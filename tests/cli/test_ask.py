@@ -169,7 +169,7 @@ def test_a_state_that_can_not_be_made_has_a_hint(model: str, tmp_path: Path) -> 
     (tmp_path / "file").write_text("")
     done = call("ask", GRAPH, "Who?", "--llm", model, "--state", str(tmp_path / "file" / "state"))
     assert done.code == 1
-    assert "can't be made" in done.err and "--state needs a directory that can be written" in done.err
+    assert "can't be created" in done.err and "--state needs a directory that can be written" in done.err
 
 
 def test_what_can_not_be_kept_is_not_told_as_kept(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,7 +127,7 @@ def test_a_folder_without_a_state(folder: Path) -> None:
     (folder / "empty").mkdir()
     for name in ("show", "log", "verify", "export"):
         result = call("state", name, "empty")
-        assert (result.code, "holds no state" in result.err) == (1, True)
+        assert (result.code, "contains no state" in result.err) == (1, True)
     assert list((folder / "empty").iterdir()) == []
 
 
@@ -187,7 +187,7 @@ def test_what_is_whole_says_so_and_what_is_damaged_says_where(folder: Path, kept
     assert damaged.code == 1
     assert "wal-0.jsonl at byte" in damaged.out
     shown = call("state", "show", kept)
-    assert (shown.code, "The state was taken from state.json" in shown.err) == (0, True)
+    assert (shown.code, "The state was read from state.json" in shown.err) == (0, True)
     (folder / kept / "state.json").unlink()
     assert call("state", "verify", kept, "--format", "json").json["damage"][0]["file"] == "wal-0.jsonl"
     for args in (("state", "show", kept), ("run", "a.gasl", "--state", kept), ("report", kept), ("replay", kept)):
@@ -201,7 +201,7 @@ def test_a_torn_end_is_told_and_no_damage(folder: Path, kept: str) -> None:
     with (folder / kept / "wal-0.jsonl").open("ab") as journal:
         journal.write(b"0123 45 {")
     result = call("state", "verify", kept)
-    assert (result.code, "a commit that is under way" in result.err) == (0, True)
+    assert (result.code, "a commit in progress" in result.err) == (0, True)
     shown = call("state", "show", kept)
     assert (shown.code, "warning: wal-0.jsonl ends at byte" in shown.err) == (0, True)
 

@@ -357,7 +357,7 @@ def test_a_journal_that_is_shorter_than_when_it_was_closed_is_told_and_the_state
         assert journal in [each.file for each in verify_state(place / "s").damage]
         store = open_store(place / "s")
         assert store.get("k") == 3
-        assert "was taken from state.json" in store.notices[0]
+        assert "was read from state.json" in store.notices[0]
         store.merge("k", 1)
         store.close()
         assert open_store(place / "s", read_only=True).get("k") == 4
@@ -406,9 +406,9 @@ def test_commits_after_the_mark_are_whole_torn_or_refused_but_never_dropped(plac
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        (b'"value": 3', b'"value": 4', "its check does not fit"),
-        (b'"step": 1', b'"step": 7', "its check does not fit"),
-        (b'"query": ""', b'"query": "x"', "its check does not fit"),
+        (b'"value": 3', b'"value": 4', "its check does not match"),
+        (b'"step": 1', b'"step": 7', "its check does not match"),
+        (b'"query": ""', b'"query": "x"', "its check does not match"),
     ],
 )
 def test_an_export_that_was_changed_is_told_and_not_opened(place: Path, old: bytes, new: bytes, said: str) -> None:
@@ -430,6 +430,6 @@ def test_state_json_that_is_older_than_the_journal_is_whole(place: Path) -> None
     store._log.close(clean=False)
     found = verify_state(place / "s")
     assert (found.ok, [each.status for each in found.files if each.name == "state.json"]) == (True, ["whole"])
-    assert "not closed in order since the last commits" in found.notices[0]
+    assert "not closed cleanly after the last commits" in found.notices[0]
     (place / "s" / "state.json").write_bytes(files["state.json"].replace(b'"value": 3', b'"value": 4'))
     assert [each.file for each in verify_state(place / "s").damage] == ["state.json"]

@@ -47,7 +47,7 @@ FULL = """
             assert "the commit can't be written" in error.message, error.message
             refused += 1
         if number == 250:
-            assert log.compact({"text": "x" * 200_000}).startswith("the compaction was put off: ")
+            assert log.compact({"text": "x" * 200_000}).startswith("the compaction was deferred: ")
     assert refused > 10 and kept[-1] == 399, (refused, kept[-1])
     log.close()
     log, found = Log.open(directory)

@@ -125,8 +125,8 @@ def test_a_folder_that_is_no_state_stays_as_it_is(folder: Path) -> None:
         done = call(*args, "--state", "mine")
         assert (
             done.code != 0
-            and "mine is not empty, and holds no state" in done.err
-            and "directory of its own" in done.err
+            and "mine is not empty and contains no state" in done.err
+            and "use an empty or a new directory" in done.err
         )
         assert [path.name for path in (folder / "mine").iterdir()] == ["notes.txt"]
         assert call(*args, "--state", "empty").code == 0

@@ -102,7 +102,7 @@ def nested(levels: int, leaf: Any = 1, key: str = "") -> Any:
 def test_the_depth_is_bounded(key: str) -> None:
     assert decode(encode(nested(DEPTH, key=key))) == nested(DEPTH, key=key)
     for levels in (DEPTH + 1, 300, 20_000):
-        with pytest.raises(ValueError, match=r"^\$\.\.\..* lies deeper than 200 levels$") as raised:
+        with pytest.raises(ValueError, match=r"^\$\.\.\..* is nested deeper than 200 levels$") as raised:
             encode(nested(levels, key=key))
         assert len(str(raised.value)) < 100
 

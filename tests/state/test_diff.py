@@ -89,7 +89,7 @@ def test_commits_are_found_by_the_beginning_of_their_hash() -> None:
     first = store.commit()
     store.merge("a", [3])
     assert store.diff(first[:8], store.hash) == [Difference("a", "added", after=[3])]
-    with pytest.raises(StateError, match="no commit at hand") as caught:
+    with pytest.raises(StateError, match="no available commit") as caught:
         store.diff("0" * 64, store.hash)
     assert caught.value.status == "error"
     for wrong in ("abc", "xyz12", ""):

@@ -91,7 +91,7 @@ def test_a_compaction_that_fails_is_put_off_and_leaves_nothing(tmp_path: Path) -
     log.append("x" * 1_100_000, sync=True)
     assert log.wants_compaction
     disk.fault = (disk.done + 2, "full")
-    assert log.compact("state").startswith("the compaction was put off: ")
+    assert log.compact("state").startswith("the compaction was deferred: ")
     assert not log.wants_compaction
     assert sorted(path.name for path in (tmp_path / "state").iterdir()) == ["LOCK", "wal-0.jsonl"]
     log.append("y" * 1_100_000, sync=True)
@@ -132,12 +132,12 @@ def test_after_a_failed_sync_everything_is_refused_until_it_is_opened_again(tmp_
     log, _ = Log.open(tmp_path / "state", files=disk)
     log.append(1, sync=True)
     disk.fault = (disk.done + 2, "error")
-    with pytest.raises(StoreError, match="can't be brought on the disk"):
+    with pytest.raises(StoreError, match="can't be written to the disk"):
         log.append(2, sync=True)
     for refused in (lambda: log.append(3, sync=False), lambda: log.compact(3), log.sync):
-        with pytest.raises(StoreError, match=r"takes no more commits: the disk refused to sync") as raised:
+        with pytest.raises(StoreError, match=r"accepts no more commits: the disk refused to sync") as raised:
             refused()
-        assert raised.value.hint == "open the state again: what was acknowledged is there"
+        assert raised.value.hint == "open the state again: all acknowledged commits are there"
     assert not log.wants_compaction
     log.close()
     assert contents(tmp_path / "state") == (None, [1], ())
@@ -158,7 +158,7 @@ def test_a_reader_writes_nothing_and_needs_no_lock(directory: Path) -> None:
     reader, recovered = Log.open(directory, read_only=True)
     assert list(recovered.records) == [1]
     for refused in (lambda: reader.append(2, sync=True), lambda: reader.compact(2)):
-        with pytest.raises(StoreError, match="for reading only"):
+        with pytest.raises(StoreError, match="read-only"):
             refused()
     assert not reader.wants_compaction
     writer.append(2, sync=True)
@@ -230,7 +230,7 @@ def test_nothing_there_is_told_to_a_reader(directory: Path) -> None:
         Log.open(directory, read_only=True)
     directory.mkdir()
     for look in (lambda: Log.open(directory, read_only=True), lambda: verify(directory)):
-        with pytest.raises(StoreError, match=r"holds no state$"):
+        with pytest.raises(StoreError, match=r"contains no state$"):
             look()
     assert list(directory.iterdir()) == []
 
@@ -257,7 +257,7 @@ def test_what_is_no_file_of_ours_is_refused(directory: Path, tmp_path: Path, nam
 def test_a_directory_that_everybody_writes_is_refused(directory: Path) -> None:
     directory.mkdir()
     directory.chmod(0o777)
-    with pytest.raises(StoreError, match="can be written by everybody") as raised:
+    with pytest.raises(StoreError, match="is writable by everyone") as raised:
         Log.open(directory)
     assert raised.value.hint == f"chmod 700 {directory}"
 

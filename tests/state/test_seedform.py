@@ -106,7 +106,7 @@ LIST: dict[str, Any] = {"_meta": {"type": "LIST", "description": None}, "items":
         ("[" * 20_000 + "]" * 20_000, ""),
         ({}, '$.version must be "0.1"'),
         ({"version": "0.2"}, "$.version must be"),
-        ({"version": "0.1", "more": 1}, "$.more is unknown there"),
+        ({"version": "0.1", "more": 1}, "$.more is an unknown key"),
         ({"version": "0.1", "query": 1}, "$.query must be a text"),
         ({"version": "0.1", "config": []}, "$.config must be an object"),
         ({"version": "0.1", "history": {}}, "$.history must be a list"),
@@ -117,13 +117,13 @@ LIST: dict[str, Any] = {"_meta": {"type": "LIST", "description": None}, "items":
         ({"version": "0.1", "variables": {"a": {}}}, "$.variables.a._meta must be an object"),
         ({"version": "0.1", "variables": {"a": {"_meta": {"type": "SET"}}}}, "$.variables.a._meta.type must be"),
         ({"version": "0.1", "variables": {"a": {"_meta": {"type": "LIST"}}}}, "$.variables.a.items must be a list"),
-        ({"version": "0.1", "variables": {"a": LIST | {"x": 1}}}, "$.variables.a.x is unknown there"),
+        ({"version": "0.1", "variables": {"a": LIST | {"x": 1}}}, "$.variables.a.x is an unknown key"),
         ({"version": "0.1", "variables": {"items": LIST}}, "items can't be part of a key"),
-        ({"version": "0.1", "variables": {"a.b": LIST}}, "a part of a key has"),
-        ({"version": "0.1", "variables": {"": LIST}}, "a part of a key has"),
+        ({"version": "0.1", "variables": {"a.b": LIST}}, "a part of a key must have"),
+        ({"version": "0.1", "variables": {"": LIST}}, "a part of a key must have"),
         ({"version": "0.1", "variables": {"a": {"_meta": {"type": "COUNTER"}, "value": "1"}}}, "it takes a number"),
         ({"version": "0.1", "variables": {"a": {"_meta": {"type": "COUNTER"}, "value": []}}}, "must be a number"),
-        ({"version": "0.1", "variables": {}, "provenance": {"a": []}}, "$.provenance.a is of no declared key"),
+        ({"version": "0.1", "variables": {}, "provenance": {"a": []}}, "$.provenance.a belongs to no declared key"),
         ({"version": "0.1", "variables": {"a": LIST}, "provenance": {"a": [[]]}}, "has evidence for 1 items"),
         ({"version": "0.1", "variables": {"a": LIST}, "provenance": {"a": {}}}, "$.provenance.a must be a list"),
     ],
@@ -150,5 +150,5 @@ def test_keys_nested_too_deep_are_refused(tmp_path: Path) -> None:
         form = {"_meta": {"type": "DICT"}, "a": form}
     path = tmp_path / "state.json"
     path.write_text(json.dumps({"version": "0.1", "variables": {"a": form}}), encoding="utf-8")
-    with pytest.raises(StoreError, match="lies too deep"):
+    with pytest.raises(StoreError, match="is nested too deeply"):
         open_store(path)

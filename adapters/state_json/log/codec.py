@@ -88,7 +88,7 @@ def _walk(value: Any) -> None:
         item, path = waiting.pop()
         if type(item) is dict or type(item) is list or type(item) is tuple:
             if len(path) >= DEPTH:
-                raise ValueError(f"{_place(path)} lies deeper than {DEPTH} levels")
+                raise ValueError(f"{_place(path)} is nested deeper than {DEPTH} levels")
             if type(item) is dict:
                 for key in item:
                     _check_key(key, path)

@@ -70,13 +70,13 @@ class Log:
             _check_directory(directory, read_only=True)
             found = find(directory, alone=False)
             if found is None:
-                raise StoreError(f"{directory} holds no state")
+                raise StoreError(f"{directory} contains no state")
             records = _records_of(found)
             log = cls(files, directory, -1, -1, found.generation, found.end, found.hash, found.end, 0, records, True)
             torn = found.torn
             unsealed = (found.unsealed,) if found.unsealed else ()
             notices = unsealed if torn is None else (
-                f"{found.path.name} ends at byte {found.end} in {found.size - found.end} bytes that are not whole record "
+                f"{found.path.name} ends at byte {found.end} in {found.size - found.end} bytes that are not a complete record "
                 f"({torn.reason}): a commit under way, or one that a crash tore",
             )  # fmt: skip
             return log, Recovered(found.kept.state if found.kept else None, records, notices)
@@ -85,7 +85,7 @@ class Log:
             _check_directory(directory, read_only=False)
             _check_ours(directory)
         except OSError as error:
-            raise StoreError(f"{directory} can't be made: {reason(error)}") from error
+            raise StoreError(f"{directory} can't be created: {reason(error)}") from error
         held = lock(files, directory / "LOCK")
         try:
             return cls._locked(files, directory, held)
@@ -107,7 +107,7 @@ class Log:
                 if error.errno not in _FULL:
                     raise
                 file, unsettled = files.open(found.path), reason(error)
-                notices = [f"{directory} takes no commits before there is room: {unsettled}"]
+                notices = [f"{directory} accepts no commits until there is space: {unsettled}"]
         except BaseException as error:
             if found is not None:
                 found.file.close()
@@ -166,9 +166,9 @@ class Log:
         step = "written"
         try:
             if self._files.write(self._file, line, self._end) != len(line):
-                raise OSError("the disk took only a part of it")
+                raise OSError("only a part was written")
             if sync:
-                step = "brought on the disk"
+                step = "written to the disk"
                 self._files.sync(self._file)
         except BaseException as error:
             left = self._take_back()
@@ -198,7 +198,7 @@ class Log:
             self._files.sync(self._file)
         except OSError as error:
             self._broken = f"the disk refused to sync: {reason(error)}"
-            raise StoreError(f"the commits can't be brought on the disk: {reason(error)}", hint=_REOPEN) from error
+            raise StoreError(f"the commits can't be written to the disk: {reason(error)}", hint=_REOPEN) from error
         self._synced = self._end
 
     def compact(self, snapshot: Any) -> str:
@@ -278,8 +278,8 @@ class Log:
             write_seal(self._files, self._directory, seal)
         except OSError as error:
             raise StoreError(
-                f"the mark that the state was closed can't be written: {reason(error)}",
-                hint="all that was acknowledged is there",
+                f"the mark of the clean close can't be written: {reason(error)}",
+                hint="all acknowledged commits are there",
             ) from error
 
     def _settle(self) -> None:
@@ -298,13 +298,14 @@ class Log:
 
     def _check(self) -> None:
         if self._read_only:
-            raise StoreError("the state was opened for reading only")
+            raise StoreError("the state was opened read-only")
         if self._broken:
             hint = "" if self._lock < 0 else _IN_DOUBT if self._beyond else _REOPEN
-            raise StoreError(f"the state takes no more commits: {self._broken}", hint=hint)
+            raise StoreError(f"the state accepts no more commits: {self._broken}", hint=hint)
         if self._pid != os.getpid():
             raise StoreError(
-                "the state belongs to the process that opened it", hint="open it in this process, after that one"
+                "the state belongs to the process that opened it",
+                hint="open it again in this process, after that one has closed it",
             )
 
     def _take_back(self) -> str:
@@ -324,14 +325,14 @@ class Log:
 
     def _put_off(self, error: OSError, unfinished: Path, path: Path, kept: Path) -> str:
         if kept.exists():  # a rename that reported failure but succeeded
-            self._broken = f"a compaction came to no clear end: {reason(error)}"
+            self._broken = f"a compaction ended unclearly: {reason(error)}"
             return self._broken
         for leftover in (unfinished, path):
             with suppress(OSError):
                 self._files.unlink(leftover)
         self._worth = self._end + self._worth
         self._broken = ""
-        return f"the compaction was put off: {reason(error)}"
+        return f"the compaction was deferred: {reason(error)}"
 
     def _let_go(self) -> None:
         if self._records is not None:
@@ -340,9 +341,9 @@ class Log:
 
 
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
-_AGAIN = "nothing of it was kept; make room and run it again"
-_REOPEN = "open the state again: what was acknowledged is there"
-_IN_DOUBT = f"{_REOPEN}; look whether the commit that failed is there too before you run it again"
+_AGAIN = "nothing was stored; free some space and run it again"
+_REOPEN = "open the state again: all acknowledged commits are there"
+_IN_DOUBT = f"{_REOPEN}; check whether the failed commit is there too before you repeat it"
 _NO_RECORD = b"-"
 """A text that no line begins with."""
 
@@ -393,8 +394,8 @@ def _check_ours(directory: Path) -> None:
     found = generations(directory)
     names = set(os.listdir(directory))
     if found.current is None and not found.unfinished and SEAL not in names and not names <= _BESIDE:
-        hint = "a state gets a directory of its own: an empty one, or one that is not there yet"
-        raise StoreError(f"{directory} is not empty, and holds no state", hint=hint)
+        hint = "use an empty or a new directory"
+        raise StoreError(f"{directory} is not empty and contains no state", hint=hint)
 
 
 def _check_directory(directory: Path, *, read_only: bool) -> None:
@@ -404,14 +405,12 @@ def _check_directory(directory: Path, *, read_only: bool) -> None:
     except OSError as error:
         raise StoreError(f"{directory} can't be opened: {reason(error)}") from error
     if not stat.S_ISDIR(there.st_mode):
-        raise StoreError(f"{directory} is not a directory", hint="a state lies in a directory of its own")
+        raise StoreError(f"{directory} is not a directory", hint="a state needs its own directory")
     needed = os.R_OK | os.X_OK | (0 if read_only else os.W_OK)
     if not os.access(directory, needed):
-        raise StoreError(f"{directory} is not ours to {'read' if read_only else 'write'}")
+        raise StoreError(f"{directory} can't be {'read' if read_only else 'written'}: no permission")
     if sys.platform != "win32" and not read_only:
         if os.geteuid() not in (0, there.st_uid):
-            raise StoreError(
-                f"{directory} belongs to another user", hint="open it for reading only, or make one of your own"
-            )
+            raise StoreError(f"{directory} belongs to another user", hint="open it read-only, or create your own state")
         if there.st_mode & stat.S_IWOTH:
-            raise StoreError(f"{directory} can be written by everybody", hint=f"chmod 700 {directory}")
+            raise StoreError(f"{directory} is writable by everyone", hint=f"chmod 700 {directory}")

@@ -141,8 +141,8 @@ def lock(files: Files, path: Path) -> int:
         files.close(file)
         raise StoreError(
             f"{path.parent} is open for writing by {_holder(path)}",
-            hint=f"end it, if it is a prompt or a notebook, or wait until it is done; knotwork state fork {path.parent} COPY makes a copy "
-            "to work on, and looking (state show, log, report) needs no lock",
+            hint=f"close that prompt or notebook, or wait until the run is done; knotwork state fork {path.parent} COPY makes a copy "
+            "to work on; state show, state log and report need no lock",
         ) from None
     except OSError as error:
         files.close(file)

@@ -56,7 +56,7 @@ class Damaged(StoreError):
     def __init__(self, path: Path, fault: Fault) -> None:
         super().__init__(
             f"{path} is damaged at byte {fault.position}: {fault.reason}",
-            hint="bring the directory back from a copy; knotwork state verify shows what is whole",
+            hint="restore the directory from a backup; knotwork state verify lists what is intact",
         )
         self.fault = fault
 
@@ -113,7 +113,7 @@ def checked(line: Line, path: Path, kind: str, generation: int) -> dict[str, Any
     except ValueError as error:
         raise Damaged(path, Fault(line.start, f"it is not JSON: {error}")) from error
     if not isinstance(first, dict) or first.get("format") != f"{_FORMAT} {kind}":
-        raise Damaged(path, Fault(line.start, f"it is no {kind} of a state"))
+        raise Damaged(path, Fault(line.start, f"it is not a {kind} of a state"))
     if first.get("version") != VERSION:
         raise StoreError(
             f"{path} has version {first.get('version')!r} of the format; this program reads version {VERSION}",
@@ -138,7 +138,7 @@ def lines(file: BinaryIO, previous: str | None, start: int, *, records: bool = T
             if line is None:
                 return
             if previous is not None and chained(previous, line.body) != line.hash:
-                raise _Torn("its hash does not fit what stands there and before")
+                raise _Torn("its hash does not match its content and the line before")
         except _Torn as torn:
             yield Fault(start, torn.reason)
             return
@@ -153,11 +153,11 @@ def _line(file: BinaryIO, start: int, records: bool) -> Line | None:
         return None
     found = _HEAD.match(head)
     if found is None:
-        raise _Torn("no line begins there" if len(head) > _HEAD_MOST else "the line is cut")
+        raise _Torn("no line begins there" if len(head) > _HEAD_MOST else "the line is incomplete")
     length = int(found[2])
     end = start + found.end() + length + 1
     if end > os.fstat(file.fileno()).st_size:
-        raise _Torn("the line is cut")
+        raise _Torn("the line is incomplete")
     rest = head[found.end() :]
     if len(rest) > length + 1:
         file.seek(end)
@@ -165,7 +165,7 @@ def _line(file: BinaryIO, start: int, records: bool) -> Line | None:
     else:
         rest += file.read(length + 1 - len(rest))
     if len(rest) != length + 1:
-        raise _Torn("the line is cut")
+        raise _Torn("the line is incomplete")
     if rest[-1:] != b"\n":
         raise _Torn("the line does not end where its length says")
     synced = _SYNCED.match(rest) if records else None
@@ -264,7 +264,7 @@ def read_snapshot(path: Path, generation: int) -> Kept:
         chain = str(checked(first, path, "snapshot", generation).get("chain"))
         second = expect(next(parts, None), path, first.end)
     if second.end != size:
-        raise Damaged(path, Fault(second.end, "nothing should follow there"))
+        raise Damaged(path, Fault(second.end, "unexpected data follows"))
     if _CHAIN.fullmatch(chain) is None:
         raise Damaged(path, Fault(first.start, "it names no hash of the journal"))
     try:
@@ -310,7 +310,7 @@ def read_seal(directory: Path) -> Seal | None:
             parts = lines(file, NOTHING, 0, records=False)
             line = expect(next(parts, None), path, 0)
             if next(parts, None) is not None:
-                raise Damaged(path, Fault(line.end, "nothing should follow there"))
+                raise Damaged(path, Fault(line.end, "unexpected data follows"))
     except FileNotFoundError:
         return None
     return _seal(line, path)

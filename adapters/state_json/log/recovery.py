@@ -168,7 +168,7 @@ class Missing(StoreError):
 
     def __init__(self, message: str) -> None:
         super().__init__(
-            message, hint="bring the directory back from a copy; knotwork state verify shows what is whole"
+            message, hint="restore the directory from a backup; knotwork state verify lists what is intact"
         )
 
 
@@ -184,16 +184,14 @@ def _read(directory: Path, there: Generations, alone: bool) -> Found | None:
     except Damaged as error:
         seal, unsealed = None, error
     if seal is not None and seal.generation > (-1 if current is None else current):
-        raise _Missing(
-            f"{journal_path(directory, seal.generation)} is missing, which was there when the state was closed"
-        )
+        raise _Missing(f"{journal_path(directory, seal.generation)} is missing, but existed when the state was closed")
     if current is None:
         return None
     for later in sorted(number for number in there.journals if number > current):
         with open_to_read(journal_path(directory, later)) as file:
             if written_later(file, -1):  # otherwise it comes from an interrupted compaction
                 raise _Missing(
-                    f"{snapshot_path(directory, later)} is missing, and {journal_path(directory, later).name} goes on from it"
+                    f"{snapshot_path(directory, later)} is missing, but {journal_path(directory, later).name} continues from it"
                 )
     path = journal_path(directory, current)
     file = open_to_read(path)
@@ -256,7 +254,7 @@ def _hold(found: Found, seal: Seal | None) -> None:
     found.seal = seal
     if seal is None or seal.generation != found.generation:
         return
-    closed = f"when the state was closed {seal.end} bytes were whole"
+    closed = f"{seal.end} bytes were complete when the state was closed"
     if found.end < seal.end:
         why = found.torn.reason if found.torn is not None else "it ends there"
         raise Damaged(found.path, Fault(found.end, f"{why}; {closed}"))
@@ -288,14 +286,14 @@ def settle(files: Files, directory: Path, found: Found) -> tuple[int, list[str]]
     notices = (
         []
         if not found.unsealed
-        else [f"{found.unsealed}; the journal is whole, and the next closing writes the mark anew"]
+        else [f"{found.unsealed}; the journal is intact, and the next close writes the mark again"]
     )
     files.sync_directory(directory)
     if found.torn is not None:
         lost = found.size - found.end
         aside = _set_aside(files, directory, found)
         notices.append(
-            f"{found.path.name} was torn at byte {found.end} ({found.torn.reason}): {lost} bytes that are not whole record "
+            f"{found.path.name} was torn at byte {found.end} ({found.torn.reason}): {lost} bytes that are not a complete record "
             f"were moved to {aside.name}"
         )
     clean = found.torn is None and found.synced == found.end

@@ -82,7 +82,7 @@ def verify(directory: Path) -> VerifyReport:
 def _verified(directory: Path, there: Generations) -> VerifyReport:
     current = there.current
     if current is None and not _there(directory):
-        raise StoreError(f"{directory} holds no state")
+        raise StoreError(f"{directory} contains no state")
     damage: list[Damage] = []
     seal = _mark(directory, damage)
     if current is None:  # its files are gone: the mark names them
@@ -101,12 +101,12 @@ def _verified(directory: Path, there: Generations) -> VerifyReport:
             _hold(walked, seal, current)
     if seal is not None and seal.generation > current:
         missing = journal_path(directory, seal.generation).name
-        damage.append(Damage(missing, 0, "it is missing, and was there when the state was closed"))
+        damage.append(Damage(missing, 0, "it is missing, but existed when the state was closed"))
     left_over = set(there.unfinished)
     for number in there.journals - {current}:
         left_over.add(journal_path(directory, number).name)
         if number > current and _has_records(journal_path(directory, number)):
-            damage.append(Damage(snapshot_path(directory, number).name, 0, "it is missing, and its journal is there"))
+            damage.append(Damage(snapshot_path(directory, number).name, 0, "it is missing, but its journal exists"))
     left_over |= {snapshot_path(directory, number).name for number in there.snapshots - {current}}
     return VerifyReport(
         directory, current, snapshot_bytes, walked.bytes, walked.records, walked.chain, tuple(damage), walked.torn,
@@ -130,7 +130,7 @@ def _hold(walked: "_Walk", seal: Seal, current: int) -> None:
     """Record differences from the state at the last close."""
     if seal.generation != current or any(each.file == walked.path.name for each in walked.damage):
         return
-    closed = f"when the state was closed {seal.end} bytes were whole"
+    closed = f"{seal.end} bytes were complete when the state was closed"
     if walked.bytes < seal.end:
         torn, walked.torn = walked.torn, None
         at, why = (torn.position, torn.reason) if torn is not None else (walked.bytes, "it ends there")
