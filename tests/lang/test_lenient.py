@@ -68,8 +68,8 @@ def test_a_slip_that_is_read_as_a_reference_is_not_said_to_stay_as_text() -> Non
         (found,) = script.diagnostics
         template = script.steps[-1].call.arguments[0]
         read = [part.name for part in template.parts if isinstance(part, Reference)]
-        assert bool(read) == ("it is read as `" in found.message), slip
-        assert (template.constant == slip) == ("stays as text" in found.message), slip
+        assert bool(read) == ("; read as `" in found.message), slip
+        assert (template.constant == slip) == ("stays text" in found.message), slip
 
 
 def test_a_bullet_can_hide_an_inner_quote() -> None:

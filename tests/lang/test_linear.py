@@ -101,7 +101,7 @@ def test_lines_of_a_prompt_that_look_like_heads_are_not_counted_as_steps() -> No
 def test_of_very_many_faults_the_first_are_told_and_that_there_are_more() -> None:
     found = parse_lwt('(a)=LLM("x\n' * (2 * MAX_FAULTS)).diagnostics
     assert len(found) == MAX_FAULTS + 1
-    assert found[-1].message == "here are more than 1,000 faults; reading stops at this line"
+    assert found[-1].message == "more than 1,000 faults; the text from here on is not checked"
     bullets = parse_lwt("".join(f'- (s{number})=LLM("x")\n' for number in range(2 * MAX_FAULTS)), "lenient")
     assert len(bullets.steps) == 2 * MAX_FAULTS, "what is put right is no reason to stop"
 

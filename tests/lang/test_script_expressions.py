@@ -216,4 +216,4 @@ def test_an_edit_finds_its_place_behind_escaped_quotes(call, right):
 
 
 def test_a_fault_behind_escaped_quotes_is_told_at_its_own_place():
-    assert report('EXPR("[\\"a\\" && true]")') == ["LWT043 &&: && is written and here (EXPR007)"]
+    assert report('EXPR("[\\"a\\" && true]")') == ["LWT043 &&: && is written `and` in expressions (EXPR007)"]

@@ -268,32 +268,34 @@ def told(text: str) -> list[tuple[str, str]]:
     return [
         (found.code, found.message)
         for found in script.diagnostics
-        if found.code != "LWT036" or "counts" in found.message
+        if found.code != "LWT036" or "outside" in found.message
     ]
 
 
 def test_a_second_fence_corrects_the_first_and_is_told() -> None:
     text = f"{fenced('lwt', script=DRAFT)}Wait, corrected:\n{fenced('lwt')}"
     assert [step.id for step in lenient(text).steps] == ["z", "a", "b.1", "final"]
-    assert ("LWT014", "step (a) is written again further down; the last one counts") in told(text)
+    assert ("LWT014", "step (a) is defined again below; only the last one is used") in told(text)
 
 
 def test_a_step_outside_of_the_fence_counts_and_is_told() -> None:
     text = f"{fenced('lwt', script=ONE)}And one more:\n{LAST}\n"
     assert [step.id for step in lenient(text).steps] == ["a", "final"]
-    assert ("LWT036", "step (final) stands outside of the code fence that holds other steps; it counts") in told(text)
+    assert ("LWT036", "step (final) is outside the code fence that contains other steps; it is read as well") in told(
+        text
+    )
 
 
 def test_what_looks_like_a_step_outside_of_the_fence_is_told() -> None:
     (found,) = told(f'{fenced("lwt")}b = LLM("x")\n')
-    assert found[1].startswith("this line looks like a step and stands outside of the code fence")
+    assert found[1].startswith("this line looks like a step but is outside the code fence")
 
 
 def test_drafts_in_thoughts_are_counted_in_the_message() -> None:
     (found,) = told(f"<think>\n{DRAFT}</think>\n{BARE}")
     assert (
         found[1]
-        == "what stands between <think> and its end is thought, not script; the 2 steps in it are drafts and do not count"
+        == "the text between <think> and its end is thought, not script; the 2 steps in it are drafts and are ignored"
     )
 
 

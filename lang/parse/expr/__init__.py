@@ -32,7 +32,7 @@ def parse_expr(source: Source | str) -> ExprRead:
     source = Source(source) if isinstance(source, str) else source
     text = source.text
     if len(text) > MAX_LENGTH:
-        message = f"the expression has {len(text):,} characters; {MAX_LENGTH:,} is the most"
+        message = f"the expression has {len(text):,} characters, more than the maximum of {MAX_LENGTH:,}"
         return ExprRead(None, (Diagnostic("EXPR030", "error", message, Span(0, 1)),), source)
     found = read(text)
     if isinstance(found, Failure):

@@ -93,7 +93,7 @@ def _bound(digits: str, span: Span) -> int | None:
     if digits in ("", "-"):
         return None
     if not _INTEGER.match(digits):
-        raise Unbuildable("LWT011", f"the bound {digits[:12]}… of this slice is too large", span)
+        raise Unbuildable("LWT011", f"the bound {digits[:12]}… of the slice is too large", span)
     return int(digits)
 
 
@@ -145,11 +145,11 @@ class Builder:
         if token.lstrip("-").isdigit():
             number = int(token) if len(token) <= 20 else 2**64
             if not -(2**63) <= number < 2**63:
-                raise Unbuildable("LWT020", "this number does not fit in 64 bits; write it as a string", _span(token))
+                raise Unbuildable("LWT020", "the number does not fit into 64 bits; write it as a string", _span(token))
         else:
             number = float(token)
             if number in (float("inf"), float("-inf")):
-                raise Unbuildable("LWT020", "this number is too large for a float", _span(token))
+                raise Unbuildable("LWT020", "the number is too large for a float", _span(token))
         return Scalar(number, span=_span(token))
 
     def reference(self, children: list[Token]) -> Reference:
@@ -225,7 +225,7 @@ def _refuse_depth(call: Call) -> None:
         level = [child for parent in level for child in _nested(parent)]
         if not level:
             return
-    raise Unbuildable("LWT011", f"values are nested deeper than {MAX_DEPTH} here", level[0].span)
+    raise Unbuildable("LWT011", f"values are nested more than {MAX_DEPTH} levels deep", level[0].span)
 
 
 def _nested(value: Node) -> tuple[Node, ...]:
@@ -383,7 +383,7 @@ def read_step(text: str, start: int, stop: int | None = None) -> StepRead | Fail
             kind, end = token.type, token.end_pos
             tokens += 1
             if tokens > MAX_TOKENS:
-                message = f"the step has more than {MAX_TOKENS:,} tokens (values, names, commas, brackets); this is one too many"
+                message = f"the step has more than {MAX_TOKENS:,} tokens (values, names, commas, brackets), the maximum"
                 return Failure(end, after, unbuildable=("LWT011", message, Span(token.start_pos, end)))
             if quote:
                 if kind == quote:
@@ -398,7 +398,7 @@ def read_step(text: str, start: int, stop: int | None = None) -> StepRead | Fail
             if kind in _OPENING:
                 brackets.append(_OPENING[kind])
                 if len(brackets) > 2 * MAX_DEPTH:  # refused, and each fix would read them again
-                    message = f"values are nested deeper than {MAX_DEPTH} here"
+                    message = f"values are nested more than {MAX_DEPTH} levels deep"
                     return Failure(end, after, unbuildable=("LWT011", message, Span(token.start_pos, end)))
             elif kind in _CLOSING:
                 brackets.pop()

@@ -86,14 +86,14 @@ def excess(text: str, max_steps: int | None = MAX_STEPS) -> Diagnostic | None:
         return Diagnostic(
             "LWT011",
             "error",
-            f"the script has {len(text):,} characters; {MAX_LENGTH:,} is the most",
+            f"the script has {len(text):,} characters, more than the maximum of {MAX_LENGTH:,}",
             Span(0, 1),
         )
     if (openings := text.count("{(")) > MAX_OPENINGS:
-        message = f"the script has {openings:,} times {{(; {MAX_OPENINGS:,} is the most"
+        message = f"the script has {openings:,} times {{(, more than the maximum of {MAX_OPENINGS:,}"
         return Diagnostic("LWT011", "error", message, Span(0, 1))
     if fence := next(islice(LINE_WITH_FENCE.finditer(text), MAX_FENCES, None), None):
-        message = f"the text has more than {MAX_FENCES:,} lines with a mark of a code fence; this is one too many"
+        message = f"the text has more than {MAX_FENCES:,} lines with the mark of a code fence, the maximum"
         return Diagnostic("LWT011", "error", message, Span(fence.start("mark"), fence.end("mark")))
     if max_steps is None or next(islice(HEAD.finditer(text), max_steps, None), None) is None:
         return None
@@ -101,7 +101,7 @@ def excess(text: str, max_steps: int | None = MAX_STEPS) -> Diagnostic | None:
     if (at := _step(text, max_steps + 1)) is None:
         return None
     message = f"the script has more than {max_steps:,} steps; this is step {max_steps + 1:,}"
-    hint = "`--max-steps N` on the command line, or `max_steps=N` in Python, reads a script of more steps"
+    hint = "to read more steps, use `--max-steps N` on the command line or `max_steps=N` in Python"
     return Diagnostic("LWT011", "error", message, Span(at, at + 1), (hint,))
 
 
@@ -296,11 +296,11 @@ def _last_wins(items: Items) -> tuple[Items, list[Diagnostic]]:
         if isinstance(item, Comment) or last[item.id] is item:
             kept.append(item)
         else:
-            message = f"step ({item.id}) is written again further down; the last one counts"
+            message = f"step ({item.id}) is defined again below; only the last one is used"
             edit = Edit(item.span, "")
             dropped.append(
                 Diagnostic(
-                    "LWT014", "warning", message, item.span, ("remove this one, or give it an id of its own",), (edit,)
+                    "LWT014", "warning", message, item.span, ("remove this one, or give it another id",), (edit,)
                 )
             )
     return kept, dropped

@@ -8,10 +8,10 @@ from knotwork.lang.parse.expr import parse_expr
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("help FIND", "help and FIND stand side by side, and an expression has a sign between"),
-        ("show tables", "show and tables stand side by side, and an expression has a sign between"),
-        ("\\d", "an expression has no \\"),
-        ("\\dt x", "an expression has no \\"),
+        ("help FIND", "help and FIND need a sign between them"),
+        ("show tables", "show and tables need a sign between them"),
+        ("\\d", "unexpected character \\"),
+        ("\\dt x", "unexpected character \\"),
         (".", "a value is missing before ."),
         ("..", "a value is missing before ."),
         (".help mode", "a value is missing before ."),

@@ -141,7 +141,7 @@ class Cursor:
         piece = self.peek()
         if piece.kind == "end":
             at = before.end if before else 0
-            where = f"behind {shown(before.text)} at the end" if before else ""
+            where = f"after {shown(before.text)} at the end" if before else ""
             self.fault("EXPR002", f"{what} is missing {where}".rstrip(), Span(max(0, at - 1), at))
         else:
             self.fault("EXPR002", f"{what} is missing before {shown(piece.text)}", piece.span)
@@ -172,9 +172,9 @@ class Cursor:
         elif piece.text in self.open:
             edit = Edit(Span(self.last.end, self.last.end), wanted)
             message = f"{opening.text} is not closed before {piece.text}"
-            self.fault("EXPR005", message, opening.span, f"write {wanted} there", edits=(edit,))
+            self.fault("EXPR005", message, opening.span, f"write {wanted} before {piece.text}", edits=(edit,))
         else:
-            message = f"{opening.text} is closed by {wanted}, not {piece.text}"
+            message = f"{opening.text} must be closed by {wanted}, not by {piece.text}"
             self.fault("EXPR005", message, piece.span, f"write {wanted}", edits=(Edit(piece.span, wanted),))
             self.take()
         return self.last
@@ -192,7 +192,7 @@ class Cursor:
         piece = self.peek()
         if any(known.diagnostic.span == piece.span for known in self.found[-3:]):
             return
-        self.fault("EXPR001", f"{shown(piece.text)} can't stand here", piece.span)
+        self.fault("EXPR001", f"unexpected {shown(piece.text)}", piece.span)
 
 
 _ELSE = frozenset({"else", "otherwise", "default"})
@@ -246,10 +246,11 @@ def before(r: Cursor) -> bool:
         while r.sign("=", "==", ":="):
             r.take()
         edit = Edit(Span(first.start, r.peek().start), "")
-        r.fault("EXPR025", f"an expression has no {first.text} before it", first.span, "remove it", edits=(edit,))
+        message = f"an expression does not begin with {first.text}"
+        r.fault("EXPR025", message, first.span, "remove it", edits=(edit,))
         return True
     if first.folded in _STATEMENTS and second.kind in ("word", "string", "number"):
-        r.fault("EXPR014", f"{first.text} begins a statement; here stands one expression", first.span)
+        r.fault("EXPR014", f"{first.text} begins a statement, but only an expression is allowed here", first.span)
         r.at = len(r.pieces) - 1
         return False
     if (
@@ -265,17 +266,17 @@ def before(r: Cursor) -> bool:
             r.take()
             r.take()
         edit = Edit(Span(start, r.peek().start), "")
-        message = f"{first.text} begins a statement; here stands one expression"
-        r.fault("EXPR014", message, first.span, "write the value alone", edits=(edit,))
+        message = f"{first.text} begins a statement, but only an expression is allowed here"
+        r.fault("EXPR014", message, first.span, "write only the value", edits=(edit,))
         return True
     if first.kind == "word" and second.kind == "sign" and second.text in ("=", ":=") and _assigns(r):
         r.take()
         r.take()
         edit = Edit(Span(first.start, r.peek().start), "")
-        hint = "write the value alone; == compares"
-        r.fault("EXPR014", "an expression gives nothing a name", Span(first.start, second.end), hint, edits=(edit,))
+        hint = "write only the value; == compares"
+        r.fault("EXPR014", "an expression cannot assign a name", Span(first.start, second.end), hint, edits=(edit,))
     elif first.kind == "word" and second.text in ("+=", "-=", "*=", "/="):
-        r.fault("EXPR014", "an expression changes no value", second.span, "write the new value alone")
+        r.fault("EXPR014", "an expression cannot change a value", second.span, "write only the new value")
         r.at = len(r.pieces) - 1
         return False
     return True
@@ -300,13 +301,11 @@ def behind(r: Cursor) -> bool:
         return True
     if any(found.kind != "end" and found.text != ";" for found in r.pieces[r.at + 1 :]):
         if piece.text == ";":
-            r.fault(
-                "EXPR014", "one expression stands here, not several", piece.span, "compute each in a step of its own"
-            )
+            r.fault("EXPR014", "only one expression is allowed here", piece.span, "compute each in its own step")
             r.at = len(r.pieces) - 1
         return piece.text != ";"
     while r.peek().kind != "end":
         r.take()
     edit = Edit(Span(piece.start, r.last.end), "")
-    r.fault("EXPR025", f"an expression has no {piece.text} behind it", piece.span, "remove it", edits=(edit,))
+    r.fault("EXPR025", f"unexpected {piece.text} after the expression", piece.span, "remove it", edits=(edit,))
     return True

@@ -82,12 +82,12 @@ def _read(text: str) -> tuple[list[Found], Expr | None]:
     """Return the faults of ``text``, and its tree if it is known."""
     within = bounds(text)
     if not text[within.start : within.end].strip():
-        return [Found(fault("EXPR006", "there is no expression", 0, min(1, len(text))).diagnostic)], None
+        return [Found(fault("EXPR006", "the expression is empty", 0, min(1, len(text))).diagnostic)], None
     blanked = " " * within.start + text[within.start : within.end]
     reader = Reader(blanked)
     if within != Span(0, len(text)):
         edits = (Edit(Span(0, within.start), ""), Edit(Span(within.end, len(text)), ""))
-        known = fault("EXPR025", "an expression has no signs around it", 0, within.start, "remove them", edits=edits)
+        known = fault("EXPR025", "unexpected markup around the expression", 0, within.start, "remove them", edits=edits)
         reader.add(known)
     deep = next((piece for piece in reader.pieces if piece.level >= MAX_DEPTH and piece.text in OPENING), None)
     if deep:
@@ -104,7 +104,7 @@ def _read(text: str) -> tuple[list[Found], Expr | None]:
     if depth(tree) > MAX_DEPTH:
         return [*reader.found, _too_deep(tree.span)], None
     if levels(tree) > MOST_LEVELS:
-        message = f"comprehensions are nested deeper than {MOST_LEVELS} here"
+        message = f"comprehensions are nested more than {MOST_LEVELS} levels deep"
         return [*reader.found, Found(fault("EXPR030", message, tree.span.start, tree.span.end).diagnostic)], None
     return reader.found, tree
 
@@ -130,9 +130,11 @@ def _unclosed(reader: Reader) -> Found:
 
 
 def _too_deep(span: Span) -> Found:
-    message = f"the expression is nested deeper than {MAX_DEPTH} here"
+    message = f"the expression is nested more than {MAX_DEPTH} levels deep"
     return Found(
-        fault("EXPR030", message, span.start, max(span.end, span.start + 1), "compute a part in a step").diagnostic
+        fault(
+            "EXPR030", message, span.start, max(span.end, span.start + 1), "compute a part of it in another step"
+        ).diagnostic
     )
 
 
@@ -149,9 +151,8 @@ def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 def _generic(text: str, failure: Failure) -> Diagnostic:
     at = failure.offset if failure.offset is not None and failure.offset >= 0 else len(text)
     at = min(at, max(0, len(text) - 1))
-    return fault(
-        "EXPR001", f"{shown(text[at:].split(None, 1)[0] if text[at:].split() else text)} can't stand here", at, at + 1
-    ).diagnostic
+    words = text[at:].split(None, 1) or [text]
+    return fault("EXPR001", f"unexpected {shown(words[0])}", at, at + 1).diagnostic
 
 
 def _edited(text: str, found: list[Found]) -> list[Diagnostic]:

@@ -51,9 +51,14 @@ def clauses(r: Cursor, kind: str, element: Expr, opening: Piece | None) -> Compr
     good = True
     while word := r.accept("for"):
         if word.text != "for":
-            r.swap("EXPR007", f"{word.text} is written in small letters here", word, "for")
+            r.swap("EXPR007", f"{word.text} must be in lower case", word, "for")
         if len(found) == MOST_CLAUSES:
-            r.fault("EXPR029", f"a comprehension has at most {MOST_CLAUSES} fors", word.span, "split it in two steps")
+            r.fault(
+                "EXPR029",
+                f"a comprehension can have at most {MOST_CLAUSES} `for` clauses",
+                word.span,
+                "split it into two steps",
+            )
             good = False
         if r.peek().kind != "word" or r.word("in"):
             r.missing("a name")
@@ -63,7 +68,12 @@ def clauses(r: Cursor, kind: str, element: Expr, opening: Piece | None) -> Compr
                 break
         name = r.peek() if r.word("in") else r.take()
         if r.sign(","):
-            r.fault("EXPR029", "a for has one name", r.peek().span, "write for x in xs, and x[0], x[1]")
+            r.fault(
+                "EXPR029",
+                "`for` takes only one name",
+                r.peek().span,
+                "write `for x in xs`, and x[0], x[1] for the parts",
+            )
             good = False
             while r.accept(","):
                 r.take()
@@ -74,12 +84,12 @@ def clauses(r: Cursor, kind: str, element: Expr, opening: Piece | None) -> Compr
             r.missing("in")
             good = False
         elif into.text != "in":
-            r.swap("EXPR007", f"{into.text} is written in small letters here", into, "in")
+            r.swap("EXPR007", f"{into.text} must be in lower case", into, "in")
         iterable = r.chain(_STOPS)
         conditions: list[Expr] = []
         while condition := r.accept("if", "where", "when", "with"):
             if condition.text != "if":
-                r.swap("EXPR007", f"{condition.text} is written if here", condition, "if")
+                r.swap("EXPR007", f"{condition.text} is written `if` in expressions", condition, "if")
             conditions.append(r.chain(_STOPS))
         end = conditions[-1].span.end if conditions else iterable.span.end
         found.append(Clause(name.text, iterable, tuple(conditions), span=Span(word.start, end)))
@@ -99,7 +109,7 @@ _STOPS = frozenset({"if", "for", "where", "when", "with", "else"})
 def _checked(r: Cursor, piece: Piece) -> Expr | None:
     """Return a loop's name; report an invalid one."""
     if piece.folded in RESERVED or piece.text.startswith("__"):
-        r.fault("EXPR018", f"{shown(piece.text)} is not a name", piece.span, "choose another")
+        r.fault("EXPR018", f"{shown(piece.text)} is not a valid name", piece.span, "choose another name")
         return r.hole(piece.start)
     return Name(piece.text, span=piece.span)
 
@@ -134,10 +144,10 @@ def argument_list(r: Cursor, *, comparing: bool = False, counting: bool = False)
             name = r.take()
             r.take()
             if name.text in keywords:
-                r.fault("EXPR031", f"{name.text} stands here twice", name.span)
+                r.fault("EXPR031", f"duplicate argument {name.text}", name.span)
                 good = False
             if name.folded in RESERVED or name.text.startswith("__"):
-                r.fault("EXPR018", f"{shown(name.text)} is not a name", name.span)
+                r.fault("EXPR018", f"{shown(name.text)} is not a valid name", name.span)
                 good = False
             names.append(Span(name.start, r.peek().start))
             keywords[name.text] = r.test()
@@ -145,8 +155,8 @@ def argument_list(r: Cursor, *, comparing: bool = False, counting: bool = False)
             first = r.peek()
             good = _positional(r, positional, counting=counting) and good
             if keywords:
-                message = "a value without a name stands behind one with a name"
-                r.fault("EXPR031", message, first.span, "write it before")
+                message = "an argument without a name must come before the named ones"
+                r.fault("EXPR031", message, first.span, "move it before them")
                 good = False
         if not r.accept(","):
             break
@@ -178,11 +188,11 @@ def _positional(r: Cursor, positional: list[Expr], *, counting: bool) -> bool:
         return False
     if (r.sign(",") and r.peek(1).text != ")") or positional:
         edits = (Edit(Span(start, start), "("), Edit(Span(found.span.end, found.span.end), ")"))
-        message = "a comprehension beside other arguments stands in parentheses"
+        message = "a comprehension needs parentheses next to other arguments"
         r.fault("EXPR029", message, Span(start, found.span.end), edits=edits)
     elif r.sign(","):
         comma = r.take()
-        r.fault("EXPR001", "a comma stands behind the comprehension", comma.span, edits=(Edit(comma.span, ""),))
+        r.fault("EXPR001", "surplus comma after the comprehension", comma.span, edits=(Edit(comma.span, ""),))
     positional.append(found)
     return True
 
@@ -208,19 +218,18 @@ def _called(r: Cursor, name: Piece, start: int, arguments: Arguments) -> Expr:
     """Return the call of ``name`` at ``start``, or the expression that replaces it."""
     span = Span(start, arguments.end)
     if name.text.startswith("__"):
-        r.fault("EXPR018", f"no name begins with two underscores: {shown(name.text)}", name.span)
+        r.fault("EXPR018", f"a name cannot begin with two underscores: {shown(name.text)}", name.span)
         return r.hole(start)
     if not arguments.good:
         return r.hole(start)
     prefixed = start != name.start
     folded = name.folded
     if folded in ("count", "countif") and arguments.where:
-        return r.anew(
-            "EXPR010", f"there is no {name.text} here", name.span, Call("sum", arguments.positional, span=span)
-        )
+        node = Call("sum", arguments.positional, span=span)
+        return r.anew("EXPR010", f"expressions have no function {name.text}", name.span, node)
     whole = Span(start, name.end)
     given = r.text[start : name.end]
-    message = f"there is no {shown(given)} here"
+    message = f"expressions have no function {shown(given)}"
     if folded in REBUILT or folded in ("and", "or"):
         node = _rebuilt(folded, arguments, span)
         if node is None:
@@ -237,7 +246,9 @@ def _called(r: Cursor, name: Piece, start: int, arguments: Arguments) -> Expr:
             r.fault("EXPR011", message, whole)
             return r.hole(start)
         edit = Edit(whole, right)
-        r.fault("EXPR011", f"{shown(given)} is written {right} here", whole, f"write {right}", edits=(edit,))
+        r.fault(
+            "EXPR011", f"{shown(given)} is written `{right}` in expressions", whole, f"write {right}", edits=(edit,)
+        )
     elif folded in RESERVED:
         r.fault("EXPR018", f"{name.text} is not a function", name.span)
         return r.hole(start)
@@ -245,20 +256,20 @@ def _called(r: Cursor, name: Piece, start: int, arguments: Arguments) -> Expr:
 
 
 _LIBRARY_HINTS = {
-    "percentile": "percentile(xs, p) takes p from 0 to 1 here: write percentile(xs, 0.95) for the 95th",
-    "quantile": "write percentile(xs, 0.95)", "quantiles": "write percentile(xs, 0.95)",
-    "std": "numpy's is that of a population; stdev(xs) is that of a sample", "pstdev": "stdev(xs) is that of a sample",
-    "var": "numpy's is that of a population; variance(xs) is that of a sample", "pvariance": "variance(xs) is that of a sample",
-    "mean": "write sum(xs) / len(xs)", "fmean": "write sum(xs) / len(xs)", "average": "write sum(xs) / len(xs)",
-    "multimode": "write mode(xs)",
+    "percentile": "percentile(xs, p) takes p from 0 to 1: write `percentile(xs, 0.95)` for the 95th percentile",
+    "quantile": "write `percentile(xs, 0.95)`", "quantiles": "write `percentile(xs, 0.95)`",
+    "std": "numpy computes it for a population; stdev(xs) computes it for a sample", "pstdev": "stdev(xs) computes it for a sample",
+    "var": "numpy computes it for a population; variance(xs) computes it for a sample", "pvariance": "variance(xs) computes it for a sample",
+    "mean": "write `sum(xs) / len(xs)`", "fmean": "write `sum(xs) / len(xs)`", "average": "write `sum(xs) / len(xs)`",
+    "multimode": "write `mode(xs)`",
 }  # fmt: skip
 """Functions of libraries with another meaning here, or another form."""
 
 _REBUILT_HINTS = {
-    "pow": "write a ** b", "power": "write a ** b", "if": "write x if condition else y", "iif": "write x if condition else y",
-    "where": "write x if condition else y", "coalesce": "write a if a != null else b",
-    "ifnull": "write a if a != null else b", "nvl": "write a if a != null else b", "isnull": "write a is null",
-    "isnone": "write a is null", "is_null": "write a is null", "and": "write a and b", "or": "write a or b",
+    "pow": "write `a ** b`", "power": "write `a ** b`", "if": "write `x if condition else y`", "iif": "write `x if condition else y`",
+    "where": "write `x if condition else y`", "coalesce": "write `a if a != null else b`",
+    "ifnull": "write `a if a != null else b`", "nvl": "write `a if a != null else b`", "isnull": "write `a is null`",
+    "isnone": "write `a is null`", "is_null": "write `a is null`", "and": "write `a and b`", "or": "write `a or b`",
 }  # fmt: skip
 
 
@@ -301,7 +312,7 @@ def method(r: Cursor, value: Expr) -> Expr:
     if name.text.startswith("__"):
         if called:
             argument_list(r)
-        r.fault("EXPR018", f"no name begins with two underscores: {shown(name.text)}", name.span)
+        r.fault("EXPR018", f"a name cannot begin with two underscores: {shown(name.text)}", name.span)
         return r.hole(start)
     if library:
         return _of_library(r, name, start, called=called)
@@ -310,12 +321,11 @@ def method(r: Cursor, value: Expr) -> Expr:
     arguments = argument_list(r)
     span = Span(start, arguments.end)
     if name.text in CHANGING:
-        r.fault(
-            "EXPR013",
+        message, hint = (
             f"{name.text} would change a value",
-            name.span,
-            "an expression changes nothing; xs + [x] is a longer list",
+            "an expression cannot change values; write `xs + [x]` for a longer list",
         )
+        r.fault("EXPR013", message, name.span, hint)
         return r.hole(start)
     if not arguments.good:
         return r.hole(start)
@@ -324,12 +334,12 @@ def method(r: Cursor, value: Expr) -> Expr:
         return _measured(r, value, name, arguments, span)
     given = arguments.positional
     if arguments.keywords:
-        r.fault("EXPR031", "a method takes values without names", arguments.names[0], "leave the names out",
+        r.fault("EXPR031", "the arguments of a method have no names", arguments.names[0], "remove the names",
                 edits=tuple(Edit(found, "") for found in arguments.names))  # fmt: skip
         given += tuple(found for _, found in arguments.keywords)
     right = RENAMED_METHODS.get(name.text, name.text)
     if right != name.text:
-        r.swap("EXPR011", f"{name.text} is written {right} here", name, right)
+        r.swap("EXPR011", f"{name.text} is written `{right}` in expressions", name, right)
     return MethodCall(value, right, given, span=span)
 
 
@@ -340,7 +350,7 @@ def _listed(r: Cursor, argument: Expr) -> Expr:
     start, end = argument.span.start, argument.span.end
     inside = 1 if r.text[start] == "(" and r.text[end - 1] == ")" and start in r.parentheses else 0
     edits = (Edit(Span(start, start + inside), "["), Edit(Span(end - inside, end), "]"))
-    message = "a comprehension in parentheses is an argument of a function"
+    message = "a comprehension in ( ) is only allowed as a function's argument"
     r.fault("EXPR029", message, argument.span, "write it in [ ]", edits=edits)
     return evolve(argument, kind="list")
 
@@ -353,10 +363,10 @@ def _of_library(r: Cursor, name: Piece, start: int, *, called: bool) -> Expr:
     value = {"pi": math.pi, "e": math.e, "tau": math.tau}.get(name.folded)
     if value is None:
         code = "EXPR027" if name.folded in ("inf", "nan", "infinity") else "EXPR011"
-        r.fault(code, f"there is no {shown(r.text[start : name.end])} here", span)
+        r.fault(code, f"expressions have no {shown(r.text[start : name.end])}", span)
         return r.hole(start)
     edit = Edit(span, repr(value))
-    r.fault("EXPR011", f"there is no {r.text[start : name.end]} here", span, f"write {value!r}", edits=(edit,))
+    r.fault("EXPR011", f"expressions have no {r.text[start : name.end]}", span, f"write {value!r}", edits=(edit,))
     return Literal(value, span=span)
 
 
@@ -365,22 +375,22 @@ def _attribute(r: Cursor, value: Expr, dot: Piece, name: Piece) -> Expr:
     span = Span(start, name.end)
     if isinstance(value, Name) and value.name in NAMESPACES and value.span.end - start == len(value.name):
         if name.folded in RESERVED:
-            r.fault("EXPR018", f"{name.text} is not a name", name.span)
+            r.fault("EXPR018", f"{name.text} is not a valid name", name.span)
             return r.hole(start)
         return Field(value.name, name.text, span=span)  # type: ignore[arg-type]
     if name.text in ("length", "size"):
         node = Call("len", (value,), span=span)
-        return r.anew("EXPR012", f"there is no .{name.text} here", name.span, node, "write len(xs)")
+        return r.anew("EXPR012", f"values have no .{name.text}", name.span, node, "write `len(xs)`")
     found = METHODS.get(RENAMED_METHODS.get(name.text, name.text))
     if found and found.least == 0:
         edit = Edit(Span(name.end, name.end), "()")
-        r.fault("EXPR012", f"{name.text} is called", name.span, f"write .{name.text}()", edits=(edit,))
+        r.fault("EXPR012", f"{name.text} needs parentheses", name.span, f"write .{name.text}()", edits=(edit,))
         return MethodCall(value, name.text, span=span)
     quote = "'" if '"' not in r.text else '"'
     right = f"[{quote}{name.text}{quote}]"
     edits = (Edit(Span(dot.start, name.end), right),)
-    hint = f"write {right}; only extraction, meta and context have names behind a dot"
-    r.fault("EXPR012", f"a value has no attributes: .{shown(name.text)}", Span(dot.start, name.end), hint, edits=edits)
+    hint = f"write {right}; only extraction, meta and context have names after a dot"
+    r.fault("EXPR012", f"values have no attributes: .{shown(name.text)}", Span(dot.start, name.end), hint, edits=edits)
     return Subscript(value, Literal(name.text, span=name.span), span=span)
 
 
@@ -388,11 +398,11 @@ def _measured(r: Cursor, value: Expr, name: Piece, arguments: Arguments, span: S
     given = arguments.positional
     if name.text in ("length", "size", "len"):
         node: Expr | None = Call("len", (value,), span=span) if not given else None
-        hint = "write len(xs)"
+        hint = "write `len(xs)`"
     else:
         node = Comparison(given[0], (("in", value),), span=span) if len(given) == 1 else None
-        hint = "write part in whole"
+        hint = "write `part in whole`"
     if node is None or arguments.keywords:
-        r.fault("EXPR011", f"there is no {name.text} here", name.span, hint)
+        r.fault("EXPR011", f"values have no method {name.text}", name.span, hint)
         return r.hole(span.start)
-    return r.anew("EXPR011", f"there is no {name.text} here", name.span, node, hint)
+    return r.anew("EXPR011", f"values have no method {name.text}", name.span, node, hint)

@@ -11,7 +11,7 @@ from ....trees.expr import Call, Clause, Comparison, Comprehension, Conditional,
 from .cursor import Cursor, Hole
 from .pieces import Piece
 
-_HINT = "write x if condition else y"
+_HINT = "write `x if condition else y`"
 _ELSE = ("else", "otherwise", "default")
 _ELSE_IF = ("elif", "elseif", "elsif", "elsf")
 
@@ -48,13 +48,13 @@ def if_then(r: Cursor) -> Expr:
         r.accept("if")
     end = r.last.end
     if not branches:
-        r.fault("EXPR008", "if stands between two values here", word.span, _HINT)
+        r.fault("EXPR008", "`if` must be between two values", word.span, _HINT)
         return r.hole(word.start)
     if otherwise is None:
-        r.fault("EXPR008", "if has no else", word.span, _HINT)
+        r.fault("EXPR008", "`if` needs an `else`", word.span, _HINT)
         return r.hole(word.start)
     node = conditional(branches, otherwise, word.start, end)
-    return r.anew("EXPR008", f"{word.text} ... then is not how a choice is written here", word.span, node, _HINT)
+    return r.anew("EXPR008", f"expressions have no `{word.text} ... then`", word.span, node, _HINT)
 
 
 def _condition(r: Cursor) -> Expr:
@@ -126,10 +126,10 @@ def case_when(r: Cursor) -> Expr:
     if r.accept("end"):
         r.accept("case")
     if not branches:
-        r.fault("EXPR008", f"{word.text} has no when", word.span, _HINT)
+        r.fault("EXPR008", f"{word.text} needs a `when`", word.span, _HINT)
         return r.hole(word.start)
     node = conditional(branches, otherwise, word.start, r.last.end)
-    return r.anew("EXPR008", f"there is no {word.text} here", word.span, node, _HINT)
+    return r.anew("EXPR008", f"expressions have no `{word.text}`", word.span, node, _HINT)
 
 
 def ternary(r: Cursor, condition: Expr) -> Expr:
@@ -141,11 +141,11 @@ def ternary(r: Cursor, condition: Expr) -> Expr:
         value = r.test()
         branches.append((condition, value))
         if not r.accept(":"):
-            r.missing(": and another value")
+            r.missing("the second value with :")
             return r.hole(start)
         condition = r.chain()
     node = conditional(branches, condition, start, r.last.end)
-    return r.anew("EXPR008", "there is no ? here", first.span, node, _HINT)
+    return r.anew("EXPR008", "expressions have no operator ?", first.span, node, _HINT)
 
 
 def piecewise(r: Cursor, branches: Branches, word: Piece) -> Expr:
@@ -171,13 +171,13 @@ def piecewise(r: Cursor, branches: Branches, word: Piece) -> Expr:
         if not r.accept("if", "when"):
             break
         branches.append((r.chain(), value))
-    r.fault("EXPR008", "if has no else", word.span, _HINT)
+    r.fault("EXPR008", "`if` needs an `else`", word.span, _HINT)
     return r.hole(start)
 
 
 def _pieces(r: Cursor, branches: Branches, otherwise: Expr, start: int, word: Piece) -> Expr:
     node = conditional(branches, otherwise, start, r.last.end)
-    return r.anew("EXPR008", "the cases of a choice are joined by else", word.span, node, _HINT)
+    return r.anew("EXPR008", "the cases of a choice must be joined with `else`", word.span, node, _HINT)
 
 
 # Phrases for aggregates: ``count of extractions where severity = "mild"`` is ``sum(1 for e in extractions if ...)``.
@@ -208,7 +208,12 @@ def counted(r: Cursor) -> Expr:
     whole = first
     if word.folded in _AGGREGATES:
         if not r.accept("over", "in", "across", "from", "for"):
-            r.fault("EXPR010", f"there is no {word.text} of here", start.span, "write sum(e['f'] for e in extractions)")
+            r.fault(
+                "EXPR010",
+                f"expressions have no `{word.text} of`",
+                start.span,
+                "write `sum(e['f'] for e in extractions)`",
+            )
             return r.hole(start.start)
         r.accept("all", "the") if r.peek(1).kind == "word" else None
         element, whole = first, r.operand()
@@ -216,10 +221,8 @@ def counted(r: Cursor) -> Expr:
     span = Span(start.start, r.last.end)
     inner = _comprehension(whole, element, condition, span)
     node = Call(_FUNCTIONS.get(word.folded, word.folded) if word.folded in _AGGREGATES else "sum", (inner,), span=span)
-    hint = "write sum(1 for e in extractions if ...)"
-    return r.anew(
-        "EXPR010", f"{word.text} of is not how a count is written here", Span(start.start, word.end), node, hint
-    )
+    message, hint = f"expressions have no `{word.text} of`", "write `sum(1 for e in extractions if ...)`"
+    return r.anew("EXPR010", message, Span(start.start, word.end), node, hint)
 
 
 _STOPS = frozenset({"where", "with", "such", "whose", "when", "having", "over", "across", "from", "for", "in"})
@@ -238,7 +241,7 @@ def where_in_call(r: Cursor, whole: Expr, *, counting: bool) -> Expr:
     condition = _where(r)
     span = Span(whole.span.start, r.last.end)
     found = _comprehension(whole, Literal(1) if counting else None, condition, span)
-    return r.anew("EXPR010", "there is no where here", word.span, found, "write for e in xs if ...")
+    return r.anew("EXPR010", "expressions have no `where`", word.span, found, "write `for e in xs if ...`")
 
 
 def _comprehension(whole: Expr, element: Expr | None, condition: Expr | None, span: Span) -> Comprehension:

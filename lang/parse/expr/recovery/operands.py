@@ -28,13 +28,13 @@ from .pieces import Piece
 # Formatted strings: ``f"a {x} b"`` is ``"a " + str(x) + " b"``.
 
 _PART = re.compile(r"\{\{|\}\}|\{([^{}:!]+)\}|[{}]")
-_HINT = 'write it with +, as "stars: " + str(n)'
+_HINT = 'join with +, for example "stars: " + str(n)'
 
 
 def formatted(r: Cursor, piece: Piece) -> Expr:
     """Return the expression of ``piece``, an f-string; its parts must be expressions without a format."""
     given = piece.text[: re.match(r"[A-Za-z]+", piece.text).end()]  # type: ignore[union-attr]
-    message = f"a string has no {given} before it"
+    message = f"a string cannot have the prefix {given}"
     quotes = 3 if piece.text[len(given) : len(given) + 3] in ('"""', "'''") else 1
     parts = _parts(piece.text[len(given) + quotes : -quotes])
     span = Span(piece.start, piece.start + len(given))
@@ -115,12 +115,12 @@ def operand(r: Cursor) -> Expr:
         elif r.sign(".", "?."):
             if r.peek().text == "?.":
                 piece = r.peek()
-                r.fault("EXPR007", "?. is written . here", piece.span, edits=(Edit(piece.span, "."),))
+                r.fault("EXPR007", "?. is written `.` in expressions", piece.span, edits=(Edit(piece.span, "."),))
             node = method(r, node)
         elif r.sign("(") and r.last.end == r.peek().start and not isinstance(node, Literal):
             opening = r.peek()
             argument_list(r)
-            r.fault("EXPR031", "only a function's name can be called", opening.span)
+            r.fault("EXPR031", "only functions can be called", opening.span)
             node = r.hole(node.span.start)
         else:
             return node
@@ -151,8 +151,8 @@ def _starred(r: Cursor) -> Expr:
     behind = r.pieces[max(0, r.at - 3)]
     alone = star.text == "*" and behind.text in ("max", "min", "sum", "any", "all") and r.pieces[r.at - 2].text == "("
     edits = (Edit(star.span, ""),) if alone else ()
-    hint = "a list can be given as it is" if alone else "give the values one by one"
-    r.fault("EXPR017", f"{star.text} can't stand before a value", star.span, hint, edits=edits)
+    hint = "pass the list itself" if alone else "pass the values one by one"
+    r.fault("EXPR017", f"{star.text} is not allowed before a value", star.span, hint, edits=edits)
     value = r.operand()
     return value if alone else r.hole(star.start)
 
@@ -178,7 +178,7 @@ def _number(r: Cursor) -> Expr:
         text = repr(piece.value / 100) if isinstance(piece.value, int | float) else ""
     span = Span(piece.start, percent.end)
     value = Literal(float(text) if "." in text else int(text), span=span)
-    message = "% takes the rest of a division here, a share is written as a number"
+    message = "% is the remainder of a division; write a percentage as a number"
     if not of:
         edits = (Edit(span, text),) if len(text) < 40 else ()
         r.fault("EXPR020", message, span, f"write {text}", edits=edits)
@@ -186,7 +186,7 @@ def _number(r: Cursor) -> Expr:
     r.take()
     whole = r.operand()
     node = Arithmetic(value, (("*", whole),), span=Span(piece.start, whole.span.end))
-    return r.anew("EXPR020", message, span, node, f"write {text} * whole")
+    return r.anew("EXPR020", message, span, node, f"write `{text} * whole`")
 
 
 def _word(r: Cursor) -> Expr:
@@ -201,7 +201,12 @@ def _word(r: Cursor) -> Expr:
     if is_counted(r):
         return counted(r)
     if word == "lambda":
-        r.fault("EXPR014", "there are no lambdas", piece.span, "write a comprehension, as [f for x in xs]")
+        r.fault(
+            "EXPR014",
+            "expressions have no `lambda`",
+            piece.span,
+            "write a comprehension, for example `[f for x in xs]`",
+        )
         r.take()
         r.skip(":")  # a comma between its names does not end it
         if r.accept(":"):
@@ -209,7 +214,7 @@ def _word(r: Cursor) -> Expr:
         return r.hole(piece.start)
     if word in _WORDS_BEFORE and behind.kind in ("word", "number", "string"):
         r.take()
-        r.fault("EXPR014", f"there is no {piece.text} here", piece.span, "write the value alone")
+        r.fault("EXPR014", f"expressions have no {piece.text}", piece.span, "write only the value")
         r.operand()
         return r.hole(piece.start)
     if word in ("and", "or") and behind.text == "(" and _function_form(r):
@@ -225,7 +230,7 @@ def _word(r: Cursor) -> Expr:
         r.take()
         sign = r.take()
         edit = Edit(Span(piece.start, r.peek().start), "")
-        r.fault("EXPR014", "an expression gives nothing a name", sign.span, "write the value alone", edits=(edit,))
+        r.fault("EXPR014", "an expression cannot assign a name", sign.span, "write only the value", edits=(edit,))
         return r.operand()
     return _name(r)
 
@@ -248,19 +253,19 @@ def _name(r: Cursor) -> Expr:
     word = piece.folded
     node: Expr = Name(piece.text, span=piece.span)
     if word in ("true", "false"):
-        r.swap("EXPR026", f"{piece.text} is written {word} here", piece, word)
+        r.swap("EXPR026", f"{piece.text} is written `{word}` in expressions", piece, word)
         return Literal(word == "true", span=piece.span)
     if piece.text == "none":
-        r.fault("EXPR026", "none is not a name", piece.span, 'write null, or "none" for the text')
+        r.fault("EXPR026", "none is not a valid name", piece.span, 'write null, or "none" for the text')
         return r.hole(piece.start)
     if word in ("null", "none", "nil", "undefined"):
-        r.swap("EXPR026", f"{piece.text} is written null here", piece, "null")
+        r.swap("EXPR026", f"{piece.text} is written `null` in expressions", piece, "null")
         return Literal(None, span=piece.span)
     if word in NO_NUMBERS:
-        r.fault("EXPR027", f"there is no {piece.text}", piece.span, "an expression's numbers are finite")
+        r.fault("EXPR027", f"expressions have no {piece.text}", piece.span, "numbers in expressions are finite")
         return r.hole(piece.start)
     if piece.text.startswith("__"):
-        r.fault("EXPR018", f"no name begins with two underscores: {shown(piece.text)}", piece.span)
+        r.fault("EXPR018", f"a name cannot begin with two underscores: {shown(piece.text)}", piece.span)
         return r.hole(piece.start)
     if not piece.text.isascii():
         return r.hole(piece.start)
@@ -276,7 +281,7 @@ def _parenthesis(r: Cursor) -> Expr:
         found = clauses(r, "list", first, opening)
         if found is None:
             return r.hole(opening.start)
-        message = "a comprehension in parentheses is an argument of a function"
+        message = "a comprehension in ( ) is only allowed as a function's argument"
         closing = r.last
         edits = (Edit(opening.span, "["), Edit(closing.span, "]")) if closing.text == ")" else ()
         r.fault("EXPR029", message, opening.span, "write it in [ ]", edits=edits)
@@ -317,7 +322,7 @@ def _braces(r: Cursor) -> Expr:
         return DictDisplay((), span=Span(opening.start, r.close(opening).end))
     if r.sign("**", "*"):
         star = r.take()
-        r.fault("EXPR017", f"{star.text} can't stand before a value", star.span, "write the entries one by one")
+        r.fault("EXPR017", f"{star.text} is not allowed before a value", star.span, "write the entries one by one")
         r.test()
         r.close(opening)
         return r.hole(opening.start)
@@ -327,7 +332,7 @@ def _braces(r: Cursor) -> Expr:
     r.take()
     entries = [(first, r.test())]
     if r.word("for"):
-        r.fault("EXPR028", "a comprehension makes no object", r.peek().span, "write a list")
+        r.fault("EXPR028", "a comprehension cannot build an object", r.peek().span, "write a list")
         clauses(r, "list", first, opening)
         return r.hole(opening.start)
     while r.accept(","):
@@ -335,7 +340,7 @@ def _braces(r: Cursor) -> Expr:
             break
         key = r.test()
         if not r.accept(":"):
-            entries.append((key, r.missing(": and a value")))
+            entries.append((key, r.missing("the value with :")))
             break
         entries.append((key, r.test()))
     return DictDisplay(tuple(entries), span=Span(opening.start, r.close(opening).end))
@@ -351,7 +356,7 @@ def _set(r: Cursor, opening: Piece, first: Expr) -> Expr:
     if inner is None:
         return r.hole(opening.start)
     node = Call("set", (inner,), span=Span(opening.start, r.last.end))
-    return r.anew("EXPR028", "a set is not written in braces", opening.span, node, "write set([a, b])")
+    return r.anew("EXPR028", "a set cannot be written in braces", opening.span, node, "write `set([a, b])`")
 
 
 def _indexed(r: Cursor, value: Expr) -> Expr:
@@ -370,7 +375,7 @@ def _indexed(r: Cursor, value: Expr) -> Expr:
             break
         parts.append(None)
     if r.sign(","):
-        r.fault("EXPR001", "an index is one value", r.peek().span, "write xs[0][1]")
+        r.fault("EXPR001", "an index must be one value", r.peek().span, "write `xs[0][1]`")
         _rest(r, "]")
         r.close(opening)
         return r.hole(start)

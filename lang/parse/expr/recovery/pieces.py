@@ -30,19 +30,19 @@ def numeral(text: str, at: int, level: int, report: Callable[[Fault], None]) -> 
     thousands = _THOUSANDS.match(text, at)
     if thousands and (level == 0 or (thousands[0].count(",") == 1 and ",0" in thousands[0])):
         right = thousands[0].replace(",", "")
-        return thousands.end(), _mended(thousands, right, "a number has no commas", report)
+        return thousands.end(), _mended(thousands, right, "a number cannot contain commas", report)
     if (found := _BASED.match(text, at)) and not text[found.end() : found.end() + 1].isalnum():
         right = str(int(found[0].replace("_", ""), 0))
-        return found.end(), _mended(found, right, "a number is written with the digits 0 to 9, to base ten", report)
+        return found.end(), _mended(found, right, "a number must be decimal", report)
     loose = _LOOSE.match(text, at)
     if loose is None:
-        report(fault("EXPR020", "this is not a number", at, at + 1))
+        report(fault("EXPR020", "this is not a valid number", at, at + 1))
         return at + 1, None
     end, given = loose.end(), loose[0]
     if text[end : end + 1] == "." and text[end + 1 : end + 2].isdigit():
         further = re.compile(r"[\w.]+").match(text, end)
         end = further.end() if further else end
-        report(fault("EXPR020", f"{text[at:end]} is not a number", at, end, "a number has one point at most"))
+        report(fault("EXPR020", f"{text[at:end]} is not a valid number", at, end, "a number has at most one point"))
         return end, None
     if _GOOD.fullmatch(given):
         good = number(given)
@@ -57,9 +57,9 @@ def numeral(text: str, at: int, level: int, report: Callable[[Fault], None]) -> 
     right = (whole if whole[:1].isdigit() else f"0{whole}") + (
         f".{fraction or '0'}{rest[len(fraction) :]}" if point else ""
     )
-    message = "a number has no underscores" if "_" in given else "a number begins and ends with a digit"
+    message = "a number cannot contain underscores" if "_" in given else "a number must begin and end with a digit"
     if given[0] == "0" and "_" not in given and given[1:2].isdigit():
-        message = "a number has no zeros before it"
+        message = "a number cannot begin with 0"
     sure = not (level and len(given) == 3 and given[0] == "0" and re.search(r"[0-9],\Z", text[max(0, at - 2) : at]))
     sure = sure and not (given[0] == "." and re.match(r"\w", text[max(0, at - 1) : at]))
     return end, _mended(loose, right, message, report, sure=sure)
@@ -115,7 +115,7 @@ def quoted(text: str, at: int, level: int, report: Callable[[Fault], None]) -> Q
             right = json.dumps(body, ensure_ascii=False)
             hint = f"write {shown(right)}"
             edit = Edit(Span(*found.span()), right)
-            report(fault("EXPR019", "the quotes are not those of the keyboard", *found.span(), hint, edits=(edit,)))
+            report(fault("EXPR019", "the quotes are not straight", *found.span(), hint, edits=(edit,)))
             return Quoted(found.end(), body)
     else:
         return _unclosed(text, begin, at, level, report)
@@ -133,12 +133,12 @@ def _checked(start: int, body: str, report: Callable[[Fault], None]) -> str | No
         escape = json.dumps(match[0])[1:-1]
         backslash = body[: match.start()].endswith("\\") and unescaped(body[: match.start()] + "\\") is not None
         edits = () if backslash else (Edit(Span(at, at + 1), escape),)
-        report(fault("EXPR024", f"{named} stands in a string", at, at + 1, f"write {escape}", edits=edits))
+        report(fault("EXPR024", f"{named} is not allowed in a string", at, at + 1, f"write {escape}", edits=edits))
     right, wrong = mended(_printable(body))
     for begin, end in wrong if right.count("\\") == body.count("\\") + len(wrong) else ():
         edit = Edit(Span(start + begin, start + begin + 1), "\\\\")
-        message = f"strings have no {shown(body[begin:end])}"
-        hint = "write two backslashes for one"
+        message = f"unknown escape {shown(body[begin:end])}"
+        hint = "write \\\\ for a backslash"
         report(fault("EXPR024", message, start + begin, start + end, hint, edits=(edit,)))
     return unescaped(right)
 
@@ -188,8 +188,8 @@ def _prefixed(
     given = text[begin : found.start()]
     value = body if "r" in prefix else unescaped(_printable(body))
     edits = (Edit(Span(begin, end), json.dumps(value, ensure_ascii=False)),) if value is not None else ()
-    hint = f"leave {given} out" if edits else ""
-    report(fault("EXPR015", f"a string has no {given} before it", begin, end, hint, edits=edits))
+    hint = f"remove {given}" if edits else ""
+    report(fault("EXPR015", f"a string cannot have the prefix {given}", begin, end, hint, edits=edits))
     return Quoted(end, value)
 
 
@@ -268,7 +268,7 @@ _KEYWORDS = frozenset({"and", "or", "not", "in", "is", "if", "else", "for", "the
 
 def _touching(number: Piece, word: Piece, report: Callable[[Fault], None]) -> None:
     edit = Edit(Span(word.start, word.start), " ")
-    message = f"{number.text} and {word.text} touch"
+    message = f"{number.text} and {word.text} need a space between them"
     hint = f"write {number.text} {word.text}"
     report(fault("EXPR022", message, number.start, word.end, hint, edits=(edit,)))
 
@@ -281,12 +281,12 @@ def _skipped(text: str, at: int, report: Callable[[Fault], None]) -> int:
         elif found := _ODD_BLANK.match(text, at):
             span = Span(*found.span())
             edit = Edit(span, " " if found[0].strip("\u200b\u200c\u200d\u2060\ufeff\u00ad") else "")
-            report(fault("EXPR019", "a blank here is none that the keyboard has", *found.span(), edits=(edit,)))
+            report(fault("EXPR019", "unusual space or invisible character", *found.span(), edits=(edit,)))
             at = found.end()
         elif found := _COMMENT.match(text, at):
             begin = at if found.end() < len(text) else len(text[:at].rstrip())
             edit = Edit(Span(begin, found.end()), "")
-            report(fault("EXPR025", "an expression has no comments", *found.span(), "remove it", edits=(edit,)))
+            report(fault("EXPR025", "an expression cannot contain comments", *found.span(), "remove it", edits=(edit,)))
             at = found.end()
         else:
             return at
@@ -302,12 +302,14 @@ def _pieces(text: str, at: int, level: int, report: Callable[[Fault], None]) -> 
         yield Piece("number", text[at:end], at, end, level, value)
     elif found := _WORD.match(text, at):
         if not found[0].isascii():
-            hint = "names have the letters of English, digits and _"
-            report(fault("EXPR019", f"{shown(found[0])} has a letter that no name has", *found.span(), hint))
+            hint = "names have English letters, digits and _"
+            report(
+                fault("EXPR019", f"{shown(found[0])} has a letter that is not allowed in names", *found.span(), hint)
+            )
         yield Piece("word", found[0], *found.span(), level)
     elif found := _NAMED.match(text, at):
         name = next(group for group in found.groups() if group)
-        message = f"a name stands here without signs around it, not {found[0]}"
+        message = f"write only the name, not {found[0]}"
         edit = Edit(Span(*found.span()), name)
         report(fault("EXPR025", message, *found.span(), f"write {name}", edits=(edit,)))
         yield Piece("word", name, *found.span(), level)
@@ -321,14 +323,14 @@ def _odd(text: str, at: int, level: int, report: Callable[[Fault], None]) -> Ite
     character = text[at]
     right = _UNICODE.get(character)
     if right is None:
-        report(fault("EXPR019", f"an expression has no {printable(character)}", at, at + 1))
+        report(fault("EXPR019", f"unexpected character {printable(character)}", at, at + 1))
         yield Piece("bad", character, at, at + 1, level)
         return
     before = " " if right[0].isalpha() and text[at - 1 : at].isalnum() else ""
     behind = " " if right[-1].isalnum() and text[at + 1 : at + 2].isalnum() else ""
     edit = Edit(Span(at, at + 1), f"{before}{right}{behind}")
     hint = f"write {right.strip()}"
-    report(fault("EXPR019", f"the sign {character} is not on the keyboard", at, at + 1, hint, edits=(edit,)))
+    report(fault("EXPR019", f"expressions do not have the sign {character}", at, at + 1, hint, edits=(edit,)))
     for word in right.split():
         kind = "word" if word.isalpha() else "number" if word.isdigit() else "sign"
         yield Piece(kind, word, at, at + 1, level, int(word) if kind == "number" else None)

@@ -53,7 +53,7 @@ def between(r: Cursor, items: list[Expr | Sign], stop: frozenset[str]) -> bool:
     word = piece.folded
     if word in BOOLEAN:
         if piece.text != word:
-            r.swap("EXPR007", f"{piece.text} is written in small letters here", piece, word)
+            r.swap("EXPR007", f"{piece.text} must be in lower case", piece, word)
         _append(r, items, "BOOL", word, 1)
         return True
     if word == "is":
@@ -107,10 +107,10 @@ def _signed(r: Cursor, piece: Piece, items: list[Expr | Sign]) -> bool:
     if not kind:
         return False
     if right != sign:
-        r.swap("EXPR007", f"{sign} is written {right} here", piece, right)
+        r.swap("EXPR007", f"{sign} is written `{right}` in expressions", piece, right)
     elif sign == "%" and isinstance(items[-1], Literal) and isinstance(items[-1].value, str):
-        hint = 'write it with +, as "stars: " + str(n)'
-        r.fault("EXPR016", "% puts nothing into a string here", piece.span, hint)
+        hint = 'join with +, for example "stars: " + str(n)'
+        r.fault("EXPR016", "% cannot insert values into a string", piece.span, hint)
         items[-1] = r.hole(items[-1].span.start)
     _append(r, items, kind, right, 1)
     return True
@@ -127,19 +127,19 @@ def _is(r: Cursor, items: list[Expr | Sign]) -> bool:
             right = "is not null" if negated else "is null"
             span = Span(start.start, value.end)
             edit = Edit(span, right)
-            message = f"a test for null is written {right} here"
+            message = f"a test for null is written `{right}`"
             r.fault("EXPR009", message, span, edits=(edit,))
         _append(r, items, "NULL_TEST", "is not" if negated else "is", behind + 1)
         return True
     if value.folded in ("between", "in", "like", "contains") or _phrase_at(r, behind):
         edit = Edit(Span(start.start, r.peek(1).start), "")
-        r.fault("EXPR009", "is stands only before null here", start.span, "leave it out", edits=(edit,))
+        r.fault("EXPR009", "`is` is only allowed before null", start.span, "remove it", edits=(edit,))
         r.take()
         return between(r, items, frozenset())
     right = "!=" if negated else "=="
     span = Span(start.start, r.peek(behind - 1).end)
     edit = Edit(span, right)
-    r.fault("EXPR009", "is stands only before null here", span, f"write {right}", edits=(edit,))
+    r.fault("EXPR009", "`is` is only allowed before null", span, f"write {right}", edits=(edit,))
     _append(r, items, "TEST", right, behind)
     return True
 
@@ -150,13 +150,15 @@ def _member(r: Cursor, items: list[Expr | Sign]) -> bool:
     second = r.peek(1)
     if piece.folded == "in":
         if piece.text != "in":
-            r.swap("EXPR007", f"{piece.text} is written in small letters here", piece, "in")
+            r.swap("EXPR007", f"{piece.text} must be in lower case", piece, "in")
         _append(r, items, "TEST", "in", 1)
     elif second.folded == "in":
         span = Span(piece.start, second.end)
         if (piece.text, second.text) != ("not", "in"):
             edit = Edit(span, "not in")
-            r.fault("EXPR007", f"{r.text[span.start : span.end]} is written not in here", span, edits=(edit,))
+            r.fault(
+                "EXPR007", f"{r.text[span.start : span.end]} is written `not in` in expressions", span, edits=(edit,)
+            )
         _append(r, items, "TEST", "not in", 2)
     else:
         r.take()
@@ -185,7 +187,7 @@ def _phrase(r: Cursor, items: list[Expr | Sign], ahead: int) -> bool:
     span = Span(r.peek().start, r.peek(len(words) - 1).end)
     edit = Edit(span, sign)
     given = " ".join(r.text[span.start : span.end].split())
-    r.fault("EXPR007", f"{given} is written {sign} here", span, f"write {sign}", edits=(edit,))
+    r.fault("EXPR007", f"{given} is written `{sign}` in expressions", span, f"write {sign}", edits=(edit,))
     _append(r, items, "TEST", sign, len(words))
     return True
 
@@ -205,12 +207,12 @@ def _between(r: Cursor, items: list[Expr | Sign], *, negated: bool) -> None:
     value = _left(r, items)
     word = r.take()
     low = r.chain(BOOLEAN)
-    high = r.chain(BOOLEAN) if r.accept("and", ",", "to") else r.missing("and with the upper bound")
+    high = r.chain(BOOLEAN) if r.accept("and", ",", "to") else r.missing("the upper bound with and")
     span = Span(value.span.start, high.span.end)
     inside: Expr = Comparison(low, (("<=", value), ("<=", high)), span=span)
     if negated:
         inside = Not(inside, span=span)
-    items.append(r.anew("EXPR009", f"there is no {word.text} here", word.span, inside, "write a <= x <= b"))
+    items.append(r.anew("EXPR009", f"expressions have no `{word.text}`", word.span, inside, "write `a <= x <= b`"))
 
 
 def _contains(r: Cursor, items: list[Expr | Sign], *, negated: bool = False) -> None:
@@ -220,7 +222,7 @@ def _contains(r: Cursor, items: list[Expr | Sign], *, negated: bool = False) -> 
     part = r.chain(BOOLEAN)
     span = Span(value.span.start, part.span.end)
     inside = Comparison(part, (("not in" if negated else "in", value),), span=span)
-    items.append(r.anew("EXPR009", f"there is no {word.text} here", word.span, inside, "write part in whole"))
+    items.append(r.anew("EXPR009", f"expressions have no `{word.text}`", word.span, inside, "write `part in whole`"))
 
 
 _STOPS = frozenset(
@@ -272,16 +274,14 @@ class Reader(Cursor):
         text = "".join(piece.text for piece in closers)
         edits = tuple(Edit(piece.span, "") for piece in closers)
         span = Span(closers[0].start, closers[-1].end)
-        if len(closers) == 1:
-            self.fault("EXPR005", f"{text} closes nothing", span, "remove it", edits=edits)
-        else:
-            self.fault("EXPR005", f"{text} close nothing", span, "remove them", edits=edits)
+        hint = "remove it" if len(closers) == 1 else "remove them"
+        self.fault("EXPR005", f"surplus {text}", span, hint, edits=edits)
 
     def _bare_tuple(self, first: Expr) -> Expr:
         comma = self.peek()
         if self.peek(1).kind == "end":
             self.take()
-            self.fault("EXPR001", "a comma stands at the end", comma.span, "remove it", edits=(Edit(comma.span, ""),))
+            self.fault("EXPR001", "surplus comma at the end", comma.span, "remove it", edits=(Edit(comma.span, ""),))
             return first
         items = [first]
         while self.accept(","):
@@ -290,7 +290,7 @@ class Reader(Cursor):
             items.append(self.test())
         span = Span(first.span.start, items[-1].span.end)
         node = ListDisplay(tuple(items), span=span)
-        return self.anew("EXPR032", "several values stand in brackets", comma.span, node, "write [a, b]")
+        return self.anew("EXPR032", "several values need brackets", comma.span, node, "write `[a, b]`")
 
     def test(self) -> Expr:
         """Read a value, including conditionals."""
@@ -309,12 +309,12 @@ class Reader(Cursor):
         while self.word("if", "when"):
             word = self.take()
             if word.text != "if":
-                self.swap("EXPR008", f"{word.text} is written if here", word, "if")
+                self.swap("EXPR008", f"{word.text} is written `if` in expressions", word, "if")
             condition = self.chain()
             branches.append((condition, value))
             if otherwise := self.accept("else", "otherwise"):
                 if otherwise.text != "else":
-                    self.swap("EXPR008", f"{otherwise.text} is written else here", otherwise, "else")
+                    self.swap("EXPR008", f"{otherwise.text} is written `else` in expressions", otherwise, "else")
                 value = self.chain()
                 continue
             return piecewise(self, branches, word)
@@ -348,12 +348,12 @@ class Reader(Cursor):
         left = self.last
         if piece.kind == "string" and left.kind == "string":
             edit = Edit(Span(left.end, left.end), " +")
-            self.fault("EXPR033", "two strings stand side by side", piece.span, "write + between them", edits=(edit,))
+            self.fault("EXPR033", "two strings in a row", piece.span, "write + between them", edits=(edit,))
             items.append(Sign("OPERATOR", "+", piece.start, piece.start))
             return True
         if left.kind == "number" and left.end == piece.start and (piece.text == "(" or piece.folded not in ("", "not")):
             edit = Edit(Span(piece.start, piece.start), " * ")
-            message = f"{left.text} and {piece.text} touch"
+            message = f"{left.text} and {piece.text} need a sign between them"
             self.fault("EXPR022", message, Span(left.start, piece.end), "write * to multiply", edits=(edit,))
             items.append(Sign("OPERATOR", "*", piece.start, piece.start))
             return True
@@ -361,8 +361,8 @@ class Reader(Cursor):
             message = f"a sign is missing between {shown(left.text)} and {shown(piece.text)}"
             hint = ""
             if left.kind == "word" == piece.kind and left.start == 0:
-                message = f"{shown(left.text)} and {shown(piece.text)} stand side by side, and an expression has a sign between"
-                hint = f'a text stands in quotes, as "{shown(left.text)} {shown(piece.text)}"'
+                message = f"{shown(left.text)} and {shown(piece.text)} need a sign between them"
+                hint = f'put a text in quotes: "{shown(left.text)} {shown(piece.text)}"'
             if left.kind != "bad":  # its fault is reported already
                 self.fault("EXPR003", message, piece.span, hint)
         self._joined = True
@@ -379,7 +379,7 @@ class Reader(Cursor):
             piece = self.peek()
             if self.word("not") and self._may_negate(items):
                 if piece.text != "not":
-                    self.swap("EXPR007", f"{piece.text} is written in small letters here", piece, "not")
+                    self.swap("EXPR007", f"{piece.text} must be in lower case", piece, "not")
                 self.take()
                 items.append(Sign("NOT", "not", piece.start, piece.end))
             elif self.sign("-"):
@@ -388,7 +388,7 @@ class Reader(Cursor):
             elif self.sign("+"):
                 self.take()
                 edit = Edit(piece.span, "")
-                self.fault("EXPR007", "a number has no + before it", piece.span, "remove it", edits=(edit,))
+                self.fault("EXPR007", "a number cannot have + before it", piece.span, "remove it", edits=(edit,))
             else:
                 return
 
@@ -411,10 +411,10 @@ class Reader(Cursor):
         )
         if plain:
             edits = tuple(Edit(piece.span, "not ") for piece in negations if piece.kind == "sign")
-            self.fault("EXPR007", f"{first.text} is written `not` here", first.span, "write not", edits=edits)
+            self.fault("EXPR007", f"{first.text} is written `not` in expressions", first.span, "write not", edits=edits)
             return node
-        message = f"{first.text} can't stand here without parentheses"
-        return self.anew("EXPR023", message, first.span, node, "write (not x)")
+        message = f"{first.text} needs parentheses here"
+        return self.anew("EXPR023", message, first.span, node, "write `(not x)`")
 
     def _goes_on(self) -> bool:
         piece = self.peek()

@@ -29,7 +29,7 @@ from ..shapes import (
 )
 from .foreign_syntax import HABITS, LATE, bare_expression
 from .quotes import inner_quotes, open_string, quoted_name, stray_quote, unclosed_before_options, unopened_value
-from .references import Broken, broken_references
+from .references import InvalidStep, broken_references
 
 _UNQUOTED_TAIL = option_tail("")
 _OPTION = re.compile(r"[A-Za-z_]\w*[ \t]*=(?!=)")
@@ -39,9 +39,9 @@ def explain_step(text: str, start: int, stop: int, failure: Failure) -> Fault:
     """Explain why the step with its head at ``start`` cannot be read. ``stop`` is the place of the next head."""
     if failure.unbuildable:
         code, message, span = failure.unbuildable
-        hint = "larger data belongs in the input: --input FILE, {(input)}" if "tokens" in message else ""
+        hint = "pass larger data as the input: --input FILE, {(input)}" if "tokens" in message else ""
         return fault(code, message, span.start, span.end, hint)
-    step = Broken(text, start, stop, failure)
+    step = InvalidStep(text, start, stop, failure)
     for explain in _EXPLAINERS:
         found = explain(step)
         if found:
@@ -49,26 +49,20 @@ def explain_step(text: str, start: int, stop: int, failure: Failure) -> Fault:
     return _generic(step)
 
 
-def _head_alone(step: Broken) -> Fault | None:
+def _head_alone(step: InvalidStep) -> Fault | None:
     text, offset, after = step.text, step.failure.offset, step.failure.after
     if after == "head":
         below = re.compile(r"[ \t]*\r?\n\s{1,99}(?=[A-Za-z_]\w*[ \t]*\()").match(text, step.start + len(step.name) + 3)
         if below:
             join = Edit(Span(below.start(), below.end()), "")
-            what = f"the operation of step ({step.name}) stands on a line of its own"
-            hint = "write it behind the =, on the same line"
-            return fault("LWT009", what, offset, offset + 1, hint, edits=(join,))
+            message = f"the operation of step ({step.name}) must be on the line of its head"
+            return fault("LWT009", message, offset, offset + 1, "write it after the =, on the same line", edits=(join,))
         offset = min(offset, end_of_line(text, step.start))
         quoted = text[offset : offset + 1] in ('"', "'")
         edits = (Edit(Span(offset, offset), "LLM("), Edit(Span(step.trimmed, step.trimmed), ")"))
-        return fault(
-            "LWT009",
-            f"step ({step.name}) names no operation",
-            offset,
-            offset + 1,
-            f'write ({step.name})=LLM("...")',
-            edits=edits if quoted and step.mended_by(*edits) else (),
-        )
+        edits = edits if quoted and step.mended_by(*edits) else ()
+        message, hint = f"step ({step.name}) has no operation", f'write ({step.name})=LLM("...")'
+        return fault("LWT009", message, offset, offset + 1, hint, edits=edits)
     if after == "name" and (text[offset : offset + 1] in ('"', "'", "{", "") or offset >= step.trimmed):
         name = re.search(r"[A-Za-z_]\w*\s*\Z", text[step.start : offset])
         if (
@@ -77,21 +71,17 @@ def _head_alone(step: Broken) -> Fault | None:
             and "(" not in text[step.start + 1 : offset]
         ):
             edits = (Edit(Span(offset, offset), "("), Edit(Span(step.trimmed, step.trimmed), ")"))
-            return fault(
-                "LWT005",
-                f"an opening parenthesis is missing after {name[0].strip()}",
-                min(offset, step.trimmed),
-                min(offset, step.trimmed) + 1,
-                f"write {name[0].strip()}(...)",
-                edits=edits if step.mended_by(*edits) else (),
-            )
+            edits = edits if step.mended_by(*edits) else ()
+            at, operation = min(offset, step.trimmed), name[0].strip()
+            message = f"{operation} needs an opening parenthesis"
+            return fault("LWT005", message, at, at + 1, f"write {operation}(...)", edits=edits)
     return None
 
 
 _ODD_QUOTES = SMART_QUOTES + "`"
 
 
-def _smart_quotes(step: Broken) -> Fault | None:
+def _smart_quotes(step: InvalidStep) -> Fault | None:
     text, at = step.text, step.failure.offset
     odd = text[at : at + 1]
     if not odd or odd not in _ODD_QUOTES or at >= step.trimmed or step.failure.after == "head":
@@ -106,23 +96,18 @@ def _smart_quotes(step: Broken) -> Fault | None:
         last = tail.start() - 1
     inner = [Edit(Span(i, i), "\\") for i in range(begin, max(last, begin)) if text[i] == '"']
     edits = (Edit(Span(at, begin), '"'), *inner, *([Edit(Span(last, last + begin - at), '"')] if last > at else []))
-    return fault(
-        "LWT038",
-        f"{text[at:begin]} opens no string",
-        at,
-        begin,
-        "strings stand in straight quotes, \" or '",
-        edits=next((found for found in (edits, edits[:1]) if step.furthered_by(*found)), ()),
-    )
+    edits = next((found for found in (edits, edits[:1]) if step.furthered_by(*found)), ())
+    message, hint = f"{text[at:begin]} does not begin a string", "use straight quotes, \" or '"
+    return fault("LWT038", message, at, begin, hint, edits=edits)
 
 
-def _commas(step: Broken) -> Fault | None:
+def _commas(step: InvalidStep) -> Fault | None:
     """Explain a missing comma before an option, or a surplus one."""
     text, at = step.text, step.failure.offset
     if step.failure.after == "comma" and text[at : at + 1] == ",":
         surplus = Edit(Span(at, at + 1), "")
         edits = (surplus,) if step.mended_by(surplus) else ()
-        return fault("LWT005", "here stand two commas in a row", at, at + 1, "remove one", edits=edits, accepted=True)
+        return fault("LWT005", "two commas in a row", at, at + 1, "remove one", edits=edits, accepted=True)
     if step.failure.after not in ("value", "name") or not _OPTION.match(text, at):
         return None
     behind = step.start + len(text[step.start : at].rstrip())
@@ -130,18 +115,11 @@ def _commas(step: Broken) -> Fault | None:
     if not step.mended_by(edit):
         return None
     name = text[at : text.index("=", at)].strip()
-    return fault(
-        "LWT005",
-        f"a comma is missing before {name}=",
-        at,
-        at + len(name),
-        "arguments and options are parted by commas",
-        edits=(edit,),
-        accepted=True,
-    )
+    message, hint = f"a comma is missing before {name}=", "separate arguments and options with commas"
+    return fault("LWT005", message, at, at + len(name), hint, edits=(edit,), accepted=True)
 
 
-def _quotes_in_references(step: Broken) -> Fault | None:
+def _quotes_in_references(step: InvalidStep) -> Fault | None:
     """Explain ``{(input["name"])}``: a key's quotes end the prompt, because a reference has no brackets in that place."""
     first = step.failure.first_string
     if first < 0 or step.failure.quote:
@@ -151,18 +129,11 @@ def _quotes_in_references(step: Broken) -> Fault | None:
     if not slips or not step.mended_by(*edits):
         return None
     span, right = slips[0]
-    return fault(
-        "LWT025",
-        f"`{shown(step.text[span.start : span.end], 60)}` is not a reference, and its quotes end the prompt",
-        span.start,
-        span.end,
-        f"write `{shown(right, 60)}`",
-        edits=edits,
-        accepted=True,
-    )
+    message = f"`{shown(step.text[span.start : span.end], 60)}` is not a reference, and its quotes end the prompt"
+    return fault("LWT025", message, span.start, span.end, f"write `{shown(right, 60)}`", edits=edits, accepted=True)
 
 
-def _ends_before(step: Broken) -> bool:
+def _ends_before(step: InvalidStep) -> bool:
     """Return whether parsing stopped after the end of the step's own text: at nothing, or at prose after an empty line."""
     text, offset = step.text, step.failure.offset
     if offset >= step.trimmed:
@@ -171,7 +142,7 @@ def _ends_before(step: Broken) -> bool:
     return before.count("\n") > 1 and not re.search(r"[\"')\]}=]", text[offset : step.trimmed])
 
 
-def _open_call(step: Broken) -> Fault | None:
+def _open_call(step: InvalidStep) -> Fault | None:
     """Explain a missing closing parenthesis."""
     failure, text = step.failure, step.text
     behind = step.start + len(text[step.start : failure.offset].rstrip())
@@ -182,21 +153,15 @@ def _open_call(step: Broken) -> Fault | None:
     for closing in (")", "))"):
         edit = Edit(Span(behind, behind), closing)
         if step.mended_by(edit):
-            return fault(
-                "LWT003",
-                f"the call of step ({step.name}) is never closed",
-                behind - 1,
-                behind,
-                f"write {closing} at its end",
-                edits=(edit,),
-            )
+            message = f"the call of step ({step.name}) is not closed"
+            return fault("LWT003", message, behind - 1, behind, f"write {closing} at its end", edits=(edit,))
     return None
 
 
 _OF_EACH = "|".join(sorted(BUILTIN["EACH"].options.keys() - LLM_OPTIONS.keys()))
 
 
-def _inner_call(step: Broken) -> Fault | None:
+def _inner_call(step: InvalidStep) -> Fault | None:
     """Explain ``EACH({(a)}, LLM("...", on_error=drop)``: the inner call must close before options of the outer one."""
     option = re.compile(rf"\s{{0,9}},\s{{0,9}}(?:{_OF_EACH})\s{{0,4}}=").search(step.text, step.start, step.trimmed)
     if not option or step.text[option.start() - 1] == ")":
@@ -205,9 +170,8 @@ def _inner_call(step: Broken) -> Fault | None:
     edit = Edit(Span(at, at), ")")
     if not step.mended_by(edit):
         return None
-    return fault(
-        "LWT003", f"the call before {name}= is never closed", at - 1, at, f"write ) before {name}=", edits=(edit,)
-    )
+    message = f"the call before {name}= is not closed"
+    return fault("LWT003", message, at - 1, at, f"write ) before {name}=", edits=(edit,))
 
 
 _EXPLAINERS = (
@@ -230,17 +194,17 @@ _EXPECTED = {
 }
 
 
-def _generic(step: Broken) -> Fault:
+def _generic(step: InvalidStep) -> Fault:
     text, failure = step.text, step.failure
     offset = min(failure.offset, len(text))
     end = end_of_line(text, offset)
     found = re.match(r"\w+|\s*\S", text[offset:end])
     closing = {"(": ")", "[": "]", "{": "}"}.get(failure.inside, ")")
-    hint = f"here may stand {_EXPECTED.get(failure.after, f'a comma, or {closing}')}"
+    hint = f"expected {_EXPECTED.get(failure.after, f'a comma, or {closing}')}"
     if not found or offset >= step.stop:
         at = min(offset, step.trimmed)
-        return fault("LWT005", f"step ({step.name}) ends here too early", at, at + 1, hint)
-    what = f"{shown(found[0])!r} can't stand here in step ({step.name})"
+        return fault("LWT005", f"step ({step.name}) is incomplete", at, at + 1, hint)
+    what = f"unexpected {shown(found[0])!r} in step ({step.name})"
     return fault("LWT005", what, offset, offset + len(found[0]), hint)
 
 
@@ -252,15 +216,8 @@ _SKETCH = re.compile(r"[+<>…]|\.\.\.|\b[nNi] ?[+\-]")
 
 def explain_bullet(text: str, start: int, end: int) -> Fault:
     """Explain the bullet, number or markup ``[start, end)`` before a head."""
-    return fault(
-        "LWT037",
-        f"{shown(text[start:end])!r} stands before the step's head; a head stands at the start of its line",
-        start,
-        end,
-        "remove it",
-        edits=(Edit(Span(start, end), ""),),
-        accepted=True,
-    )
+    message = f"unexpected {shown(text[start:end])!r} before the head of the step, which must begin its line"
+    return fault("LWT037", message, start, end, "remove it", edits=(Edit(Span(start, end), ""),), accepted=True)
 
 
 def explain_bad_head(text: str, start: int, stop: int) -> Fault | None:
@@ -270,25 +227,18 @@ def explain_bad_head(text: str, start: int, stop: int) -> Fault | None:
         name = bad["id"].strip()
         span = (bad.start("id"), max(bad.end("id"), bad.start("id") + 1))
         if _SKETCH.search(name):
-            return fault(
-                "LWT010",
-                f"({shown(name)}) is not a step but a pattern for steps: this is a sketch of a script",
-                *span,
-                "write every step out, each with its own id, like (0), (1), (2)",
-            )
+            message = f"({shown(name)}) is a pattern for several steps: this is only a sketch of a script"
+            return fault("LWT010", message, *span, "write all steps, each with its own id, for example (0), (1), (2)")
         mended = re.sub(r"[^\w\-.]+", "_", name).strip("_.-")
         mended = re.sub(r"\.(?=\.)|[.\-]+\Z", "", mended)
         # "fin al" was meant as (final) if that is referred to, else as (fin_al).
         joined = re.sub(r"[ \t]+", "", name)
         meant = joined == "final" or f"{{({joined})}}" in text
         good = joined if meant and _FULL_ID.match(joined) else mended if _FULL_ID.match(mended) else ""
-        return fault(
-            "LWT007",
-            f"{shown(name)!r} can't be a step's id" if name else "this step has no id",
-            *span,
-            "an id has letters, digits, _ and -, in parts joined by dots: c1, final, 2.rev.0",
-            edits=(Edit(Span(bad.start("id"), bad.end("id")), good),) if good else (),
-        )
+        message = f"{shown(name)!r} is not a valid id of a step" if name else "this step has no id"
+        hint = "an id has letters, digits, _ and -, in parts joined by dots: c1, final, 2.rev.0"
+        edits = (Edit(Span(bad.start("id"), bad.end("id")), good),) if good else ()
+        return fault("LWT007", message, *span, hint, edits=edits)
     other = BRACKETED_HEAD.match(text, start) or COLON_HEAD.match(text, start)
     if other:
         return _malformed(text, start, other, other["id"])
@@ -302,14 +252,8 @@ def explain_bad_head(text: str, start: int, stop: int) -> Fault | None:
 
 def _malformed(text: str, start: int, head: re.Match[str], name: str) -> Fault:
     right = f"({name})={head['op']}"
-    return fault(
-        "LWT008",
-        f"a step begins with (id)=OPERATION; this one begins with {shown(head[0])!r}",
-        start,
-        head.end(),
-        f"write {right}(",
-        edits=(Edit(Span(start, head.end()), right),),
-    )
+    message = f"a step must begin with (id)=OPERATION, not with {shown(head[0])!r}"
+    return fault("LWT008", message, start, head.end(), f"write {right}(", edits=(Edit(Span(start, head.end()), right),))
 
 
 _MOST_LINES = 2_000
@@ -345,28 +289,13 @@ def explain_lines(text: str, start: int, stop: int) -> tuple[list[Fault], int]:
         elif sign in "`~" and FENCE.match(text, at):
             flush()
             whole = Span(start_of_line(text, at), min(end + 1, len(text)))
-            found.append(
-                fault(
-                    "LWT036",
-                    "a code fence is not part of a script",
-                    first,
-                    end,
-                    "remove the line",
-                    edits=(Edit(whole, ""),),
-                    accepted=True,
-                )
-            )
+            edits = (Edit(whole, ""),)
+            message, hint = "a code fence is not part of a script", "remove the line"
+            found.append(fault("LWT036", message, first, end, hint, edits=edits, accepted=True))
         elif sign in "(.\u2026" and ELISION.match(text, at):
             flush()
-            found.append(
-                fault(
-                    "LWT010",
-                    "steps are left out here: this is a sketch of a script",
-                    first,
-                    end,
-                    "write every step out, or remove the line",
-                )
-            )
+            message = "steps are missing here: this is only a sketch of a script"
+            found.append(fault("LWT010", message, first, end, "write all steps, or remove the line"))
         else:
             prose.append((first, end))
         at = end + 1
@@ -381,20 +310,13 @@ def _prose(text: str, lines: list[tuple[int, int]]) -> Fault:
     bodies = [text[first:last].strip() for first, last in lines]
     sure = all(map(is_text, bodies, ["", *bodies]))
     what = "this line is not a step" if len(lines) == 1 else f"these {len(lines)} lines are not steps"
-    hint = 'a step looks like (id)=LLM("..."); a note is a line that starts with #'
+    hint = 'a step has the form (id)=LLM("..."); a comment is a line that begins with #'
     inside = HEAD.search(text, start, end)
     if inside:
-        hint = "a step's head stands at the start of a line; begin a new line before it"
-    return fault(
-        "LWT001",
-        what,
-        start,
-        min(end, end_of_line(text, start)),
-        hint,
-        # Possible prose gets no edit, and is not removed by the lenient parser either: it may have been a step.
-        edits=tuple(Edit(Span(first, first), "# ") for first, _ in lines) if sure else (),
-        accepted=True,
-    )
+        hint = "the head of a step must be at the start of a line; begin a new line before it"
+    # Possible prose gets no edit, and is not removed by the lenient parser either: it may have been a step.
+    edits = tuple(Edit(Span(first, first), "# ") for first, _ in lines) if sure else ()
+    return fault("LWT001", what, start, min(end, end_of_line(text, start)), hint, edits=edits, accepted=True)
 
 
 _STEPLIKE = re.compile(
@@ -430,29 +352,16 @@ def explain_rest(text: str, start: int, end: int) -> tuple[Fault, int]:
     first = skip_blank(text, start)
     head = HEAD.search(text, first, end)
     if head and text[first] != "#":
-        between = text[first : head.start()].strip()
-        return (
-            fault(
-                "LWT006",
-                "a second step begins on this line",
-                head.start(),
-                head.end(),
-                "each step stands on a line of its own",
-                edits=(Edit(Span(start, head.start()), "\n"),) if not between or not between.isalnum() else (),
-                accepted=True,
-            ),
-            head.start(),
-        )
+        edits = () if text[first : head.start()].strip().isalnum() else (Edit(Span(start, head.start()), "\n"),)
+        message, hint = "second step on this line", "write each step on its own line"
+        return fault("LWT006", message, *head.span(), hint, edits=edits, accepted=True), head.start()
     rest = text[first:end].strip()
     if rest.startswith("#"):
-        message, hint, edit = "a comment stands on a line of its own", "move it above the step", "\n" + rest
-    elif re.search(r"\w", rest):
-        message = f"{shown(rest)!r} stands behind the step's last parenthesis"
-        hint, edit = "a step ends at its closing parenthesis", "\n# " + rest
+        message, hint, right = "a comment must be on its own line", "move it above the step", "\n" + rest
     else:
-        message = f"{shown(rest)!r} stands behind the step's last parenthesis"
-        hint, edit = "remove it", ""
-    return (
-        fault("LWT006", message, first, first + len(rest), hint, edits=(Edit(Span(start, end), edit),), accepted=True),
-        end,
-    )
+        message = f"unexpected {shown(rest)!r} after the step"
+        hint, right = "remove it", ""
+        if re.search(r"\w", rest):
+            hint, right = "a step ends at its closing parenthesis", "\n# " + rest
+    edits = (Edit(Span(start, end), right),)
+    return fault("LWT006", message, first, first + len(rest), hint, edits=edits, accepted=True), end

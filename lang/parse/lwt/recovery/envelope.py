@@ -74,23 +74,23 @@ def _thoughts(text: str) -> Stage:
         name = shown(opening[0] if opening else closing[0] if closing else "")
         heads = sum(1 for line in text[start:stop].splitlines() if HEAD.match(line.lstrip()))
         drafts = (
-            f"; the {_steps(heads)} in it {'is a draft and does' if heads == 1 else 'are drafts and do'} not count"
+            f"; the {_steps(heads)} in it {'is a draft and is' if heads == 1 else 'are drafts and are'} ignored"
             if heads
             else ""
         )
         edit = Edit(Span(start, stop), "")
         taken.append(edit)
         if closing is None:
-            message = f"{name} is never closed, so no script stands behind the thoughts{drafts}"
-            hint = "close the thoughts, and write the script behind them"
+            message = f"{name} is not closed, so there is no script after the thoughts{drafts}"
+            hint = "close the thoughts, and write the script after them"
             found.append(
                 Diagnostic("LWT001", "error", message, Span(start, opening.end() if opening else stop), (hint,))
             )
         else:
             place = (start, opening.end()) if opening else (closing.start(), closing.end())
             where = "between {} and its end" if opening else "before {}"
-            message = f"what stands {where.format(name)} is thought, not script{drafts}"
-            found.append(warned(message, *place, "leave the thoughts out", [edit]))
+            message = f"the text {where.format(name)} is thought, not script{drafts}"
+            found.append(warned(message, *place, "remove the thoughts", [edit]))
         at = done = stop
     return Stage(tuple(taken), tuple(found))
 
@@ -138,19 +138,9 @@ def _strings(text: str) -> Stage:
         if strings:
             edits = _unquoted(text, start.start(), region, strings)
             what = "a string" if len(strings) == 1 else f"{len(strings)} strings"
-            message = f"the steps stand in {what} of a JSON text or a list; they are read as lines of a script"
-            return Stage(
-                tuple(edits),
-                (
-                    warned(
-                        message,
-                        start.end(),
-                        start.end() + 1,
-                        "write the steps as they are, without quotes around them",
-                        edits,
-                    ),
-                ),
-            )
+            message = f"the steps are in {what} of a JSON text or a list; they are read as lines of a script"
+            warning = warned(message, start.end(), start.end() + 1, "write the steps without quotes around them", edits)
+            return Stage(tuple(edits), (warning,))
     if not lines or first:
         return _NOTHING
     edits = [
@@ -158,19 +148,10 @@ def _strings(text: str) -> Stage:
         for line in lines
         for edit in _unquoted(text, line.start(), line.end(), [Span(line.start("text"), line.end("text"))])
     ]
-    message = f"{_steps(len(lines))} stand{'s' if len(lines) == 1 else ''} in quotes, each as a string"
-    return Stage(
-        tuple(edits),
-        (
-            warned(
-                message,
-                lines[0].start("text"),
-                lines[0].start("text") + 1,
-                "write the steps without quotes around them",
-                edits,
-            ),
-        ),
-    )
+    message = f"{_steps(len(lines))} in quotes, each as a string"
+    first = lines[0].start("text")
+    warning = warned(message, first, first + 1, "write the steps without quotes around them", edits)
+    return Stage(tuple(edits), (warning,))
 
 
 def _region(text: str, start: int) -> int | None:
@@ -233,8 +214,8 @@ def _scripts_in(text: str, start: int, end: int) -> list[Span] | Diagnostic:
     groups = list(dict.fromkeys(path for path, _ in held))
     if len(groups) > 1:
         names = " and ".join(".".join(group) or "the list" for group in groups[:3])
-        message = f"steps stand under {names}: which of them is the script can't be told"
-        return Diagnostic("LWT001", "error", message, held[0][1], ("write the script alone",))
+        message = f"there are steps under {names}: it is unclear which of them is the script"
+        return Diagnostic("LWT001", "error", message, held[0][1], ("write only the script",))
     return [token for _, token in held]
 
 
@@ -274,7 +255,7 @@ def _entities(text: str) -> Stage:
         Edit(Span(each.start(), each.end()), html.unescape(each[0]).replace("\xa0", " "))
         for each in _ENTITY.finditer(text)
     ]
-    message = "the script is written with HTML's entities; they are read as the characters that they stand for"
+    message = "the script contains HTML entities; they are read as their characters"
     hint = 'write " for &quot;, and so on'
     return Stage(tuple(edits), (warned(message, first.start(), first.end(), hint, edits),))
 
@@ -297,16 +278,8 @@ def _quotation(text: str) -> Stage:
         if len(marks) < 2 or not re.search(rf"\({ID}\)[ \t]*=", bare):
             continue
         edits = [Edit(Span(mark.start(), mark.end()), "") for mark in marks]
-        found.append(
-            warned(
-                f"{len(marks)} lines are written as a quotation, with > before them",
-                marks[0].start(),
-                marks[0].end(),
-                "remove the >",
-                edits,
-                "LWT037",
-            )
-        )
+        message = f"{len(marks)} lines begin with >, as a quotation"
+        found.append(warned(message, *marks[0].span(), "remove the >", edits, "LWT037"))
         taken += edits
     return Stage(tuple(taken), tuple(found))
 

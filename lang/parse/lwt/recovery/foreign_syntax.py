@@ -11,32 +11,26 @@ from ....source import Span
 from ...repairs import Fault, fault, shown
 from ..engine import reference_pattern
 from ..shapes import ID, OPTION_VALUE, REFERENCE, end_of_line, is_option, loose_tail, option_tail, swallows
-from .references import Broken, respelled
+from .references import InvalidStep, respelled
 
 
-def _prefix(step: Broken) -> Fault | None:
+def _prefix(step: InvalidStep) -> Fault | None:
     """Explain ``f"..."``."""
     text, at = step.text, step.failure.offset
     found = re.search(r"\b[fFrRbBuU]{1,2}\Z", text[max(step.start, at - 4) : at])
     if step.failure.after != "name" or text[at : at + 1] not in ('"', "'") or not found:
         return None
     span = Span(at - len(found[0]), at)
-    edit = Edit(span, "")
-    return fault(
-        "LWT005",
-        f"strings have no prefix: {found[0]}{text[at]}",
-        span.start,
-        at + 1,
-        f"leave out the {found[0]}; a reference is {{(id)}}",
-        edits=(edit,) if step.furthered_by(edit) else (),
-    )
+    edits = (Edit(span, ""),) if step.furthered_by(Edit(span, "")) else ()
+    message, hint = f"a string has no prefix: {found[0]}{text[at]}", f"remove the {found[0]}; a reference is {{(id)}}"
+    return fault("LWT005", message, span.start, at + 1, hint, edits=edits)
 
 
 _STRING = r"""(?:"(?:{ref}|[^"\\]|\\.)*+"|'(?:{ref}|[^'\\]|\\.)*+')"""
 _NAMED = r"(?:str\([ \t]*)?\(?[A-Za-z_][\w\-]*\)?\)?"
 
 
-def _joined(step: Broken) -> Fault | None:
+def _joined(step: InvalidStep) -> Fault | None:
     """Explain ``"..." + {(a)} + "..."``, and strings on consecutive lines, as Python joins them."""
     text, at, failure = step.text, step.failure.offset, step.failure
     plus = text.startswith("+", at)
@@ -52,15 +46,15 @@ def _joined(step: Broken) -> Fault | None:
     if not found:
         return None
     edits = _one_string(found[0], operand, begin or 0)
-    what = "strings are not joined with +" if plus else "a second string follows without a comma"
-    hint = "write one string, with references in it: " + '"... {(id)} ..."'
+    what = "strings cannot be joined with +" if plus else "two strings in a row"
+    hint = "write one string with references in it: " + '"... {(id)} ..."'
     good = edits if edits and step.mended_by(*edits) else ()
     if below and not good:
         return None
     return fault("LWT005", what, at, at + 1, hint, edits=good)
 
 
-def _operand_before(step: Broken, at: int, operand: str) -> int | None:
+def _operand_before(step: InvalidStep, at: int, operand: str) -> int | None:
     """Return where the operand that ends before ``at`` begins."""
     end = len(step.text[:at].rstrip())
     opened = step.failure.opened
@@ -90,7 +84,7 @@ def _one_string(chain: str, operand: str, offset: int) -> tuple[Edit, ...]:
     return (Edit(Span(offset, offset + len(chain)), mark + "".join(pieces) + mark),)
 
 
-def _choice(step: Broken) -> Fault | None:
+def _choice(step: InvalidStep) -> Fault | None:
     """Explain ``type=yes|no``, ``type="yes" or "no"``, ``type=list[str]``."""
     text, at = step.text, step.failure.offset
     named = re.search(rf"\btype[ \t]*=[ \t]*({OPTION_VALUE})[ \t]*\Z", text[step.start : at])
@@ -100,23 +94,23 @@ def _choice(step: Broken) -> Fault | None:
     if words := re.compile(r"[\w\-]+(?:\s{0,4}\|\s{0,4}[\w\-]+)+").match(text, first):
         new = " | ".join(f'"{word.strip()}"' for word in words[0].split("|"))
         edit = Edit(Span(first, words.end()), new)
-        return _habit(step, "the words of a choice stand in quotes", first, words.end(), f"write type={new}", edit)
+        return _habit(step, "the words of a choice need quotes", first, words.end(), f"write type={new}", edit)
     if named[1][0] in "\"'" and (mark := re.compile(r"(?:or\b|\|\||/|,)(?=\s*[\"'])").match(text, at)):
         edit = Edit(Span(at, mark.end()), "|")
         hint = 'write type="yes" | "no"'
-        return _habit(step, f"{mark[0]!r} does not part the words of a choice", at, mark.end(), hint, edit)
+        return _habit(step, f"the words of a choice are separated by |, not by {mark[0]!r}", at, mark.end(), hint, edit)
     if inner := re.compile(r"\[[\w, \[\]]{0,60}\]").match(text, at):
         edit = Edit(Span(at, inner.end()), "")
-        return _habit(step, "a type has no brackets", at, inner.end(), f"write type={named[1]}", edit)
+        return _habit(step, "a type cannot have brackets", at, inner.end(), f"write type={named[1]}", edit)
     return None
 
 
-def _habit(step: Broken, message: str, start: int, end: int, hint: str, *edits: Edit) -> Fault | None:
+def _habit(step: InvalidStep, message: str, start: int, end: int, hint: str, *edits: Edit) -> Fault | None:
     """Return the fault if parsing gets further with its edits; else None, because the cause is another one."""
     return fault("LWT005", message, start, end, hint, edits=edits) if step.furthered_by(*edits) else None
 
 
-def _wrong_mark(step: Broken) -> Fault | None:
+def _wrong_mark(step: InvalidStep) -> Fault | None:
     """Explain ``type: json``, a semicolon for a comma, ``{"a" = 1}``, ``"a": 1`` without quotes."""
     text, at, failure = step.text, step.failure.offset, step.failure
     mark = text[at : at + 1]
@@ -126,21 +120,20 @@ def _wrong_mark(step: Broken) -> Fault | None:
             return None
         space = re.compile(r":[ \t]*").match(text, at)
         swap = Edit(Span(at, space.end() if space else at + 1), "=")
-        return _habit(step, "an option and its value are parted by =, not by a colon", at, at + 1, "write =", swap)
+        return _habit(step, "an option needs = before its value, not a colon", at, at + 1, "write =", swap)
     if mark == ";" and failure.after in ("value", "name"):
-        return _habit(
-            step, "arguments and options are parted by commas, not by a semicolon", at, at + 1, "write ,", swap
-        )
+        message = "arguments and options are separated by commas, not by a semicolon"
+        return _habit(step, message, at, at + 1, "write ,", swap)
     if mark == "=" and failure.after == "key":
-        return _habit(step, "a key and its value are parted by a colon", at, at + 1, "write :", swap)
+        return _habit(step, "a key and its value are separated by a colon", at, at + 1, "write :", swap)
     key = re.compile(r"[A-Za-z_]\w*(?=\s{0,9}[:=])").match(text, at)
     if key and failure.inside == "{" and failure.after in ("object", "comma"):
         edit = Edit(Span(at, key.end()), f'"{key[0]}"')
-        return _habit(step, f"the key {key[0]} stands without quotes", at, key.end(), f'write "{key[0]}"', edit)
+        return _habit(step, f"the key {key[0]} needs quotes", at, key.end(), f'write "{key[0]}"', edit)
     return None
 
 
-def _is_prose(step: Broken, colon: int) -> bool:
+def _is_prose(step: InvalidStep, colon: int) -> bool:
     """Return whether the word before a colon is not an option of a prompt: ``LLM(Next: ...``."""
     found = re.search(r"\b(?:LLM|llm|Llm|ANSWER)[ \t]*\(\s*(\w+)[ \t]*\Z", step.text[step.start : colon])
     return found is not None and not is_option(found[1]) and not re.compile(r":\s*[\"']").match(step.text, colon)
@@ -149,32 +142,31 @@ def _is_prose(step: Broken, colon: int) -> bool:
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
-def _brackets(step: Broken) -> Fault | None:
+def _brackets(step: InvalidStep) -> Fault | None:
     """Explain a closing bracket of another kind, a tuple, a reference without its braces."""
     text, at, failure = step.text, step.failure.offset, step.failure
     mark, right = text[at : at + 1], _CLOSING.get(failure.inside, ")")
     if failure.after in ("value", "name") and mark and mark in ")]}" and mark != right:
         instead, before = Edit(Span(at, at + 1), right), Edit(Span(at, at), right)
         edit = next((e for e in (before, instead) if step.mended_by(e)), instead)
+        message, hint = f"{mark} has no opening bracket here", f"write {right}"
         if edit == before:
-            return _habit(
-                step, f"{failure.inside} is not closed before this {mark}", at, at + 1, f"write {right}{mark}", edit
-            )
-        return _habit(step, f"{mark} closes nothing here", at, at + 1, f"write {right}", edit)
+            message, hint = f"{failure.inside} is not closed before this {mark}", f"write {right}{mark}"
+        return _habit(step, message, at, at + 1, hint, edit)
     if mark != "(" or failure.after not in ("open", "comma", "list", "colon", "equals"):
         return None
     if found := re.compile(rf"\(({ID})\)").match(text, at):
         edit = Edit(Span(at, found.end()), f"{{({found[1]})}}")
         if not found[1].isdigit():
-            return _habit(step, "a reference has braces", at, found.end(), f"write {edit.text}", edit)
+            return _habit(step, "a reference needs braces", at, found.end(), f"write {edit.text}", edit)
     close = text.find(")", at, step.stop)
     edits = (Edit(Span(at, at + 1), "["), Edit(Span(close, close + 1), "]"))
     if close > 0 and failure.after != "open" and step.furthered_by(*edits):
-        return fault("LWT005", "a list stands in square brackets", at, at + 1, "write [ ]", edits=edits)
+        return fault("LWT005", "a list needs square brackets", at, at + 1, "write [ ]", edits=edits)
     return None
 
 
-def _between_values(step: Broken) -> Fault | None:
+def _between_values(step: InvalidStep) -> Fault | None:
     """Explain a missing comma or colon in a list or an object."""
     text, at, failure = step.text, step.failure.offset, step.failure
     calls = re.compile(r"[A-Z]+[ \t]*\(").match(text, at) is not None
@@ -209,7 +201,7 @@ def _word(text: str, at: int) -> str:
     return found[0] if found else ""
 
 
-def _inline_comment(step: Broken) -> Fault | None:
+def _inline_comment(step: InvalidStep) -> Fault | None:
     """Explain ``# note`` after an argument."""
     text, at = step.text, step.failure.offset
     found = re.compile(r"#|//|--").match(text, at)
@@ -220,17 +212,17 @@ def _inline_comment(step: Broken) -> Fault | None:
     edits = (Edit(Span(step.start, step.start), note + "\n"), Edit(Span(at, end), ""))
     if not step.furthered_by(edits[1]):
         return None
-    return fault("LWT005", "a comment stands on a line of its own", at, end, "move it above the step", edits=edits)
+    return fault("LWT005", "a comment must be on its own line", at, end, "move it above the step", edits=edits)
 
 
-def _formatted(step: Broken) -> Fault | None:
+def _formatted(step: InvalidStep) -> Fault | None:
     """Explain ``"..." % a`` and ``"...".format(a)``."""
     found = re.compile(r"%|\.\s{0,9}\w+\(").match(step.text, step.failure.offset)
     if not found or step.failure.after != "value":
         return None
     what = "%" if found[0] == "%" else found[0] + ")"
-    hint = "write the reference into the prompt: {(id)}"
-    return fault("LWT005", f"nothing is put into a string by {what}", found.start(), found.end(), hint)
+    hint = "write a reference in the prompt: {(id)}"
+    return fault("LWT005", f"{what} cannot insert values into a string", found.start(), found.end(), hint)
 
 
 _TAIL = option_tail("")
@@ -242,7 +234,7 @@ _FIRST_CLOSES = re.compile(rf"(?:{REFERENCE}|[^\"'])*+[\"'](?<=\w[\"'])\s{{0,9}}
 _PROMPT = re.compile(r"\b(?:LLM|llm|Llm)[ \t]*\(\s*")
 
 
-def _bare_prompt(step: Broken) -> Fault | None:
+def _bare_prompt(step: InvalidStep) -> Fault | None:
     """Explain a prompt without quotes, or without its opening quote."""
     text, failure = step.text, step.failure
     begin = max((m.end() for m in _PROMPT.finditer(text, step.start, min(failure.offset + 1, step.stop))), default=-1)
@@ -274,7 +266,7 @@ def _bare_prompt(step: Broken) -> Fault | None:
         edits = (Edit(Span(begin, begin), mark or '"'), *inner, *([] if mark else [Edit(Span(end, end), '"')]))
         if step.mended_by(*edits) or (mark and step.furthered_by(*edits)):
             what = "has no opening quote" if mark else "has no quotes"
-            hint = f"write {mark or chr(34)} before it" + ("" if mark else " and behind it")
+            hint = f"write {mark or chr(34)} before it" + ("" if mark else " and after it")
             return fault("LWT005", f"the prompt of step ({step.name}) {what}", begin, begin + 1, hint, edits=edits)
     return None
 
@@ -296,7 +288,7 @@ def _quotes(text: str, begin: int, end: int, mark: str) -> list[int]:
     return [found.start() for found in piece.finditer(text, begin, end) if found[0] == mark]
 
 
-def _reference(step: Broken) -> Fault | None:
+def _reference(step: InvalidStep) -> Fault | None:
     """Explain a reference outside of strings with its brackets inside, its braces doubled or spaces in it."""
     text, at = step.text, step.failure.offset
     if step.failure.after not in ("open", "comma", "equals", "list", "colon", "object") or at >= step.stop:
@@ -335,7 +327,7 @@ _LONGEST_STEP = 20_000
 _MOST_ENDS = 4
 
 
-def bare_expression(step: Broken) -> Fault | None:
+def bare_expression(step: InvalidStep) -> Fault | None:
     """Return the fault of an unquoted expression, with the edits that add its quotes."""
     text, at = step.text, step.failure.offset
     if step.failure.after not in ("value", "name", "open", "equals") or step.failure.quote:
@@ -354,14 +346,14 @@ def bare_expression(step: Broken) -> Fault | None:
         if mark and _is_paired(text[begin:end]) and step.mended_by(*edits):
             head = "when=" if begun[-1]["what"].startswith("when") else "EXPR("
             hint = f"write {head}{mark}{shown(text[begin:end], 60)}{mark}"
-            return fault("LWT005", "an expression stands in quotes", begin, end, hint, edits=edits)
+            return fault("LWT005", "an expression needs quotes", begin, end, hint, edits=edits)
     return None
 
 
 _CLOSING_BRACKETS = re.compile(r"[\"'](?=\s{0,9}(?:[,;]\s{0,9}[A-Za-z_]\w{0,60}[ \t]*[=:]|,?\s{0,9}\)|\s{0,9}\Z))")
 
 
-def _unopened(step: Broken, begin: int) -> Fault | None:
+def _unopened(step: InvalidStep, begin: int) -> Fault | None:
     """Explain an expression with only its closing quote: the first unpaired quote before options or before the end."""
     text, end = step.text, min(step.trimmed, begin + _LONGEST)
     for found in _CLOSING_BRACKETS.finditer(text, begin, end):
@@ -369,19 +361,12 @@ def _unopened(step: Broken, begin: int) -> Fault | None:
         inside = re.sub(REFERENCE, "", text[begin:at])
         edit = Edit(Span(begin, begin), mark)
         if mark not in inside and step.furthered_by(edit):
-            hint = f"write {mark} before it"
-            return fault(
-                "LWT005",
-                "an expression stands in quotes; this has no opening quote",
-                begin,
-                begin + 1,
-                hint,
-                edits=(edit,),
-            )
+            message = "this expression has no opening quote"
+            return fault("LWT005", message, begin, begin + 1, f"write {mark} before it", edits=(edit,))
     return None
 
 
-def _expression_ends(step: Broken, begin: int, at: int) -> Iterator[int]:
+def _expression_ends(step: InvalidStep, begin: int, at: int) -> Iterator[int]:
     """Yield the possible ends of the expression: before a following option, else before each parenthesis, the last one first."""
     found = list(_END.finditer(step.text, at, min(step.trimmed, begin + _LONGEST)))
     options = [match.start() for match in found if match[0].rstrip()[-1] == "="]

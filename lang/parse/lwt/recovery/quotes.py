@@ -12,7 +12,7 @@ from ....source import Span
 from ...repairs import Fault, fault
 from ..engine import reference_pattern
 from ..shapes import OPTION_NAMES, Tail, delimits, loose_tail, option_tail, swallows
-from .references import Broken
+from .references import InvalidStep
 
 _MOST = 5_000
 """Maximum number of quotes escaped in one prompt; a text with more is not a prompt, and each costs an edit that is tried."""
@@ -20,7 +20,7 @@ _TAIL = option_tail("[\"']")
 _NAMED = re.compile(r"([A-Za-z_]\w*)[ \t]*=\s*\Z")
 
 
-def unclosed_before_options(step: Broken) -> Fault | None:
+def unclosed_before_options(step: InvalidStep) -> Fault | None:
     """Explain ``"... , type="a" | "b")``: a string's closing quote is missing, so an option's quote closes it."""
     for opened in {step.failure.opened: 0, step.failure.first_string: 0}:
         if opened > step.start and (found := _unclosed_at(step, opened)):
@@ -28,7 +28,7 @@ def unclosed_before_options(step: Broken) -> Fault | None:
     return None
 
 
-def _unclosed_at(step: Broken, opened: int) -> Fault | None:
+def _unclosed_at(step: InvalidStep, opened: int) -> Fault | None:
     text, mark = step.text, step.text[opened]
     if text.startswith(('"""', "'''"), opened):
         return None
@@ -39,7 +39,7 @@ def _unclosed_at(step: Broken, opened: int) -> Fault | None:
     return _never_closed(step, opened, mark, *edits) if edits or not tail.is_sure else None
 
 
-def _before(step: Broken, tail: Tail, mark: str) -> tuple[Edit, ...]:
+def _before(step: InvalidStep, tail: Tail, mark: str) -> tuple[Edit, ...]:
     """Return the edit that ends a string before options, or before the parenthesis that ends its call before them."""
     at = tail.start
     places = [at, at - 1] if step.text[at - 1] == ")" else [at]
@@ -51,7 +51,7 @@ def _before(step: Broken, tail: Tail, mark: str) -> tuple[Edit, ...]:
     return (found,) if found and tail.is_sure else ()
 
 
-def _other_quote(step: Broken, end: int, mark: str) -> list[Edit]:
+def _other_quote(step: InvalidStep, end: int, mark: str) -> list[Edit]:
     """Return the edit that replaces an unmatched quote of the other kind before ``end`` with ``mark``, the string's quote."""
     text = step.text
     last = text[end - 1 : end]
@@ -63,19 +63,19 @@ def _other_quote(step: Broken, end: int, mark: str) -> list[Edit]:
     return [Edit(Span(end - 1, end), mark)]
 
 
-def _is_expression(step: Broken, opened: int) -> bool:
+def _is_expression(step: InvalidStep, opened: int) -> bool:
     return step.text[max(step.start, opened - 20) : opened].replace(" ", "").endswith("=EXPR(")
 
 
-def _never_closed(step: Broken, opened: int, mark: str, *edits: Edit) -> Fault:
-    what = f"the string of step ({step.name}) that begins here is never closed"
-    return fault("LWT002", what, opened, opened + len(mark), f"put {mark} where it ends", edits=edits)
+def _never_closed(step: InvalidStep, opened: int, mark: str, *edits: Edit) -> Fault:
+    what = f"this string of step ({step.name}) is not closed"
+    return fault("LWT002", what, opened, opened + len(mark), f"write {mark} where it ends", edits=edits)
 
 
 _VALUE = re.compile(r"[,(]\s{0,9}(?P<name>[A-Za-z_]\w{0,60})[ \t]{0,4}=[ \t]{0,4}(?=[^\s\"'\[{(=,)])")
 
 
-def unopened_value(step: Broken) -> Fault | None:
+def unopened_value(step: InvalidStep) -> Fault | None:
     """Explain ``model=small")``: an option's value has only its closing quote."""
     text, at = step.text, step.failure.offset
     if step.failure.after not in ("name", "value", "comma") or step.failure.quote:
@@ -98,7 +98,7 @@ def unopened_value(step: Broken) -> Fault | None:
     return fault("LWT005", what, begin, begin + 1, f"write {mark} before it", edits=(edit,))
 
 
-def stray_quote(step: Broken) -> Fault | None:
+def stray_quote(step: InvalidStep) -> Fault | None:
     """Explain ``LLM("Rate {(input)}"", type=int)``: a surplus quote next to the string's own or after another value."""
     text, at, failure = step.text, step.failure.offset, step.failure
     candidates: list[Span] = []
@@ -114,8 +114,7 @@ def stray_quote(step: Broken) -> Fault | None:
         edit = Edit(span, "")
         if step.mended_by(edit) or (_NAME_BEHIND.match(text, span.end, step.trimmed) and step.furthered_by(edit)):
             quote = text[span.start : span.end]
-            many = "one quote" if len(quote) == 1 else f"{len(quote)} quotes"
-            message = f"{quote} is {many} too many: it opens and closes nothing"
+            message = f"surplus {'quote' if len(quote) == 1 else 'quotes'} {quote}"
             return fault("LWT004", message, span.start, span.end, "remove it", edits=(edit,), accepted=True)
     return None
 
@@ -124,7 +123,7 @@ _NAME_BEHIND = re.compile(rf"[ \t]*(?:{'|'.join(sorted(OPTION_NAMES))})[ \t]*=(?
 _QUOTED_NAME = re.compile(rf"([\"'])({'|'.join(sorted(OPTION_NAMES))})\1[ \t]*\Z")
 
 
-def quoted_name(step: Broken) -> Fault | None:
+def quoted_name(step: InvalidStep) -> Fault | None:
     """Explain ``"type"=int``: an option's name in quotes."""
     text, at = step.text, step.failure.offset
     if step.failure.after != "value" or text[at : at + 1] != "=":
@@ -135,10 +134,12 @@ def quoted_name(step: Broken) -> Fault | None:
     start = max(step.start, at - 60) + found.start()
     edit = Edit(Span(start, start + len(found[0].rstrip())), found[2])
     edits = (edit,) if step.furthered_by(edit) else ()
-    return fault("LWT005", "an option's name has no quotes", start, edit.span.end, f"write {found[2]}=", edits=edits)
+    return fault(
+        "LWT005", "the name of an option has no quotes", start, edit.span.end, f"write {found[2]}=", edits=edits
+    )
 
 
-def inner_quotes(step: Broken) -> Fault | None:
+def inner_quotes(step: InvalidStep) -> Fault | None:
     """Explain an inner quote that ended the prompt too early. The prompt ends at the last quote + ``)`` before the next head."""
     text = step.text
     for opened in _candidates(step):
@@ -153,16 +154,10 @@ def inner_quotes(step: Broken) -> Fault | None:
                 inner = _between_delimiters(text, opened + 1, closing, inner)
             edits = tuple(Edit(Span(i, i), "\\") for i in inner)
             if inner and step.furthered_by(*edits):
-                these = "this quote is" if len(inner) == 1 else f"{len(inner)} quotes are"
-                return fault(
-                    "LWT004",
-                    f"the prompt ends at this {mark} unless it is escaped; {these} meant as text",
-                    inner[0],
-                    inner[0] + 1,
-                    f"write \\{mark} inside the prompt, or put the prompt in {mark * 3}",
-                    edits=edits,
-                    accepted=True,
-                )
+                many = "" if len(inner) == 1 else f" (and {len(inner) - 1} more)"
+                message = f"an unescaped {mark} inside the prompt ends it{many}"
+                hint = f"write \\{mark} inside the prompt, or put the prompt in {mark * 3}"
+                return fault("LWT004", message, inner[0], inner[0] + 1, hint, edits=edits, accepted=True)
     return None
 
 
@@ -181,7 +176,7 @@ def _between_delimiters(text: str, start: int, end: int, inner: list[int]) -> li
     return [at for at in inner if at not in delimiters]
 
 
-def _candidates(step: Broken) -> Iterator[int]:
+def _candidates(step: InvalidStep) -> Iterator[int]:
     """Yield the possible starts of the cut string: an option's own value, else the prompt."""
     opened, first = step.failure.opened, step.failure.first_string
     if first < 0:
@@ -192,7 +187,7 @@ def _candidates(step: Broken) -> Iterator[int]:
     yield first
 
 
-def _closings(step: Broken, opened: int, mark: str) -> Iterator[int]:
+def _closings(step: InvalidStep, opened: int, mark: str) -> Iterator[int]:
     """Yield the possible ends of the string: before options that follow it, else at the last quote + ``)``."""
     tails = [m for m in _TAIL.finditer(step.text, opened + 1, step.stop) if m[0][0] == mark]
     if tails:
@@ -220,7 +215,7 @@ def _bare_quotes(text: str, start: int, end: int, mark: str) -> list[int]:
     return found
 
 
-def open_string(step: Broken) -> Fault | None:
+def open_string(step: InvalidStep) -> Fault | None:
     """Explain a string that is not closed before the next head."""
     failure, text = step.failure, step.text
     # An unclosed string is closed by the next step's quote: then parsing stops after this step.
@@ -237,7 +232,7 @@ def open_string(step: Broken) -> Fault | None:
     return _never_closed(step, opened, mark, *_closing_edits(step, opened, mark))
 
 
-def _closing_edits(step: Broken, opened: int, mark: str) -> tuple[Edit, ...]:
+def _closing_edits(step: InvalidStep, opened: int, mark: str) -> tuple[Edit, ...]:
     """Return the edit that closes the string: before options, else before the last parentheses, else at the end.
 
     None if the string would include possible options, an unmatched closing bracket, or other paragraphs.

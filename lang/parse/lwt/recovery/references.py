@@ -143,8 +143,8 @@ def _single(raw: str, start: int, offset: int, known_ids: Collection[str], *, is
         return Diagnostic(
             "LWT025",
             "warning",
-            f"the brackets of `{_short(inside[0])}` stand inside its braces"
-            + (f"; it is read as `{_short(right)}`" if is_read else ", so it is not a reference"),
+            f"the brackets of `{_short(inside[0])}` must come after its braces"
+            + (f"; read as `{_short(right)}`" if is_read else "; it is not a reference"),
             Span(offset + start, offset + inside.end()),
             (f"write `{_short(right)}`",),
             (Edit(Span(offset + start, offset + inside.end()), right),),
@@ -155,8 +155,8 @@ def _single(raw: str, start: int, offset: int, known_ids: Collection[str], *, is
     name = re.sub(r"[ .\-]+", lambda gap: "_" if " " in gap[0] else gap[0], near[1]) if near else ""
     if near and not near[0].endswith("}") and (brace := _BRACE_LATER.match(raw, near.end())):
         span = Span(offset + start, offset + brace.end())
-        message = f"`{_short(raw[start : brace.end()])}` is not a reference, so it stays as text"
-        ways = (f"if a reference is meant, write `{{({near[1]})}}`", "for literal text write `{{(` instead of `{(`")
+        message = f"`{_short(raw[start : brace.end()])}` is not a reference; it stays text"
+        ways = (f"for a reference, write `{{({near[1]})}}`", "for literal text, write `{{(` instead of `{(`")
         return Diagnostic(
             "LWT024", "warning", message, span, ways, (Edit(Span(span.start, span.start), "{"),)
         ), brace.end()
@@ -166,21 +166,21 @@ def _single(raw: str, start: int, offset: int, known_ids: Collection[str], *, is
             "LWT024",
             "warning",
             f"`{_short(near[0])}` is not a reference"
-            + (f"; it is read as `{_short(right)}`" if is_read else ", so it stays as text"),
+            + (f"; read as `{_short(right)}`" if is_read else "; it stays text"),
             Span(offset + start, offset + near.end()),
             (f"write `{_short(right)}`",),
             (Edit(Span(offset + start, offset + near.end()), right),),
         ), near.end()
     free = _FREE_TEXT.match(raw, start)
     end = free.end() if free else start + 2
-    advice = ["for literal text write `{{(` instead of `{(`"]
+    advice = ["for literal text, write `{{(` instead of `{(`"]
     if free and re.fullmatch(_ID, free[1].strip()):
         advice.insert(0, f"a reference has no spaces: `{{({free[1].strip()})}}`")
     shown = _short(raw[start:end]) if free else "{("
     return Diagnostic(
         "LWT024",
         "warning",
-        f"`{shown}` is not a reference, so it stays as text",
+        f"`{shown}` is not a reference; it stays text",
         Span(offset + start, offset + end),
         tuple(advice),
         (Edit(Span(offset + start, offset + start), "{"),),
@@ -194,11 +194,11 @@ def _several(match: re.Match[str], offset: int, known_ids: Collection[str], *, i
     span = Span(offset + match.start(), offset + match.end())
     what = f"`{_short(match[0])}` has {len(names)} ids in one pair of braces"
     if all(name in known_ids or name in RESERVED for name in names):
-        then = f"; it is read as `{_short(right)}`" if is_read else ", so it is not a reference and stays as text"
+        then = f"; read as `{_short(right)}`" if is_read else "; it is not a reference and stays text"
         return Diagnostic("LWT024", "warning", what + then, span, (f"write `{_short(right)}`",), (Edit(span, right),))
-    hints = (f"if references are meant, write `{_short(right)}`", "for literal text write `{{(` instead of `{(`")
+    hints = (f"for a reference, write `{_short(right)}`", "for literal text, write `{{(` instead of `{(`")
     edit = Edit(Span(span.start, span.start), "{")
-    return Diagnostic("LWT024", "warning", f"{what}, so it is not a reference and stays as text", span, hints, (edit,))
+    return Diagnostic("LWT024", "warning", f"{what}, which is not a reference; it stays text", span, hints, (edit,))
 
 
 def _doubled(match: re.Match[str], offset: int, known_ids: Collection[str] | None) -> Diagnostic | None:
@@ -211,7 +211,7 @@ def _doubled(match: re.Match[str], offset: int, known_ids: Collection[str] | Non
         "LWT026",
         "warning",
         f"`{_short(match[0])}` has its braces doubled"
-        + (f"; it is read as `{_short(right)}`" if known_ids is None else ", so it is text and no reference"),
+        + (f"; read as `{_short(right)}`" if known_ids is None else "; it is text, not a reference"),
         span,
         (f"write `{_short(right)}`",),
         (Edit(span, right),),
@@ -223,9 +223,9 @@ def _stray_brace(reference: re.Match[str], offset: int) -> Diagnostic:
     return Diagnostic(
         "LWT027",
         "warning",
-        f"the `}}` after `{_short(reference[0])}` closes nothing",
+        f"surplus `}}` after `{_short(reference[0])}`",
         span,
-        ("leave it out",),
+        ("remove it",),
         (Edit(span, ""),),
     )
 
@@ -277,10 +277,8 @@ def find_lookalikes(raw: str, offset: int, names: Collection[str], mark: str) ->
         path = match["path1"] or match["path2"] or match["path3"] or ""
         right = f"{{({name})}}{path_of(path, mark)}"
         span = Span(offset + match.start(), offset + match.end())
-        message = f"`{match[0]}` is text to LWT: the model sees it as it stands, not what ({name}) gives"
-        found.append(
-            Diagnostic("LWT041", "warning", message, span, (f"a reference is `{right}`",), (Edit(span, right),))
-        )
+        message = f"`{match[0]}` is not a reference: the model gets this text, not the result of ({name})"
+        found.append(Diagnostic("LWT041", "warning", message, span, (f"write `{right}`",), (Edit(span, right),)))
     return found
 
 
@@ -303,7 +301,7 @@ def _without_around(step: str) -> str:
     return step
 
 
-class Broken:
+class InvalidStep:
     """An invalid step with its head at ``start``; ``stop`` is the place of the next head."""
 
     def __init__(self, text: str, start: int, stop: int, failure: Failure) -> None:

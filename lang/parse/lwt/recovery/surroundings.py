@@ -244,14 +244,16 @@ def _compare(text: str, line: _Line, inside: _Line | None, tell: _Tell, told: li
     """Report a step outside of the code fences that contain others; ``inside`` is the step with the same id in them."""
     end = min(line.end, end_of_line(text, line.first))
     if inside is None:
-        message = f"step ({line.name}) stands outside of the code fence that holds other steps; it counts"
-        tell(message, line.first, end, "put it into the fence, or make a remark of it: #", [], "LWT036")
+        message = f"step ({line.name}) is outside the code fence that contains other steps; it is read as well"
+        tell(message, line.first, end, "move it into the fence, or make it a comment with #", [], "LWT036")
     elif line.call is None or line.call != inside.call:
         if _ELIDED.search(text, line.first, end):
             line.kind, line.end = "text", end
             return
-        message = f"step ({line.name}) stands in a code fence and, written otherwise, outside: which of them counts can't be told"
-        told.append(Diagnostic("LWT014", "error", message, Span(line.first, end), ("write it once",)))
+        message = (
+            f"step ({line.name}) is in a code fence and, with another text, outside it: it is unclear which to use"
+        )
+        told.append(Diagnostic("LWT014", "error", message, Span(line.first, end), ("write only one of them",)))
 
 
 _MOST_REMARKS = 500
@@ -266,33 +268,19 @@ def _prefixes(text: str, lines: list[_Line], tell: _Tell) -> None:
     for line in lines:
         if line.kind == "fence" and line.prefix_end >= 0:
             end = min(line.end + 1, len(text))
-            tell(
-                "a code fence is not part of a script",
-                line.first,
-                line.end,
-                "remove the line",
-                [Edit(Span(line.start, end), "")],
-                "LWT036",
-            )
+            message, edits = "a code fence is not part of a script", [Edit(Span(line.start, end), "")]
+            tell(message, line.first, line.end, "remove the line", edits, "LWT036")
         unseen = _UNSEEN.search(text, line.start, line.first)
         if unseen:
-            tell(
-                f"an invisible character (U+{ord(unseen[0]):04X}) stands at the beginning of the line",
-                unseen.start(), unseen.end(), "remove it", [Edit(Span(line.start, line.first), "")], "LWT037",
-            )  # fmt: skip
+            message = f"invisible character U+{ord(unseen[0]):04X} at the beginning of the line"
+            tell(message, *unseen.span(), "remove it", [Edit(Span(line.start, line.first), "")], "LWT037")
         if line.kind not in ("step", "broken"):
             continue
         if dressed := _DRESSED_HEAD.match(text, line.prefix_end):
             right = f"({dressed['id']})="
             span = Span(dressed.start(), dressed.end())
-            tell(
-                f"the head of step ({dressed['id']}) is marked with {dressed['mark']}",
-                span.start,
-                span.end,
-                f"write {right}",
-                [Edit(span, right)],
-                "LWT037",
-            )
+            message = f"the head of step ({dressed['id']}) has the markup {dressed['mark']}"
+            tell(message, span.start, span.end, f"write {right}", [Edit(span, right)], "LWT037")
         if line.prefix_end <= line.first:
             continue
         prefix = text[line.first : line.prefix_end]
@@ -305,14 +293,8 @@ def _prefixes(text: str, lines: list[_Line], tell: _Tell) -> None:
             continue
         span = Span(line.first, line.prefix_end)
         edit = Edit(span, f"# {prefix.strip()}\n" if words and "<" not in prefix and "#" not in prefix else "")
-        tell(
-            f"{shown(prefix)!r} stands before the step's head; a head stands at the start of its line",
-            span.start,
-            span.end,
-            "remove it",
-            [edit],
-            "LWT037",
-        )
+        message = f"unexpected {shown(prefix)!r} before the head of the step, which must begin its line"
+        tell(message, span.start, span.end, "remove it", [edit], "LWT037")
 
 
 def _is_proper(text: str, line: _Line) -> bool:
@@ -367,13 +349,11 @@ def _prose(text: str, group: list[_Line], names: Collection[str], tell: _Tell, *
     odd = [line for line in steplike if line.start not in apart]
     first = odd[0] if odd else taken[0]
     if odd:
-        message = (
-            "this line looks like a step and stands outside of the code fence that holds the script; it is left out"
-        )
-        hint = "put it into the fence if it is a step"
+        message = "this line looks like a step but is outside the code fence of the script; it is ignored"
+        hint = "move it into the fence if it is a step"
     else:
         message = "this line is not a step" if len(taken) == 1 else f"these {len(taken)} lines are not steps"
-        hint = "a note is a line that starts with #"
+        hint = "a comment is a line that begins with #"
     tell(message, first.first, first.end, hint, edits)
 
 
