@@ -256,7 +256,7 @@ def _called(r: Cursor, name: Piece, start: int, arguments: Arguments) -> Expr:
 
 
 _LIBRARY_HINTS = {
-    "percentile": "percentile(xs, p) takes p from 0 to 1: write `percentile(xs, 0.95)` for the 95th percentile",
+    "percentile": "p is from 0 to 1 here: write `percentile(xs, 0.95)` for the 95th percentile",
     "quantile": "write `percentile(xs, 0.95)`", "quantiles": "write `percentile(xs, 0.95)`",
     "std": "numpy computes it for a population; stdev(xs) computes it for a sample", "pstdev": "stdev(xs) computes it for a sample",
     "var": "numpy computes it for a population; variance(xs) computes it for a sample", "pvariance": "variance(xs) computes it for a sample",
@@ -321,11 +321,8 @@ def method(r: Cursor, value: Expr) -> Expr:
     arguments = argument_list(r)
     span = Span(start, arguments.end)
     if name.text in CHANGING:
-        message, hint = (
-            f"{name.text} would change a value",
-            "an expression cannot change values; write `xs + [x]` for a longer list",
-        )
-        r.fault("EXPR013", message, name.span, hint)
+        hint = "an expression cannot change values; write `xs + [x]` for a longer list"
+        r.fault("EXPR013", f"{name.text} would change a value", name.span, hint)
         return r.hole(start)
     if not arguments.good:
         return r.hole(start)
