@@ -255,21 +255,22 @@ def _called(r: Cursor, name: Piece, start: int, arguments: Arguments) -> Expr:
     return Call(right, arguments.positional, arguments.keywords, span=span)
 
 
+_STDEV, _VARIANCE = "stdev(xs) is for a sample", "variance(xs) is for a sample"
+_MEAN, _CHOICE = "write `sum(xs) / len(xs)`", "write `x if condition else y`"
+_PERCENTILE, _OR_ELSE, _IS_NULL = "write `percentile(xs, 0.95)`", "write `a if a != null else b`", "write `a is null`"
+
 _LIBRARY_HINTS = {
     "percentile": "p is from 0 to 1 here: write `percentile(xs, 0.95)` for the 95th percentile",
-    "quantile": "write `percentile(xs, 0.95)`", "quantiles": "write `percentile(xs, 0.95)`",
-    "std": "numpy computes it for a population; stdev(xs) computes it for a sample", "pstdev": "stdev(xs) computes it for a sample",
-    "var": "numpy computes it for a population; variance(xs) computes it for a sample", "pvariance": "variance(xs) computes it for a sample",
-    "mean": "write `sum(xs) / len(xs)`", "fmean": "write `sum(xs) / len(xs)`", "average": "write `sum(xs) / len(xs)`",
-    "multimode": "write `mode(xs)`",
+    "quantile": _PERCENTILE, "quantiles": _PERCENTILE, "std": f"numpy's std is for a population; {_STDEV}", "pstdev": _STDEV,
+    "var": f"numpy's var is for a population; {_VARIANCE}", "pvariance": _VARIANCE, "mean": _MEAN, "fmean": _MEAN,
+    "average": _MEAN, "multimode": "write `mode(xs)`",
 }  # fmt: skip
 """Functions of libraries with another meaning here, or another form."""
 
 _REBUILT_HINTS = {
-    "pow": "write `a ** b`", "power": "write `a ** b`", "if": "write `x if condition else y`", "iif": "write `x if condition else y`",
-    "where": "write `x if condition else y`", "coalesce": "write `a if a != null else b`",
-    "ifnull": "write `a if a != null else b`", "nvl": "write `a if a != null else b`", "isnull": "write `a is null`",
-    "isnone": "write `a is null`", "is_null": "write `a is null`", "and": "write `a and b`", "or": "write `a or b`",
+    "pow": "write `a ** b`", "power": "write `a ** b`", "if": _CHOICE, "iif": _CHOICE, "where": _CHOICE, "coalesce": _OR_ELSE,
+    "ifnull": _OR_ELSE, "nvl": _OR_ELSE, "isnull": _IS_NULL, "isnone": _IS_NULL, "is_null": _IS_NULL,
+    "and": "write `a and b`", "or": "write `a or b`",
 }  # fmt: skip
 
 
