@@ -225,8 +225,8 @@ def _called(r: Cursor, name: Piece, start: int, arguments: Arguments) -> Expr:
     prefixed = start != name.start
     folded = name.folded
     if folded in ("count", "countif") and arguments.where:
-        node = Call("sum", arguments.positional, span=span)
-        return r.anew("EXPR010", f"expressions have no function {name.text}", name.span, node)
+        counted = Call("sum", arguments.positional, span=span)
+        return r.anew("EXPR010", f"expressions have no function {name.text}", name.span, counted)
     whole = Span(start, name.end)
     given = r.text[start : name.end]
     message = f"expressions have no function {shown(given)}"

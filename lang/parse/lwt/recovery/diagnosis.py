@@ -59,7 +59,7 @@ def _head_alone(step: InvalidStep) -> Fault | None:
             return fault("LWT009", message, offset, offset + 1, "write it after the =, on the same line", edits=(join,))
         offset = min(offset, end_of_line(text, step.start))
         quoted = text[offset : offset + 1] in ('"', "'")
-        edits = (Edit(Span(offset, offset), "LLM("), Edit(Span(step.trimmed, step.trimmed), ")"))
+        edits: tuple[Edit, ...] = (Edit(Span(offset, offset), "LLM("), Edit(Span(step.trimmed, step.trimmed), ")"))
         edits = edits if quoted and step.mended_by(*edits) else ()
         message, hint = f"step ({step.name}) has no operation", f'write ({step.name})=LLM("...")'
         return fault("LWT009", message, offset, offset + 1, hint, edits=edits)

@@ -149,8 +149,8 @@ def _strings(text: str) -> Stage:
         for edit in _unquoted(text, line.start(), line.end(), [Span(line.start("text"), line.end("text"))])
     ]
     message = f"{_steps(len(lines))} in quotes, each as a string"
-    first = lines[0].start("text")
-    warning = warned(message, first, first + 1, "write the steps without quotes around them", edits)
+    begin = lines[0].start("text")
+    warning = warned(message, begin, begin + 1, "write the steps without quotes around them", edits)
     return Stage(tuple(edits), (warning,))
 
 
