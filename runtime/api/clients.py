@@ -42,11 +42,24 @@ def opener_of(options: dict[str, Any], names: Sequence[str] = LIMITS) -> "ModelO
     return ModelOpener(heard(options.get("events")), **{name: options.pop(name) for name in names if name in options})
 
 
-def default_spec() -> str:
-    """Return the spec of the model that a run uses by default. Raises ``NotConfigured``."""
+def default_spec(*, needed: bool = True) -> str:
+    """Return the spec of the model that a run uses by default. Raises ``NotConfigured``; returns "" unless ``needed``."""
+    from ...adapters.llm import NotConfigured
     from ..models.factory import default_spec
 
-    return default_spec()
+    try:
+        return default_spec()
+    except NotConfigured:
+        if needed:
+            raise
+        return ""
+
+
+def call_cache(spec: str) -> Path | None:
+    """Return the file of the user's call cache for a model; None if its calls are not cached."""
+    from ..runs.journal import cache_file
+
+    return cache_file(spec)
 
 
 class ModelOpener:
@@ -121,11 +134,7 @@ class ModelOpener:
             await client.aclose()
 
     def _cache_of(self, spec: str) -> Path | None:
-        if self._cache is True:
-            from ..runs.journal import cache_file
-
-            return cache_file(spec)
-        return self._cache or None
+        return call_cache(spec) if self._cache is True else self._cache or None
 
 
 class _Timed:

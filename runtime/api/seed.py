@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ...lang.trees.seed import FormulaSeed as Tree
     from ..errors import RequestError
     from ..events import Events
+    from ..loops.compile.compile_results import PHASES as PHASES
     from ..loops.compile.compile_results import Compiled, CompiledStep
     from ..runs.journal import RunError
     from ..seeds.compute import Estimate, FormulaSeed, Provenance, SeedError
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ..seeds.reviews import ContextError, FilterError
     from ..seeds.seed_results import Counts, Extraction, ResultError, ResultFault, SeedResult, read_results
     from ..seeds.seed_run import Totals
-    from ..seeds.seed_store import SeedRecorder
+    from ..seeds.seed_store import SeedRecorder as SeedRecorder
     from .clients import ModelOpener
 
     class RunOptions(TypedDict, total=False):
@@ -55,14 +56,15 @@ if TYPE_CHECKING:
         max_calls: int | None
         max_tokens: int | None
         max_cost: float | None
-        price: Price | None
+        price: Any
         rate: float | None
         options: Mapping[str, Any]
-        cache: str | Path
+        cache: str | Path | bool
         events: Events
         cancel: asyncio.Event
         time_limit: float
         record: bool
+        label: str
 
 
 __all__ = [
@@ -73,7 +75,7 @@ __all__ = [
 ]  # fmt: skip
 
 _TYPES = {
-    "Compiled": "runtime.loops.compile.compile_results", "CompiledStep": "runtime.loops.compile.compile_results",
+    **dict.fromkeys(("Compiled", "CompiledStep", "PHASES"), "runtime.loops.compile.compile_results"),
     "RequestError": "runtime.errors",
     "ContextError": "runtime.seeds.reviews", "Converted": "lang.documents.seed", "Counts": "runtime.seeds.seed_results",
     "Estimate": "runtime.seeds.compute", "Explanation": "lang.evaluate.seed.explanation",
@@ -82,7 +84,7 @@ _TYPES = {
     "Provenance": "runtime.seeds.compute", "ResultError": "runtime.seeds.seed_results",
     "ResultFault": "runtime.seeds.seed_results", "RunError": "runtime.runs.journal", "SeedError": "runtime.seeds.compute",
     "SeedResult": "runtime.seeds.seed_results", "Sensitivity": "lang.evaluate.seed.sensitivity", "Totals": "runtime.seeds.seed_run",
-    "read_results": "runtime.seeds.seed_results",
+    "SeedRecorder": "runtime.seeds.seed_store", "read_results": "runtime.seeds.seed_results",
 }  # fmt: skip
 
 
@@ -134,10 +136,10 @@ def compute(
     ``context`` in expressions. Raises ``ResultFault`` for an invalid row.
     """
     from ..seeds.compute import ResultComputer, require
-    from ..seeds.seed_results import SeedResult
+    from ..seeds.seed_results import SeedResult, read_extractions
 
     given = extractions
-    found = _extractions(given)
+    found = read_extractions(given)
     known = given if isinstance(given, SeedResult) else None
     require(seed)
     values = context or {}
@@ -246,6 +248,57 @@ async def run_many(
         await asyncio.gather(*(task for task in (working, getting) if task is not None), return_exceptions=True)
 
 
+class SeedRun:
+    """A stored run of a seed over many contexts, for one ``run``. ``limits`` are those of ``run_many``.
+
+    ``resume`` continues a stored run, whose model is then the default. ``cache``: whether the user's own caches are used. Raises
+    ``RunError``, ``NotConfigured`` and ``RequestError``.
+    """
+
+    def __init__(
+        self, seed: "Tree", llm: str | None = None, *, resume: str | None = None, cache: bool = True,
+        warn: "Callable[[str], None] | None" = None, **limits: Any,
+    ) -> None:  # fmt: skip
+        from ..seeds import seed_store
+        from .clients import ModelOpener, default_spec
+
+        self.seed = seed
+        self.stored = seed_store.load(resume) if resume is not None else None
+        self.spec: str = llm or (self.stored.head["model"] if self.stored is not None else "") or default_spec()
+        self._cache = cache
+        self._opener = ModelOpener(warn, cache=cache, **limits)
+        self._client = self._opener.open(self.spec)
+
+    def store(self, contexts: str, options: Mapping[str, Any], *, force: bool = False) -> "SeedRecorder":
+        """Open the run's folder and return its recorder, which the caller closes. ``contexts`` is a file. Raises ``RunError``."""
+        from ..seeds.seed_store import file_hash, start
+
+        path = Path(contexts)
+        hashed = file_hash(path) if path.is_file() else ""
+        if self.stored is not None:
+            return self.stored.resume(self.seed, contexts=hashed, force=force)
+        return start(self.seed, contexts=hashed, model=self.spec, options=options)
+
+    async def run(self, contexts: Any, recorder: "SeedRecorder", **options: Any) -> "Totals":
+        """Run the seed, close the client, and return the totals. ``options`` are those of ``runtime.seeds.seed_run.run_many``."""
+        from ..models.factory import identity_of
+        from ..seeds.seed_run import run_many
+
+        cache = _own_cache(self.spec, "extractions") if self._cache else None
+        async with self._opener:
+            return await run_many(
+                self.seed, contexts, self._client, model=identity_of(self.spec), cache=cache, record=recorder, **options
+            )
+
+
+def _own_cache(spec: str, name: str) -> Path | None:
+    """Return the file of a cache of the user's, which is next to the call cache; None if calls are not cached."""
+    from .clients import call_cache
+
+    calls = call_cache(spec)
+    return None if calls is None else calls.with_name(f"{name}.sqlite")
+
+
 def run_many_sync(
     seed: "Tree", contexts: Iterable[Any], *, llm: Any, model: str = "", ordered: bool = True,
     record: "SeedRecorder | bool" = False, resume: str | Path | None = None, force: bool = False,
@@ -294,7 +347,8 @@ async def compile(
     ``repairs`` (0 to 10) times for each step. ``example`` has contexts that the seed must fit. ``max_calls``, ``max_tokens``, ``max_cost``
     (US dollars; needs ``price``), ``time_limit`` (seconds) and ``cancel`` end the compilation; ``rate`` is calls a minute. ``options``
     apply to each call (``temperature``, ``max_tokens``, ``stop``, ``seed``, ``timeout``, ``retries``). ``cache`` names the file of earlier
-    compilations. ``record=True`` stores the run in a folder for ``knotwork runs`` and ``knotwork report``.
+    compilations (True: the user's own, and the user's call cache). ``record=True`` stores the run, named ``label``, in a folder for
+    ``knotwork runs`` and ``knotwork report``.
 
     The result's ``seed`` passes ``check``. If ``status`` is "failed", ``seed`` is None, and ``reason``, ``draft`` and ``diagnostics`` have
     the cause. Raises ``RequestError``, ``ContextError``, ``NotConfigured``, and ``RunError`` for a run that can't be stored.
@@ -337,10 +391,12 @@ async def compile(
     if limits.get("max_tokens") is not None or limits.get("max_cost") is not None:
         call.setdefault("max_tokens", ANSWER_TOKENS)
     warnings = Warnings(events)
-    async with Clients(llm, (), warnings, **limits) as models:
+    async with Clients(llm, (), warnings, **limits, cache=cache if cache is True else None) as models:
         known = model or (identity_of(models.spec) if models.spec else "")
+        if cache is True:
+            cache = _own_cache(models.spec, "compiled")
         kept = Compilations(file_of("cache", cache), known, warn=warnings) if cache is not None else None
-        recorder = start(request, model=known) if record else None
+        recorder = start(request, model=known, name=given.get("label", "compile")) if record else None
         events = Events() if recorder is not None and events is None else events
         try:
             with logged(events, recorder.path) if recorder is not None and events is not None else nullcontext():
@@ -356,7 +412,8 @@ async def compile(
             if kept is not None:
                 await kept.aclose()
     checkable = load(compiled.seed) if compiled.seed is not None else None
-    return evolve(compiled, seed=checkable, warnings=(*compiled.warnings, *warnings.messages))
+    path = recorder.path if recorder is not None else None
+    return evolve(compiled, seed=checkable, warnings=(*compiled.warnings, *warnings.messages), path=path)
 
 
 ANSWER_TOKENS = 8192
@@ -364,7 +421,7 @@ ANSWER_TOKENS = 8192
 _EXAMPLES = 100
 """Maximum number of contexts that each draft is checked against."""
 _COMPILED = ("llm", "model", "name", "repairs", "example")
-_COMPILING = ("options", "cache", "events", "cancel", "time_limit", "record")
+_COMPILING = ("options", "cache", "events", "cancel", "time_limit", "record", "label")
 
 
 def draft_checker(example: Iterable[Any] | None) -> "Callable[[Tree], list[Diagnostic]]":
@@ -403,8 +460,9 @@ def explain(seed: "Tree", extractions: Any, context: Mapping[str, Any] | None, n
     Raises ``ValueError`` for an unknown name, and ``ResultFault`` for an invalid row.
     """
     from ...lang.evaluate.seed.explanation import explain as tell
+    from ..seeds.seed_results import read_extractions
 
-    return tell(seed, [found.row for found in _extractions(extractions) if not found.failed], context or {}, name)
+    return tell(seed, [found.row for found in read_extractions(extractions) if not found.failed], context or {}, name)
 
 
 def sensitivity(seed: "Tree", extractions: Any, context: Mapping[str, Any] | None = None) -> "Sensitivity":
@@ -413,8 +471,9 @@ def sensitivity(seed: "Tree", extractions: Any, context: Mapping[str, Any] | Non
     Raises ``ResultFault`` for an invalid row.
     """
     from ...lang.evaluate.seed.sensitivity import sensitivity as find
+    from ..seeds.seed_results import read_extractions
 
-    return find(seed, [found.row for found in _extractions(extractions) if not found.failed], context or {})
+    return find(seed, [found.row for found in read_extractions(extractions) if not found.failed], context or {})
 
 
 def convert(seed: "Tree") -> "Converted":
@@ -422,36 +481,6 @@ def convert(seed: "Tree") -> "Converted":
     from ...lang.documents.seed import convert as rewrite
 
     return rewrite(seed)
-
-
-def _extractions(given: Any) -> "tuple[Extraction, ...]":
-    from ..seeds.seed_results import Extraction, ResultFault, SeedResult, read_result
-
-    if isinstance(given, SeedResult):
-        return given.extractions
-    if isinstance(given, Mapping) and "extractions" in given:
-        return read_result(given).extractions
-    if isinstance(given, Mapping | str):
-        raise ResultFault("the extractions are not a list of rows")
-    found = []
-    for place, row in enumerate(given):
-        if isinstance(row, Extraction):
-            found.append(row)
-            continue
-        if not isinstance(row, Mapping) or not isinstance(row.get("extraction"), Mapping):
-            raise ResultFault(f'row {place} has no "extraction"')
-        meta = row.get("meta") or {}
-        if not isinstance(meta, Mapping):
-            raise ResultFault(f'the "meta" of row {place} is not an object')
-        found.append(
-            Extraction(
-                row.get("review", place), row["extraction"], meta, row.get("invalid", {}), row.get("failed", ""),
-                row.get("excerpt", ""), row.get("id"), row.get("invalid_meta", {}), row.get("coerced", {}),
-                row.get("read_as", "exact"), row.get("cut", 0), tuple(map(tuple, row.get("parts", ()))),
-                {name: tuple(parts) for name, parts in row.get("decided", {}).items()},
-            )
-        )  # fmt: skip
-    return tuple(found)
 
 
 def _hash(contexts: Any) -> str:

@@ -152,7 +152,7 @@ def _line_of(event: Event) -> tuple[int, str, str]:
             end = f": {_short(event.detail)}" if event.detail else ""
             return 1, f"{event.loop}: {event.phase} {event.status} in {event.seconds:.2f} s{end}", event.detail
         case on.DraftMended():
-            return 2, f"{event.phase}: mended: {_short(event.message)}", event.how
+            return 2, f"{event.phase}: fixed: {_short(event.message)}", event.how
         case on.RepairAsked():
             found = event.diagnostics[0]["message"] if event.diagnostics else event.reason or "it can't be used"
             body = "\n".join(f"{each['code']} {each['message']}" for each in event.diagnostics)

@@ -343,3 +343,32 @@ class _Reader:
 
 def _is_pair(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(type(each) is int for each in value)
+
+
+def read_extractions(given: Any) -> tuple[Extraction, ...]:
+    """Return the extractions of a result, of its JSON, or of a list of rows. Raises ``ResultFault``."""
+    if isinstance(given, SeedResult):
+        return given.extractions
+    if isinstance(given, Mapping) and "extractions" in given:
+        return read_result(given).extractions
+    if isinstance(given, Mapping | str):
+        raise ResultFault("the extractions are not a list of rows")
+    found = []
+    for place, row in enumerate(given):
+        if isinstance(row, Extraction):
+            found.append(row)
+            continue
+        if not isinstance(row, Mapping) or not isinstance(row.get("extraction"), Mapping):
+            raise ResultFault(f'row {place} has no "extraction"')
+        meta = row.get("meta") or {}
+        if not isinstance(meta, Mapping):
+            raise ResultFault(f'the "meta" of row {place} is not an object')
+        found.append(
+            Extraction(
+                row.get("review", place), row["extraction"], meta, row.get("invalid", {}), row.get("failed", ""),
+                row.get("excerpt", ""), row.get("id"), row.get("invalid_meta", {}), row.get("coerced", {}),
+                row.get("read_as", "exact"), row.get("cut", 0), tuple(map(tuple, row.get("parts", ()))),
+                {name: tuple(parts) for name, parts in row.get("decided", {}).items()},
+            )
+        )  # fmt: skip
+    return tuple(found)

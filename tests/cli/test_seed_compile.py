@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 import pytest
-from knotwork.runtime.api.workspace import Models
 from support.command import Result, call, cassette, environment, silent_server
 from support.compiling import CASSETTE, GOOD, TASK, Author, written
 
@@ -49,7 +48,7 @@ def test_the_seed_goes_to_stdout_and_the_steps_to_stderr() -> None:
         "[2/3] computation graph",
         "[3/3] seed",
     ]
-    assert any("mended:" in line and "betrayel" in line for line in lines)
+    assert any("fixed:" in line and "betrayel" in line for line in lines)
     assert any("repair 1 of 3: 3 errors" in line for line in lines)
     assert "compiled: 3 fields, 33 steps, 12 outputs · 1 repair · 4 calls" in told.err
 
@@ -132,7 +131,7 @@ def test_an_example_is_checked_too(folder: Path, good: str) -> None:
     [
         ("task.md", "", "task.md: the task is empty"), ("task.md", "  \n", "task.md: the task is empty"),
         ("task.md", "x" * 1_000_000, "task.md: 1,000,000 characters are too many"),
-        ("a.seed.json", "{}", "a.seed.json is a Formula Seed already\n  = help: it is checked by: knotwork check a.seed.json"),
+        ("a.seed.json", "{}", "a.seed.json is a Formula Seed already\n  = help: check it with: knotwork check a.seed.json"),
         ("task.md", written(GOOD["seed"]), "task.md is a Formula Seed already"), ("cafes.csv", "name,stars\n", "cafes.csv is not a task"),
         ("items.json", "[1]", "items.json is not a task in words"),
         ("items.txt", '{"a": 1}\n{"a": 2}\n', "items.txt is not a task in words"),
@@ -154,7 +153,7 @@ def test_a_task_may_quote_json(folder: Path, good: str) -> None:
     ("name", "hint"),
     [
         ("Find the allergies", "echo '...' | knotwork seed compile -"), (".", "name a file in it: ./*.md"),
-        ("absent.md", "a task says which values are wanted"),
+        ("absent.md", "a task states the wanted values"),
     ],
 )  # fmt: skip
 def test_a_task_that_is_no_file_is_met_with_how_it_is_given(good: str, name: str, hint: str) -> None:
@@ -187,14 +186,14 @@ def test_the_debug_log_is_of_phase_1(good: str, monkeypatch: pytest.MonkeyPatch)
     told = run("task.md", "--llm", HAND)
     assert "[P1:R00] compile: conditions started" in told.err
     assert "[P1:R00] seed: repair 1: " in told.err
-    assert "mended: " in told.err
+    assert "fixed: " in told.err
 
 
 def test_a_task_is_compiled_once_for_a_model(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     author = Author()
     monkeypatch.setattr(
-        "knotwork.runtime.interfaces.cli.seed_compile.open_models",
-        lambda *given: Models("openai:some-model", author),
+        "knotwork.runtime.models.factory.open_model",
+        lambda *_, **more: author,
     )
     first = run("task.md", "--llm", "openai:some-model")
     again = run("task.md", "--llm", "openai:some-model")
@@ -212,7 +211,7 @@ def test_what_was_stopped_says_how_it_goes_on_and_counts_what_was_sent(folder: P
         told = run("task.md", "--llm", spec, "--time-limit", "0.3")
     assert (told.code, told.out) == (1, "")
     assert "not compiled: 1 call · " in told.err
-    assert told.err.endswith("nothing was written\nthe same command goes on: what was answered is in the cache\n")
+    assert told.err.endswith("nothing was written\nthe same command continues: the answers so far are in the cache\n")
 
 
 @pytest.mark.slow
@@ -233,7 +232,7 @@ def test_ctrl_c_stops_it_and_writes_nothing(folder: Path) -> None:
         assert running.wait(20) == 130
     assert "stopping" in rest
     assert "nothing was written" in rest
-    assert "the same command goes on" not in rest  # what a cassette answers is in no cache
+    assert "the same command continues" not in rest  # what a cassette answers is in no cache
     assert not (folder / "x.json").exists()
 
 

@@ -45,7 +45,7 @@ def test_compute_gives_what_the_run_gave(done: Path) -> None:
     for one, other in zip(results(told.out), results(done.read_text()), strict=True):
         same = ("name", "index", "status", "outputs", "counts", "errors", "extractions", "context")
         assert [one[key] for key in same] == [other[key] for key in same]
-    assert "nothing was called" in told.err
+    assert "no model was called" in told.err
 
 
 def test_compute_uses_the_seed_as_it_is_now(folder: Path, done: Path) -> None:
@@ -61,7 +61,7 @@ def test_compute_from_stdin_into_csv(folder: Path, done: Path) -> None:
     assert (told.code, told.out) == (0, "")
     assert (folder / "again.csv").read_text().splitlines()[1].startswith("0,Luna,complete,1.0,loud,3,2,")
     refused = seed("compute", "-o", "again.csv")
-    assert (refused.code, "again.csv is there already" in refused.err) == (2, True)
+    assert (refused.code, "again.csv exists" in refused.err) == (2, True)
     assert seed("compute", "-o", "again.csv", "--force").code == 0
 
 

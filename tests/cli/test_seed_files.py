@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from knotwork.runtime.interfaces.cli.output import Misused
-from knotwork.runtime.interfaces.cli.result_file import OutFile, Unwritten, columns, csv_line, row
+from knotwork.runtime.interfaces.cli.result_file import OutFile, Unwritten, columns, row
+from knotwork.runtime.interfaces.figures import csv_line
 
 OUTPUTS = ("SCORE", "VERDICT")
 
@@ -49,7 +50,7 @@ def test_a_new_file_is_written_line_by_line(tmp_path: Path) -> None:
 def test_a_file_that_is_there_is_not_lost(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     path.write_text("something\n")
-    with pytest.raises(Misused, match="is there already"):
+    with pytest.raises(Misused, match="exists"):
         write(path, json_line(0))
     assert path.read_text() == "something\n"
     write(path, json_line(0), opening="anew")
@@ -93,7 +94,7 @@ def test_going_on_follows_a_link(tmp_path: Path) -> None:
 def test_going_on_refuses_what_no_run_wrote(tmp_path: Path, text: str) -> None:
     path = tmp_path / "out.jsonl"
     path.write_text(json_line(0) + text)
-    with pytest.raises(Misused, match="line 2 that is not a result"):
+    with pytest.raises(Misused, match="line 2: not a result"):
         write(path, opening="go on")
     assert path.read_text() == json_line(0) + text
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from knotwork.adapters.llm import Completion
 from knotwork.adapters.llm.middleware import Own
-from knotwork.runtime.api.workspace import Models
 from support.cafe_seed import CONTEXTS, lines, seed_model, write_seed
 from support.command import Result, call
 from support.scripted import Scripted
@@ -155,7 +154,7 @@ def test_results_stand_in_the_order_of_the_contexts(
         async def aclose(self) -> None: ...
 
     monkeypatch.setattr("knotwork.runtime.interfaces.cli.seed_run._MOST_WAITING", most)
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.seed_run.open_models", lambda *_: Models("", Slow()))
+    monkeypatch.setattr("knotwork.runtime.models.factory.open_model", lambda *_, **more: Slow())
     assert [each["name"] for each in results(run("--llm", "openai:m").out)] == order
 
 
@@ -228,7 +227,7 @@ def test_kept_runs_are_listed_and_shown(folder: Path, model: str) -> None:
 def test_limits_stop_before_they_are_passed(model: str) -> None:
     told = run("--llm", model, "--max-calls", "1", "--max-concurrency", "1")
     assert told.code == 4
-    assert "nothing more was asked" in told.err
+    assert "calls ended early" in told.err
     assert "\n1 call " in told.err
 
 
@@ -319,12 +318,12 @@ def test_a_seed_without_keywords_keeps_all(folder: Path, model: str) -> None:
     write_seed(folder, filter={"keywords": []})
     told = run("--dry-run")
     assert "3 contexts, 5 reviews, 5 kept (100.0%)" in told.out
-    assert "all are kept" in told.out
+    assert "all reviews are kept" in told.out
 
 
 def test_what_a_model_said_once_is_not_asked_again(folder: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Scripted('{"level": "loud", "minutes": 1}')
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.seed_run.open_models", lambda *_: Models("", asked))
+    monkeypatch.setattr("knotwork.runtime.models.factory.open_model", lambda *_, **more: asked)
     assert "3 calls · " in run("--llm", "openai:m").err
     again = run("--llm", "openai:m")
     assert "0 calls · 3 extractions known before" in again.err
@@ -336,7 +335,7 @@ def test_what_a_model_said_once_is_not_asked_again(folder: Path, model: str, mon
 
 def test_invalid_fields_are_counted(folder: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Scripted('{"level": "deafening", "minutes": 1}')
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.seed_run.open_models", lambda *_: Models("", asked))
+    monkeypatch.setattr("knotwork.runtime.models.factory.open_model", lambda *_, **more: asked)
     told = run("--llm", "openai:m")
     assert "3 with an invalid field" in told.err
     assert results(told.out)[0]["extractions"][0]["invalid"] == {"level": "deafening"}
@@ -349,7 +348,7 @@ def test_what_was_read_otherwise_is_told_and_strict_types_refuse_it(folder: Path
     assert told.code == 0
     assert results(told.out)[0]["extractions"][0]["coerced"] == {"level": "**Loud**", "minutes": "5"}
     assert "reviews: 3 of 5 kept · 3 extracted · 2 with a coerced value" in told.err
-    assert "answers that were more than JSON: 1 in prose, 2 behind thinking" in told.err
+    assert "answers with more than JSON: 1 in prose, 2 behind thinking" in told.err
     assert run("--llm", said, "--no-cache", "--strict-types").code == 4
 
 
@@ -391,7 +390,7 @@ def test_a_bad_review_in_a_file_fails_alone(folder: Path, model: str) -> None:
 def test_a_cut_is_told_by_the_run_the_dry_run_and_the_check(folder: Path, model: str) -> None:
     write_seed(folder, review_handling={"max_length": 9})
     dry = run("--dry-run")
-    assert "3 of 3 reviews would be cut at 9 characters; 43% of the text would not be read" in dry.out
+    assert "3 of 3 reviews would be cut at 9 characters; 43% of the text would be ignored" in dry.out
     (folder / "one.json").write_text(json.dumps(CONTEXTS))
     checked = call("check", "noise.seed.json", "--input", "one.json")
     assert (

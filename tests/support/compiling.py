@@ -53,6 +53,9 @@ class Author:
     def phases(self):
         return [phase_of(prompt) for prompt in self.prompts]
 
+    async def aclose(self) -> None:
+        """Do nothing: there is no connection."""
+
     async def generate(self, prompt, **options):
         self.prompts.append(prompt)
         self.options.append(options)

@@ -16,10 +16,10 @@ from attrs import define, field
 
 from ....lang.literals import kind_of
 from ...seeds.reviews import Context, ContextError, read_context
+from ..figures import guarded
 from .inputs import STDIN, read_source
 from .json_stream import Item, NotJSON, values
 from .output import Misused
-from .result_file import guarded
 
 _SEED_KEYS = (
     "compute",

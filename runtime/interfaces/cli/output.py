@@ -2,6 +2,7 @@
 
 import codecs
 import os
+import shlex
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import IntEnum
@@ -254,3 +255,8 @@ MEANINGS: Mapping[Exit, str] = {
     Exit.INTERRUPTED: "interrupted (Ctrl-C or SIGTERM): what was finished is kept",
 }
 """The meaning of each code."""
+
+
+def shell_command(*words: str) -> str:
+    """Return a command as it is typed in a shell."""
+    return shlex.join(words) if sys.platform != "win32" else " ".join(words)

@@ -1,7 +1,6 @@
 """The output of ``rank``: lines or a live display while requests are ranked, then the rankings and their figures."""
 
 import asyncio
-import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -22,7 +21,7 @@ from ...runs.event_log import DebugLog, level
 from ..figures import Calls, clock, counted
 from .answer_view import event_note, figures
 from .display import Foot, beside, one_line
-from .output import Exit, cancelling, colour, is_terminal, json_text, paint, render, say, write
+from .output import Exit, cancelling, colour, is_terminal, json_text, paint, render, say, shell_command, write
 
 _STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled": "yellow"}
 
@@ -283,8 +282,8 @@ def finish(
         return _EXITS[status]
     say(f"kept in {printable(str(recorder.path))}")
     if status != "complete":
-        words = ["knotwork", "rank", "--resume", recorder.run_id, *(["--llm", llm] if llm is not None else [])]
-        say(f"go on with: {shlex.join(words) if sys.platform != 'win32' else ' '.join(words)}")
+        model = () if llm is None else ("--llm", llm)
+        say(f"go on with: {shell_command('knotwork', 'rank', '--resume', recorder.run_id, *model)}")
     return _EXITS[status]
 
 

@@ -7,7 +7,6 @@ import contextlib
 import csv
 import json
 import os
-import shlex
 import stat
 import sys
 import tempfile
@@ -20,27 +19,9 @@ from attrs import define, field, frozen
 
 from ....adapters.permissions import NAMED
 from ..atomic_write import UnknownSuffix, known_suffix
-from ..figures import cell, csv_line, guarded
-from ..options import Limits
+from ..figures import cell, csv_line
 from .inputs import STDIN
 from .output import Misused, is_terminal, say, write
-
-__all__ = [
-    "Opening",
-    "OutFile",
-    "OutFormat",
-    "SeedAsked",
-    "Sink",
-    "Unwritten",
-    "columns",
-    "csv_line",
-    "form_of",
-    "guarded",
-    "open_sink",
-    "resume_command",
-    "row",
-    "same_file",
-]
 
 # A result as a row: for CSV and for the table.
 
@@ -100,8 +81,8 @@ class OutFile:
                 _lock(file, path)
                 size = os.fstat(file).st_size
                 if size and opening == "new":
-                    hint = "--force writes it anew; --resume RUN completes what an earlier run wrote"
-                    raise Misused(f"{path} is there already", hint)
+                    hint = "--force overwrites it; --resume RUN completes the results of an earlier run"
+                    raise Misused(f"{path} exists", hint)
                 if opening == "anew":
                     os.ftruncate(file, 0)
                 elif size:
@@ -142,7 +123,7 @@ def _lock(file: int, path: str) -> None:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Misused(f"another process writes {path}", "wait for it, or name another file") from None
+            raise Misused(f"another process writes {path}", "wait until it ends, or choose another file") from None
         except OSError:  # a file system without locks
             return
 
@@ -208,7 +189,7 @@ def _entries(stream: BinaryIO, path: str, form: Form, outputs: Sequence[str]) ->
             continue
         found = _csv_result(raw, len(columns(outputs))) if form == "csv" else _json_result(raw)
         if found is None:
-            raise Misused(f"{path} has something in line {number} that is not a result", "name another file")
+            raise Misused(f"{path}, line {number}: not a result", "choose another file")
         index, name, status = found
         if status == "complete" and index not in seen:
             seen.add(index)
@@ -253,45 +234,7 @@ def _csv_result(raw: bytes, width: int) -> tuple[int, str, str] | None:
 
 # Output of results: as JSON lines, CSV or a table; to stdout or a file.
 
-# The arguments of ``seed run`` as values.
-
-
 OutFormat = Literal["auto", "jsonl", "csv", "table"]
-
-
-@frozen
-class SeedAsked:
-    """The arguments of ``knotwork seed run``, under their command line names."""
-
-    seed: str
-    contexts: str
-    llm: str | None
-    out: str | None
-    form: OutFormat
-    resume: str | None
-    force: bool
-    brief: bool
-    dry_run: bool
-    max_concurrency: int
-    limits: Limits
-    strict_types: bool = False
-    allow_invalid: float | None = None
-
-
-def resume_command(run_id: str, asked: SeedAsked, model: str) -> str:
-    """Return the shell command that resumes the run. FILE stands for data read from stdin."""
-    words = ["knotwork", "seed", "run", *(name if name != STDIN else "FILE" for name in (asked.seed, asked.contexts))]
-    words += ["--resume", run_id]
-    if asked.llm is not None:
-        words += ["--llm", model]
-    if asked.out is not None:
-        words += ["--out", asked.out]
-    if asked.form != "auto":
-        words += ["--format", asked.form]
-    if asked.allow_invalid is not None:
-        words += ["--allow-invalid", f"{asked.allow_invalid:g}"]
-    words += [flag for flag, on in (("--brief", asked.brief), ("--strict-types", asked.strict_types)) if on]
-    return shlex.join(words) if sys.platform != "win32" else " ".join(words)
 
 
 _ROWS = 50
@@ -423,6 +366,6 @@ def open_sink(
         return sink
     for source in sources:
         if source != STDIN and same_file(source, out):
-            raise Misused(f"{out} is what is read, and would be lost", "--out takes another file")
+            raise Misused(f"{out} is an input file", "choose another file with --out")
     file = OutFile.open(out, "csv" if chosen == "csv" else "jsonl", outputs, opening)
     return Sink(chosen, outputs, brief, file.kept, file=file)

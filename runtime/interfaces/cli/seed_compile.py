@@ -2,47 +2,36 @@
 
 import asyncio
 import json
-import os
 import sys
-from contextlib import nullcontext
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field
 
-from ....adapters.llm.strict_schema import means_of
 from ....lang.diagnostic import printable
 from ....lang.source import Source
 from ...api.checks import Checked
+from ...api.clients import call_cache, default_spec
 from ...api.file_kinds import kind_of
-from ...api.seed import ANSWER_TOKENS, draft_checker
-from ...api.workspace import Models, close_models
-from ...errors import RequestError
+from ...api.seed import PHASES, Compiled, ContextError, RequestError, RunError
+from ...api.seed import compile as compile_seed
 from ...events import (
-    BudgetReached,  # fmt: skip
-    CallRetried,  # fmt: skip
-    DraftMended,  # fmt: skip
-    Event,  # fmt: skip
+    BudgetReached,
+    CallRetried,
+    DraftMended,
+    Event,
     Events,
-    PhaseFinished,  # fmt: skip
-    PhaseStarted,  # fmt: skip
-    RepairAsked,  # fmt: skip
-    Warned,  # fmt: skip
+    PhaseFinished,
+    PhaseStarted,
+    RepairAsked,
+    Warned,
 )
 from ...excerpts import clipped
-from ...loops.compile.compile_results import PHASES, Compiled
-from ...loops.compile.compile_store import Compilations, CompileRecorder, CompileRequest, start
-from ...loops.compile.compiler import compile_task
-from ...loops.compile.draft import Check
-from ...models.caller import Caller
-from ...models.factory import default_spec, identity_of
-from ...results import Trace
-from ...runs.event_log import DebugLog, level, logged
-from ...runs.journal import RunError, cache_file
-from ...seeds.reviews import ContextError
+from ...runs.event_log import DebugLog, level
 from ..atomic_write import is_stream, replace_file
-from ..figures import Calls
-from ..options import Limits, open_models
+from ..figures import Calls, counted
 from .answer_view import figures
 from .contexts import Contexts
 from .inputs import STDIN, Unreadable, only_one_stdin, reached, read_source, show, writable
@@ -75,7 +64,7 @@ class Lines:
             case PhaseStarted(loop="compile"):
                 self.note(f"[{event.count}/{len(PHASES)}] {_NAMES.get(event.phase, event.phase)}")
             case DraftMended():
-                self.note(f"      mended: {clipped(event.message, _LONGEST)}{f'; {event.how}' if event.how else ''}")
+                self.note(f"      fixed: {clipped(event.message, _LONGEST)}{f'; {event.how}' if event.how else ''}")
             case RepairAsked(loop="compile"):
                 self._repair(event)
             case PhaseFinished(loop="compile"):
@@ -97,8 +86,7 @@ class Lines:
 
     def _repair(self, event: RepairAsked) -> None:
         errors = [each for each in event.diagnostics if each["severity"] == "error"]
-        count = f"{len(errors)} error{'' if len(errors) == 1 else 's'}"
-        self.note(f"      repair {event.attempt} of {self.most}: {count}")
+        self.note(f"      repair {event.attempt} of {self.most}: {counted(len(errors), 'error')}")
         for each in errors[:_FAULTS]:
             self.note(f"        {each['code']}: {clipped(each['message'], _LONGEST)}")
         if len(errors) > _FAULTS:
@@ -114,7 +102,7 @@ def finished(made: Compiled, cached_calls: int) -> None:
     tokens = made.usage.prompt_tokens, made.usage.completion_tokens
     sent = max(0, made.calls - cached_calls)
     cost = "from the cache" if made.cached else figures(sent, cached_calls, tokens, made.cost, f"{made.seconds:.1f} s")
-    repairs = f"{made.repairs} repair{'' if made.repairs == 1 else 's'} · " if made.repairs else ""
+    repairs = f"{counted(made.repairs, 'repair')} · " if made.repairs else ""
     told = ""
     if made.seed is not None:
         told = f"{len(made.seed.fields)} fields, {len(made.seed.steps)} steps, {len(made.seed.outputs)} outputs · "
@@ -136,109 +124,101 @@ def show_draft(made: Compiled) -> None:
     show([Checked(draft.diagnostics, draft.source).without_remarks], sys.stderr)
 
 
-_GOES_ON = ("cancelled", "time", "budget")
+_RESUMABLE = ("cancelled", "time", "budget")
 """Reasons that ended a compilation which the same command, perhaps with a higher limit, can continue."""
 _CONTEXTS = 100
 """Maximum number of contexts read from --example."""
 
 
-@frozen
-class CompileAsked:
-    """The arguments of ``knotwork seed compile``, under their command line names."""
+def run(
+    task: str, output: str | None, name: str, repairs: int, example: str | None, force: bool, llm: str | None,
+    settings: Mapping[str, Any],
+) -> int:  # fmt: skip
+    """Compile the task and return the exit code. ``settings`` are those of ``seed.compile``.
 
-    task: str
-    output: str | None
-    task_name: str
-    repairs: int
-    example: str | None
-    force: bool
-    time_limit: float | None
-    llm: str | None
-    limits: Limits
-
-    @property
-    def to_file(self) -> str | None:
-        """The output file of the seed; None for stdout."""
-        return None if self.output == STDIN else self.output
-
-
-def perform(asked: CompileAsked) -> int:
-    """Run the command and return the exit code. Raises ``Misused`` and ``NotConfigured``."""
-    only_one_stdin([asked.task, asked.example])
-    _check_output(asked)
+    Raises ``Misused`` and ``NotConfigured``.
+    """
+    only_one_stdin([task, example])
+    output = None if output == STDIN else output
+    _check_output(task, output, example, force)
+    lines, calls, events, warned = Lines(repairs), Calls(), Events(), list[str]()
+    for subscriber in (
+        calls,
+        DebugLog(level()) if level() else lines,
+        lambda event: warned.append(event.message) if isinstance(event, Warned) else None,
+    ):
+        events.subscribe(subscriber)
     try:
-        source = _task(asked.task)
-        request = _request(asked, source)
-        contexts = _contexts(asked.example)
-        check = draft_checker(contexts)
+        source = _task(task)
+        contexts = _contexts(example)
+
+        async def compiled(record: bool) -> Compiled:
+            cancel = asyncio.Event()
+            with cancelling(cancel, lines.note):
+                return await compile_seed(
+                    source.text, llm, name=name, repairs=repairs, example=contexts, record=record,
+                    label=f"compile {source.name}", events=events, cancel=cancel, **settings,
+                )  # fmt: skip
+
+        try:
+            made = asyncio.run(compiled(True))
+        except RunError as error:  # nothing is resumed from the run
+            lines.note(f"warning: {error.message}")
+            made = asyncio.run(compiled(False))
     except Unreadable as error:
         show([Checked((error.diagnostic,), error.source)], sys.stderr)
         say("nothing was asked")
         return Exit.ERRORS
     except ContextError as error:
         raise Misused(f"--example: {error}") from None
-    shown = Lines(asked.repairs)
-    spec = asked.llm or default_spec(os.environ)
-    models = open_models(spec, {}, asked.limits, 1, lambda text: shown.note(f"warning: {text}"))
-    calls, events = Calls(), Events()
-    for subscriber in (calls, DebugLog(level()) if level() else shown):
-        events.subscribe(subscriber)
-    recorder = _recorder(request, spec, source.name, shown)
-    try:
-        with logged(events, recorder.path) if recorder is not None else nullcontext():
-            made = asyncio.run(_compiled(asked, request, check, models, events, shown))
-        if recorder is not None:
-            recorder.ended(made)
-    finally:
-        if recorder is not None:
-            recorder.close()
-    if recorder is not None:
-        say(printable(f"kept in {recorder.path}"))
-    return _end(asked, made, calls.cached, cached=asked.limits.cache and cache_file(spec) is not None)
+    except RequestError as error:
+        place = {"task": source.name, "name": "--task-name"}.get(error.parameter, f"--{error.parameter}")
+        raise Misused(f"{place}: {error.message}", error.hint) from None
+    if made.path is not None:
+        say(printable(f"kept in {made.path}"))
+    made = evolve(made, warnings=tuple(each for each in made.warnings if each not in warned))
+    return _end(
+        made,
+        output,
+        calls.cached,
+        remarks=example is not None,
+        cached=bool(settings.get("cache")) and call_cache(llm or default_spec()) is not None,
+    )
 
 
-def _recorder(request: CompileRequest, spec: str, name: str, shown: Lines) -> CompileRecorder | None:
-    """Return the recorder of the run; None, with a warning, if it can't be written: nothing is resumed from it."""
-    try:
-        return start(request, model=spec, name=f"compile {name}")
-    except RunError as error:
-        shown.note(f"warning: {error.message}")
-        return None
-
-
-def _check_output(asked: CompileAsked) -> None:
+def _check_output(task: str, output: str | None, example: str | None, force: bool) -> None:
     """Refuse an output file that may not be written, before any cost."""
-    writable(asked.to_file, (".json",))
-    if asked.to_file is None:
+    writable(output, (".json",))
+    if output is None:
         return
-    for name in (asked.task, asked.example):
-        if name is not None and name != STDIN and same_file(name, asked.to_file):
-            raise Misused(f"{asked.to_file} is what is read", "--output takes another file")
-    path = Path(asked.to_file)
+    for name in (task, example):
+        if name is not None and name != STDIN and same_file(name, output):
+            raise Misused(f"{output} is an input file", "choose another file with --output")
+    path = Path(output)
     if path.is_dir():
-        raise Misused(f"{asked.to_file} is a folder", f"name a file in it: --output {path / 'task.seed.json'}")
+        raise Misused(f"{output} is a directory", f"name a file in it: --output {path / 'task.seed.json'}")
     if is_stream(path):
         return  # it is written into without losing data
-    if (path.exists() or path.is_symlink()) and not asked.force:  # a broken link also counts as existing
-        raise Misused(f"{asked.to_file} is there already", "--force writes it anew")
+    if (path.exists() or path.is_symlink()) and not force:  # a broken link also counts as existing
+        raise Misused(f"{output} exists", "--force overwrites it")
     if not path.parent.is_dir():
-        raise Misused(f"{asked.to_file} can't be written: there is no folder {path.parent}")
+        raise Misused(f"{output} can't be written: the directory {path.parent} does not exist")
 
 
 def _task(name: str) -> Source:
     """Read a task. Raises ``Unreadable``, and ``Misused`` for a text that can't be a task."""
-    words = "a task in words goes through stdin: echo '...' | knotwork seed compile -"
+    words = "pass the text of a task through stdin: echo '...' | knotwork seed compile -"
     source = read_source(name, like="*.md", missing=words if any(map(str.isspace, name)) else _EXAMPLE)
     if not source.text.strip():
         raise Misused(f"{source.name}: the task is empty", _EXAMPLE)
     if kind_of(source) == "seed":
-        raise Misused(f"{source.name} is a Formula Seed already", f"it is checked by: knotwork check {source.name}")
+        raise Misused(f"{source.name} is a Formula Seed already", f"check it with: knotwork check {source.name}")
     if source.name.lower().endswith((".csv", ".tsv", ".lwt", ".gasl")) or _is_document(source.text):
-        raise Misused(f"{source.name} is not a task in words", f"{_EXAMPLE}; contexts are given with --example FILE")
+        raise Misused(f"{source.name} is not a task in words", f"{_EXAMPLE}; give contexts with --example FILE")
     return source
 
 
-_EXAMPLE = "a task says which values are wanted, and how they come from reviews: knotwork seed compile task.md"
+_EXAMPLE = "a task states the wanted values and how they follow from reviews: knotwork seed compile task.md"
 
 
 def _is_document(text: str) -> bool:
@@ -255,16 +235,6 @@ def _is_document(text: str) -> bool:
     return False
 
 
-def _request(asked: CompileAsked, source: Source) -> CompileRequest:
-    try:
-        return CompileRequest(source.text, asked.task_name, asked.repairs)
-    except RequestError as error:
-        where = {"task": source.name, "name": "--task-name", "repairs": "--repairs"}.get(
-            error.parameter, error.parameter
-        )
-        raise Misused(f"{where}: {error.message}", error.hint) from None
-
-
 def _contexts(name: str | None) -> list[object] | None:
     """Return the contexts of --example. Raises ``Misused`` and ``Unreadable``."""
     if name is None:
@@ -279,58 +249,33 @@ def _contexts(name: str | None) -> list[object] | None:
     return found
 
 
-async def _compiled(
-    asked: CompileAsked, request: CompileRequest, check: Check, models: Models, events: Events, shown: Lines
-) -> Compiled:
-    cancel = asyncio.Event()
-    answers = cache_file(models.spec) if asked.limits.cache else None
-    cache = None
-    if answers is not None:  # stored next to the call cache
-        cache = Compilations(
-            answers.with_name("compiled.sqlite"),
-            identity_of(models.spec),
-            warn=lambda text: shown.note(f"warning: {text}"),
-        )
-    limited = asked.limits.max_tokens is not None or asked.limits.max_cost is not None
-    caller = Caller(models.default, {}, events, Trace(), 1)
-    with cancelling(cancel, shown.note):
-        try:
-            return await compile_task(
-                request, caller, check=check, options={"max_tokens": ANSWER_TOKENS} if limited else {},
-                cancel=cancel, time_limit=asked.time_limit, cache=cache, means=means_of(models.spec),
-            )  # fmt: skip
-        finally:
-            if cache is not None:
-                await cache.aclose()
-            await close_models(models)
+def _end(made: Compiled, output: str | None, cached_calls: int, *, remarks: bool, cached: bool) -> int:
+    """Write the seed or show the best draft; report the cost; return the exit code.
 
-
-def _end(asked: CompileAsked, made: Compiled, cached_calls: int, *, cached: bool) -> int:
-    """Write the seed or show the best draft; report the cost; return the exit code. ``cached``: answers are cached."""
+    ``remarks``: show them, such as the yield of the filter; ``cached``: answers are cached.
+    """
     if made.status != "done":
         show_draft(made)
         finished(made, cached_calls)
         complain(made.reason, made.hint)
         say("nothing was written")
-        if made.stopped in _GOES_ON and cached:
-            say("the same command goes on: what was answered is in the cache")
+        if made.stopped in _RESUMABLE and cached:
+            say("the same command continues: the answers so far are in the cache")
         return Exit.INTERRUPTED if made.stopped == "cancelled" else Exit.FAILED
-    checked = Checked(made.diagnostics, Source(made.text, asked.to_file or "<seed>"))
-    show(
-        [checked if asked.example is not None else checked.without_remarks], sys.stderr
-    )  # remarks, such as the filter's yield
-    if asked.to_file is None:
+    checked = Checked(made.diagnostics, Source(made.text, output or "<seed>"))
+    show([checked if remarks else checked.without_remarks], sys.stderr)
+    if output is None:
         write(made.text)
         sys.stdout.flush()
     else:
         try:
-            replace_file(Path(asked.to_file), made.text + "\n")
+            replace_file(Path(output), made.text + "\n")
         except OSError as error:
             write(made.text)  # the seed is already paid for
             sys.stdout.flush()
-            complain(f"{asked.to_file} can't be written: {error.strerror or error}", "the seed is on stdout")
+            complain(f"{output} can't be written: {error.strerror or error}", "the seed is on stdout")
             return Exit.FAILED
     finished(made, cached_calls)
-    if asked.to_file is not None:
-        say(printable(f"written to {asked.to_file}"))
+    if output is not None:
+        say(printable(f"written to {output}"))
     return Exit.DONE

@@ -14,11 +14,12 @@ from ....lang.trees.seed import DefineFilter, FormulaSeed
 from ...api.checks import Checked
 from ...seeds.compute import ResultComputer
 from ..atomic_write import replace_file
+from ..figures import counted
 from .extractions import Extracted, Results, chosen, open_seed, refused
 from .inputs import STDIN, Unreadable, only_one_stdin, show, writable
 from .output import Exit, Misused, colour, complain, json_text, paint, say, write
 from .result_file import OutFormat, Sink, Unwritten, form_of, open_sink, same_file
-from .seed_view import Tally, many
+from .seed_view import Tally
 
 _EXCERPT = 80
 _SHOWN = 25
@@ -133,7 +134,7 @@ def _compare(seed: FormulaSeed, found: Extracted) -> None:
 
 
 def _head(found: Extracted) -> None:
-    print(paint(printable(found.name), "bold", colour(sys.stdout)), many(len(found.rows), "extraction"), sep=": ")
+    print(paint(printable(found.name), "bold", colour(sys.stdout)), counted(len(found.rows), "extraction"), sep=": ")
 
 
 def _tell(found: Extracted, made: Sensitivity) -> None:
@@ -141,7 +142,9 @@ def _tell(found: Extracted, made: Sensitivity) -> None:
         print("no output is a text or a boolean: name the ones to look at")
         return
     single = (
-        "no single extraction changes" if not made.flips else f"{many(len(made.flips), 'single change')} would change"
+        "no single extraction changes"
+        if not made.flips
+        else f"{counted(len(made.flips), 'single change')} would change"
     )
     print(printable(f"{single} {', '.join(made.outputs)} ({made.tried:,} tried)"))
     for flip in made.flips[:_SHOWN]:
@@ -262,7 +265,7 @@ def _finish(read: Results, tally: Tally, out: str | None) -> int:
         return Exit.FAILED if faults else Exit.USAGE
     status = "partial" if faults and tally.status == "complete" else tally.status
     style = {"complete": "green", "partial": "yellow", "failed": "red"}[status]
-    say(f"{paint(status, style, colour(sys.stderr))}: {tally.contexts()} · {tally.figures()} · nothing was called")
+    say(f"{paint(status, style, colour(sys.stderr))}: {tally.contexts()} · {tally.figures()} · no model was called")
     if out is not None and out != STDIN:
         say(printable(f"written to {out}"))
     return {"complete": Exit.DONE, "partial": Exit.PARTIAL, "failed": Exit.FAILED}[status]
@@ -286,7 +289,7 @@ def convert_seed(name: str, output: str | None) -> int:
 
     writable(output, (".json",))
     if output is not None and output != STDIN and same_file(name, output):
-        raise Misused(f"{output} is what is read", "--output takes another file")
+        raise Misused(f"{output} is an input file", "choose another file with --output")
     seed = open_seed(name, "knotwork seed convert SEED")
     if isinstance(seed, Checked):
         return refused(seed, "nothing was written")
@@ -303,11 +306,11 @@ def convert_seed(name: str, output: str | None) -> int:
         replace_file(Path(output), text + "\n")
     show([Checked(tuple(converted.kept), seed.source)], sys.stderr)
     kept = (
-        many(len(converted.kept), "stays an expression", "stay expressions")
+        counted(len(converted.kept), "stays an expression", "stay expressions")
         if converted.kept
         else "none stays an expression"
     )
-    say(f"{many(len(seed.steps), 'step')}; {kept} over extractions")
+    say(f"{counted(len(seed.steps), 'step')}; {kept} over extractions")
     if output is not None and output != STDIN:
         say(printable(f"written to {output}"))
     return Exit.DONE

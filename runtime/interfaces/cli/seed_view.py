@@ -3,20 +3,19 @@
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal
 
-from attrs import define, field, frozen
+from attrs import define, field
 from rich.console import Console
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from ....lang.diagnostic import printable
+from ...api.seed import SeedRecorder, Totals
 from ...events import CallRetried, Event, Warned
-from ...seeds.seed_run import Totals
-from ..figures import Calls, clock, dollars
+from ..figures import Calls, clock, counted, dollars
 from .display import Foot
 from .output import Exit, colour, paint, say
 
@@ -55,14 +54,14 @@ class Tally:
 
     def line(self) -> str:
         """Return the progress in a few words."""
-        parts = [many(self.done, "context"), *self._incomplete()]
+        parts = [counted(self.done, "context"), *self._incomplete()]
         if self.calls.calls:
             parts.append(self.calls.line())
         return " · ".join(parts)
 
     def contexts(self) -> str:
         """Return the results of the contexts in words."""
-        parts = [f"{self.statuses['complete'] + self.before:,} of {many(self.done, 'context')} complete"]
+        parts = [f"{self.statuses['complete'] + self.before:,} of {counted(self.done, 'context')} complete"]
         return " · ".join([*parts, *self._incomplete(), *([f"{self.before:,} from before"] if self.before else [])])
 
     def figures(self) -> str:
@@ -96,13 +95,8 @@ def _trouble(result: Mapping[str, Any]) -> str:
     if len(errors) > 1:
         reasons.append(f"{len(errors) - 1} more")
     if failed and not (errors and errors[0]["kind"] in ("extraction", "review")):
-        reasons.append(f"{many(len(failed), 'review')} not extracted: {failed[0]['failed']}")
+        reasons.append(f"{counted(len(failed), 'review')} not extracted: {failed[0]['failed']}")
     return f"({name}): {', '.join(reasons)}"
-
-
-def many(count: int, noun: str, plural: str = "") -> str:
-    """Return the count with its noun."""
-    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 # The output during a run over contexts: a bar on a terminal, occasional lines in a pipe. Both go to stderr.
@@ -209,29 +203,18 @@ _READ_AS = {
 }  # fmt: skip
 
 
-@frozen
-class Ending:
-    """The parts of the summary: the run's folder (``damage``: why it is incomplete), the resume command, the output file."""
-
-    totals: Totals
-    kept_in: Path
-    damage: str
-    resume: str
-    out: str | None
-
-
-def finish(tally: Tally, ending: Ending) -> int:
-    """Report the result of the run and return the exit code."""
-    on, totals = colour(sys.stderr), ending.totals
+def finish(tally: Tally, totals: Totals, recorder: SeedRecorder, resume: str, out: str | None) -> int:
+    """Report the result of the run and return the exit code. ``resume`` is the command that resumes; ``out`` the output file."""
+    on = colour(sys.stderr)
     status = "cancelled" if totals.cancelled else tally.status
     tally.tell_troubles()
     say(f"{paint(status, _STYLES[status], on)}: {tally.contexts()}")
     say(f"reviews: {tally.figures()}")
     if totals.read_as:
         told = ", ".join(f"{count:,} {_READ_AS.get(how, how)}" for how, count in sorted(totals.read_as.items()))
-        say(f"answers that were more than JSON: {told}")
+        say(f"answers with more than JSON: {told}")
     calls = tally.calls
-    parts = [many(totals.calls, "call")]
+    parts = [counted(totals.calls, "call")]
     parts += [f"{count:,} {what}" for count, what in _saved(tally, totals) if count]
     if totals.usage.total:
         parts.append(f"{totals.usage.prompt_tokens:,} + {totals.usage.completion_tokens:,} tokens")
@@ -239,15 +222,15 @@ def finish(tally: Tally, ending: Ending) -> int:
         parts.append(dollars(cost))
     say(" · ".join([*parts, f"{totals.seconds:.2f} s"]))
     if totals.stopped:
-        say(printable(f"nothing more was asked: {totals.stopped}"))
-    if ending.out is not None and ending.out != "-":
-        say(printable(f"written to {ending.out}"))
-    if ending.damage:
-        say(f"not kept: {printable(ending.damage)}")
+        say(printable(f"calls ended early: {totals.stopped}"))
+    if out is not None and out != "-":
+        say(printable(f"written to {out}"))
+    if recorder.damage:
+        say(f"not kept: {printable(recorder.damage)}")
         return _CODES[status]
-    say(f"kept in {printable(str(ending.kept_in))}")
+    say(f"kept in {printable(str(recorder.path))}")
     if status != "complete":
-        say(f"go on with: {ending.resume}")
+        say(f"go on with: {resume}")
     return _CODES[status]
 
 

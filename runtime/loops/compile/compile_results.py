@@ -1,6 +1,7 @@
 """The result of a compilation: the seed, or the best draft with its errors, and a report of each step."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 from attrs import asdict, field, frozen
@@ -113,6 +114,8 @@ class Compiled:
     diagnostics: tuple[Diagnostic, ...] = ()
     """Warnings and remarks about the seed, placed in ``text``; for a failed compilation, the errors of the best draft."""
     warnings: tuple[str, ...] = field(default=())
+    path: Path | None = None
+    """The folder of the stored run; None if the run is not stored."""
 
     @property
     def draft(self) -> CompiledStep | None:

@@ -78,6 +78,7 @@ def mcp(
     import logging
 
     from ....api import states
+    from ....api.clients import default_spec
     from ...mcp.workspace import Limits, Settings
     from ...options import check_folder, named_specs, price_of
 
@@ -97,9 +98,10 @@ def mcp(
         states.find(state)
     logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
     limits = Limits(max_calls, max_tokens, max_cost, price_of(price), time_limit, max_runs)
+    spec = None if no_model else (llm or default_spec(needed=False)).strip() or None
     settings = Settings(
         graph=graph, state=Path(state) if state is not None else None, read_only=read_only, force=force, raw=raw,
-        spec=None if no_model else _spec(llm), models={} if no_model else named_specs(models or ()), chunks=chunks,
+        spec=spec, models={} if no_model else named_specs(models or ()), chunks=chunks,
         cache=not no_cache, limits=limits,
     )  # fmt: skip
     return (
@@ -107,19 +109,6 @@ def mcp(
         if port is None
         else _over_http(settings, host, port, keys, requests_per_minute(rate_per_key), log)
     )
-
-
-def _spec(llm: str | None) -> str | None:
-    """Return the model's spec; None if no model is configured: tools that need no model still work."""
-    from .....adapters.llm import NotConfigured
-    from ....models.factory import default_spec
-
-    if llm is not None:
-        return llm.strip()
-    try:
-        return default_spec()
-    except NotConfigured:
-        return None
 
 
 def _open(settings: "Settings") -> "Ground":

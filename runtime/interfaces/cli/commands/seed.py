@@ -1,9 +1,10 @@
 """``knotwork seed``: compile Formula Seeds, run them on contexts, recompute results, and trace values."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
+from ..output import Exit, Misused, complain, say, shell_command
 from ..params import (
     MaxCalls,
     MaxConcurrency,
@@ -110,28 +111,63 @@ def run(
 
     Example: knotwork seed run risk.seed.json cafes.jsonl --out results.jsonl
     """
-    from ...options import Limits
-    from ..result_file import SeedAsked
-    from ..seed_run import perform
+    from .....lang.diagnostic import printable
+    from ....api.checks import Checked
+    from ....api.clients import default_spec
+    from ....api.seed import RunError, SeedRun
+    from ...options import price_of
+    from ..contexts import Contexts, Feed
+    from ..extractions import open_seed, refused
+    from ..inputs import Unreadable, only_one_stdin
+    from ..result_file import form_of, open_sink
+    from ..seed_run import Results, write_estimate
 
-    limits = Limits(max_calls, max_tokens, max_cost, price, rate, not no_cache)
-    return perform(
-        SeedAsked(
-            seed,
-            contexts,
-            llm,
-            out,
-            output_format,
-            resume,
-            force,
-            brief,
-            dry_run,
-            max_concurrency,
-            limits,
-            strict_types=strict_types,
-            allow_invalid=allow_invalid,
-        )
-    )
+    only_one_stdin([seed, contexts])
+    form_of(output_format, out)
+    tree = open_seed(seed, "knotwork seed run SEED CONTEXTS", warn=True)
+    if isinstance(tree, Checked):
+        return refused(tree)
+    feed = Feed(Contexts(contexts))
+    try:
+        if not feed.look():
+            raise Misused(f"{feed.contexts.shown} has no contexts")
+    except Unreadable as error:
+        return refused(Checked((error.diagnostic,), error.source))
+    if dry_run:
+        return write_estimate(tree, feed, llm or default_spec(needed=False), price_of(price), output_format)
+    results = Results(tree, feed, brief)
+    try:
+        seed_run = SeedRun(
+            tree, llm, resume=resume, cache=not no_cache, warn=lambda text: results.note(f"warning: {text}"), max_calls=max_calls,
+            max_tokens=max_tokens, max_cost=max_cost, price=price_of(price), rate=rate,
+        )  # fmt: skip
+        options = {"seed": seed, "contexts": contexts, "out": out or ""}
+        opening: Literal["new", "anew", "go on"] = "anew" if force else "new" if resume is None else "go on"
+        sink = (out, output_format, tree.outputs, opening, brief, (seed, contexts))
+        if resume is None:  # an existing output file is refused before a run folder is made
+            results.sink = open_sink(*sink)
+        recorder = seed_run.store(contexts, options, force=force)
+    except RunError as error:
+        complain(error.message, error.hint)
+        return Exit.USAGE if resume is not None else Exit.FAILED
+    words = [*(name if name != "-" else "FILE" for name in (seed, contexts)), "--resume", recorder.run_id]
+    flags = {
+        "--llm": None if llm is None else seed_run.spec, "--out": out, "--format": None if output_format == "auto" else output_format,
+        "--allow-invalid": None if allow_invalid is None else f"{allow_invalid:g}",
+    }  # fmt: skip
+    words += [word for name, value in flags.items() if value is not None for word in (name, value)]
+    words += [name for name, given in (("--brief", brief), ("--strict-types", strict_types)) if given]
+    command = shell_command("knotwork", "seed", "run", *words)
+    try:
+        if seed_run.stored is not None:
+            results.sink = open_sink(*sink)
+            if out is None and (before := seed_run.stored.head.get("options", {}).get("out")):
+                say(printable(f"the earlier results are in {before}; --out {before} completes that file"))
+        settings = {"max_concurrency": max_concurrency, "strict_types": strict_types, "allow_invalid": allow_invalid}
+        return results.run(seed_run, recorder, settings, command, out)
+    finally:
+        recorder.close()
+        results.sink.close()
 
 
 @app.command("compile")
@@ -170,11 +206,15 @@ def compile_task(
 
     Example: knotwork seed compile allergy.md -o risk.seed.json --example cafes.jsonl
     """
-    from ...options import Limits
-    from ..seed_compile import CompileAsked, perform
+    from ...options import price_of
+    from ..seed_compile import run
 
-    limits = Limits(max_calls, max_tokens, max_cost, price, rate, not no_cache)
-    return perform(CompileAsked(task, output, task_name or "", repairs, example, force, time_limit, llm, limits))
+    settings: dict[str, Any] = {
+        "max_calls": max_calls, "max_tokens": max_tokens, "max_cost": max_cost, "price": price_of(price), "rate": rate,
+        "cache": None if no_cache else True,
+    }  # fmt: skip
+    settings |= {} if time_limit is None else {"time_limit": time_limit}
+    return run(task, output, task_name or "", repairs, example, force, llm, settings)
 
 
 @app.command("compute")
