@@ -75,6 +75,14 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return folded[found[0]] if found else None
 
 
+def suggestion(name: str, known: Sequence[str], listed: int = 8, none: str = "") -> str:
+    """Return a hint for an unknown name: the probable intended name, or the first ``listed`` known names; ``none`` if there are none."""
+    near = nearest(name, known)
+    if near is not None:
+        return f"did you mean {near}?"
+    return f"available: {', '.join(known[:listed])}{', ...' if len(known) > listed else ''}" if known else none
+
+
 _SEPARATORS = str.maketrans("", "", " _-.\t")
 
 

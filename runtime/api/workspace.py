@@ -11,12 +11,13 @@ from attrs import define, field, frozen
 
 from ...adapters.chunk_texts import open_chunks
 from ...adapters.graph import AdapterError, GraphAdapter
-from ...adapters.state import StateStore, StoreError
-from ...lang.catalogue.schema import Schema
+from ...adapters.llm import LLMError
+from ...adapters.state import StateError, StateStore, StoreError
+from ...lang.catalogue.schema import Attribute, Schema
 from ...lang.diagnostic import printable
 from ..events import Events
-from ..gasl.surroundings import origins, told_of_findings
-from ..models.factory import open_graph, open_state
+from ..gasl.surroundings import origins, same_name, told_of_findings
+from ..models.factory import named_graphs, open_graph, open_state
 
 if TYPE_CHECKING:
     from ...adapters.llm import LLM
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
     from ..gasl import GASLExecutor
     from ..gasl.records import ContextStore
     from ..lwt.operations.operation import Workshop
+
+__all__ = [
+    "AdapterError", "Attribute", "Chunks", "EmptyFolderName", "GraphAdapter", "GraphMissing", "LLMError", "Models",
+    "OpeningCallbacks", "OpeningCancelled", "OtherGraph", "Schema", "StateError", "StateStore", "StoreError",
+    "Workspace", "WorkspaceOptions", "chunks_of", "close_models", "graph_of", "knowledge_of_graph",
+    "knowledge_of_state", "named_graphs", "open_workspace", "raw_of", "same_name", "texts_of",
+]  # fmt: skip
 
 Texts: TypeAlias = Callable[[str], str | None]
 """A function that returns the text of a chunk by its id."""

@@ -70,10 +70,7 @@ def opened(
     needs_graph: bool = False,
 ) -> Workspace:
     """Open the data named by options. Raises ``Misused``, and the errors of ``open_workspace``."""
-    if isinstance(options.state, str | Path) and not options.read_only and os.path.isfile(options.state):
-        hint = f"knotwork state fork {options.state} DIR copies an exported state into a directory"
-        raise Misused(f"{options.state} is a file; --state needs a directory", hint)
-    with in_words_of_options():
+    with in_words_of_options(options):
         return open_workspace(options, models, callbacks, needs_graph=needs_graph)
 
 
@@ -84,8 +81,12 @@ def check_folder(state: str | None) -> None:
 
 
 @contextmanager
-def in_words_of_options() -> Iterator[None]:
-    """Add the options at fault to errors of ``open_workspace``."""
+def in_words_of_options(options: WorkspaceOptions | None = None) -> Iterator[None]:
+    """Add the options at fault to errors of ``open_workspace``. Refuse ``options`` whose state is a file."""
+    state = None if options is None or options.read_only else options.state
+    if isinstance(state, str | Path) and os.path.isfile(state):
+        hint = f"knotwork state fork {state} DIR copies an exported state into a directory"
+        raise Misused(f"{state} is a file; --state needs a directory", hint)
     try:
         yield
     except OtherGraph as error:

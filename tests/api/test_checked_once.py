@@ -13,7 +13,7 @@ from knotwork.lang.linter import lwt as lwt_linter
 from knotwork.lang.linter import seed as seed_linter
 from support.agents import GRAPH, connected, told
 from support.command import call
-from support.sessions import desk, run
+from support.sessions import new_session, run
 from support.web import application, settings_in
 
 SCRIPT = '(a)=CONST("x")\n(final)=EXPR("a + a", a={(a)})\n'
@@ -105,5 +105,5 @@ def test_servers_and_the_prompt_check_once(tmp_path: Path, checks: list[str]) ->
     assert checks.pop() == "lwt" and not checks
     assert asyncio.run(browser())["status"] == "complete"
     assert checks.pop() == "lwt" and not checks
-    assert run(desk(GRAPH), '(a)=CONST("x")').status == "done"
+    assert run(new_session(GRAPH), '(a)=CONST("x")').status == "done"
     assert checks.pop() == "lwt" and not checks

@@ -12,13 +12,13 @@ from knotwork.lang.diagnostic import Diagnostic, all_as_json, apply_edits
 from knotwork.lang.service import Known, read
 from knotwork.lang.source import Source
 from knotwork.runtime.api.checks import check_reading as check_in_editor
-from knotwork.runtime.interfaces.notebook.cells import Cell, checked
-from knotwork.runtime.interfaces.repl.runners import check as check_at_prompt
-from knotwork.runtime.interfaces.repl.session import Waiting
+from knotwork.runtime.api.session import PieceQueue
+from knotwork.runtime.api.session_runs import check as check_at_prompt
+from knotwork.runtime.interfaces.notebook.cells import Cell, check_cell
 from knotwork.runtime.models.factory import open_graph
 from support.agents import GRAPH, connected, told
 from support.command import call
-from support.sessions import desk
+from support.sessions import new_session
 from support.web import application, settings_in
 
 Fault = tuple[str, str, int, int]
@@ -117,9 +117,9 @@ def lsp(folder: Path, language: str, text: str) -> list[Fault] | None:
 def repl(folder: Path, language: str, text: str) -> list[Fault] | None:
     if language not in ("lwt", "gasl") or "file=" in text or text.count("\n") > 1:
         return None
-    place = desk(GRAPH)
+    place = new_session(GRAPH)
     asyncio.run(place.schema())
-    piece = Waiting(text, stop=False).next()
+    piece = PieceQueue(text, stop=False).next()
     assert piece is not None
     return of_values(check_at_prompt(piece, place).diagnostics, text)
 
@@ -138,10 +138,10 @@ def http(folder: Path, language: str, text: str) -> list[Fault] | None:
 def notebook(folder: Path, language: str, text: str) -> list[Fault] | None:
     if language not in ("lwt", "gasl") or "file=" in text:
         return None
-    place = desk(GRAPH)
+    place = new_session(GRAPH)
     asyncio.run(place.schema())
     cell = Cell(text, "In[1]", magic=language)  # type: ignore[arg-type]
-    return of_values(asyncio.run(checked(cell, place)).diagnostics, text)
+    return of_values(asyncio.run(check_cell(cell, place)).diagnostics, text)
 
 
 INTERFACES: dict[str, Runner] = {

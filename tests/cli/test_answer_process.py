@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from knotwork.runtime.api.figures import Calls
 from knotwork.runtime.events import AnswerStarted, CandidateWritten, IterationFinished, IterationStarted, Warned
 from knotwork.runtime.interfaces.cli.answer_view import Screen
-from knotwork.runtime.interfaces.figures import Calls
 from rich.console import Console
 from support.answer_server import draft
 from support.command import environment, silent_server

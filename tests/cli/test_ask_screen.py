@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from knotwork.runtime.api.figures import Calls
 from knotwork.runtime.events import (
     BranchClosed,
     BranchOpened,
@@ -26,7 +27,6 @@ from knotwork.runtime.events import (
     Warned,
 )
 from knotwork.runtime.interfaces.cli.ask_run import Screen
-from knotwork.runtime.interfaces.figures import Calls
 from rich.cells import cell_len
 from rich.console import Console
 from support.command import call, silent_server

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from knotwork.runtime.api.figures import Calls
 from knotwork.runtime.events import (
     CallRetried,
     Event,
@@ -18,7 +19,6 @@ from knotwork.runtime.events import (
     Warned,
 )
 from knotwork.runtime.interfaces.cli.rank_view import Screen
-from knotwork.runtime.interfaces.figures import Calls
 from knotwork.runtime.loops.rank.ranking_results import Phase, Ranked
 from rich.cells import cell_len
 from rich.console import Console

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from knotwork.runtime.interfaces.atomic_write import UnknownSuffix, is_stream, known_suffix, new_file, replace_file
+from knotwork.runtime.api.files import UnknownSuffix, is_stream, known_suffix, new_file, replace_file
 from support.command import call, cassette, environment
 from support.compiling import GOOD, TASK, written
 
@@ -81,7 +81,7 @@ def test_a_name_of_ours_is_no_way_out_of_the_folder(fifo: Path, aim: str) -> Non
     folder = fifo.parent
     (folder / "precious").write_text("mine")
     (folder / "link").symlink_to(aim)
-    for named, why in ((folder / "link", "it is a link"), (fifo, "it is not a regular file")):
+    for named, why in ((folder / "link", "the file is a link"), (fifo, "the file is not regular")):
         with pytest.raises(OSError, match=why):
             replace_file(named, "x", follow=False)
     assert (folder / "precious").read_text() == "mine" and not (folder / "nowhere").exists()
@@ -94,7 +94,7 @@ def test_a_report_takes_no_link_of_a_folder_that_was_given_away(folder: Path, ru
     (run / "report.html").symlink_to(folder / "precious")
     told = call("report", run)
     assert (told.code, (folder / "precious").read_text()) == (1, "mine")
-    assert told.err == f"error: {run / 'report.html'}: it is a link, which -o must name to be written\n"
+    assert told.err == f"error: {run / 'report.html'}: the file is a link; name it with -o to write it\n"
     assert call("report", run, "-o", run / "report.html").code == 0, "who names a link means it"
     assert (folder / "precious").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert (run / "report.html").is_symlink()

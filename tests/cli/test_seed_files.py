@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from knotwork.runtime.api.figures import csv_line
 from knotwork.runtime.interfaces.cli.output import Misused
 from knotwork.runtime.interfaces.cli.result_file import OutFile, Unwritten, columns, row
-from knotwork.runtime.interfaces.figures import csv_line
 
 OUTPUTS = ("SCORE", "VERDICT")
 

@@ -1,9 +1,9 @@
 """What others say of the command line, in our words; and how requests to models are counted."""
 
 import pytest
+from knotwork.runtime.api.figures import Calls
 from knotwork.runtime.events import CallFinished, CallStarted
 from knotwork.runtime.interfaces.cli.commands import in_our_words
-from knotwork.runtime.interfaces.figures import Calls
 
 
 @pytest.mark.parametrize(

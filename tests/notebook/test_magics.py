@@ -29,7 +29,7 @@ def test_an_error_is_a_picture_and_a_line_and_nothing_after_it_runs(shell: Shell
     assert "  --> In[1]:3:6" in told.text
     assert str(told.error) == "not run: nothing binds the variable hbus (GASL050) at In[1]:3:6; did you mean hubs?"
     assert told.printed.strip().endswith(str(told.error)) and "Traceback" not in told.printed
-    assert "hubs" not in shell.names and "nothing has happened" in shell.run("%kw log").text
+    assert "hubs" not in shell.names and "the history is empty" in shell.run("%kw log").text
 
 
 def test_what_a_gasl_cell_can_not_read_is_told_of_as_gasl(shell: Shell) -> None:
@@ -89,16 +89,16 @@ def test_plans_are_drawn_and_nothing_runs(shell: Shell) -> None:
         "%%gasl --plan\nFIND nodes AS all\nRANK all BY id AS ranked\nDECLARE best AS LIST\nUPDATE best WITH ranked"
     )
     assert told.text.splitlines() == [
-        "what takes from what: all, ranked, best",
+        "data flow: all, ranked, best",
         "all · FIND",
         "ranked · RANK ← all",
         "best · DECLARE",
         "best · UPDATE ← ranked, best",
     ]
     assert "all" not in shell.run("%kw vars").text
-    assert shell.run("%%gasl --check\nFIND nodes AS all\nRANK all BY id AS ranked").text == "nothing is wrong with it"
+    assert shell.run("%%gasl --check\nFIND nodes AS all\nRANK all BY id AS ranked").text == "no errors"
     assert "GASL050" in shell.run("%%gasl --check\nRANK all BY id AS ranked").text
-    assert "nothing was run yet" in str(shell.run("%kw plan").error)
+    assert "nothing has been run yet" in str(shell.run("%kw plan").error)
 
 
 def test_evidence_and_report(shell: Shell, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_evidence_and_report(shell: Shell, tmp_path: Path) -> None:
     assert told.html.startswith("<iframe sandbox srcdoc=") and "<script" not in told.html
     assert shell.run("%kw report page.html").text == "written to page.html"
     assert "Valjean" in (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "page.html is there already" in str(shell.run("%kw report page.html").error)
+    assert "page.html already exists" in str(shell.run("%kw report page.html").error)
     assert shell.run("%kw report page.html --force").error is None
 
 
@@ -144,16 +144,16 @@ def test_long_results_have_a_bound(shell: Shell) -> None:
 
 def test_messages_for_what_can_not_be_done(shell: Shell) -> None:
     said = {
-        "%kw vras": "there is no %kw vras; did you mean %kw vars?",
+        "%kw vras": "unknown subcommand %kw vras; did you mean %kw vars?",
         "%kw open nx:les_miserablse": "did you mean nx:les_miserables?",
         "%kw open --max-calls many": "--max-calls: takes a number, not many",
-        "%kw open 'a": "the line can't be read: no closing quotation; close the quote",
-        "%%lwt --chekc\n(a)=LLM('x')": "%%lwt does not know --chekc",
-        "%kw value nothing": "there is no value nothing",
+        "%kw open 'a": "the line can't be parsed: no closing quotation; close the quote",
+        "%%lwt --chekc\n(a)=LLM('x')": "%%lwt: unknown option --chekc",
+        "%kw value nothing": "unknown value nothing",
         "%kw input nothing": "the notebook has no variable nothing",
         "%%gasl\nFIND nodes AS a": "needs a graph",
-        "%kw report 'a": "the line can't be read: no closing quotation",
-        "%kw .output x.csv": "a notebook has results in its cells",
+        "%kw report 'a": "the line can't be parsed: no closing quotation",
+        "%kw .output x.csv": "is not available in a notebook: cells show the results",
     }
     for cell, part in said.items():
         told = shell.run(cell)
@@ -167,7 +167,7 @@ def test_opening_again_begins_anew_and_a_state_is_kept(shell: Shell, tmp_path: P
     told = shell.run(f"%kw open --state {tmp_path / 'state'}")  # the state knows its graph
     assert "77 nodes" in told.text
     assert "Valjean" in shell.run("%kw state centre").text
-    assert "no value has a name yet" in shell.run("%kw vars").text
+    assert "no values yet" in shell.run("%kw vars").text
     assert len(shell.names["hubs"]) == 2
 
 
@@ -184,7 +184,7 @@ def test_a_fault_of_our_own_is_a_line_too(shell: Shell, monkeypatch: pytest.Monk
     def broken(*given: object) -> None:
         raise RuntimeError("no luck\x1b")
 
-    monkeypatch.setattr("knotwork.runtime.interfaces.notebook.session.outside", broken)
+    monkeypatch.setattr("knotwork.runtime.interfaces.notebook.session.names_read_first", broken)
     told = shell.run("%kw 1 + 1")
     assert told.printed.strip() == "internal error: RuntimeError: no luck\\x1b"
     monkeypatch.setenv("KNOTWORK_DEBUG", "3")  # where it broke
@@ -194,7 +194,7 @@ def test_a_fault_of_our_own_is_a_line_too(shell: Shell, monkeypatch: pytest.Monk
 def test_reloading_registers_the_magics_anew(shell: Shell) -> None:
     shell.run("%kw n = 1")
     assert shell.run("%reload_ext knotwork").error is None
-    assert "no value has a name yet" in shell.run("%kw vars").text
+    assert "no values yet" in shell.run("%kw vars").text
     shell.run("%unload_ext knotwork")
     assert "not found" in shell.run("%kw vars").printed
     shell.run("%load_ext knotwork")

@@ -31,7 +31,7 @@ def test_cells_offer_commands_fields_and_names(shell: Shell) -> None:
 def test_tab_opens_no_session(shell: Shell) -> None:
     shell.names["least"] = 3
     assert "least" in offered(shell, "%%kw\nn = lea|") and "FIND" in offered(shell, "%%gasl\n|")
-    assert shell.shell.magics_manager.magics["line"]["kw"].__self__.room.present is None
+    assert shell.shell.magics_manager.magics["line"]["kw"].__self__.notebook.current is None
 
 
 def test_lines_offer_the_words_and_expressions(shell: Shell) -> None:

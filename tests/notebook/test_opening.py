@@ -65,7 +65,7 @@ def test_a_state_of_another_graph_is_refused_and_nothing_is_written(shell: Shell
     shell.run("%kw n = 41")
     told = shell.run(f"%kw open {OTHER} --state {state}")
     assert f"the findings in {state} are of {FOUND_IN}, not of {OTHER}" in str(told.error)
-    assert "--force goes on in this one all the same" in str(told.error)
+    assert "use this one with --force" in str(told.error)
     assert files_of(state) == before
     assert shell.run("%kw n + 1").text == "42"  # the session that there was goes on
     assert "77 nodes" in shell.run(f"%kw open --state {state}").text
@@ -125,11 +125,11 @@ def test_a_session_that_is_left_behind_lets_go_of_its_folder_as_soon_as_it_can(
         assert go.wait(20)
 
     with monkeypatch.context() as patch:
-        patch.setattr("knotwork.runtime.interfaces.repl.runners.run_command", hangs)
+        patch.setattr("knotwork.runtime.api.session.run_command", hangs)
         gate = Gate()
         gate.reached = reached
         told = gate.interrupted(shell, "%kw FIND nodes LIMIT 1 AS x", 3)
-    assert "left behind" in str(told.error)
+    assert "abandoned" in str(told.error)
     threading.Timer(0.3, go.set).start()
     assert "77 nodes" in shell.run(f"%kw open --state {state}").text
     assert shell.run("%kw 20 + 22").text == "42"

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import numpy
 import pytest
-from knotwork.runtime.interfaces.notebook.cells import mentioned, read
+from knotwork.runtime.api.data_flow import names_read
+from knotwork.runtime.interfaces.notebook.cells import cell_pieces
 from knotwork.runtime.interfaces.notebook.variables import NotShared, as_json
 from support.shells import Shell
 
@@ -85,7 +86,7 @@ def test_a_variable_that_is_deleted_is_gone(shell: Shell) -> None:
     shell.run("%kw y = x + 1")
     shell.run("del x, y")
     assert "there is no value `x`" in str(shell.run("%kw x").error)
-    assert "no value has a name yet" in shell.run("%kw vars").text
+    assert "no values yet" in shell.run("%kw vars").text
 
 
 def test_undo_gives_python_its_own_again(shell: Shell) -> None:
@@ -175,5 +176,7 @@ def test_a_list_in_itself_and_others_are_refused() -> None:
     ],
 )
 def test_only_what_is_taken_from_outside_is_shared(text: str, names: list[str]) -> None:
-    found = [name for piece in read(text, "lwt" if text.startswith("(") else None, "x") for name in mentioned(piece)]
+    found = [
+        name for piece in cell_pieces(text, "lwt" if text.startswith("(") else None, "x") for name in names_read(piece)
+    ]
     assert sorted(found) == names

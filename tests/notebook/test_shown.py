@@ -8,8 +8,9 @@ from typing import Any
 import networkx
 import pytest
 from IPython.utils.capture import capture_output
-from knotwork.runtime.interfaces.notebook.display import told_html
-from knotwork.runtime.interfaces.notebook.flow_diagram import HIGH, Box, laid_out
+from knotwork.runtime.api.data_flow import Box
+from knotwork.runtime.interfaces.notebook.display import caption_html
+from knotwork.runtime.interfaces.notebook.flow_diagram import HIGH, lay_out
 from support.notebooks import answering
 from support.shells import Shell
 
@@ -41,15 +42,16 @@ def test_a_picture_of_two_nodes_is_small_and_told_of_once(shell: Shell) -> None:
 
 
 def test_a_line_past_a_row_goes_between_its_boxes() -> None:
-    boxes = [Box("a", "X", ""), Box("b", "X", "", (0,)), Box("c", "X", "", (0,)), Box("d", "X", "", (0, 1, 2))]
-    laid = laid_out(boxes, [80.0] * len(boxes))
+    boxes = [Box("a", "X", ""), Box("b", "X", "", (0,), layer=1), Box("c", "X", "", (0,), layer=1)]
+    boxes.append(Box("d", "X", "", (0, 1, 2), layer=2))
+    laid = lay_out(boxes, [80.0] * len(boxes))
     stands = list(laid.places.values())
     for _, other, arrives in laid.lines:
-        inside = [spot for spot in stands if spot.y == other.y and spot.x <= other.middle <= spot.x + spot.wide]
+        inside = [spot for spot in stands if spot.y == other.y and spot.x <= other.middle <= spot.x + spot.width]
         assert len(inside) == (1 if arrives else 0)
     for row in {spot.y for spot in stands}:
         placed = sorted((spot for spot in stands if spot.y == row), key=lambda spot: spot.x)
-        assert all(one.x + one.wide <= other.x for one, other in pairwise(placed))
+        assert all(one.x + one.width <= other.x for one, other in pairwise(placed))
     assert laid.height > 3 * HIGH
 
 
@@ -57,16 +59,16 @@ def test_a_key_inside_of_another_one_is_below_it(shell: Shell) -> None:
     shell.run(MISERABLES)
     told = shell.run("%%gasl --plan\nDECLARE story AS DICT\nDECLARE story.centre AS LIST")
     assert told.text.splitlines() == [
-        "what takes from what: story, story.centre",
+        "data flow: story, story.centre",
         "story · DECLARE",
         "story.centre · DECLARE ← story",
     ]
-    assert 'aria-label="what takes from what: story, story.centre"' in told.html
+    assert 'aria-label="data flow: story, story.centre"' in told.html
 
 
 @pytest.mark.parametrize(("ink", "paper"), [("#000000", "#ffffff"), ("#d4d4d4", "#111111"), ("#cccccc", "#1e1e1e")])
 def test_colours_can_be_read_on_light_and_on_dark_paper(ink: str, paper: str) -> None:
-    style = told_html("x")
+    style = caption_html("x")
     mixed = re.findall(r"color-mix\(in srgb,(#\w{6}) (\d+)%,currentColor\)", style)
     assert len(mixed) == 3
     for colour, share in mixed:

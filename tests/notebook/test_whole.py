@@ -16,8 +16,8 @@ FAULTS = {
     f'%%gasl\n{HUBS}\nPROCESS hubs USING "Who?" AS who\nRNAK hubs BY id AS ranked': "unknown command RNAK (GASL001) at In[1]:4:1",
     f'%%gasl\n{HUBS}\n(who)=LLM("Who are {{(hbus)}}?")': "no step (hbus) (LWT012) at In[1]:3:22; did you mean `{(hubs)}`?",
     f"%%kw\n{HUBS}\nn = len(hubs)\nlenn(hubs)": "there is no function `lenn` (EXPR051) at In[1]:4:1; did you mean `len`?",
-    f"%%kw\n{HUBS}\n.vras": "there is no command .vras; did you mean %kw vars?",
-    f"%%kw\n{HUBS}\n.Output x.csv": "a notebook has results in its cells",
+    f"%%kw\n{HUBS}\n.vras": "unknown command .vras; did you mean %kw vars?",
+    f"%%kw\n{HUBS}\n.Output x.csv": "is not available in a notebook: cells show the results",
     '%%lwt\n(a)=LLM("x")\n(b)=LLM("{(c)}")': "there is no step (c) (LWT012) at In[1]:3:12",
     f"%%kw\nn = len(hubs)\n{HUBS}": "there is no value `hubs`",
     "%%gasl\nUPDATE hubs WITH hubs\nDECLARE hubs AS LIST": "the key hubs is not declared",
@@ -29,8 +29,8 @@ def test_a_cell_with_a_fault_anywhere_runs_not_at_all(shell: Shell, tmp_path: Pa
     for cell, said in FAULTS.items():
         told = shell.run(cell)
         assert said in str(told.error), (cell, told.error)
-        assert "nothing has happened yet" in shell.run("%kw log").text
-        assert "no value has a name yet" in shell.run("%kw vars").text
+        assert "the history is empty" in shell.run("%kw log").text
+        assert "no values yet" in shell.run("%kw vars").text
 
 
 def test_faults_of_all_languages_are_shown_together_with_one_fix(shell: Shell) -> None:
@@ -60,9 +60,9 @@ def test_check_and_plan_take_what_the_magic_runs(shell: Shell) -> None:
     shell.run(MISERABLES)
     cell = f'{HUBS}\n(a)=LLM("x {{(hubs)}}")\n.schema'
     for magic in ("%%gasl", "%%kw"):
-        assert shell.run(f"{magic} --check\n{cell}").text == "nothing is wrong with it"
+        assert shell.run(f"{magic} --check\n{cell}").text == "no errors"
         assert shell.run(f"{magic} --plan\n{cell}").text.splitlines()[1:] == ["hubs · FIND", "a · LLM ← hubs"]
-    assert "no value has a name yet" in shell.run("%kw vars").text
+    assert "no values yet" in shell.run("%kw vars").text
 
 
 def test_a_text_under_another_magic_is_no_remark(shell: Shell) -> None:
@@ -89,7 +89,7 @@ def test_a_partial_result_ends_the_cell_and_old_values_are_gone(shell: Shell, tm
     done = [name for name in ("x1", "x2") if name in shell.names]
     assert len(done) == 1 and "final" not in shell.names
     assert f"a text of 3 characters in ({done[0]}) · 1 call · " in told.text
-    assert "have no values now: they were of an earlier run" in told.text
+    assert "the value of an earlier run was removed" in told.text
     assert "final" not in shell.run("%kw vars").text
     shell.run("%kw undo")
     assert [shell.names[name] for name in ("x1", "x2", "final")] == ["one", "two", "three"]
@@ -101,7 +101,7 @@ def test_what_a_cell_takes_from_outside_stays_when_it_fails(shell: Shell, tmp_pa
     shell.run("%%kw\nn = 1\nm = 2")
     told = shell.run("%%kw\nk = n\nn = n / (k - 1)\nm = 3")
     assert told.error is not None and shell.names["n"] == 1 and "m" not in shell.names
-    assert "m has no value now: it was of an earlier run" in told.text
+    assert "m: the value of an earlier run was removed" in told.text
     assert shell.run("%kw n = n / 0").error is not None and shell.names["n"] == 1
 
 

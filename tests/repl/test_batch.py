@@ -10,12 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from knotwork.runtime.api.pieces import Piece
+from knotwork.runtime.api.session import Session
+from knotwork.runtime.api.session_data import Outcome
 from knotwork.runtime.interfaces.cli.turn import Screen, Turn
-from knotwork.runtime.interfaces.repl.outcome import Outcome
-from knotwork.runtime.interfaces.repl.reader import Piece
-from knotwork.runtime.interfaces.repl.session import Session
 from support.command import call, cassette, environment, process, silent_server
-from support.sessions import desk
+from support.sessions import new_session
 
 MISERABLES = "nx:les_miserables"
 
@@ -151,7 +151,7 @@ def test_a_command_that_breaks_does_not_cost_the_session(monkeypatch: pytest.Mon
     def broken(*args: object) -> None:
         raise ZeroDivisionError("a fault of ours")
 
-    monkeypatch.setattr("knotwork.runtime.interfaces.repl.runners.check_expr", lambda *args, **more: broken())
+    monkeypatch.setattr("knotwork.runtime.api.session_runs.check_expr", lambda *args, **more: broken())
     done = call("repl", "-c", "1 + 1", "-c", ".vars", "-c", "(a)=CONST(2)")
     assert (done.code, done.out) == (1, "2\n") and "internal error: ZeroDivisionError: a fault of ours" in done.err
 
@@ -163,7 +163,7 @@ def test_the_input_is_read_from_a_file_or_from_stdin(folder: Path) -> None:
 def test_help_is_text_in_a_pipe_and_data_on_demand() -> None:
     assert call("repl", "-c", ".help").out.startswith("FIND nodes")
     found = call("repl", "--mode", "json", "-c", ".help").json
-    assert {"command": ".quit", "does": "end the session; so does Ctrl-D"} in found
+    assert {"command": ".quit", "does": "end the session, as Ctrl-D does"} in found
 
 
 def test_a_process_answers_line_by_line(folder: Path) -> None:
@@ -246,8 +246,7 @@ def test_nothing_of_the_prompt_is_loaded_without_one(folder: Path) -> None:
 def test_a_second_ctrl_c_does_not_wait_and_the_session_goes_on(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    at = desk()
-    session = Session(at)
+    at = new_session()
 
     async def deaf(self: Session, piece: Piece, cancel: asyncio.Event) -> Outcome:
         os.kill(os.getpid(), signal.SIGINT)
@@ -257,7 +256,7 @@ def test_a_second_ctrl_c_does_not_wait_and_the_session_goes_on(
         raise AssertionError("it was waited for")
 
     async def both() -> list[str]:
-        turn = Turn(session, Screen(at.settings))
+        turn = Turn(at, Screen(at.settings))
         with monkeypatch.context() as patched:
             patched.setattr(Session, "run", deaf)
             first = await turn.take("1", "<input>", stop=True)

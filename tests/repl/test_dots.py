@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 from knotwork.adapters.llm.budget import Price
-from knotwork.runtime.interfaces.repl.dot_commands import DOTS
-from knotwork.runtime.interfaces.repl.outcome import NOTHING, Page, Table
-from knotwork.runtime.interfaces.repl.repl_workspace import Desk
+from knotwork.runtime.api.session import Session
+from knotwork.runtime.api.session_data import NOTHING, Page, Table
+from knotwork.runtime.interfaces.repl.dot_commands import DOT_COMMANDS
 from support.command import call, cassette
-from support.sessions import desk, ran, run, seen
+from support.sessions import new_session, run, run_all, screen_text
 
 MISERABLES = "nx:les_miserables"
 KEPT = """\
@@ -21,13 +21,13 @@ UPDATE network.hubs WITH hubs
 
 
 @pytest.fixture
-def kept() -> Desk:
-    at = desk(MISERABLES)
-    assert all(outcome.is_good for outcome in ran(at, KEPT))
+def kept() -> Session:
+    at = new_session(MISERABLES)
+    assert all(outcome.is_good for outcome in run_all(at, KEPT))
     return at
 
 
-def rows(at: Desk, text: str) -> list[dict[str, Any]]:
+def rows(at: Session, text: str) -> list[dict[str, Any]]:
     """Return the rows of the table that a dot command gives."""
     value = run(at, text).value
     assert isinstance(value, Table), value
@@ -35,26 +35,26 @@ def rows(at: Desk, text: str) -> list[dict[str, Any]]:
 
 
 def test_help_has_every_command_and_fits_a_terminal_of_80() -> None:
-    value = run(desk(), ".help").value
+    value = run(new_session(), ".help").value
     assert isinstance(value, Page)
-    assert all(f"\n{dot.usage} " in value.text or f"\n{dot.usage}\n" in value.text for dot in DOTS.values())
+    assert all(f"\n{dot.usage} " in value.text or f"\n{dot.usage}\n" in value.text for dot in DOT_COMMANDS.values())
     assert max(map(len, value.text.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("topic", [*DOTS, ".undo", "GASL001", "EXPR050", "FIND", "LLM", "len"])
+@pytest.mark.parametrize("topic", [*DOT_COMMANDS, ".undo", "GASL001", "EXPR050", "FIND", "LLM", "len"])
 def test_help_on_a_topic(topic: str) -> None:
-    outcome = run(desk(), f".help {topic}")
+    outcome = run(new_session(), f".help {topic}")
     assert outcome.is_good and isinstance(outcome.value, Page) and len(outcome.value.text) > 20, outcome
 
 
-def test_schema(kept: Desk) -> None:
+def test_schema(kept: Session) -> None:
     assert rows(kept, ".schema")[0]["attribute"] == "weight"
     assert "77 nodes · 254 edges" in run(kept, ".schema").summary
     assert rows(kept, ".schema weight")[0] == {"of": "edge", "value": 1, "count": 97}
-    assert "no graph" in run(desk(), ".schema").message
+    assert "no graph" in run(new_session(), ".schema").message
 
 
-def test_vars(kept: Desk) -> None:
+def test_vars(kept: Session) -> None:
     run(kept, '(why)=CONST({"a": 1})')
     assert rows(kept, ".vars") == [
         {"name": "hubs", "from": "variable", "holds": "2 nodes", "fields": "id"},
@@ -65,7 +65,7 @@ def test_vars(kept: Desk) -> None:
     assert "did you mean hubs?" in run(kept, ".vars hbus").hint
 
 
-def test_state_log_and_diff(kept: Desk) -> None:
+def test_state_log_and_diff(kept: Session) -> None:
     assert [row["key"] for row in rows(kept, ".state")] == ["network", "network.hubs"]
     assert run(kept, ".state network.hubs").value == [{"id": "Valjean"}, {"id": "Gavroche"}]
     assert rows(kept, ".state network.hubs evidence")[0]["evidence"][0]["nodes"] == ["Valjean"]
@@ -74,13 +74,13 @@ def test_state_log_and_diff(kept: Desk) -> None:
     first = rows(kept, ".log")[1]["state"]
     assert [row["difference"] for row in rows(kept, ".diff")] == ["added", "provenance"]
     assert next(row["key"] for row in rows(kept, f".diff {first}")) == "network.hubs"
-    assert run(kept, f".diff {first} {first}").summary == "the same"
+    assert run(kept, f".diff {first} {first}").summary == "no differences"
     assert run(kept, ".diff ffffffff").status == "misused"
     assert run(kept, ".log none").status == "misused" and run(kept, ".log 0").status == "misused"
 
 
-def test_undo_takes_state_and_values_back_one_by_one(kept: Desk) -> None:
-    empty = run(desk(), ".undo")
+def test_undo_takes_state_and_values_back_one_by_one(kept: Session) -> None:
+    empty = run(new_session(), ".undo")
     assert empty.status == "misused" and "nothing to undo" in empty.message
     run(kept, "hubs = 3")
     assert "undone: hubs = 3" in run(kept, ".undo").summary
@@ -94,27 +94,27 @@ def test_undo_takes_state_and_values_back_one_by_one(kept: Desk) -> None:
     assert [entry["command"].split()[0] for entry in kept.state.history][-2:] == [".undo", ".undo"]
 
 
-def test_undo_takes_the_latest_value_back_too(kept: Desk) -> None:
-    ran(kept, "7\nw = 8\n.undo")
+def test_undo_takes_the_latest_value_back_too(kept: Session) -> None:
+    run_all(kept, "7\nw = 8\n.undo")
     assert run(kept, "_").value == 7
-    first = desk()
-    ran(first, "w = 8\n.undo")
+    first = new_session()
+    run_all(first, "w = 8\n.undo")
     assert run(first, "_").status == "refused"
 
 
-def test_undo_passes_over_what_changed_nothing(kept: Desk) -> None:
-    ran(kept, "1 + 1\n.vars\nlen(hubs)\nhubss")
+def test_undo_passes_over_what_changed_nothing(kept: Session) -> None:
+    run_all(kept, "1 + 1\n.vars\nlen(hubs)\nhubss")
     assert run(kept, ".undo").summary.startswith("undone: UPDATE")
 
 
-def test_undo_goes_back_to_a_hash_and_can_be_undone(kept: Desk) -> None:
+def test_undo_goes_back_to_a_hash_and_can_be_undone(kept: Session) -> None:
     first, last = rows(kept, ".log")[1]["state"], kept.state.hash
     assert run(kept, f".undo {first}").is_good and len(kept.state.snapshot().declared()) == 1
     assert run(kept, ".undo").is_good and kept.state.hash == last
     assert run(kept, ".undo 0").status == "misused" and run(kept, ".undo nowhere").status == "misused"
 
 
-def test_explain_a_command_steps_an_expression_a_code_and_the_latest_error(kept: Desk) -> None:
+def test_explain_a_command_steps_an_expression_a_code_and_the_latest_error(kept: Session) -> None:
     assert run(kept, ".explain FIND nodes WHERE degree > 20 AS x").value["how"] == "scan"
     assert len(kept.state.history) == 4
     assert run(kept, ".explain [n for n in hubs]").value.text == "[n for n in hubs]\n"
@@ -126,66 +126,68 @@ def test_explain_a_command_steps_an_expression_a_code_and_the_latest_error(kept:
     assert run(kept, ".explain FNID nodes AS x").status == "refused"
 
 
-def test_explain_a_step(kept: Desk) -> None:
+def test_explain_a_step(kept: Session) -> None:
     assert rows(kept, '.explain (a)=LLM("{(hubs)}")') == [
         {"step": "a", "operation": "LLM", "layer": 1, "waits for": "", "text": '(a)=LLM("{(hubs)}")'}
     ]
 
 
-def test_timer(kept: Desk) -> None:
-    assert " s" not in seen(kept, run(kept, "1 + 1"))
+def test_timer(kept: Session) -> None:
+    assert " s" not in screen_text(kept, run(kept, "1 + 1"))
     assert run(kept, ".timer").summary == "timer on"
-    assert " s\n" in seen(kept, run(kept, "1 + 1"))
+    assert " s\n" in screen_text(kept, run(kept, "1 + 1"))
     assert run(kept, ".timer off").summary == "timer off" and run(kept, ".timer of").status == "misused"
 
 
-def test_modes(kept: Desk) -> None:
+def test_modes(kept: Session) -> None:
     outcome = run(kept, "[{'a': 1, 'b': 'x|y'}, {'a': 2, 'c': None}]")
     shown = {}
     for mode in ("table", "json", "csv", "md"):
         assert run(kept, f".mode {mode}").is_good
-        shown[mode] = seen(kept, outcome).removeprefix("2 rows\n")
+        shown[mode] = screen_text(kept, outcome).removeprefix("2 rows\n")
     assert shown["table"] == "a  b    c\n─  ───  ─\n1  x|y\n2\n"
     assert shown["csv"] == "a,b,c\n1,x|y,\n2,,\n"
     assert shown["md"] == "| a | b | c |\n|---|---|---|\n| 1 | x\\|y |  |\n| 2 |  |  |\n"
     assert shown["json"].startswith('[\n  {\n    "a": 1')
 
 
-def test_output_goes_into_a_file_in_the_form_of_its_name(kept: Desk, folder: Path) -> None:
+def test_output_goes_into_a_file_in_the_form_of_its_name(kept: Session, folder: Path) -> None:
     run(kept, ".output hubs.csv")
-    assert "2 rows written" in seen(kept, run(kept, "hubs"))
+    assert "2 rows written" in screen_text(kept, run(kept, "hubs"))
     assert run(kept, ".output hubs.csv").status == "misused"
     run(kept, ".output hubs.csv --append")
-    seen(kept, run(kept, "hubs"))
+    screen_text(kept, run(kept, "hubs"))
     assert (folder / "hubs.csv").read_text() == "id\n" + "Valjean\nGavroche\n" * 2
     run(kept, ".output hubs.csv --force")
     assert (folder / "hubs.csv").read_text() == ""
     assert run(kept, ".output").summary.startswith("results go to the screen")
-    assert "Valjean" in seen(kept, run(kept, "hubs"))
+    assert "Valjean" in screen_text(kept, run(kept, "hubs"))
     assert run(kept, ".output nowhere/x.csv").status == "failed"
     assert run(kept, ".output a b").status == "misused" and run(kept, ".output x --frce").status == "misused"
 
 
-def test_a_table_in_a_file_stays_one(kept: Desk, folder: Path) -> None:
+def test_a_table_in_a_file_stays_one(kept: Session, folder: Path) -> None:
     run(kept, ".output a.csv")
-    seen(kept, run(kept, "hubs"))
-    assert "has rows of id, and this has others" in seen(kept, run(kept, "[{'a': 1, 'b': 2}]"))
+    screen_text(kept, run(kept, "hubs"))
+    assert "has rows of id, and this has others" in screen_text(kept, run(kept, "[{'a': 1, 'b': 2}]"))
     assert (folder / "a.csv").read_text() == "id\nValjean\nGavroche\n"
     run(kept, ".output a.json")
-    assert "several" not in seen(kept, run(kept, "1")) and "several documents" in seen(kept, run(kept, "2"))
+    assert "several" not in screen_text(kept, run(kept, "1")) and "several documents" in screen_text(
+        kept, run(kept, "2")
+    )
     run(kept, ".output a.md")
-    seen(kept, run(kept, "1"))
-    seen(kept, run(kept, "2"))
+    screen_text(kept, run(kept, "1"))
+    screen_text(kept, run(kept, "2"))
     assert (folder / "a.md").read_text() == "| value |\n|---|\n| 1 |\n\n| value |\n|---|\n| 2 |\n"
 
 
-def test_a_cell_that_a_spreadsheet_would_compute_is_text(kept: Desk, folder: Path) -> None:
+def test_a_cell_that_a_spreadsheet_would_compute_is_text(kept: Session, folder: Path) -> None:
     run(kept, ".output x.csv")
-    seen(kept, run(kept, "[{'a': '=1+1'}]"))
+    screen_text(kept, run(kept, "[{'a': '=1+1'}]"))
     assert (folder / "x.csv").read_text() == "a\n'=1+1\n"
 
 
-def test_llm_is_changed_in_the_session(kept: Desk, folder: Path) -> None:
+def test_llm_is_changed_in_the_session(kept: Session, folder: Path) -> None:
     one, two = cassette(folder / "one", {"Who": "one"}), cassette(folder / "two", {"Who": "two"})
     assert run(kept, f".llm {one}").is_good and run(kept, '(a)=LLM("Who?")').value == "one"
     assert run(kept, f".llm {two}").is_good and run(kept, '(a)=LLM("Who?")').value == "two"
@@ -194,7 +196,7 @@ def test_llm_is_changed_in_the_session(kept: Desk, folder: Path) -> None:
     assert run(kept, ".llm one two").status == "misused"
 
 
-def test_budget_counts_and_holds(kept: Desk, folder: Path) -> None:
+def test_budget_counts_and_holds(kept: Session, folder: Path) -> None:
     run(kept, f".llm {cassette(folder / 'one', {'Who': 'one', 'What': 'two'})}")
     run(kept, '(a)=LLM("Who?")')
     assert rows(kept, ".budget calls=1")[0] == {"what": "calls", "spent": 1, "limit": 1, "left": 0}
@@ -206,14 +208,14 @@ def test_budget_counts_and_holds(kept: Desk, folder: Path) -> None:
 
 
 def test_a_limit_on_cost_needs_a_price(folder: Path) -> None:
-    at = desk(llm=cassette(folder / "one", {"Who": "one"}), price=Price(1_000_000.0, 1_000_000.0))
+    at = new_session(llm=cassette(folder / "one", {"Who": "one"}), price=Price(1_000_000.0, 1_000_000.0))
     run(at, '(a)=LLM("Who?")')
     assert rows(at, ".budget cost=13")[2] == {"what": "cost", "spent": 12.0, "limit": 13.0, "left": 1.0}
     assert run(at, '(b)=LLM("Who?")').status == "failed"
 
 
-def test_save_writes_a_program_that_run_takes_and_that_comes_to_the_same(kept: Desk, folder: Path) -> None:
-    ran(kept, "len(hubs)\n(a)=CONST(1)\nFNID x\nCOUNT hubs AS n")
+def test_save_writes_a_program_that_run_takes_and_that_comes_to_the_same(kept: Session, folder: Path) -> None:
+    run_all(kept, "len(hubs)\n(a)=CONST(1)\nFNID x\nCOUNT hubs AS n")
     run(kept, "RESET network.hubs")
     run(kept, ".undo")
     assert "5 commands saved" in run(kept, ".save session.gasl").summary
@@ -227,14 +229,14 @@ def test_save_writes_a_program_that_run_takes_and_that_comes_to_the_same(kept: D
 
 
 def test_save_as_a_script_has_the_last_of_each_step(folder: Path) -> None:
-    at = desk()
-    ran(at, '(a)=CONST(1)\n1\n(a)=CONST(2)\n1\n(b)=EXPR("a + 1", a={(a)})')
+    at = new_session()
+    run_all(at, '(a)=CONST(1)\n1\n(a)=CONST(2)\n1\n(b)=EXPR("a + 1", a={(a)})')
     run(at, ".save session.lwt")
     assert call("run", "session.lwt").out == "3\n"
 
 
-def test_save_says_what_keeps_a_file_from_being_run_and_what_takes_all_of_it(kept: Desk, folder: Path) -> None:
-    ran(kept, "n = len(hubs)\nTRY\n  FIND nodes WHERE degree > ${n} AS more\nEND")
+def test_save_says_what_keeps_a_file_from_being_run_and_what_takes_all_of_it(kept: Session, folder: Path) -> None:
+    run_all(kept, "n = len(hubs)\nTRY\n  FIND nodes WHERE degree > ${n} AS more\nEND")
     for name, line in (
         ("x.gasl", "line 7: nothing binds the variable n"),
         ("x.lwt", "line 5: there is no step (hubs)"),
@@ -248,8 +250,8 @@ def test_save_says_what_keeps_a_file_from_being_run_and_what_takes_all_of_it(kep
 
 
 def test_save_as_a_script_says_expressions_as_steps(folder: Path) -> None:
-    at = desk(given={"k": 4})
-    ran(
+    at = new_session(input={"k": 4})
+    run_all(
         at,
         """(xs)=CONST([3, 1, 2])
 n = len(xs) + input["k"]
@@ -260,25 +262,27 @@ both = [n, s, top]
 """,
     )
     told = run(at, ".save s.lwt")
-    assert told.notes == () and told.summary.startswith("5 commands saved to s.lwt; 1 that")
+    assert told.notes == () and told.summary.startswith(
+        "5 commands saved to s.lwt; 1 in other languages saved as comment"
+    )
     assert call("run", "s.lwt", "--input", "-", stdin='{"k": 4}').json == [7, 'it\'s "so"', [3, 2]]
 
 
-def test_save_of_everything_is_read_again(kept: Desk, folder: Path) -> None:
+def test_save_of_everything_is_read_again(kept: Session, folder: Path) -> None:
     run(kept, "n = len(hubs)")
     run(kept, ".save all.txt")
-    again = desk(MISERABLES)
-    outcomes = ran(again, ".read all.txt")
+    again = new_session(MISERABLES)
+    outcomes = run_all(again, ".read all.txt")
     assert all(outcome.is_good for outcome in outcomes) and len(outcomes) == 6
     assert again.values.context.get("n") == 2 and again.state.hash == kept.state.hash
 
 
 def test_read_names_the_line_of_the_file_and_ends(folder: Path) -> None:
     (folder / "bad.gasl").write_text("# one\n\nFNID nodes AS x\n", encoding="utf-8")
-    at = desk(MISERABLES)
-    assert "bad.gasl:3:1" in seen(at, ran(at, ".read bad.gasl")[-1])
+    at = new_session(MISERABLES)
+    assert "bad.gasl:3:1" in screen_text(at, run_all(at, ".read bad.gasl")[-1])
     (folder / "self.gasl").write_text(".read self.gasl\n", encoding="utf-8")
-    outcomes = ran(at, ".read self.gasl", stop=True)
+    outcomes = run_all(at, ".read self.gasl", stop=True)
     assert outcomes[-1].status == "misused" and "files are read at once" in outcomes[-1].message
     (folder / "binary").write_bytes(b"\xff\xfe\x00")
     (folder / "x.seed.json").write_text("{}", encoding="utf-8")
@@ -288,15 +292,15 @@ def test_read_names_the_line_of_the_file_and_ends(folder: Path) -> None:
 
 
 def test_a_command_that_is_not_there() -> None:
-    assert "did you mean .vars?" in run(desk(), ".vers").hint
-    assert "did you mean .undo?" in run(desk(), ".rollback").hint
-    assert run(desk(), ".xyzzy").hint == ".help lists them"
-    assert run(desk(), ".help.vars").status == "misused"
+    assert "did you mean .vars?" in run(new_session(), ".vers").hint
+    assert "did you mean .undo?" in run(new_session(), ".rollback").hint
+    assert run(new_session(), ".xyzzy").hint == ".help lists all commands"
+    assert run(new_session(), ".help.vars").status == "misused"
 
 
-def test_no_dot_command_gives_a_value_that_can_not_be_written(kept: Desk) -> None:
-    for dot in DOTS.values():
+def test_no_dot_command_gives_a_value_that_can_not_be_written(kept: Session) -> None:
+    for dot in DOT_COMMANDS.values():
         outcome = run(kept, f".{dot.name}")
         for mode in ("table", "json", "csv", "md"):
             kept.settings.mode = mode
-            assert seen(kept, outcome) or outcome.value is NOTHING
+            assert screen_text(kept, outcome) or outcome.value is NOTHING

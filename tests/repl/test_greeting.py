@@ -4,7 +4,7 @@ import networkx as nx
 import pytest
 from knotwork.runtime.api.workspace import WorkspaceOptions
 from knotwork.runtime.interfaces.cli.prompt import greet, worth_trying
-from support.sessions import desk, run
+from support.sessions import new_session, run
 
 
 def told(capfd: pytest.CaptureFixture[str]) -> dict[str, str]:
@@ -14,7 +14,7 @@ def told(capfd: pytest.CaptureFixture[str]) -> dict[str, str]:
 
 
 def test_it_says_what_there_is(capfd: pytest.CaptureFixture[str]) -> None:
-    at = desk("nx:les_miserables", llm="replay:answers")
+    at = new_session("nx:les_miserables", llm="replay:answers")
     greet(WorkspaceOptions("nx:les_miserables"), at)
     assert told(capfd) == {
         "graph": "nx:les_miserables · 77 nodes, 254 edges", "state": "in memory · --state DIR keeps it", "model": "replay:answers",
@@ -23,7 +23,7 @@ def test_it_says_what_there_is(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_state_is_told_with_its_keys(capfd: pytest.CaptureFixture[str]) -> None:
-    at = desk("nx:les_miserables", llm="replay:answers")
+    at = new_session("nx:les_miserables", llm="replay:answers")
     greet(WorkspaceOptions(state="story"), at)
     assert told(capfd)["state"] == "story · no key is declared yet"
     for number in range(10):
@@ -33,19 +33,19 @@ def test_a_state_is_told_with_its_keys(capfd: pytest.CaptureFixture[str]) -> Non
 
 
 def test_without_a_graph_it_says_how_one_is_opened(capfd: pytest.CaptureFixture[str]) -> None:
-    at = desk(llm="replay:answers")
+    at = new_session(llm="replay:answers")
     greet(WorkspaceOptions(), at)
     found = told(capfd)
     assert "nx:les_miserables" in found["graph"] and run(at, found["try"]).value == 14
 
 
 def test_weights_that_are_not_there_are_told_with_their_size(capfd: pytest.CaptureFixture[str]) -> None:
-    greet(WorkspaceOptions(), desk(llm="local"))
+    greet(WorkspaceOptions(), new_session(llm="local"))
     assert told(capfd)["model"] == "local · fetched when it is first asked (93 MB)"
 
 
 def test_no_key_in_an_address_is_shown(capfd: pytest.CaptureFixture[str]) -> None:
-    greet(WorkspaceOptions(), desk(llm="https://me:sk-abcdefghijklmnopqrstuvwxyz123456@host/v1#m"))
+    greet(WorkspaceOptions(), new_session(llm="https://me:sk-abcdefghijklmnopqrstuvwxyz123456@host/v1#m"))
     assert "abcdefghijkl" not in told(capfd)["model"]
 
 
@@ -65,7 +65,7 @@ def test_what_is_worth_trying_runs_on_the_graph(values: dict[str, list[str]], wa
     graph = nx.path_graph(30)
     for node in graph:
         graph.nodes[node].update({name: texts[node % len(texts)] for name, texts in values.items()})
-    at = desk(graph, llm="replay:answers")
+    at = new_session(graph, llm="replay:answers")
     assert at.adapter is not None
     text = worth_trying(at.adapter)
     assert text == f"FIND nodes {wanted}ORDER BY degree DESC LIMIT 10 AS hubs"
@@ -74,5 +74,5 @@ def test_what_is_worth_trying_runs_on_the_graph(values: dict[str, list[str]], wa
 
 
 def test_an_empty_graph_has_a_first_screen(capfd: pytest.CaptureFixture[str]) -> None:
-    greet(WorkspaceOptions(), desk(nx.Graph(), llm="replay:answers"))
+    greet(WorkspaceOptions(), new_session(nx.Graph(), llm="replay:answers"))
     assert told(capfd)["graph"] == "0 nodes, 0 edges"

@@ -5,7 +5,7 @@ from time import process_time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork.runtime.interfaces.repl.reader import Growing, is_whole, pieces
+from knotwork.runtime.api.pieces import GrowingPiece, is_complete, pieces
 from knotwork.runtime.interfaces.repl.terminal import coloured
 
 LISTS = {
@@ -36,7 +36,7 @@ def seconds(work) -> float:  # type: ignore[no-untyped-def]
 def test_a_text_of_many_lines_is_one_piece_at_a_cost_that_grows_with_it(kind: str) -> None:
     small, large = text_of(kind, 100), text_of(kind, 800)
     assert [piece.text for piece in pieces(f"{large}\n1")] == [large, "1"]
-    assert is_whole(large) and not is_whole(large.rpartition("\n")[0])
+    assert is_complete(large) and not is_complete(large.rpartition("\n")[0])
     # Eight times the lines: with one going over about eight times, with one for each line sixty-four times.
     assert seconds(lambda: list(pieces(large))) < 25 * max(seconds(lambda: list(pieces(small))), 0.002)
 
@@ -55,13 +55,15 @@ _BITS = st.sampled_from(
 @given(st.lists(_BITS, max_size=16).map("".join))
 def test_line_by_line_is_as_whole_as_at_once(text: str) -> None:
     lines = text.split("\n")
-    growing = Growing()
+    growing = GrowingPiece()
     for number, line in enumerate(lines):
         growing.add(line)
         if growing.is_closed:
-            assert is_whole("\n".join(lines[: number + 1])), lines[: number + 1]
+            assert is_complete("\n".join(lines[: number + 1])), lines[: number + 1]
             return
-        assert not is_whole("\n".join(lines[: number + 1])) or "TRY" in text or text.count('"""') % 2 or "'''" in text
+        assert (
+            not is_complete("\n".join(lines[: number + 1])) or "TRY" in text or text.count('"""') % 2 or "'''" in text
+        )
 
 
 def test_a_dot_command_is_no_line_of_an_open_bracket_and_a_method_is() -> None:

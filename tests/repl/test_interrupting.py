@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from knotwork.runtime.api.pieces import Piece
+from knotwork.runtime.api.session import Session
+from knotwork.runtime.api.session_data import Outcome
 from knotwork.runtime.interfaces.cli.turn import Screen, Turn
-from knotwork.runtime.interfaces.repl.outcome import Outcome
-from knotwork.runtime.interfaces.repl.reader import Piece
-from knotwork.runtime.interfaces.repl.repl_workspace import Desk
-from knotwork.runtime.interfaces.repl.session import Session
-from support.sessions import desk
+from support.sessions import new_session
 
 
 class Impatient(io.StringIO):
@@ -33,9 +32,9 @@ class Impatient(io.StringIO):
         return super().write(text)
 
 
-async def taken(at: Desk, *texts: str) -> list[list[str]]:
+async def taken(at: Session, *texts: str) -> list[list[str]]:
     """Take texts, and wait a moment behind each, as a prompt does; return how their pieces ended."""
-    turn, found = Turn(Session(at), Screen(at.settings)), []
+    turn, found = Turn(at, Screen(at.settings)), []
     for text in texts:
         found.append([outcome.status for outcome in await turn.take(text, "<input>", stop=True)])
         await asyncio.sleep(0.02)
@@ -47,7 +46,7 @@ async def taken(at: Desk, *texts: str) -> list[list[str]]:
 def test_ctrl_c_while_a_result_is_written_ends_the_writing_and_no_more(
     times: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    at, out = desk(), Impatient(100, times)
+    at, out = new_session(), Impatient(100, times)
     at.settings.mode = "csv"
     with redirect_stdout(out):
         found = asyncio.run(taken(at, "(xs)=CONST(" + str(list(range(14_000))) + ")\nnever = 1", "len(xs)"))
@@ -61,7 +60,7 @@ def test_ctrl_c_while_a_result_is_written_ends_the_writing_and_no_more(
 def test_ctrl_c_while_a_file_is_written_says_how_much_is_there(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    at, seen = desk(), 0
+    at, seen = new_session(), 0
     at.settings.output = folder / "xs.csv"
 
     def impatient(values: Any) -> str:
@@ -71,14 +70,14 @@ def test_ctrl_c_while_a_file_is_written_says_how_much_is_there(
             os.kill(os.getpid(), signal.SIGINT)
         return f"{values[0]}\n"
 
-    monkeypatch.setattr("knotwork.runtime.interfaces.repl.outcome.csv_line", impatient)
+    monkeypatch.setattr("knotwork.runtime.interfaces.repl.tables.csv_line", impatient)
     assert asyncio.run(taken(at, f"(xs)=CONST({list(range(5_000))})", "[1]")) == [["cancelled"], ["done"]]
     assert "of 5,000 rows written" in capfd.readouterr().err
     assert len((folder / "xs.csv").read_text().splitlines()) < 200
 
 
 def test_a_second_ctrl_c_as_a_piece_ends_hits_nothing_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    at = desk()
+    at = new_session()
 
     async def ending(self: Session, piece: Piece, cancel: asyncio.Event) -> Outcome:
         os.kill(os.getpid(), signal.SIGINT)
@@ -93,7 +92,7 @@ def test_a_second_ctrl_c_as_a_piece_ends_hits_nothing_behind_it(monkeypatch: pyt
 
 
 def test_a_ctrl_c_that_came_too_late_for_its_piece_ends_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    at = desk()
+    at = new_session()
     run = Session.run
 
     async def late(self: Session, piece: Piece, cancel: asyncio.Event) -> Outcome:
@@ -115,7 +114,7 @@ def test_sigterm_while_a_result_is_written_ends_the_session() -> None:
                 os.kill(os.getpid(), signal.SIGTERM)
             return io.StringIO.write(self, text)
 
-    at = desk()
+    at = new_session()
     with redirect_stdout(Ended(5)):
-        done = asyncio.run(Turn(Session(at), Screen(at.settings)).take(str(list(range(1_000))), "<input>", stop=True))
+        done = asyncio.run(Turn(at, Screen(at.settings)).take(str(list(range(1_000))), "<input>", stop=True))
     assert [outcome.ends for outcome in done] == [True]

@@ -4,23 +4,23 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from knotwork.runtime.interfaces.repl.outcome import shown
-from knotwork.runtime.interfaces.repl.repl_workspace import Desk
-from knotwork.runtime.interfaces.repl.terminal import Dropped, Offers, coloured, is_ready, make_prompt, paged
+from knotwork.runtime.api.session import Session
+from knotwork.runtime.interfaces.repl.tables import shown
+from knotwork.runtime.interfaces.repl.terminal import Dropped, PromptCompleter, coloured, is_ready, make_prompt, paged
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
-from support.sessions import desk, ran, run
+from support.sessions import new_session, run, run_all
 
 PAPERS = str(Path(__file__).parents[2] / "docs" / "examples" / "papers" / "papers.graphml")
 
 
 @pytest.fixture(scope="module")
-def at() -> Desk:
-    made = desk(PAPERS)
-    ran(
+def at() -> Session:
+    made = new_session(PAPERS)
+    run_all(
         made,
         'FIND nodes WHERE entity_type = "PERSON" AS authors\nDECLARE network AS DICT\nDECLARE network.authors AS LIST\n'
         '(why)=CONST("so")\n(info)=CONST({"born": 1815})',
@@ -28,10 +28,12 @@ def at() -> Desk:
     return made
 
 
-def offered(at: Desk, text: str, fix: str = "", behind: str = "") -> list[str]:
+def offered(at: Session, text: str, fix: str = "", behind: str = "") -> list[str]:
     """Return what Tab offers behind ``text``, as the whole lines that come of it."""
     schema = at.adapter.schema if at.adapter is not None else None
-    found = Offers(at, lambda: fix, lambda: schema).get_completions(Document(text + behind, len(text)), CompleteEvent())
+    found = PromptCompleter(at, lambda: fix, lambda: schema).get_completions(
+        Document(text + behind, len(text)), CompleteEvent()
+    )
     return [text[: len(text) + each.start_position] + each.text for each in found]
 
 
@@ -72,12 +74,12 @@ def offered(at: Desk, text: str, fix: str = "", behind: str = "") -> list[str]:
         (".vars autors", ".vars authors"),
     ],
 )
-def test_what_tab_offers(at: Desk, text: str, wanted: str) -> None:
+def test_what_tab_offers(at: Session, text: str, wanted: str) -> None:
     found = offered(at, text)
     assert any(line.startswith(wanted) for line in found[:10]), found[:10]
 
 
-def test_a_key_in_brackets_is_closed_once(at: Desk) -> None:
+def test_a_key_in_brackets_is_closed_once(at: Session) -> None:
     found = offered(at, 'authors[0]["', behind='"]')
     assert 'authors[0]["entity_type' in found
     assert 'authors[0]["entity_type"' in offered(at, 'authors[0]["ent', behind="]")
@@ -87,21 +89,21 @@ def test_a_key_in_brackets_is_closed_once(at: Desk) -> None:
 
 
 @pytest.mark.parametrize("text", ['authors["', 'why["', 'nobody[0]["', 'x + "', '["', 'authors[0]["xyzzy'])
-def test_where_no_key_is_known_none_is_offered_and_no_bracket_stands_in_a_string(at: Desk, text: str) -> None:
+def test_where_no_key_is_known_none_is_offered_and_no_bracket_stands_in_a_string(at: Session, text: str) -> None:
     assert [line for line in offered(at, text) if line.count('"') % 2 and line.endswith("]")] == []
 
 
-def test_tab_offers_files_where_a_file_is_wanted(at: Desk, folder: Path) -> None:
+def test_tab_offers_files_where_a_file_is_wanted(at: Session, folder: Path) -> None:
     (folder / "commands.gasl").write_text("", encoding="utf-8")
     assert ".read commands.gasl" in offered(at, ".read comm")
 
 
-def test_tab_on_an_empty_prompt_offers_the_fix_of_the_latest_error(at: Desk) -> None:
+def test_tab_on_an_empty_prompt_offers_the_fix_of_the_latest_error(at: Session) -> None:
     assert offered(at, "", "FIND nodes AS x") == ["FIND nodes AS x"]
     assert "FIND" in " ".join(offered(at, ""))
 
 
-def test_tab_on_what_is_wrong_offers_its_fix(at: Desk) -> None:
+def test_tab_on_what_is_wrong_offers_its_fix(at: Session) -> None:
     assert offered(at, "FNID nodes AS x")[0] == "FIND nodes AS x"
     assert offered(at, "len(autors)")[0] == "len(authors)"
     assert (
@@ -109,7 +111,7 @@ def test_tab_on_what_is_wrong_offers_its_fix(at: Desk) -> None:
     )
 
 
-def test_tab_in_the_midst_of_a_word_ends_the_word(at: Desk) -> None:
+def test_tab_in_the_midst_of_a_word_ends_the_word(at: Session) -> None:
     assert offered(at, "FIND nodes WHERE degree > 5 O") == [
         "FIND nodes WHERE degree > 5 ORDER",
         "FIND nodes WHERE degree > 5 OR",
@@ -117,12 +119,16 @@ def test_tab_in_the_midst_of_a_word_ends_the_word(at: Desk) -> None:
     assert offered(at, "FIND nodes WHERE degree > 5 ")[0].endswith(" AS")
 
 
-def test_no_completion_moves_a_cursor(at: Desk) -> None:
-    evil = desk()
+def test_no_completion_moves_a_cursor(at: Session) -> None:
+    evil = new_session()
     evil.values.bind("evil\x1b[2J", 1)
     run(evil, 'evil = "\x1b[31m"')
-    found = list(Offers(evil, lambda: "", lambda: None).get_completions(Document("(a)=LLM({(ev", 12), CompleteEvent()))
-    found += list(Offers(evil, lambda: "", lambda: None).get_completions(Document(".vars ev", 8), CompleteEvent()))
+    found = list(
+        PromptCompleter(evil, lambda: "", lambda: None).get_completions(Document("(a)=LLM({(ev", 12), CompleteEvent())
+    )
+    found += list(
+        PromptCompleter(evil, lambda: "", lambda: None).get_completions(Document(".vars ev", 8), CompleteEvent())
+    )
     assert found and not any("\x1b" in str(each.display_text) + str(each.display_meta_text) for each in found)
 
 
@@ -183,7 +189,7 @@ def test_pages_have_their_head_and_end_when_they_are_told_to() -> None:
 
 
 def test_typing_at_the_prompt_in_process(folder: Path) -> None:
-    at = desk(PAPERS)
+    at = new_session(PAPERS)
 
     async def typed(text: str, history: Path | None = None) -> str:
         with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):

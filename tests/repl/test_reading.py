@@ -3,8 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork.runtime.interfaces.repl.languages import command_words
-from knotwork.runtime.interfaces.repl.reader import expression_of, is_whole, language_of, pieces
+from knotwork.runtime.api.pieces import command_words, expression_of, is_complete, language_of, pieces
 
 
 @pytest.mark.parametrize(
@@ -31,8 +30,8 @@ from knotwork.runtime.interfaces.repl.reader import expression_of, is_whole, lan
         (".help", "dot"),
         ("  .vars x", "dot"),
         (".5 + 1", "expr"),
-        ("# a remark", "remark"),
-        ("", "remark"),
+        ("# a remark", "comment"),
+        ("", "comment"),
     ],
 )
 def test_the_language_of_a_text(text: str, language: str) -> None:
@@ -49,7 +48,7 @@ def test_the_language_of_a_text(text: str, language: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_run_at_once(text: str) -> None:
-    assert is_whole(text)
+    assert is_complete(text)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +59,7 @@ def test_what_is_run_at_once(text: str) -> None:
     ],
 )  # fmt: skip
 def test_what_waits_for_another_line(text: str) -> None:
-    assert not is_whole(text)
+    assert not is_complete(text)
 
 
 def test_a_text_falls_into_its_pieces_and_steps_that_stand_together_stay_together() -> None:
@@ -116,7 +115,7 @@ def test_no_text_is_lost_and_none_is_too_strange(text: str) -> None:
     assert [line for line in kept if line not in seen] == []
     for piece in found:
         assert piece.language == language_of(piece.text)
-        is_whole(piece.text)
+        is_complete(piece.text)
 
 
 def test_a_block_with_a_fault_in_it_is_one_piece_to_its_end() -> None:

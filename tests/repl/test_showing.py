@@ -3,7 +3,7 @@
 from time import process_time
 
 import pytest
-from knotwork.runtime.interfaces.repl.outcome import Form, flat, folded, shown
+from knotwork.runtime.interfaces.repl.tables import Form, flat, folded, shown
 from rich.cells import cell_len
 
 EVIL = "ki\x1b[31mnd\x07\u202e"

@@ -71,11 +71,11 @@ def test_a_menu_of_completions(folder: Path) -> None:
         terminal.type(".s")
         terminal.keys("Tab")
         screen = terminal.wait(".schema", ".state", ".save")
-        assert "what the graph has" in screen
+        assert "the graph's attributes" in screen
         terminal.keys("Tab", "Tab")
         terminal.keys("Enter")
         terminal.keys("Enter")
-        terminal.wait("no key is declared yet")
+        terminal.wait("no keys declared yet")
 
 
 def test_ctrl_c_during_a_slow_model_keeps_the_session(folder: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.command import cassette
-from support.sessions import desk, ran, run, seen
+from support.sessions import new_session, run, run_all, screen_text
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "repl" / "typos.txt"
 GRAPH = Path(__file__).parents[2] / "docs" / "examples" / "papers" / "papers.graphml"
@@ -78,15 +78,15 @@ authors[0]["id
 def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("typos")
     (folder / "commands.gasl").write_text("", encoding="utf-8")
-    at = desk(str(GRAPH), llm=cassette(folder / "answers", {"Why": "Because."}))
+    at = new_session(str(GRAPH), llm=cassette(folder / "answers", {"Why": "Because."}))
     at.settings.mode = "table"
-    assert all(outcome.is_good for outcome in ran(at, BEFORE))
+    assert all(outcome.is_good for outcome in run_all(at, BEFORE))
     found = {}
     for typo in TYPOS.splitlines():
         with contextlib.chdir(folder):
             outcome = run(at, typo)
-        mended = outcome.mended
-        text = "\n".join(line.rstrip() for line in seen(at, outcome).strip("\n").split("\n"))
+        mended = outcome.fixed_text
+        text = "\n".join(line.rstrip() for line in screen_text(at, outcome).strip("\n").split("\n"))
         found[typo] = text + (f"\n  Tab: {mended}" if mended else "")
     at.state.close()
     return found

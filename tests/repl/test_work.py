@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from knotwork.runtime.api.figures import Work
 from knotwork.runtime.events import (
     BudgetReached,
     CallFinished,
@@ -12,7 +13,6 @@ from knotwork.runtime.events import (
     StepFinished,
     StepStarted,
 )
-from knotwork.runtime.interfaces.figures import Work
 
 
 def finished(*, attempts: int = 1, cached: bool = False, error: str = "") -> CallFinished:
@@ -79,7 +79,7 @@ def test_the_line_of_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     def update(handle: Any, bundle: dict[str, str]) -> None:
         handle.append(bundle["text/plain"])
 
-    working = event_loop.Working("ask", show, update)
+    working = event_loop.Progress("ask", show, update)
     for event in (StepStarted("a"), STARTED, StepStarted("b"), STARTED):
         working(event)
     working.tick()

@@ -5,30 +5,30 @@ import sys
 from pathlib import Path
 
 import pytest
-from knotwork.runtime.interfaces.repl.repl_workspace import Desk
-from support.sessions import desk, run
+from knotwork.runtime.api.session import Session
+from support.sessions import new_session, run
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="links and pipes of POSIX")
 
 
 @pytest.fixture
-def kept() -> Desk:
-    made = desk()
+def kept() -> Session:
+    made = new_session()
     run(made, "n = 1")
     return made
 
 
 @pytest.mark.parametrize("dot", [".save", ".output"])
-def test_a_file_that_is_there_is_told_of_and_untouched(kept: Desk, folder: Path, dot: str) -> None:
+def test_a_file_that_is_there_is_told_of_and_untouched(kept: Session, folder: Path, dot: str) -> None:
     (folder / "mine.txt").write_text("mine")
     told = run(kept, f"{dot} mine.txt")
-    assert (told.status, told.message) == ("misused", "mine.txt is there already") and "--force" in told.hint
+    assert (told.status, told.message) == ("misused", "mine.txt already exists") and "--force" in told.hint
     assert (folder / "mine.txt").read_text() == "mine"
 
 
 @posix
 @pytest.mark.parametrize("dot", [".save", ".output"])
-def test_forced_a_link_stays_and_what_it_names_is_written_whole(kept: Desk, folder: Path, dot: str) -> None:
+def test_forced_a_link_stays_and_what_it_names_is_written_whole(kept: Session, folder: Path, dot: str) -> None:
     (folder / "mine.txt").write_text("mine")
     (folder / "mine.txt").chmod(0o640)
     (folder / "link.txt").symlink_to("mine.txt")
@@ -39,7 +39,9 @@ def test_forced_a_link_stays_and_what_it_names_is_written_whole(kept: Desk, fold
     assert sorted(path.name for path in folder.iterdir()) == ["link.txt", "mine.txt"]
 
 
-def test_where_writing_fails_what_was_there_is_there(kept: Desk, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_writing_fails_what_was_there_is_there(
+    kept: Session, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (folder / "mine.txt").write_text("mine")
 
     def full(handle: int) -> None:
@@ -52,7 +54,7 @@ def test_where_writing_fails_what_was_there_is_there(kept: Desk, folder: Path, m
     assert (folder / "mine.txt").read_text() == "mine"
 
 
-def test_names_that_can_not_be_files(kept: Desk, folder: Path) -> None:
+def test_names_that_can_not_be_files(kept: Session, folder: Path) -> None:
     for name in ("nowhere/x", "a\0b", "~nobody-of-this-name/x"):
         for command in (f".save '{name}'", f".output '{name}'", f".output '{name}' --append"):
             told = run(kept, command)
@@ -60,12 +62,12 @@ def test_names_that_can_not_be_files(kept: Desk, folder: Path) -> None:
     assert not list(folder.iterdir())
 
 
-def test_to_add_to_a_file_makes_it(kept: Desk, folder: Path) -> None:
+def test_to_add_to_a_file_makes_it(kept: Session, folder: Path) -> None:
     assert run(kept, ".output new.csv --append").status == "done"
     assert (folder / "new.csv").read_text() == ""
 
 
-def test_a_suffix_that_is_not_written_is_refused(kept: Desk, folder: Path) -> None:
+def test_a_suffix_that_is_not_written_is_refused(kept: Session, folder: Path) -> None:
     for command, hint in ((".save a.py", ".gasl, .lwt or .txt"), (".output a.parquet", ".json, .csv, .md or .txt")):
         told = run(kept, command)
         assert told.status == "misused" and told.message.startswith("can't write .p") and hint in told.hint

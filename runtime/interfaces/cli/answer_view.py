@@ -14,6 +14,7 @@ from rich.text import Text
 from ....lang.diagnostic import printable
 from ...api.answers import TOO_SMALL, Answered, AnswerRequest, answer_request, points
 from ...api.clients import default_spec
+from ...api.figures import Calls, clock, dollars
 from ...events import (
     AnswerStarted,
     BudgetReached,
@@ -27,7 +28,6 @@ from ...events import (
 )
 from ...excerpts import clipped
 from ...runs.event_log import DebugLog, level
-from ..figures import Calls, clock, dollars
 from .display import Foot
 from .inputs import reached
 from .output import Exit, cancelling, colour, is_terminal, json_text, paint, say, write

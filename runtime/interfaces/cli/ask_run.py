@@ -17,6 +17,7 @@ from rich.text import Text
 from ....adapters.llm import NotConfigured
 from ....adapters.state import StoreError
 from ...api.checks import Checked
+from ...api.figures import Calls, clock
 from ...api.workspace import close_models
 from ...errors import RequestError
 from ...events import (
@@ -39,7 +40,6 @@ from ...loops.traversal.traversal_results import Asked, Bounds, checked_folder, 
 from ...models.factory import default_spec, open_graph
 from ...runs.event_log import DebugLog, level
 from ...runs.journal import RunError
-from ..figures import Calls, clock
 from .ask_summary import Lines, Question, Searched, finish
 from .display import Display, Foot, beside, one_line
 from .inputs import STDIN, Unreadable, read_source, show, writable

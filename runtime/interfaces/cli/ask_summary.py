@@ -8,12 +8,12 @@ from typing import Any, Literal
 from attrs import define, evolve, field, frozen
 
 from ....lang.diagnostic import printable
+from ...api.figures import Calls
+from ...api.files import replace_file
 from ...events import BranchClosed, BranchOpened, DecisionMade, Event, HypothesisFormed, RepairAsked
 from ...excerpts import clipped, excerpt
 from ...loops.search import MOST_CALLS, Tree
 from ...loops.traversal.traversal_results import Asked, Explored, Finding
-from ..atomic_write import replace_file
-from ..figures import Calls
 from ..options import Ground, Limits
 from .output import Exit, colour, complain, is_terminal, json_text, paint, say, write
 from .run_program import CommandLines

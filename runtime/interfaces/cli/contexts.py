@@ -15,8 +15,8 @@ from typing import Any, BinaryIO, Literal
 from attrs import define, field
 
 from ....lang.literals import kind_of
+from ...api.figures import guarded
 from ...seeds.reviews import Context, ContextError, read_context
-from ..figures import guarded
 from .inputs import STDIN, read_source
 from .json_stream import Item, NotJSON, values
 from .output import Misused

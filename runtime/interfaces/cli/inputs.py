@@ -16,8 +16,8 @@ from ....lang.diagnostic import WIDTH, Diagnostic, as_json, nearest, picture, pr
 from ....lang.source import Source, Span
 from ....lang.trees.lwt import MAX_STEPS, MISSING, Mode
 from ...api.checks import Checked, CheckedScript, CheckedSeed, check_program, check_script, check_seed
+from ...api.files import UnknownSuffix, known_suffix
 from ...events import BudgetReached
-from ..atomic_write import UnknownSuffix, known_suffix
 from .output import Exit, Misused, colour, is_terminal, json_text, picture_in_colour, say
 
 if TYPE_CHECKING:

@@ -20,12 +20,12 @@ from ....adapters.llm.keys import mask_keys
 from ....lang.catalogue.schema import Schema
 from ....lang.diagnostic import printable
 from ....lang.parse.gasl import parse_gasl
+from ...api.session import Session
+from ...api.session_data import Outcome, SessionModel
 from ...api.workspace import WorkspaceOptions
 from ...runs.journal import base_directory
-from ..repl.languages import LISTED
-from ..repl.outcome import Outcome
-from ..repl.repl_workspace import Desk, Model, open_desk
-from ..repl.session import Session
+from ..repl import open_repl
+from ..repl.dot_commands.inspection import LISTED
 from ..signals import SignalCount, count_signals
 from .inputs import Unreadable, only_one_stdin, read_input, read_source, telling, warn
 from .output import Exit, Misused, colour, is_terminal, leaving, paint, say
@@ -43,37 +43,41 @@ _TELLING = re.compile(r"(?:\A|_)(?:type|kind|label|labels|category|class|group)\
 _SPEC = 60
 
 
-def greet(ground: WorkspaceOptions, desk: Desk) -> None:
+def greet(ground: WorkspaceOptions, session: Session) -> None:
     """Print the greeting: version, graph, state, model and a command to try."""
     say(f"knotwork {version('knotwork')}")
-    for name, told in (("graph", _graph(desk)), ("state", _state(ground, desk)), ("model", _model(desk.model))):
+    for name, told in (
+        ("graph", _graph(session)),
+        ("state", _state(ground, session)),
+        ("model", _model(session.model)),
+    ):
         say(printable(f"  {name}  {told}"))
-    say(printable(f"  try    {worth_trying(desk.adapter)}"))
+    say(printable(f"  try    {worth_trying(session.adapter)}"))
     say(".help tells more")
 
 
-def _graph(desk: Desk) -> str:
-    if desk.adapter is None:
+def _graph(session: Session) -> str:
+    if session.adapter is None:
         return "none · knotwork repl GRAPH opens one, as nx:les_miserables"
-    sizes = [desk.adapter.explain(kind, None).rows for kind in ("nodes", "edges")]
+    sizes = [session.adapter.explain(kind, None).rows for kind in ("nodes", "edges")]
     counted = ", ".join(f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in zip(sizes, ("node", "edge"), strict=True))
-    return f"{desk.graph} · {counted}" if desk.graph else counted
+    return f"{session.graph} · {counted}" if session.graph else counted
 
 
-def _state(ground: WorkspaceOptions, desk: Desk) -> str:
+def _state(ground: WorkspaceOptions, session: Session) -> str:
     if ground.state is None:
         return "in memory · --state DIR keeps it"
-    keys = [each.key for each in desk.state.snapshot().declared()]
+    keys = [each.key for each in session.state.snapshot().declared()]
     more = f", and {len(keys) - LISTED:,} more" if len(keys) > LISTED else ""
     return f"{ground.state} · {', '.join(keys[:LISTED])}{more}" if keys else f"{ground.state} · no key is declared yet"
 
 
-def _model(model: Model) -> str:
+def _model(model: SessionModel) -> str:
     from ....adapters.llm import LLMError
     from ....adapters.llm.weights import SMOLLM2, installed
 
     try:
-        spec = model.shown
+        spec = model.effective_spec
     except LLMError:
         return "none · .llm SPEC names one"
     if spec == "local" and not any(each.name == SMOLLM2.name for each in installed()):
@@ -172,15 +176,15 @@ def need_prompt() -> None:
     import_module("..repl.terminal", __package__)
 
 
-async def run_prompt(asked: ReplAsked, desk: Desk, life: Life) -> int:
+async def run_prompt(asked: ReplAsked, session: Session, life: Life) -> int:
     """Run the prompt until the user leaves; return the exit code."""
     from ..repl.terminal import Dropped, make_prompt, paged
 
-    turn = Turn(Session(desk), Screen(desk.settings, paged))
-    seen = _Seen(desk)
+    turn = Turn(session, Screen(session.settings, paged))
+    seen = _Seen(session)
     fixes = _Fixes(turn)
     folder = base_directory().parent
-    prompt = make_prompt(desk, lambda: fixes.text, lambda: seen.schema, folder / HISTORY, colour=colour(sys.stdout))
+    prompt = make_prompt(session, lambda: fixes.text, lambda: seen.schema, folder / HISTORY, colour=colour(sys.stdout))
 
     def dropped() -> None:
         if prompt.app.is_running and not prompt.app.is_done:
@@ -188,7 +192,7 @@ async def run_prompt(asked: ReplAsked, desk: Desk, life: Life) -> int:
 
     life.between = partial(asyncio.get_running_loop().call_soon_threadsafe, dropped)
     looking = asyncio.create_task(seen.look())
-    greet(asked.desk.ground, desk)
+    greet(asked.session.workspace, session)
     try:
         if asked.rc and await _own_settings(turn, folder / RC):
             return Exit.DONE
@@ -213,13 +217,13 @@ async def run_prompt(asked: ReplAsked, desk: Desk, life: Life) -> int:
 class _Seen:
     """The graph's schema once computed, None before; completion does not wait for it."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, session: Session) -> None:
         self.schema: Schema | None = None
-        self._desk = desk
+        self._session = session
 
     async def look(self) -> None:
         """Compute the schema."""
-        self.schema = await self._desk.schema()
+        self.schema = await self._session.schema()
 
 
 class _Fixes:
@@ -234,8 +238,8 @@ class _Fixes:
         """Report after an error what Tab inserts and what was not run. ``.explain`` and ``.help`` keep the current fix."""
         if not done or (_ASIDE.match(typed) and done[-1].is_good):
             return
-        left, mended = self._turn.left, done[-1].mended
-        self.text = "" if mended is None else "\n".join([mended, *(piece.text for piece in left)])
+        left, fixed = self._turn.left, done[-1].fixed_text
+        self.text = "" if fixed is None else "\n".join([fixed, *(piece.text for piece in left)])
         if left:
             _hint(f"  {len(left)} more {'was' if len(left) == 1 else 'were'} not run")
         if self.text:
@@ -277,7 +281,7 @@ def perform(asked: ReplAsked) -> int:
         raise Misused("the prompt needs a terminal to write to", "-c TEXT or -f FILE runs without one")
     if not at_prompt and asked.input_file == "-" and not (asked.files or asked.commands):
         raise Misused("stdin can be the input or the commands, not both", "put the input into a file, or give -c or -f")
-    graph = asked.desk.ground.graph
+    graph = asked.session.workspace.graph
     if isinstance(graph, str) and graph.endswith((".gasl", ".lwt")):
         raise Misused(f"{graph} is a command file, not a graph", f"knotwork repl GRAPH -f {graph}")
     for name in asked.files:
@@ -287,34 +291,34 @@ def perform(asked: ReplAsked) -> int:
             except Unreadable as error:
                 raise Misused(error.diagnostic.message, "; ".join(error.diagnostic.hints)) from None
     if not at_prompt:
-        return asyncio.run(_batch(asked, _desk(asked)))
+        return asyncio.run(_batch(asked, _session(asked)))
     life = Life()
     with count_signals(life.hear):  # asyncio installs no SIGINT handler if there is one already
         need_prompt()
-        desk = _desk(asked)
+        session = _session(asked)
         life.opened()
-        return asyncio.run(_prompt(asked, desk, life))
+        return asyncio.run(_prompt(asked, session, life))
 
 
-def _desk(asked: ReplAsked) -> Desk:
+def _session(asked: ReplAsked) -> Session:
     """Open the workspace before the event loop starts, so that Ctrl-C ends a slow start at once."""
     given = None if asked.input_file is None else _input(asked.input_file)
-    return open_desk(evolve(asked.desk, given=given), telling(warn))
+    return open_repl(evolve(asked.session, input=given), telling(warn))
 
 
-async def _batch(asked: ReplAsked, desk: Desk) -> int:
+async def _batch(asked: ReplAsked, session: Session) -> int:
     try:
-        return await run_batch(asked, desk)
+        return await run_batch(asked, session)
     finally:
-        await desk.aclose()
+        await session.aclose()
 
 
-async def _prompt(asked: ReplAsked, desk: Desk, life: Life) -> int:
+async def _prompt(asked: ReplAsked, session: Session, life: Life) -> int:
     try:
-        return await run_prompt(asked, desk, life)
+        return await run_prompt(asked, session, life)
     finally:
         life.ending()
-        await desk.aclose()
+        await session.aclose()
 
 
 def _input(name: str) -> Any:

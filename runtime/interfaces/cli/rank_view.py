@@ -14,11 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ....lang.diagnostic import printable
+from ...api.figures import Calls, clock, counted
 from ...api.planner import Ranked, Rankings
 from ...events import Event, PhaseFinished, PhaseStarted, RepairAsked, StepFinished, ToolCalled, Warned
 from ...excerpts import clipped
 from ...runs.event_log import DebugLog, level
-from ..figures import Calls, clock, counted
 from .answer_view import event_note, figures
 from .display import Foot, beside, one_line
 from .output import Exit, cancelling, colour, is_terminal, json_text, paint, render, say, shell_command, write

@@ -18,8 +18,8 @@ import orjson
 from attrs import define, field, frozen
 
 from ....adapters.permissions import NAMED
-from ..atomic_write import UnknownSuffix, known_suffix
-from ..figures import cell, csv_line
+from ...api.figures import cell, csv_line
+from ...api.files import UnknownSuffix, known_suffix
 from .inputs import STDIN
 from .output import Misused, is_terminal, say, write
 

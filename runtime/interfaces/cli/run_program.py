@@ -18,6 +18,7 @@ from ....lang.source import Source
 from ....lang.trees import walk
 from ....lang.trees.gasl import Analyze, Classify, Process, Program
 from ...api.checks import Checked, check_program, read_program
+from ...api.figures import Calls
 from ...api.workspace import Models, close_models
 from ...events import (
     BudgetReached,
@@ -35,7 +36,6 @@ from ...gasl.prepare import Ready
 from ...gasl.records import ExecutionRecord, last_with_value, plan_status
 from ...models.factory import default_spec
 from ...runs.event_log import DebugLog, level
-from ..figures import Calls
 from ..options import Ground, Limits, open_models, opened
 from .inputs import reached, show, telling
 from .output import Exit, Misused, cancelling, colour, complain, is_terminal, json_text, paint, say, write

@@ -14,6 +14,7 @@ from rich.text import Text
 from ....lang.diagnostic import all_as_json, printable
 from ....lang.trees.lwt import MAX_STEPS
 from ...api.checks import FINAL_RULES, Checked
+from ...api.figures import clock, dollars
 from ...api.lwt import UNKNOWN, UNKNOWN_END
 from ...events import (
     BudgetReached,  # fmt: skip
@@ -29,7 +30,6 @@ from ...events import (
 )
 from ...lwt.run_store import Recorder
 from ...results import Run, StepResult, coercions, run_json
-from ..figures import clock, dollars
 from ..options import Ground, Limits
 from .display import Foot
 from .inputs import raising

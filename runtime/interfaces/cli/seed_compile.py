@@ -14,7 +14,9 @@ from ....lang.diagnostic import printable
 from ....lang.source import Source
 from ...api.checks import Checked
 from ...api.clients import call_cache, default_spec
+from ...api.figures import Calls, counted
 from ...api.file_kinds import kind_of
+from ...api.files import is_stream, replace_file
 from ...api.seed import PHASES, Compiled, ContextError, RequestError, RunError
 from ...api.seed import compile as compile_seed
 from ...events import (
@@ -30,8 +32,6 @@ from ...events import (
 )
 from ...excerpts import clipped
 from ...runs.event_log import DebugLog, level
-from ..atomic_write import is_stream, replace_file
-from ..figures import Calls, counted
 from .answer_view import figures
 from .contexts import Contexts
 from .inputs import STDIN, Unreadable, only_one_stdin, reached, read_source, show, writable

@@ -12,9 +12,9 @@ from ....lang.evaluate.seed.fused_engine import Compute
 from ....lang.evaluate.seed.sensitivity import Flip, Sensitivity, sensitivity
 from ....lang.trees.seed import DefineFilter, FormulaSeed
 from ...api.checks import Checked
+from ...api.figures import counted
+from ...api.files import replace_file
 from ...seeds.compute import ResultComputer
-from ..atomic_write import replace_file
-from ..figures import counted
 from .extractions import Extracted, Results, chosen, open_seed, refused
 from .inputs import STDIN, Unreadable, only_one_stdin, show, writable
 from .output import Exit, Misused, colour, complain, json_text, paint, say, write

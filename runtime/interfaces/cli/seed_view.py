@@ -13,9 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ....lang.diagnostic import printable
+from ...api.figures import Calls, clock, counted, dollars
 from ...api.seed import SeedRecorder, Totals
 from ...events import CallRetried, Event, Warned
-from ..figures import Calls, clock, counted, dollars
 from .display import Foot
 from .output import Exit, colour, paint, say
 

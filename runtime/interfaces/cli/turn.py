@@ -18,13 +18,14 @@ from rich.text import Text
 from ....adapters.permissions import named_file
 from ....lang.diagnostic import printable
 from ...api.checks import Checked
+from ...api.figures import Work
+from ...api.pieces import GrowingPiece, Piece
+from ...api.session import DisplaySettings, Mode, PieceQueue, Session
+from ...api.session_data import NOTHING, Outcome, Page, Status
 from ...events import Event
 from ...runs.event_log import DebugLog, level
-from ..figures import Work
-from ..repl.outcome import NOTHING, Form, Lines, Outcome, Page, Status, shown
-from ..repl.reader import Growing, Piece
-from ..repl.repl_workspace import Desk, DeskAsked, Mode, Settings
-from ..repl.session import Session, Waiting
+from ..repl import SessionOptions
+from ..repl.tables import Form, Lines, shown
 from ..signals import SignalCount, staged_interrupts
 from .display import Foot, one_line
 from .inputs import Unreadable, read_source, show
@@ -109,7 +110,7 @@ _BY_SUFFIX: dict[str, Form] = {".json": "json", ".csv": "csv", ".md": "md", ".tx
 class Screen:
     """The output of a session. ``pager`` prints a page at a time on a terminal; None prints all."""
 
-    def __init__(self, settings: Settings, pager: Pager | None = None) -> None:
+    def __init__(self, settings: DisplaySettings, pager: Pager | None = None) -> None:
         self._settings = settings
         self._pager = pager
 
@@ -223,7 +224,7 @@ class Turn:
         self._task: asyncio.Task[Any] | None = None
         self._working: Working | None = None
         if level():
-            session.desk.events.subscribe(DebugLog(level()))
+            session.events.subscribe(DebugLog(level()))
 
     async def take(self, text: str, name: str, *, stop: bool, first_line: int = 1) -> list[Outcome]:
         """Run ``text`` and return the outcomes of its pieces, without values. ``stop``: stop after a failed piece.
@@ -231,10 +232,10 @@ class Turn:
         Ctrl-C is handled from the first piece to the last line written. The first one ends the work under way in order, and the
         rest of the text; the second does not wait for that; the session continues. The third exits.
         """
-        waiting, outcomes, cancel = Waiting(text, name, stop, first_line), list[Outcome](), asyncio.Event()
+        waiting, outcomes, cancel = PieceQueue(text, name, stop, first_line), list[Outcome](), asyncio.Event()
         with staged_interrupts(partial(self._in_order, cancel), self._at_once, last=leaving(self._hide)) as heard:
             while not heard.times and (piece := waiting.next()) is not None:
-                outcome = waiting.settled(await self._run(piece, cancel))
+                outcome = waiting.settle(await self._run(piece, cancel))
                 if not await self._screen.write(outcome, _stopping(heard)) and outcome.is_good:
                     outcome = evolve(outcome, status="failed")
                 outcomes.append(evolve(outcome, value=NOTHING))  # already shown, and may be large
@@ -250,7 +251,7 @@ class Turn:
         self._task, self._working = asyncio.current_task(), working
         try:
             if working is not None:
-                self._session.desk.events.subscribe(working)
+                self._session.events.subscribe(working)
                 working.start()
             return await self._session.run(piece, cancel)
         except asyncio.CancelledError:
@@ -261,7 +262,7 @@ class Turn:
             self._hide()
             self._task = self._working = None
             if working is not None:
-                self._session.desk.events.unsubscribe(working)
+                self._session.events.unsubscribe(working)
 
     def _in_order(self, cancel: asyncio.Event) -> None:
         cancel.set()
@@ -372,7 +373,7 @@ def code_of(outcomes: Iterable[Outcome]) -> Exit:
 class ReplAsked:
     """The session's workspace options, and the texts to run. ``rc``: read the user's settings."""
 
-    desk: DeskAsked
+    session: SessionOptions
     commands: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     fail_fast: bool = False
@@ -389,9 +390,9 @@ class _Part:
     first_line: int = 1
 
 
-async def run_batch(asked: ReplAsked, desk: Desk) -> int:
+async def run_batch(asked: ReplAsked, session: Session) -> int:
     """Run all given texts and return the exit code. Raises ``Misused`` for an unreadable file."""
-    turn = Turn(Session(desk), Screen(desk.settings))
+    turn = Turn(session, Screen(session.settings))
     outcomes: list[Outcome] = []
     for part in _texts(asked):
         done = await turn.take(part.text, part.name, stop=asked.fail_fast, first_line=part.first_line)
@@ -418,19 +419,19 @@ def _texts(asked: ReplAsked) -> Iterator[_Part]:
 def _from_stdin() -> Iterator[_Part]:
     """Yield each piece as soon as it is complete: a program that drives the pipe waits for its outcome. Raises ``Misused``."""
     held: list[str] = []
-    growing, first = Growing(), 1
+    growing, first = GrowingPiece(), 1
     for number, line in enumerate(_lines(), 1):
         if not held and not line.strip():
             continue
         if held and not growing.takes(line):
             yield _Part("\n".join(held), "<stdin>", first)
-            held, growing = [], Growing()
+            held, growing = [], GrowingPiece()
         first = number if not held else first
         held.append(line)
         growing.add(line)
         if growing.is_closed:
             yield _Part("\n".join(held), "<stdin>", first)
-            held, growing = [], Growing()
+            held, growing = [], GrowingPiece()
     if held:
         yield _Part("\n".join(held), "<stdin>", first)
 

@@ -8,29 +8,30 @@ from attrs import evolve
 
 from ....lang.diagnostic import Diagnostic, picture, printable
 from ....lang.source import Source
-from ..repl.dot_commands import DOTS
-from ..repl.outcome import NOTHING, Form, Outcome, Page, Table, flat, is_numeric, shown, table_of
-from ..repl.repl_workspace import Settings
+from ...api.session import DisplaySettings
+from ...api.session_data import NOTHING, Outcome, Page, Table
+from ..repl.dot_commands import DOT_COMMANDS
+from ..repl.tables import Form, flat, is_numeric, shown, table_of
 
 # Replaces prompt commands in messages by their notebook form: ``%kw log`` instead of ``.log``.
 
-_DOT = re.compile(rf"(?<![\w./~-])\.(?=(?:{'|'.join(DOTS)})\b(?![./]))")
+_DOT = re.compile(rf"(?<![\w./~-])\.(?=(?:{'|'.join(DOT_COMMANDS)})\b(?![./]))")
 _GRAPH = "knotwork repl GRAPH opens one"
 _LOCKED = "if it is a prompt or a notebook,"
 
 
-def as_typed_here(outcome: Outcome) -> Outcome:
+def with_notebook_commands(outcome: Outcome) -> Outcome:
     """Return an outcome whose messages name notebook commands; values are unchanged."""
     return evolve(
         outcome,
-        message=_words(outcome.message),
-        hint=_words(outcome.hint),
-        summary=_words(outcome.summary),
-        notes=tuple(map(_words, outcome.notes)),
+        message=_notebook_words(outcome.message),
+        hint=_notebook_words(outcome.hint),
+        summary=_notebook_words(outcome.summary),
+        notes=tuple(map(_notebook_words, outcome.notes)),
     )
 
 
-def _words(text: str) -> str:
+def _notebook_words(text: str) -> str:
     if not text:
         return text
     text = _DOT.sub("%kw ", text).replace("%kw quit", "%kw close").replace(_GRAPH, "%kw open GRAPH opens one")
@@ -60,9 +61,9 @@ _STYLE = (
 )
 
 
-def bundle_of(outcome: Outcome, settings: Settings) -> dict[str, str]:
+def bundle_of(outcome: Outcome, settings: DisplaySettings) -> dict[str, str]:
     """Return an outcome as HTML and as text; empty if there is nothing to show."""
-    outcome = as_typed_here(outcome)
+    outcome = with_notebook_commands(outcome)
     html, lines = list[str](), list[str]()
     for diagnostic in outcome.diagnostics[:_FAULTS]:
         html.append(_fault_html(diagnostic, outcome.source))
@@ -71,10 +72,10 @@ def bundle_of(outcome: Outcome, settings: Settings) -> dict[str, str]:
         _say(f"{len(outcome.diagnostics) - _FAULTS:,} more like these", "soft", html, lines)
     if outcome.diagnostics and outcome.hint:
         _say(f"help: {outcome.hint}", "soft", html, lines)
-    if (mended := _mended(outcome)) is not None:
-        html.append(f'<div class="soft">with the fix:</div><pre>{_text(mended)}</pre>')
-        lines.append(f"with the fix:\n{safe_text(mended)}")
-    if outcome.is_whole and outcome.message:  # otherwise it ends the cell's output
+    if (fixed := _fixed_text(outcome)) is not None:
+        html.append(f'<div class="soft">with the fix:</div><pre>{_text(fixed)}</pre>')
+        lines.append(f"with the fix:\n{safe_text(fixed)}")
+    if outcome.is_complete and outcome.message:  # otherwise it ends the cell's output
         _say(_said(outcome), "warning", html, lines)
     for note in outcome.notes:
         _say(f"warning: {note}", "warning", html, lines)
@@ -94,12 +95,12 @@ def bundle_of(outcome: Outcome, settings: Settings) -> dict[str, str]:
     }
 
 
-def fault_of(outcome: Outcome, place: str = "") -> str:
+def failure_line(outcome: Outcome, place: str = "") -> str:
     """Return in a few words why an outcome failed, with its position and a hint; "" if it succeeded.
 
     ``place`` is the position of the piece; a diagnostic has its own. Programs that run notebooks see only this text.
     """
-    outcome = as_typed_here(outcome)
+    outcome = with_notebook_commands(outcome)
     if outcome.status == "cancelled":
         return CANCELLED
     if outcome.diagnostics and not outcome.is_good:
@@ -109,7 +110,7 @@ def fault_of(outcome: Outcome, place: str = "") -> str:
 
 def _said(outcome: Outcome, at: str = "") -> str:
     if not outcome.message:
-        return "" if outcome.is_whole else outcome.status
+        return "" if outcome.is_complete else outcome.status
     hint = f"; {outcome.hint}" if outcome.hint else ""
     return f"{outcome.status if outcome.is_good else 'error'}: {outcome.message.replace(chr(10), '; ')}{at}{hint}"
 
@@ -123,13 +124,13 @@ def _place(outcome: Outcome) -> str:
     return f"{first.message} ({first.code}){at}{f'; {hint}' if hint else ''}{more}"
 
 
-def _mended(outcome: Outcome) -> str | None:
+def _fixed_text(outcome: Outcome) -> str | None:
     """Return the text with its fix; None if the fix would only comment out the fault, or there is a better way."""
     is_remark = any(edit.text.lstrip().startswith("#") for edit in outcome.edits)
-    return None if is_remark or outcome.hint else (outcome.mended or "").rstrip("\n") or None
+    return None if is_remark or outcome.hint else (outcome.fixed_text or "").rstrip("\n") or None
 
 
-def told_html(line: str) -> str:
+def caption_html(line: str) -> str:
     """Return a line of HTML for a remark next to results."""
     return f'{_STYLE}<div class="knotwork"><div class="soft">{_text(line)}</div></div>'
 
@@ -155,11 +156,11 @@ def _text(text: str) -> str:
     return escape(safe_text(text))
 
 
-def _form(settings: Settings) -> Form:
+def _form(settings: DisplaySettings) -> Form:
     return "table" if settings.mode == "auto" else settings.mode
 
 
-def _value_html(value: Any, settings: Settings) -> str:
+def _value_html(value: Any, settings: DisplaySettings) -> str:
     table = table_of(value)
     if isinstance(value, Page) or table is None or _form(settings) != "table":
         text = _value_text(value, settings)
@@ -190,7 +191,7 @@ def _cell(value: Any) -> str:
     return escape(flat(value, _CELL))
 
 
-def _value_text(value: Any, settings: Settings) -> str:
+def _value_text(value: Any, settings: DisplaySettings) -> str:
     form = _form(settings)
     lines = shown(value, form, _WIDTH if form == "table" else None, safe=True)
     most = _ROWS if lines.noun == "row" else 1_000

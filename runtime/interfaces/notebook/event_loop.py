@@ -14,10 +14,10 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from ....lang.diagnostic import printable
+from ...api.figures import Work
 from ...events import Event
-from ..figures import Work
 from ..signals import SignalCount, count_signals
-from .display import told_html
+from .display import caption_html
 
 T = TypeVar("T")
 
@@ -84,10 +84,10 @@ class Loop:
         running on return.
         """
         run = _Run()
-        with count_signals(numbers=(signal.SIGINT,)) as heard:
+        with count_signals(numbers=(signal.SIGINT,)) as signals:
             future = asyncio.run_coroutine_threadsafe(run.held(begin), self._loop)
             try:
-                return self._waited(run, future, heard, tick, told)
+                return self._waited(run, future, signals, tick, told)
             except BaseException:
                 self._stopped(run, future)
                 raise
@@ -96,13 +96,13 @@ class Loop:
         self,
         run: _Run,
         future: "Future[T]",
-        heard: SignalCount,
+        signals: SignalCount,
         tick: Callable[[], None],
         told: Callable[[str], None],
     ) -> T:
         done = 0
         while True:
-            if done < heard.times:
+            if done < signals.times:
                 done += 1
                 self._further(done, run, told)
                 continue
@@ -176,7 +176,7 @@ _STEPS = 6
 Place = Callable[[dict[str, str]], Any]
 
 
-class Working:
+class Progress:
     """A line of progress that changes. Events arrive in the session's thread; ``tick`` displays, in the notebook's.
 
     ``place`` displays a bundle and returns a handle with ``update``, as IPython's ``display`` does.
@@ -226,7 +226,7 @@ class Working:
 
 def _bundle(*parts: str) -> dict[str, str]:
     line = " · ".join(printable(part) for part in parts if part)
-    return {"text/html": told_html(line), "text/plain": line}
+    return {"text/html": caption_html(line), "text/plain": line}
 
 
 # The end of a failed cell: the notebook stops there, with one line instead of a traceback.

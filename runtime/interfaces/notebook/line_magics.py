@@ -1,190 +1,299 @@
-"""The ``%kw`` line magic: its subcommands, the prompt's dot commands, or a text of any language."""
+"""The ``%kw`` line magic: its subcommands, the prompt's dot commands, or a text of any language. And the arguments of magics."""
 
-from collections.abc import Callable, Mapping
+import argparse
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import Any, NoReturn
 
-from ....lang.diagnostic import has_errors, nearest, printable
-from ....lang.parse.expr import parse_expr
+from ....lang.diagnostic import nearest, printable
+from ...api.data_flow import data_flow, draw_evidence
+from ...api.files import UnknownSuffix, known_suffix
+from ...api.pieces import Piece
 from ...api.reports import render_state
+from ...api.session_data import Outcome, Page
+from ...api.session_runs import is_expression
+from ...api.workspace import WorkspaceOptions
 from ...errors import Misused
-from ...report.drawings import draw
-from ...report.findings import groups, touched
-from ..atomic_write import UnknownSuffix, known_suffix
-from ..repl.dot_commands import DOTS
-from ..repl.outcome import Outcome, Page
-from ..repl.reader import Piece
-from ..repl.session_file import unwritten
-from . import cells
-from .cells import Cell, dot
-from .flow_diagram import MOST, evidence_svg, flow_of, flow_svg, told_of
-from .session import Room
+from ..options import Limits
+from ..repl import SessionOptions
+from ..repl.dot_commands import DOT_COMMANDS
+from ..repl.dot_commands.session_commands import write_failure
+from .cells import Cell, dot_cell
+from .flow_diagram import MAX_BOXES, evidence_svg, flow_svg, flow_text
+from .session import NotebookSession
 
 _HELP = """\
 %kw open [GRAPH] [--state DIR] [--llm SPEC]   a graph, a state, a model; GRAPH may be a variable with a networkx graph
 %%gasl, %%lwt                                 GASL commands; LWT steps
 %%kw, %kw TEXT                                commands, steps, expressions and dot commands, as at the prompt
-    --check, --plan, --input VARIABLE         behind %%gasl, %%lwt or %%kw; what is checked or drawn is not run
+    --check, --plan, --input VARIABLE         after %%gasl, %%lwt or %%kw; --check and --plan run nothing
 %kw schema, vars, state, log, diff, undo ...  the prompt's dot commands; %kw .help lists them
-%kw check TEXT                                what is wrong with a text
-%kw plan [TEXT]                               what takes from what, drawn: of a text, or of all that was run
-%kw evidence                                  the part of the graph that the findings rest on
-%kw report [FILE]                             the report on the state, here or into a file (--force writes over one)
-%kw input VARIABLE                            what {(input)} stands for
-%kw value NAME                                a value, for Python: hubs = %kw value hubs
-%kw close                                     ends the session; variables stay
+%kw check TEXT                                the errors of a text
+%kw plan [TEXT]                               the data flow as a picture: of a text, or of everything that was run
+%kw evidence                                  the part of the graph that supports the findings
+%kw report [FILE]                             the report on the state, here or in a file (--force overwrites it)
+%kw input VARIABLE                            set the value of {(input)}
+%kw value NAME                                a value as a Python value: hubs = %kw value hubs
+%kw close                                     end the session; variables remain
 
-What a cell binds is a Python variable afterwards; a Python variable that a cell names is a value in it.
+Names that a cell binds become Python variables; a Python variable that a cell names becomes a value in it.
 """
 
 
-class Verbs:
+class LineMagics:
     """The subcommands of ``%kw``. ``marks`` returns an id unique to each picture of the notebook."""
 
-    def __init__(self, room: Room, marks: Callable[[], str]) -> None:
-        self._room, self._marks = room, marks
-        self._own: Mapping[str, Callable[[str, Cell], Any]] = {
+    def __init__(self, notebook: NotebookSession, marks: Callable[[], str]) -> None:
+        self._notebook, self._marks = notebook, marks
+        self._subcommands: Mapping[str, Callable[[str, Cell], Any]] = {
             "open": self._open, "close": self._close, "check": self._check, "plan": self._plan, "evidence": self._evidence,
-            "report": self._report, "input": self._input, "value": self._value, "help": self._help,
+            "report": self._report, "input": self._input, "value": self._value, "help": self.help,
         }  # fmt: skip
 
     @property
     def words(self) -> tuple[str, ...]:
         """The words that may begin a line, besides those of the languages."""
-        return (*self._own, *DOTS)
+        return (*self._subcommands, *DOT_COMMANDS)
 
     def run(self, cell: Cell) -> Any:
         """Run a line; return its value, if any. Raises ``Stopped`` and ``Misused``."""
         line = cell.text.strip()
         word, _, rest = (line or "help").partition(" ")
         rest = rest.strip()
-        if cells.wants_help(word):
+        if wants_help(word):
             self.help("", cell)
         elif word not in self.words or self._is_expression(line, word, rest):
-            self._text(cell, word, rest)
-        elif cells.wants_help(rest):
-            self.help("" if word in self._own else word, cell)
-        elif word in self._own:
-            return self._own[word](rest, cell)
+            self._run_text(cell, word, rest)
+        elif wants_help(rest):
+            self.help("" if word in self._subcommands else word, cell)
+        elif word in self._subcommands:
+            return self._subcommands[word](rest, cell)
         else:
-            self._room.run(dot(line, cell.name))
+            self._notebook.run(dot_cell(line, cell.name))
         return None
 
     def help(self, topic: str, cell: Cell) -> None:
         """Show the overview, or the help on one topic."""
         if topic:
-            self._room.run(dot(f"help {topic}", cell.name))
+            self._notebook.run(dot_cell(f"help {topic}", cell.name))
         else:
-            self._room.told(Outcome(value=Page(_HELP)))
+            self._notebook.show_outcome(Outcome(value=Page(_HELP)))
 
-    def checked(self, cell: Cell) -> None:
+    def check(self, cell: Cell) -> None:
         """Show the errors of a cell. Nothing is run."""
         if not cell.pieces:
-            raise Misused("there is nothing to be checked", "%kw check TEXT, or --check behind a cell's magic")
-        found = self._room.checked(cell)
+            raise Misused("the text to check is empty", "%kw check TEXT, or --check after a cell's magic")
+        found = self._notebook.check(cell)
         is_clean = found.is_good and not found.diagnostics
-        self._room.told(Outcome(summary="nothing is wrong with it") if is_clean else found)
+        self._notebook.show_outcome(Outcome(summary="no errors") if is_clean else found)
 
-    def drawn(self, cell: Cell) -> None:
+    def plan(self, cell: Cell) -> None:
         """Draw the data flow of a cell. Nothing is run."""
-        found = self._room.checked(cell)
+        found = self._notebook.check(cell)
         if not found.is_good:
-            raise self._room.stopped(found)
-        self._drawn(cell.pieces)
+            raise self._notebook.stopped(found)
+        self._draw(cell.pieces)
 
     def _is_expression(self, line: str, word: str, rest: str) -> bool:
         """Return whether a line's first word is a value, not a subcommand: ``state = 3``, or, if bound, ``state + 1``."""
         if rest.startswith("=") and not rest.startswith("=="):
             return True
-        if not rest or rest.startswith("(") or word not in self._room.names():
-            return False
-        read = parse_expr(line)
-        return read.expr is not None and not has_errors(read.diagnostics)
+        return bool(rest) and not rest.startswith("(") and word in self._notebook.names() and is_expression(line)
 
-    def _text(self, cell: Cell, word: str, rest: str) -> None:
-        if word.isidentifier() and not rest and word not in self._room.names():
+    def _run_text(self, cell: Cell, word: str, rest: str) -> None:
+        if word.isidentifier() and not rest and word not in self._notebook.names():
             near = nearest(word, self.words)
             if near is not None:
-                raise Misused(f"there is no %kw {word}", f"did you mean %kw {near}?")
-        self._room.run(cell)
+                raise Misused(f"unknown subcommand %kw {word}", f"did you mean %kw {near}?")
+        self._notebook.run(cell)
 
     def _open(self, line: str, cell: Cell) -> None:
-        desk = self._room.open(cells.opened(line))
-        if desk.adapter is not None:
-            self._room.run(dot("schema", cell.name))
+        session = self._notebook.open(open_options(line))
+        if session.adapter is not None:
+            self._notebook.run(dot_cell("schema", cell.name))
             return
-        graph = "its graph was a variable, or is not known: %kw open VARIABLE --state DIR names it"
-        notes = (f"the state was made with a graph; {graph}",) if desk.state.history else ()
-        self._room.told(Outcome(summary="a session without a graph", notes=notes))
+        cause = "the graph was a variable, or is unknown: %kw open VARIABLE --state DIR opens it"
+        notes = (f"the state was made with a graph; {cause}",) if session.state.history else ()
+        self._notebook.show_outcome(Outcome(summary="a session without a graph", notes=notes))
 
     def _close(self, line: str, cell: Cell) -> None:
-        _alone("close", line)
-        self._room.close()
+        _no_argument("close", line)
+        self._notebook.close()
 
     def _check(self, line: str, cell: Cell) -> None:
-        self.checked(Cell(line, cell.name, cell.first_line))
+        self.check(Cell(line, cell.name, cell.first_line))
 
     def _plan(self, line: str, cell: Cell) -> None:
         if line:
-            self.drawn(Cell(line, cell.name, cell.first_line))
+            self.plan(Cell(line, cell.name, cell.first_line))
             return
-        ran = [entry.piece for entry in self._room.desk().ran]
+        ran = [entry.piece for entry in self._notebook.session().ran]
         if not ran:
-            raise Misused("nothing was run yet", "%kw plan TEXT draws what a text would do")
-        self._drawn(ran)
+            raise Misused("nothing has been run yet", "%kw plan TEXT draws the data flow of a text")
+        self._draw(ran)
 
-    def _drawn(self, pieces: "list[Piece] | tuple[Piece, ...]") -> None:
-        boxes = flow_of(pieces)
+    def _draw(self, pieces: Sequence[Piece]) -> None:
+        boxes = data_flow(pieces)
         if not boxes:
-            raise Misused("there is nothing to be drawn", "commands, steps and expressions take from each other")
-        left = f"the first {MOST} of {len(boxes):,} are drawn" if len(boxes) > MOST else ""
-        self._room.picture(flow_svg(boxes, self._marks()), told_of(boxes[:MOST]), left)
+            raise Misused("there is nothing to draw", "%kw plan draws commands, steps and expressions")
+        caption = f"only the first {MAX_BOXES} of {len(boxes):,} are drawn" if len(boxes) > MAX_BOXES else ""
+        self._notebook.show_picture(flow_svg(boxes, self._marks()), flow_text(boxes[:MAX_BOXES]), caption)
 
     def _evidence(self, line: str, cell: Cell) -> None:
-        _alone("evidence", line)
-        desk = self._room.desk()
-        drawing = self._room.beside(lambda: draw(*touched(groups(desk.state.as_json())), desk.adapter), "evidence")
+        _no_argument("evidence", line)
+        session = self._notebook.session()
+        drawing = self._notebook.run_slow(lambda: draw_evidence(session.state.as_json(), session.adapter), "evidence")
         if drawing is None:
-            raise Misused("no finding has evidence in the graph yet", "UPDATE keeps what was found, with its evidence")
-        nodes, lines = len(drawing.spots), len(drawing.lines)
-        said = f"{nodes} node{'' if nodes == 1 else 's'} and {lines} edge{'' if lines == 1 else 's'} between them"
-        more = f" · {drawing.left_out:,} more nodes are not drawn" if drawing.left_out else ""
+            raise Misused("no finding has evidence in the graph yet", "UPDATE stores findings with their evidence")
+        nodes, edges = len(drawing.spots), len(drawing.lines)
+        caption = f"{nodes} node{'' if nodes == 1 else 's'} and {edges} edge{'' if edges == 1 else 's'} between them"
+        caption += f" · {drawing.left_out:,} more nodes are not drawn" if drawing.left_out else ""
         names = ", ".join(printable(spot.label) for spot in drawing.spots)
-        self._room.picture(evidence_svg(drawing), f"{said}{more}: {names}", said + more)
+        self._notebook.show_picture(evidence_svg(drawing), f"{caption}: {names}", caption)
 
     def _report(self, line: str, cell: Cell) -> None:
-        name, force = cells.file_asked(line, "report")
+        name, force = file_argument(line, "report")
         if name is not None:
             try:
                 known_suffix(name, (".html", ".htm"))
             except UnknownSuffix as error:
                 raise Misused(error.message, error.hint) from None
-        room, desk = self._room, self._room.desk()
-        page = room.beside(lambda: render_state(desk.state.as_json(), desk.adapter), "report")
+        notebook, session = self._notebook, self._notebook.session()
+        page = notebook.run_slow(lambda: render_state(session.state.as_json(), session.adapter), "report")
         if name is None:
             # A separate page without scripts, and not allowed to run any.
             frame = f'<iframe sandbox srcdoc="{escape(page)}" style="width:100%;height:36em;border:1px solid #8884"></iframe>'
-            room.picture(frame, "the report on the state; %kw report FILE writes it")
+            notebook.show_picture(frame, "the report on the state; %kw report FILE writes it to a file")
             return
-        fault = unwritten(name, page, force=force, hint=f"%kw report {name} --force writes over it")
-        room.told(fault or Outcome(summary=f"written to {name}"))
+        failure = write_failure(name, page, force=force, hint=f"%kw report {name} --force overwrites it")
+        notebook.show_outcome(failure or Outcome(summary=f"written to {name}"))
 
     def _input(self, line: str, cell: Cell) -> None:
-        self._room.give_input(_one("input", line, "VARIABLE"))
+        self._notebook.set_input(_one_name("input", line, "VARIABLE"))
 
     def _value(self, line: str, cell: Cell) -> Any:
-        return self._room.value(_one("value", line, "NAME"))
-
-    def _help(self, line: str, cell: Cell) -> None:
-        self.help(line, cell)
+        return self._notebook.value(_one_name("value", line, "NAME"))
 
 
-def _alone(verb: str, line: str) -> None:
+def _no_argument(subcommand: str, line: str) -> None:
     if line:
-        raise Misused(f"%kw {verb} stands alone, without {line}", f"%kw {verb}")
+        raise Misused(f"%kw {subcommand} takes no argument: {line}", f"%kw {subcommand}")
 
 
-def _one(verb: str, line: str, what: str) -> str:
+def _one_name(subcommand: str, line: str, argument: str) -> str:
     if len(line.split()) != 1:
-        raise Misused(f"%kw {verb} takes one name", f"%kw {verb} {what}")
+        raise Misused(f"%kw {subcommand} takes one name", f"%kw {subcommand} {argument}")
     return line
+
+
+# The arguments of a magic.
+
+_OPEN = (
+    "%kw open [GRAPH] [--state DIR] [--llm SPEC] [--model NAME=SPEC] [--chunks FILE] [--max-calls N] [--max-tokens N]"
+    " [--max-cost USD] [--price IN/OUT] [--no-cache] [--force] [--raw]"
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises an error instead of exiting."""
+
+    def error(self, message: str) -> NoReturn:
+        raise Misused(message.replace("argument ", "", 1), str(self.usage or ""))
+
+
+def words_of(line: str) -> list[str]:
+    """Return the words of a line; quotes keep one together. Raises ``Misused``."""
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise Misused(f"the line can't be parsed: {str(error).lower()}", "close the quote") from None
+
+
+def wants_help(line: str) -> bool:
+    """Return whether a line requests help."""
+    return line.split()[-1:] in (["--help"], ["-h"])
+
+
+def file_argument(line: str, subcommand: str) -> tuple[str | None, bool]:
+    """Return the file that a line names (None: no file), and whether it may be overwritten. Raises ``Misused``."""
+    words = words_of(line)
+    names = [word for word in words if not word.startswith("-") or word == "-"]
+    unknown = next((word for word in words if word not in names and word != "--force"), None)
+    usage = f"%kw {subcommand} [FILE] [--force]"
+    if unknown is not None:
+        raise Misused(f"%kw {subcommand}: unknown option {unknown}", usage)
+    if len(names) > 1 or names == [""]:
+        raise Misused(f"%kw {subcommand} takes one file", usage)
+    return (names[0] if names else None), "--force" in words
+
+
+def open_options(line: str) -> SessionOptions:
+    """Return the options of ``%kw open``. Raises ``Misused``."""
+    parser, arguments = _open_parser()
+    found: Any
+    found, more = parser.parse_known_args(words_of(line))
+    if more:
+        flags = [flag for each in arguments for flag in each.option_strings]
+        near = nearest(more[0].partition("=")[0], flags) if more[0].startswith("-") else None
+        raise Misused(f"%kw open: unknown option {more[0]}", f"did you mean {near}?" if near is not None else _OPEN)
+    workspace = WorkspaceOptions(found.graph, found.state, found.chunks, force=found.force, raw=found.raw)
+    limits = Limits(found.max_calls, found.max_tokens, found.max_cost, found.price, cache=not found.no_cache)
+    return SessionOptions(workspace=workspace, llm=found.llm, models=tuple(found.model), limits=limits)
+
+
+def open_flags() -> dict[str, bool]:
+    """Return the option names of ``%kw open``, and whether each takes a value."""
+    return {flag: each.nargs != 0 for each in _open_parser()[1] for flag in each.option_strings}
+
+
+def _open_parser() -> tuple[_Parser, list[argparse.Action]]:
+    """Return the parser of ``%kw open``, and its options."""
+    parser = _Parser(prog="%kw open", usage=_OPEN, add_help=False, allow_abbrev=False)
+    parser.add_argument("graph", nargs="?")
+    return parser, [
+        *(parser.add_argument(f"--{name}") for name in ("state", "chunks", "llm", "price")),
+        parser.add_argument("--model", action="append", default=[]),
+        parser.add_argument("--max-calls", type=_count),
+        parser.add_argument("--max-tokens", type=_count),
+        parser.add_argument("--max-cost", type=_dollars),
+        *(parser.add_argument(f"--{name}", action="store_true") for name in ("no-cache", "force", "raw")),
+    ]
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"takes a number, not {text}")
+    return int(text)
+
+
+def _dollars(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        raise argparse.ArgumentTypeError(f"takes an amount in dollars, not {text}")
+    return number
+
+
+_FLAGS = ("--check", "--plan")
+CELL_FLAGS = (*_FLAGS, "--input")
+"""The options of a cell magic; the last one takes a variable."""
+
+
+def cell_options(line: str, magic: str) -> tuple[str, str | None]:
+    """Return a cell's action ("run", "check", "plan"), and the Python variable that is its input. Raises ``Misused``."""
+    action, variable, words = "run", None, iter(words_of(line))
+    for word in words:
+        if word in _FLAGS:
+            action = word.removeprefix("--")
+        elif word == "--input":
+            variable = next(words, None)
+            if variable is None:
+                raise Misused("--input takes a variable", f"%%{magic} --input VARIABLE")
+        else:
+            near = nearest(word, CELL_FLAGS)
+            usage = f"%%{magic} [--check | --plan] [--input VARIABLE]"
+            raise Misused(f"%%{magic}: unknown option {word}", f"did you mean {near}?" if near is not None else usage)
+    return action, variable

@@ -10,17 +10,16 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import no_var_expand
 from IPython.display import display
 
+from ...api.pieces import Language
+from ...api.session_data import misused
 from ...errors import Misused
 from ...runs.event_log import level
-from ..repl.outcome import misused
-from ..repl.reader import Language
-from . import cells
-from .cells import Cell, standing
-from .completion import offer, withdraw
+from .cells import Cell, magic_position
+from .completion import register, unregister
 from .display import CANCELLED
 from .event_loop import Stopped
-from .line_magics import Verbs
-from .session import Bundle, Room
+from .line_magics import LineMagics, cell_options, wants_help
+from .session import Bundle, NotebookSession
 
 _TRACEBACKS = 3
 """Debug log level from which tracebacks are shown."""
@@ -38,8 +37,8 @@ class Magics:
         self._slot: Any = None
         """The output of the progress line, replaced by the next output."""
         marks = itertools.count(1)
-        self.room = Room(shell.user_ns, shell.user_ns_hidden, self._show, self._place, self._update)
-        self.verbs = Verbs(self.room, lambda: f"kw{shell.execution_count}-{next(marks)}")
+        self.notebook = NotebookSession(shell.user_ns, shell.user_ns_hidden, self._show, self._place, self._update)
+        self.line_magics = LineMagics(self.notebook, lambda: f"kw{shell.execution_count}-{next(marks)}")
 
     @no_var_expand  # $ and { belong to the languages
     def gasl(self, line: str, cell: str) -> None:
@@ -53,23 +52,23 @@ class Magics:
 
     @no_var_expand
     def kw(self, line: str, cell: str | None = None) -> Any:
-        """Open a session, look at it, or run a text of any language: ``%kw help`` tells more."""
+        """Open a session, inspect it, or run a text of any language: see ``%kw help``."""
         if cell is not None:
             self._cell(line, cell, None)
             return None
-        with self._door():
-            at = standing(self._shell)
-            return self.verbs.run(Cell(line.strip(), at.name, at.line))
+        with self._errors_shown():
+            at = magic_position(self._shell)
+            return self.line_magics.run(Cell(line.strip(), at.name, at.line))
 
     @contextmanager
-    def _door(self) -> Iterator[None]:
+    def _errors_shown(self) -> Iterator[None]:
         """Catch everything that would be shown as a traceback."""
         try:
             yield
         except Stopped:
             raise
         except Misused as error:
-            raise self.room.stopped(misused(error.message, error.hint)) from None
+            raise self.notebook.stopped(misused(error.message, error.hint)) from None
         except KeyboardInterrupt:  # during copying or display: the work itself has ended
             raise Stopped(CANCELLED) from None
         except Exception as error:  # the last handler, as in the session
@@ -77,19 +76,19 @@ class Magics:
                 raise
             raise Stopped(f"internal error: {type(error).__name__}: {error}") from None
         finally:
-            self._emptied()
+            self._clear_progress()
 
     def _cell(self, line: str, text: str, language: Language | None) -> None:
-        with self._door():
-            at = standing(self._shell)
+        with self._errors_shown():
+            at = magic_position(self._shell)
             cell = Cell(text, at.name, at.line + 1, language)
-            if cells.wants_help(line):
-                self.verbs.help("", cell)
+            if wants_help(line):
+                self.line_magics.help("", cell)
                 return
-            what, given = cells.cell_flags(line, language or "kw")
-            if given is not None:
-                self.room.give_input(given)
-            {"run": self.room.run, "check": self.verbs.checked, "plan": self.verbs.drawn}[what](cell)
+            action, variable = cell_options(line, language or "kw")
+            if variable is not None:
+                self.notebook.set_input(variable)
+            {"run": self.notebook.run, "check": self.line_magics.check, "plan": self.line_magics.plan}[action](cell)
 
     def _show(self, bundle: Bundle) -> None:
         slot, self._slot = self._slot, None
@@ -111,7 +110,7 @@ class Magics:
         if self._in_kernel:  # elsewhere each update would be a further line
             handle.update(bundle, raw=True, metadata=_PROGRESS)
 
-    def _emptied(self) -> None:
+    def _clear_progress(self) -> None:
         """Remove the progress line: whether one appeared depends on timing, and notebooks are saved and compared."""
         slot, self._slot = self._slot, None
         if slot is not None:
@@ -123,8 +122,8 @@ def load(shell: Any) -> None:
     magics = Magics(shell)
     for kind, name, run in (("cell", "gasl", magics.gasl), ("cell", "lwt", magics.lwt), ("line_cell", "kw", magics.kw)):
         shell.register_magic_function(run, kind, name)
-    offer(shell, magics.room, magics.verbs)
-    atexit.register(magics.room.close)
+    register(shell, magics.notebook, magics.line_magics)
+    atexit.register(magics.notebook.close)
 
 
 def unload(shell: Any) -> None:
@@ -133,7 +132,7 @@ def unload(shell: Any) -> None:
     magics = getattr(found["line"].pop("kw", None), "__self__", None)
     for name in ("gasl", "lwt", "kw"):
         found["cell"].pop(name, None)
-    withdraw(shell)
+    unregister(shell)
     if isinstance(magics, Magics):
-        atexit.unregister(magics.room.close)
-        magics.room.close()
+        atexit.unregister(magics.notebook.close)
+        magics.notebook.close()

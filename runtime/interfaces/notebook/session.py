@@ -5,125 +5,118 @@ import signal
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Mapping, MutableMapping
 from contextlib import suppress
-from itertools import zip_longest
 from typing import Any, TypeVar
 
 from attrs import evolve
 
-from ....adapters.graph import AdapterError
-from ....adapters.llm import LLMError
-from ....adapters.state import StoreError
-from ....lang.diagnostic import printable
-from ...api.workspace import OpeningCallbacks, OpeningCancelled
+from ....lang.diagnostic import printable, suggestion
+from ...api.data_flow import location_of, names_read, names_read_first
+from ...api.pieces import Piece
+from ...api.session import DisplaySettings, PieceQueue, Session
+from ...api.session_data import Outcome, misused
+from ...api.session_runs import normalize
+from ...api.workspace import AdapterError, LLMError, OpeningCallbacks, OpeningCancelled, StoreError, same_name
 from ...errors import Misused
-from ...gasl.surroundings import same_name
-from ..repl.languages import like
-from ..repl.outcome import Outcome, misused
-from ..repl.reader import Piece
-from ..repl.repl_workspace import Desk, DeskAsked, Moment, Settings, open_desk
-from ..repl.session import Session, Waiting, meant
+from ..repl import SessionOptions, open_repl
 from ..signals import count_signals
-from . import cells
-from .cells import Cell, checked, mentioned, not_here, outside, place_of, stale
-from .display import bundle_of, fault_of, safe_text, told_html
-from .event_loop import Abandoned, Cancelled, Loop, Stopped, Working
-from .variables import NotShared, Shared, as_json
+from .cells import Cell, check_cell, stale_names, unavailable
+from .display import bundle_of, caption_html, failure_line, safe_text
+from .event_loop import Abandoned, Cancelled, Loop, Progress, Stopped
+from .variables import NotShared, SharedVariables, as_json
 
-# A session's workspace and its event loop, from opening to end. However it ends, the lock of its folder is released.
+T = TypeVar("T")
 
-R = TypeVar("R")
-
-_LOOK = 0.05
+_POLL = 0.05
 """Seconds between two checks of whether another session has ended."""
 
 
-class Sitting:
-    """One session. Call ``open`` first, and ``end`` in any case."""
+class SessionThread:
+    """One session and its event loop, from opening to end. Call ``open`` first, and ``end`` in any case.
 
-    def __init__(self, asked: DeskAsked) -> None:
-        self._asked = asked
+    However it ends, the lock of the state's folder is released.
+    """
+
+    def __init__(self, options: SessionOptions) -> None:
+        self._options = options
         self._loop = Loop()
-        self._made: asyncio.Future[Desk] | None = None
-        self._desk: Desk | None = None
+        self._opening: asyncio.Future[Session] | None = None
+        self._session: Session | None = None
 
     @property
-    def desk(self) -> Desk:
-        """The session's workspace."""
-        assert self._desk is not None  # noqa: S101 - it was opened
-        return self._desk
+    def session(self) -> Session:
+        """The session."""
+        assert self._session is not None  # noqa: S101 - it was opened
+        return self._session
 
     @property
     def is_over(self) -> bool:
         """Whether everything is closed."""
         return self._loop.is_over
 
-    def has_state_of(self, asked: DeskAsked) -> bool:
-        """Return whether its state folder is the one that ``asked`` names."""
-        mine, other = self._asked.ground.state, asked.ground.state
+    def has_state_of(self, options: SessionOptions) -> bool:
+        """Return whether its state folder is the one that ``options`` names."""
+        mine, other = self._options.workspace.state, options.workspace.state
         return isinstance(mine, str) and isinstance(other, str) and same_name(mine, other)
 
-    def open(self, working: Working, after: "list[Sitting]") -> list[str]:
-        """Open the workspace after the sessions in ``after`` have ended; return messages for the user.
+    def open(self, progress: Progress, after: "list[SessionThread]") -> list[str]:
+        """Open the session after those in ``after`` have ended; return messages for the user.
 
         Raises ``Cancelled``, ``Abandoned``, ``AdapterError``, ``LLMError``, ``StoreError`` and ``Misused``.
         """
         notes: list[str] = []
 
-        async def opening(cancel: asyncio.Event) -> Desk:
+        async def open_in_loop(cancel: asyncio.Event) -> Session:
             while not all(each.is_over for each in after):
                 if cancel.is_set():
                     raise OpeningCancelled
-                await asyncio.sleep(_LOOK)
-            telling = OpeningCallbacks(notes.append, cancelled=cancel.is_set)
+                await asyncio.sleep(_POLL)
+            callbacks = OpeningCallbacks(notes.append, cancelled=cancel.is_set)
             # A future instead of a task: the thread can't be stopped, and ``end`` waits for its result.
-            self._made = asyncio.get_running_loop().run_in_executor(None, open_desk, self._asked, telling)
-            made = await asyncio.shield(self._made)
+            self._opening = asyncio.get_running_loop().run_in_executor(None, open_repl, self._options, callbacks)
+            opened = await asyncio.shield(self._opening)
             if cancel.is_set():
                 raise OpeningCancelled
-            return made
+            return opened
 
         try:
-            self._desk = self.wait(opening, working)
+            self._session = self.wait(open_in_loop, progress)
         except OpeningCancelled:
             raise Cancelled from None
         return notes
 
-    def wait(self, begin: Callable[[asyncio.Event], Coroutine[Any, Any, R]], working: Working) -> R:
+    def wait(self, begin: Callable[[asyncio.Event], Coroutine[Any, Any, T]], progress: Progress) -> T:
         """Run the coroutine of ``begin``, and show its progress. Raises ``Cancelled`` and ``Abandoned``, as ``Loop.run`` does."""
-        events = None if self._desk is None else self._desk.events
+        events = None if self._session is None else self._session.events
         if events is not None:
-            events.subscribe(working)
+            events.subscribe(progress)
         try:
-            return self._loop.run(begin, working.tick, working.note)
+            return self._loop.run(begin, progress.tick, progress.note)
         finally:
             if events is not None:
-                events.unsubscribe(working)
-            working.stop()
+                events.unsubscribe(progress)
+            progress.stop()
 
     def end(self, *, wait: bool = True) -> None:
         """Cancel running work and close everything; hanging work delays this.
 
         With ``wait`` False it continues in the background.
         """
-        self._loop.leave(self._closed)
+        self._loop.leave(self._close)
         if wait:
             self._loop.join()
 
-    async def _closed(self) -> None:
-        if self._made is None:
-            return
-        with suppress(Exception):  # already reported, or no longer waited for
-            desk = await self._made
-            await desk.aclose()
+    async def _close(self) -> None:
+        if self._opening is not None:
+            with suppress(Exception):  # already reported, or no longer waited for
+                session = await self._opening
+                await session.aclose()
 
-
-T = TypeVar("T")
 
 Bundle = dict[str, str]
 _CANCELLED = Outcome("cancelled")
 
 
-class Room:
+class NotebookSession:
     """Runs cells in the session of a notebook.
 
     ``hidden`` are the shell's own names. ``show`` displays a bundle, ``place`` one that ``update`` can change later.
@@ -139,78 +132,74 @@ class Room:
     ) -> None:
         self._names = names
         self._show, self._place, self._update = show, place, update
-        self._shared = Shared(names, hidden)
-        self._sitting: Sitting | None = None
-        self._left: list[Sitting] = []
+        self._shared = SharedVariables(names, hidden)
+        self._thread: SessionThread | None = None
+        self._abandoned: list[SessionThread] = []
         """Sessions that were left before they ended."""
 
     @property
-    def present(self) -> Desk | None:
-        """The session's workspace; None if no session is open."""
-        return None if self._sitting is None else self._sitting.desk
+    def current(self) -> Session | None:
+        """The session; None if no session is open."""
+        return None if self._thread is None else self._thread.session
 
-    def desk(self) -> Desk:
-        """Return the session's workspace; the first call opens one without a graph. Raises ``Stopped``."""
-        return self._sat().desk
+    def session(self) -> Session:
+        """Return the session; the first call opens one without a graph. Raises ``Stopped``."""
+        return self._open_thread().session
 
     def names(self) -> list[str]:
         """Return the names of the notebook's variables and of the session's values, if there is one."""
-        desk = self.present
-        return [*self._shared.known(), *(() if desk is None else desk.values.names())]
+        session = self.current
+        return [*self._shared.known(), *(() if session is None else session.values.names())]
 
-    def open(self, asked: DeskAsked) -> Desk:
+    def open(self, options: SessionOptions) -> Session:
         """Open a new session in place of the present one. Raises ``Stopped``."""
         # An interrupt takes effect while waiting; between two of these steps it has no effect.
         with count_signals(numbers=(signal.SIGINT,)):
-            asked = self._with_held_graph(asked)
-            if self._sitting is not None and self._sitting.has_state_of(asked):
+            graph = options.workspace.graph
+            variable = self._names.get(graph) if isinstance(graph, str) else None
+            if _is_graph(variable):  # the notebook's own graph in place of its name
+                options = evolve(options, workspace=evolve(options.workspace, graph=variable, name=graph))
+            if self._thread is not None and self._thread.has_state_of(options):
                 self.close()  # its folder is locked
-            self._left = [each for each in self._left if not each.is_over]
-            made, name = Sitting(asked), asked.ground.name or asked.ground.graph or ""
+            self._abandoned = [each for each in self._abandoned if not each.is_over]
+            opened = SessionThread(options)
+            progress = Progress(f"open {options.workspace.name or graph or ''}", self._place, self._update)
             try:
-                notes = made.open(
-                    self._working(f"open {name}"), [each for each in self._left if each.has_state_of(asked)]
-                )
+                notes = opened.open(progress, [each for each in self._abandoned if each.has_state_of(options)])
             except (Cancelled, Abandoned):
-                self._leave(made)
+                self._abandon(opened)
                 raise self.stopped(_CANCELLED) from None
             except (AdapterError, LLMError, StoreError, Misused) as error:
-                made.end()
+                opened.end()
                 raise self.stopped(misused(error.message, error.hint)) from None
             except BaseException:
-                self._leave(made)
+                self._abandon(opened)
                 raise
             self.close()
-            self._sitting = made
+            self._thread = opened
         for note in notes:
-            self._show(bundle_of(Outcome(notes=(printable(note),)), made.desk.settings))
-        return made.desk
-
-    def _with_held_graph(self, asked: DeskAsked) -> DeskAsked:
-        """Return the options with the notebook's own graph in place of its name, if they name one."""
-        name = asked.ground.graph
-        held = self._names.get(name) if isinstance(name, str) else None
-        return evolve(asked, ground=evolve(asked.ground, graph=held, name=name)) if _is_graph(held) else asked
+            self._show(bundle_of(Outcome(notes=(printable(note),)), opened.session.settings))
+        return opened.session
 
     def graphs(self) -> list[str]:
         """Return the notebook variables that hold graphs."""
-        return [name for name, held in list(self._names.items()) if _is_graph(held)]
+        return [name for name, value in list(self._names.items()) if _is_graph(value)]
 
     def close(self) -> None:
         """End the session; the notebook keeps its variables."""
-        sitting, self._sitting = self._sitting, None
+        thread, self._thread = self._thread, None
         self._shared.forget()
-        if sitting is not None:
-            sitting.end()
-            if not sitting.is_over:
-                self._left.append(sitting)
+        if thread is not None:
+            thread.end()
+            if not thread.is_over:
+                self._abandoned.append(thread)
 
-    def _leave(self, sitting: Sitting) -> None:
-        """Abandon a session without waiting for its end."""
-        sitting.end(wait=False)
-        self._left.append(sitting)
-        if self._sitting is sitting:
-            self._sitting = None
+    def _abandon(self, thread: SessionThread) -> None:
+        """Leave a session without waiting for its end."""
+        thread.end(wait=False)
+        self._abandoned.append(thread)
+        if self._thread is thread:
+            self._thread = None
             self._shared.forget()
 
     def run(self, cell: Cell) -> None:
@@ -219,134 +208,110 @@ class Room:
         Raises ``Stopped`` at the first piece that is not fully done. The names that it and later pieces should have bound then
         have no value.
         """
-        found = self.checked(cell)
+        found = self.check(cell)
         if not found.is_good:
             raise self.stopped(found)
-        desk, waiting = self.desk(), Waiting("", stop=True)
-        waiting.left = deque(cell.pieces)
-        session, before, ran = Session(desk), desk.values.kept().bound, 0
-        while (piece := waiting.next()) is not None:
+        session, queue = self.session(), PieceQueue("", stop=True)
+        queue.left = deque(cell.pieces)
+        before, has_run = session.values.all(), False
+        while (piece := queue.next()) is not None:
             if piece not in cell.pieces:  # it comes from a file
-                self._take(mentioned(piece), desk)
-            left, moment = [piece, *waiting.left], Moment.now(piece.text, desk.state, desk.values, len(desk.ran))
-            latest = desk.past.moments[-1:]
-            outcome = waiting.settled(self._run(session, piece))
-            remarks = self._shared.give(desk.values)
-            if not outcome.is_whole and (ran or outcome.status not in ("refused", "misused")):
-                names = stale(cell.pieces, left, before, desk.values)
-                self._shared.drop(names, desk.values)
-                if all(one is other for one, other in zip_longest(latest, desk.past.moments[-1:])):
-                    desk.past.add(moment, desk.state, desk.values)  # otherwise the session has recorded it
-                remarks += _told_of(names)
-            ran += 1
-            self.told(evolve(outcome, notes=(*outcome.notes, *remarks)), place_of(piece, outcome.names))
+                self._take(names_read(piece), session)
+            left, moment, recorded = [piece, *queue.left], session.moment(piece.text), session.moments[-1:]
+            outcome = queue.settle(self._run_piece(session, piece))
+            notes = self._shared.give(session.values)
+            if not outcome.is_complete and (has_run or outcome.status not in ("refused", "misused")):
+                names = stale_names(cell.pieces, left, before, session.values)
+                self._shared.drop(names, session.values)
+                if recorded == session.moments[-1:]:  # otherwise the session has recorded the moment
+                    session.record(moment)
+                if names:
+                    notes.append(f"{', '.join(names)}: the value of an earlier run was removed")
+            has_run = True
+            self.show_outcome(evolve(outcome, notes=(*outcome.notes, *notes)), location_of(piece, outcome.names))
 
-    def _take(self, wanted: Iterable[str], desk: Desk) -> None:
+    def _take(self, wanted: Iterable[str], session: Session) -> None:
         try:
-            self._shared.take(wanted, desk.values)
+            self._shared.take(wanted, session.values)
         except NotShared as error:
             raise self.stopped(misused(error.message, error.hint)) from None
 
-    def _run(self, session: Session, piece: Piece) -> Outcome:
-        if (refused := not_here(meant(piece, session.desk))) is not None:
-            return refused
-
-        async def begin(cancel: asyncio.Event) -> Outcome:
-            return await session.run(piece, cancel)
-
+    def _run_piece(self, session: Session, piece: Piece) -> Outcome:
+        if (refusal := unavailable(normalize(piece, session))) is not None:
+            return refusal
         try:
-            return self._waited(begin, piece.text)
+            return self._wait(lambda cancel: session.run(piece, cancel), piece.text)
         except Cancelled:
             return _CANCELLED
 
-    def checked(self, cell: Cell) -> Outcome:
+    def check(self, cell: Cell) -> Outcome:
         """Return the errors of a cell. Nothing is run. Raises ``Stopped`` if interrupted, or if a variable can't be shared."""
-        desk = self.desk()
-        self._take(outside(cell.pieces), desk)
+        session = self.session()
+        self._take(names_read_first(cell.pieces), session)
+        return self._wait_or_stop(lambda cancel: check_cell(cell, session), "check")
 
-        async def begin(cancel: asyncio.Event) -> Outcome:
-            return await checked(cell, desk)
-
-        return self._or_stopped(begin, "check")
-
-    def beside(self, work: Callable[[], T], text: str) -> T:
+    def run_slow(self, work: Callable[[], T], text: str) -> T:
         """Run slow work in the session's thread. Raises ``Stopped`` if interrupted."""
-
-        async def begin(cancel: asyncio.Event) -> T:
-            return await asyncio.to_thread(work)
-
-        return self._or_stopped(begin, text)
+        return self._wait_or_stop(lambda cancel: asyncio.to_thread(work), text)
 
     def value(self, name: str) -> Any:
         """Return a copy of the session's value of this name. Raises ``Stopped`` if it does not exist."""
-        values = self.desk().values
+        values = self.session().values
         bound = values.context.value(name)
         if bound is None:
-            raise self.stopped(misused(f"there is no value {name}", like(name, list(values.names()))))
+            raise self.stopped(misused(f"unknown value {name}", suggestion(name, values.names())))
         return as_json(bound.value)
 
-    def give_input(self, name: str) -> None:
+    def set_input(self, name: str) -> None:
         """Make a Python variable the value of ``{(input)}``. Raises ``Stopped``."""
         if name not in self._names:
-            raise self.stopped(misused(f"the notebook has no variable {name}", like(name, self._shared.known())))
+            raise self.stopped(misused(f"the notebook has no variable {name}", suggestion(name, self._shared.known())))
         try:
-            self.desk().input = self._shared.copied(name)
+            self.session().input = self._shared.copied(name)
         except NotShared as error:
             raise self.stopped(misused(error.message, error.hint)) from None
 
-    def told(self, outcome: Outcome, place: str = "") -> None:
-        """Display an outcome. Raises ``Stopped`` if it failed; ``place`` is the position of the piece."""
-        if not outcome.is_whole:
-            raise self.stopped(outcome, place)
-        settings = self.desk().settings
-        if bundle := bundle_of(outcome, settings):
+    def show_outcome(self, outcome: Outcome, location: str = "") -> None:
+        """Display an outcome. Raises ``Stopped`` if it failed; ``location`` is the position of the piece."""
+        if not outcome.is_complete:
+            raise self.stopped(outcome, location)
+        if bundle := bundle_of(outcome, self.session().settings):
             self._show(bundle)
 
-    def picture(self, html: str, text: str, caption: str = "") -> None:
+    def show_picture(self, html: str, text: str, caption: str = "") -> None:
         """Display generated HTML, with its text version, and a caption below it."""
-        html = f"{html}\n{told_html(caption)}" if caption else html
+        html = f"{html}\n{caption_html(caption)}" if caption else html
         self._show({"text/html": html, "text/plain": safe_text(text)})
 
-    def stopped(self, outcome: Outcome, place: str = "") -> Stopped:
+    def stopped(self, outcome: Outcome, location: str = "") -> Stopped:
         """Display why a cell ends, and return the exception that ends it."""
-        sitting = self._sitting
-        if bundle := bundle_of(outcome, Settings() if sitting is None else sitting.desk.settings):
+        settings = DisplaySettings() if self.current is None else self.current.settings
+        if bundle := bundle_of(outcome, settings):
             self._show(bundle)
-        return Stopped(fault_of(outcome, place))
+        return Stopped(failure_line(outcome, location))
 
-    def _or_stopped(self, begin: Callable[[asyncio.Event], Coroutine[Any, Any, T]], text: str) -> T:
+    def _wait_or_stop(self, begin: Callable[[asyncio.Event], Coroutine[Any, Any, T]], text: str) -> T:
         try:
-            return self._waited(begin, text)
+            return self._wait(begin, text)
         except Cancelled:
             raise self.stopped(_CANCELLED) from None
 
-    def _waited(self, begin: Callable[[asyncio.Event], Coroutine[Any, Any, T]], text: str) -> T:
+    def _wait(self, begin: Callable[[asyncio.Event], Coroutine[Any, Any, T]], text: str) -> T:
         """Wait for the coroutine of ``begin``. Raises ``Cancelled``, and ``Stopped`` if the session was abandoned."""
-        sitting = self._sat()
+        thread = self._open_thread()
         try:
-            return sitting.wait(begin, self._working(text))
+            return thread.wait(begin, Progress(text, self._place, self._update))
         except Abandoned:
-            self._leave(sitting)  # the hanging work keeps its thread; the notebook starts a new session
-            raise Stopped("the session did not end, and is left behind; %kw open begins another one") from None
+            self._abandon(thread)  # the hanging work keeps its thread; the notebook starts a new session
+            raise Stopped("the session did not end and was abandoned; %kw open starts a new one") from None
 
-    def _sat(self) -> Sitting:
-        if self._sitting is None:
-            self.open(cells.opened(""))
-        assert self._sitting is not None  # noqa: S101 - it was opened
-        return self._sitting
-
-    def _working(self, text: str) -> Working:
-        return Working(text, self._place, self._update)
+    def _open_thread(self) -> SessionThread:
+        if self._thread is None:
+            self.open(SessionOptions())
+        assert self._thread is not None  # noqa: S101 - it was opened
+        return self._thread
 
 
-def _is_graph(held: Any) -> bool:
+def _is_graph(value: Any) -> bool:
     """Return whether a variable holds a networkx graph instance, not a class."""
-    return hasattr(held, "adj") and hasattr(held, "is_directed") and not isinstance(held, type)
-
-
-def _told_of(names: list[str]) -> list[str]:
-    """Return a message on the values that an incomplete cell removed."""
-    if not names:
-        return []
-    was = "has no value now: it was" if len(names) == 1 else "have no values now: they were"
-    return [f"{', '.join(names)} {was} of an earlier run"]
+    return hasattr(value, "adj") and hasattr(value, "is_directed") and not isinstance(value, type)

@@ -12,8 +12,8 @@ from typing import Any, Final, Literal
 
 from attrs import define, field, frozen
 
+from ...api.session_data import Values
 from ...gasl.records import Value
-from ..repl.repl_workspace import Values
 
 # Copies of Python values as JSON values, or the reason why that is impossible.
 
@@ -103,7 +103,7 @@ class _Held:
 
 
 @define
-class Shared:
+class SharedVariables:
     """Synchronises the notebook's names with a session's values. ``names`` are the notebook's, ``hidden`` those of the shell."""
 
     names: MutableMapping[str, Any]

@@ -1,7 +1,48 @@
-"""The interactive session: GASL commands, LWT steps and expressions over one set of values.
+"""The interactive session at a prompt: GASL commands, LWT steps and expressions over one set of values.
 
-Modules: ``reader`` splits a text into pieces (``languages`` detects their language), ``session`` runs them with ``runners`` over
-the values, models and undo history of ``repl_workspace``, ``dot_commands`` has the dot commands, ``outcome`` renders values as
-lines, ``session_file`` saves sessions, ``terminal`` is the prompt_toolkit interface (keys, colours, completion, the pager). Only
-``terminal`` depends on a screen: stdin, notebooks and tests use the other modules directly.
+``runtime.api.session`` is the session itself; this package has its options, its dot commands (``dot_commands``), the layout of
+values as text (``tables``), and the prompt_toolkit interface (``terminal``: keys, colours, completion, the pager). Only ``terminal``
+depends on a screen: stdin and notebooks use the other modules directly.
 """
+
+from typing import Any
+
+from attrs import field, frozen
+
+from ...api.session import DisplaySettings, Mode, Session, open_session
+from ...api.session_data import Ledger
+from ...api.workspace import OpeningCallbacks, WorkspaceOptions
+from ...errors import Misused
+from ..options import Limits, in_words_of_options, named_specs, price_of
+from .dot_commands import run_dot
+
+__all__ = ["SessionOptions", "open_repl"]
+
+
+@frozen(kw_only=True)
+class SessionOptions:
+    """Session options as written. ``llm``: the model's spec (None: the default, opened on first use); ``models``: NAME=SPEC."""
+
+    workspace: WorkspaceOptions = field(factory=WorkspaceOptions)
+    llm: str | None = None
+    models: tuple[str, ...] = ()
+    limits: Limits = field(factory=Limits)
+    input: Any = None
+    mode: Mode = "auto"
+
+
+def open_repl(options: SessionOptions, callbacks: OpeningCallbacks) -> Session:
+    """Open a session with dot commands.
+
+    Raises ``AdapterError``, ``StoreError``, ``NotConfigured``, ``OpeningCancelled`` and ``Misused``.
+    """
+    limits = options.limits
+    price, named = price_of(limits.price), named_specs(options.models)
+    if limits.max_cost is not None and price is None:
+        raise Misused("--max-cost needs the model's price", "--price IN/OUT, dollars for a million tokens in and out")
+    with in_words_of_options(options.workspace):
+        return open_session(
+            options.workspace, options.llm, named, ledger=Ledger(limits.max_calls, limits.max_tokens, limits.max_cost),
+            price=price, use_cache=limits.cache, callbacks=callbacks, input=options.input,
+            settings=DisplaySettings(options.mode), dot_commands=run_dot,
+        )  # fmt: skip

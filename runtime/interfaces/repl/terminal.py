@@ -1,6 +1,5 @@
 """The terminal prompt: history with search, colours, completion, keys."""
 
-import os
 import re
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -22,18 +21,17 @@ from prompt_toolkit.lexers import Lexer
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.styles import Style
 
-from ....adapters.llm.keys import has_key, mask_keys
-from ....adapters.permissions import private_folder
-from ....lang.catalogue.schema import Schema
 from ....lang.diagnostic import nearest, printable
 from ....lang.service import Language as ServiceLanguage
 from ....lang.service import complete, tokens
 from ....lang.service.model import TokenType
-from .dot_commands import DOTS, Dot, arguments, unknown
-from .outcome import Lines
-from .reader import Piece, expression_of, is_whole, piece_at, pieces
-from .repl_workspace import Desk
-from .runners import check, known
+from ...api.files import create_private_file
+from ...api.pieces import Piece, expression_of, is_complete, piece_at, pieces
+from ...api.session import Session, has_api_key
+from ...api.session_runs import check, known
+from ...api.workspace import Schema
+from .dot_commands import DOT_COMMANDS, DotCommand, argument_values, dot_fault
+from .tables import Lines
 
 # The keys of the prompt: Enter runs a complete text, Tab completes or fixes.
 
@@ -101,15 +99,15 @@ def is_ready(text: str, at_end: bool) -> bool:
     if not text.strip():
         return True
     if not at_end:
-        return "\n" not in text and _all_whole(text)
-    return text.endswith("\n\n") or _all_whole(text)
+        return "\n" not in text and _is_all_complete(text)
+    return text.endswith("\n\n") or _is_all_complete(text)
 
 
-def _all_whole(text: str) -> bool:
+def _is_all_complete(text: str) -> bool:
     last = None
     for last in pieces(text):  # noqa: B007 - the last one is what is still written
         pass
-    return last is None or is_whole(last.text)
+    return last is None or is_complete(last.text)
 
 
 # Syntax colours during typing: the language service's tokens as prompt_toolkit styles.
@@ -144,18 +142,18 @@ def coloured(text: str) -> list[StyleAndTextTuples]:
     if len(text) > _LONGEST:
         return plain
     for piece in pieces(text):
-        for number, line in enumerate(_of_piece(piece)):
+        for number, line in enumerate(_coloured_piece(piece)):
             at = piece.first_line - 1 + number
             if at < len(plain):
                 plain[at] = line
     return plain
 
 
-def _of_piece(piece: Piece) -> list[StyleAndTextTuples]:
+def _coloured_piece(piece: Piece) -> list[StyleAndTextTuples]:
     if piece.language == "dot":
         name, space, rest = piece.text.partition(" ")
         return [[("class:dot", name), ("", space + rest)]]
-    if piece.language == "remark":
+    if piece.language == "comment":
         return [[("class:comment", line)] for line in piece.text.split("\n")]
     lines: list[StyleAndTextTuples] = [[]]
     done = 0
@@ -188,11 +186,11 @@ Fix = Callable[[], str]
 """Returns the text that fixes the latest error, "" if there is none."""
 
 
-class Offers(Completer):
+class PromptCompleter(Completer):
     """Completes the text before the cursor. ``schema`` returns the graph's schema, None until it is available."""
 
-    def __init__(self, desk: Desk, fix: Fix, schema: Callable[[], Schema | None]) -> None:
-        self._desk = desk
+    def __init__(self, session: Session, fix: Fix, schema: Callable[[], Schema | None]) -> None:
+        self._session = session
         self._fix = fix
         self._schema = schema
         self._paths = PathCompleter(expanduser=True)
@@ -207,31 +205,31 @@ class Offers(Completer):
                 return
         named = _DOT.match(text)
         if named is not None:
-            found_dots = [dot for dot in DOTS.values() if dot.name.startswith(named["name"].lower())]
+            found_dots = [dot for dot in DOT_COMMANDS.values() if dot.name.startswith(named["name"].lower())]
             for dot in found_dots:
-                yield _offer(f".{dot.name}", -len(named["name"]) - 1, dot.summary)
+                yield _completion(f".{dot.name}", -len(named["name"]) - 1, dot.summary)
             if not found_dots:
-                yield from self._mended(document)
+                yield from self._fix_completions(document)
             return
         more = _DOT_AND_MORE.match(text)
         if more is not None and "\n" not in text:
-            dot_found = DOTS.get(more["name"].lower())
+            dot_found = DOT_COMMANDS.get(more["name"].lower())
             if dot_found is None:
-                yield from self._mended(document)
+                yield from self._fix_completions(document)
             else:
-                yield from self._of_dot(dot_found, more["rest"], complete_event)
+                yield from self._dot_completions(dot_found, more["rest"], complete_event)
             return
-        found = list(self._of_language(document))
+        found = list(self._language_completions(document))
         # Inside a word the user wants to complete it; after a fault, to fix it.
         if (
             not any(each.start_position for each in found)
             and not document.text_after_cursor.strip()
             and not text[-1:].isspace()
         ):
-            yield from self._mended(document)
+            yield from self._fix_completions(document)
         yield from found
 
-    def _of_language(self, document: Document) -> Iterator[Completion]:
+    def _language_completions(self, document: Document) -> Iterator[Completion]:
         """Yield the language service's completions: for a lone word, those of commands and of expressions."""
         text, at = document.text, document.cursor_position
         piece, start = piece_at(text, at)
@@ -243,48 +241,48 @@ class Offers(Completer):
             wanted = (piece.language,)
         else:
             return
-        beside, seen = known(self._desk, self._schema()), set[str]()
+        beside, seen = known(self._session, self._schema()), set[str]()
         for language in wanted:
             source = expression_of(body)[1] if language == "expr" else body
             for found in complete(language, source, offset, beside):
                 if found.text in seen or (language == "expr" and len(wanted) > 1 and found.kind == "punctuation"):
                     continue
                 seen.add(found.text)
-                yield _offer(
+                yield _completion(
                     found.text, found.span.start - offset, found.detail or found.kind, found.match or found.text
                 )
 
-    def _mended(self, document: Document) -> Iterator[Completion]:
+    def _fix_completions(self, document: Document) -> Iterator[Completion]:
         """Yield the fixed text, if the text is complete and has errors."""
         text = document.text
-        if self._schema() is None and self._desk.adapter is not None:
+        if self._schema() is None and self._session.adapter is not None:
             return
         whole = list(pieces(text))
-        if len(whole) != 1 or not is_whole(text):
+        if len(whole) != 1 or not is_complete(text):
             return
-        found = unknown(text) if whole[0].language == "dot" else check(whole[0], self._desk)
-        mended = None if found is None else found.mended
+        found = dot_fault(text) if whole[0].language == "dot" else check(whole[0], self._session)
+        mended = None if found is None else found.fixed_text
         if mended is not None and mended.strip() != text.strip():
             yield Completion(mended, -document.cursor_position, display=_shown(mended), display_meta="the fix")
 
-    def _of_dot(self, dot: Dot, rest: str, event: CompleteEvent) -> Iterator[Completion]:
+    def _dot_completions(self, dot: DotCommand, rest: str, event: CompleteEvent) -> Iterator[Completion]:
         if dot.takes == "file":
             yield from self._paths.get_completions(Document(rest, len(rest)), event)
             return
         if dot.takes == "command":
-            yield from self._of_language(Document(rest, len(rest)))
+            yield from self._language_completions(Document(rest, len(rest)))
             return
         word = rest.split(" ")[-1]
-        known = list(arguments(dot, self._desk, self._schema))
+        known = list(argument_values(dot, self._session, self._schema))
         found = [each for each in known if each[0].lower().startswith(word.lower())]
         if not found:
             near = nearest(word, [offered for offered, _ in known])
             found = [(near, "the fix")] if near is not None else []
         for offered, detail in found:
-            yield _offer(offered, -len(word), detail)
+            yield _completion(offered, -len(word), detail)
 
 
-def _offer(text: str, start: int, detail: str, shown: str = "") -> Completion:
+def _completion(text: str, start: int, detail: str, shown: str = "") -> Completion:
     return Completion(text, start, display=_shown(shown or text), display_meta=_shown(detail))
 
 
@@ -299,7 +297,7 @@ class Dropped(Exception):
 
 
 def make_prompt(
-    desk: Desk, fix: Fix, schema: Callable[[], Schema | None], history: Path | None, *, colour: bool
+    session: Session, fix: Fix, schema: Callable[[], Schema | None], history: Path | None, *, colour: bool
 ) -> "PromptSession[str]":
     """Return the prompt. ``history`` is its file (None: in memory), readable only by its owner.
 
@@ -312,7 +310,7 @@ def make_prompt(
         lexer=Colours(),
         style=STYLE,
         color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
-        completer=Offers(desk, fix, schema),
+        completer=PromptCompleter(session, fix, schema),
         complete_while_typing=False,
         complete_in_thread=False,  # completion takes milliseconds; in a thread it would race with the next keystrokes
         auto_suggest=AutoSuggestFromHistory(),
@@ -329,7 +327,7 @@ def _continued(width: int, line_number: int, wrap_count: int) -> StyleAndTextTup
     return [("class:hint", ("" if wrap_count else "...").rjust(max(width - 1, 3)) + " ")]
 
 
-class _Kept(FileHistory):
+class _SafeFileHistory(FileHistory):
     """A history on disk; if it can't be written, input is kept in memory and the prompt continues."""
 
     def store_string(self, string: str) -> None:
@@ -337,7 +335,7 @@ class _Kept(FileHistory):
         strings = self.get_strings()
         if len(strings) > 1 and strings[-2] == string:
             return
-        if mask_keys(string) != string or (string.lstrip().startswith(".llm") and has_key(string, os.environ)):
+        if has_api_key(string):
             return
         try:
             super().store_string(string)
@@ -356,11 +354,10 @@ def _history(path: Path | None) -> History:
     if path is None:
         return InMemoryHistory()
     try:
-        private_folder(path.parent)
-        os.close(os.open(path, os.O_CREAT | os.O_APPEND, 0o600))
+        create_private_file(path)
     except OSError:
         return InMemoryHistory()
-    return _Kept(str(path))
+    return _SafeFileHistory(str(path))
 
 
 # The pager: prints one page, and waits for a key before it continues.

@@ -157,7 +157,7 @@ def agent_kit(
     from ..... import __version__
     from .....adapters.permissions import named_folder
     from .....lang.diagnostic import printable
-    from ...atomic_write import replace_file
+    from ....api.files import replace_file
 
     if not output.strip():
         raise Misused("--output is empty", "the directory of the kit: --output DIR; . is the current one")

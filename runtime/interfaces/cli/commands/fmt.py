@@ -13,7 +13,7 @@ from .....lang.source import Source
 from .....lang.trees.gasl import Program
 from .....lang.trees.lwt import Mode, Script
 from ....api.checks import Checked
-from ...atomic_write import is_stream, replace_file
+from ....api.files import is_stream, replace_file
 from ..inputs import STDIN, Unreadable, only_one_stdin, read_source, required, show
 from ..output import Exit, colour, complain, paint, say
 from ..params import Lenient, MaxSteps, ScriptFiles

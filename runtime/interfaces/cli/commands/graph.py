@@ -9,7 +9,7 @@ import typer
 from .....lang.catalogue.schema import Attribute
 from .....lang.diagnostic import printable
 from ....api import states
-from ...figures import attribute_rows, cut_value
+from ....api.figures import attribute_rows, cut_value
 from ..inputs import warn
 from ..output import Exit, json_text, write_table
 from ..params import AsWritten

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from .....lang.diagnostic import printable
-from ...figures import counted
+from ....api.figures import counted
 from ..output import Exit, colour, complain, json_text, paint
 from ..params import InputFile, Lenient, MaxSteps
 

@@ -94,8 +94,8 @@ def rank(
     Example: knotwork rank cafes.json --request "cafe with drive-thru"
     """
     from ....api.checks import Checked
+    from ....api.figures import Calls
     from ....api.planner import Rankings, RequestError, RunError
-    from ...figures import Calls
     from ...options import price_of
     from ..inputs import Unreadable, only_one_stdin, read_input, show
     from ..rank_view import finish, open_view

@@ -61,17 +61,17 @@ def repl(
     """
     from ....api.workspace import WorkspaceOptions
     from ...options import Limits
-    from ...repl.repl_workspace import DeskAsked
+    from ...repl import SessionOptions
     from ..prompt import perform
     from ..turn import ReplAsked
 
-    desk = DeskAsked(
-        ground=WorkspaceOptions(graph, state, chunks, force=force, raw=raw), llm=llm, models=tuple(models or ()), mode=mode,
+    session = SessionOptions(
+        workspace=WorkspaceOptions(graph, state, chunks, force=force, raw=raw), llm=llm, models=tuple(models or ()), mode=mode,
         limits=Limits(max_calls, max_tokens, max_cost, price, cache=not no_cache),
     )  # fmt: skip
     return perform(
         ReplAsked(
-            desk=desk, commands=tuple(commands or ()), files=tuple(files or ()), fail_fast=fail_fast, input_file=input_file,
+            session=session, commands=tuple(commands or ()), files=tuple(files or ()), fail_fast=fail_fast, input_file=input_file,
             rc=not no_rc,
         )
     )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ....api import gasl, states
-from ...figures import counted
+from ....api.figures import counted
 from ..inputs import warn
 from ..output import Exit, Misused, json_text, say, write, write_table
 from ..params import AsWritten, ChunksFile, GraphSource, no_key

@@ -45,8 +45,8 @@ def report(
     Example: knotwork report run/ -o findings.html
     """
 
+    from ....api.files import replace_file
     from ....api.reports import make_report
-    from ...atomic_write import replace_file
 
     if output is not None and output != STDIN and Path(output).is_dir():
         raise Misused(f"{output} is a folder", f"name a file in it: --output {Path(output) / 'report.html'}")

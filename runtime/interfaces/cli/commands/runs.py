@@ -9,7 +9,7 @@ import typer
 
 from .....lang.diagnostic import printable
 from ....api import runs as recorded
-from ...figures import counted
+from ....api.figures import counted
 from ..output import Exit, complain, json_text, say, write_table
 
 app = typer.Typer(name="runs", invoke_without_command=True)

@@ -8,8 +8,7 @@ import typer
 from .....adapters.state import Snapshot, StateError
 from .....lang.diagnostic import nearest, printable
 from ....api import states
-from ...atomic_write import replace_file
-from ...figures import (
+from ....api.figures import (
     DIFFERENCE_COLUMNS,
     HISTORY_COLUMNS,
     KEY_COLUMNS,
@@ -19,6 +18,7 @@ from ...figures import (
     key_rows,
     short_text,
 )
+from ....api.files import replace_file
 from ..inputs import warn, writable
 from ..output import Exit, complain, json_text, say, write, write_table
 

@@ -5,24 +5,23 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from .....lang.catalogue.rules import RULES
-from .....lang.catalogue.schema import Schema
 from .....lang.diagnostic import nearest
 from .....lang.service import Known, complete
-from ....models.factory import SPECS
-from ..outcome import Outcome, misused
-from ..reader import Piece
-from ..repl_workspace import MODES, Desk
-from .dot import Asked, Dot
+from ....api.explain import RULES
+from ....api.pieces import Piece
+from ....api.session import MODES, SPECS, Session
+from ....api.session_data import Outcome, misused
+from ....api.workspace import Schema
+from .dot import DotCommand, DotRequest
 from .inspection import DIFF, EXPLAIN, LOG, SCHEMA, STATE, VARS
 from .session_commands import BUDGET, HELP, LLM, MODE, OUTPUT, QUIT, READ, SAVE, TIMER, UNDO
 
-__all__ = ["DOTS", "Dot", "arguments", "run_dot", "unknown"]
+__all__ = ["DOT_COMMANDS", "DotCommand", "argument_values", "dot_fault", "run_dot"]
 
-DOTS: Mapping[str, Dot] = MappingProxyType(
+DOT_COMMANDS: Mapping[str, DotCommand] = MappingProxyType(
     {
-        dot.name: dot
-        for dot in (
+        each.name: each
+        for each in (
             HELP, SCHEMA, VARS, STATE, LOG, DIFF, UNDO, EXPLAIN, MODE, OUTPUT, TIMER, LLM, BUDGET, READ, SAVE, QUIT,
         )
     }
@@ -30,7 +29,7 @@ DOTS: Mapping[str, Dot] = MappingProxyType(
 """All dot commands, in the order of the help."""
 
 _FORM = re.compile(r"\s*[.\\](?P<name>[A-Za-z?]+)(?P<argument>.*)", re.DOTALL)
-_LIKELY = {
+_SIMILAR = {
     "exit": "quit", "q": "quit", "tables": "schema", "show": "vars", "variables": "vars", "rollback": "undo", "history": "log",
     "format": "mode", "headers": "mode", "once": "output", "import": "read", "load": "read", "run": "read", "write": "save",
     "dump": "save", "export": "save", "model": "llm", "time": "timer", "timing": "timer", "cost": "budget", "h": "help", "?": "help",
@@ -39,34 +38,34 @@ _LIKELY = {
 """Commands of other prompts that users may type."""
 
 
-async def run_dot(piece: Piece, desk: Desk, cancel: asyncio.Event) -> Outcome:
+async def run_dot(piece: Piece, session: Session, cancel: asyncio.Event) -> Outcome:
     """Run a dot command."""
-    found = _found(piece.text)
+    found = _parse(piece.text)
     if isinstance(found, Outcome):
         return found
-    dot, argument = found
-    return await dot.run(Asked(argument.strip(), desk, piece, cancel, DOTS))
+    command, argument = found
+    return await command.run(DotRequest(argument.strip(), session, piece, cancel, DOT_COMMANDS))
 
 
-def unknown(text: str) -> Outcome | None:
+def dot_fault(text: str) -> Outcome | None:
     """Return the error of a text as a dot command before it runs; None if the command exists."""
-    found = _found(text)
+    found = _parse(text)
     return found if isinstance(found, Outcome) else None
 
 
-def _found(text: str) -> tuple[Dot, str] | Outcome:
+def _parse(text: str) -> tuple[DotCommand, str] | Outcome:
     found = _FORM.match(text.rstrip("; \t\r\n"))
     if found is None:
         return misused(f"{text.strip()} is not a dot command", ".help lists them")
     name, argument = found["name"].lower(), found["argument"]
-    dot = DOTS.get(name)
-    if dot is None or (argument and not argument[0].isspace()):
-        near = _LIKELY.get(name) or nearest(name, DOTS)
-        message = f"there is no command {text.lstrip()[0]}{found['name']}"
+    command = DOT_COMMANDS.get(name)
+    if command is None or (argument and not argument[0].isspace()):
+        near = _SIMILAR.get(name) or nearest(name, DOT_COMMANDS)
+        message = f"unknown command {text.lstrip()[0]}{found['name']}"
         if near is None:
-            return misused(message, ".help lists them")
+            return misused(message, ".help lists all commands")
         return misused(message, f"did you mean .{near}?", f".{near}{argument}")
-    return dot, argument
+    return command, argument
 
 
 # The possible arguments of a dot command, for completion.
@@ -75,24 +74,26 @@ _DETAIL = 60
 _LOGGED = 30
 
 
-def arguments(dot: Dot, desk: Desk, schema: Callable[[], Schema | None]) -> Iterator[tuple[str, str]]:
+def argument_values(
+    command: DotCommand, session: Session, schema: Callable[[], Schema | None]
+) -> Iterator[tuple[str, str]]:
     """Yield the possible arguments, each with a description; none if the argument is a file or a text of the languages.
 
     ``schema`` returns the graph's schema, None until it is available.
     """
-    match dot.takes:
+    match command.takes:
         case "attribute":
             known = schema()
             for name in dict.fromkeys([*known.node_attributes, *known.edge_attributes] if known is not None else ()):
                 yield name, "attribute"
         case "value":
-            for name in desk.values.names():
+            for name in session.values.names():
                 yield name, "value"
         case "key":
-            for declared in desk.state.snapshot().declared():
+            for declared in session.state.snapshot().declared():
                 yield declared.key, declared.type
         case "hash":
-            history = desk.state.history
+            history = session.state.history
             for entry in reversed(list(history[max(0, len(history) - _LOGGED) :])):
                 if entry.get("state"):
                     yield str(entry["state"])[:12], " ".join(str(entry.get("command", "")).split())[:_DETAIL]
@@ -105,7 +106,7 @@ def arguments(dot: Dot, desk: Desk, schema: Callable[[], Schema | None]) -> Iter
         case "limit":
             yield from (("calls=", ""), ("tokens=", ""), ("cost=", "US dollars"))
         case "topic":
-            yield from ((name, each.summary) for name, each in DOTS.items())
+            yield from ((name, each.summary) for name, each in DOT_COMMANDS.items())
             yield from ((each.text, each.detail or each.kind) for each in complete("gasl", "", 0, Known()))
             yield from ((code, rule.name) for code, rule in RULES.items())
         case _:

@@ -7,25 +7,26 @@ from typing import Literal
 
 from attrs import frozen
 
-from .....lang.diagnostic import nearest
-from ..languages import like
-from ..outcome import Outcome, misused
-from ..reader import Piece
-from ..repl_workspace import Desk
+from .....lang.diagnostic import nearest, suggestion
+from ....api.pieces import Piece
+from ....api.session import Session
+from ....api.session_data import Outcome, misused
 
-Takes = Literal["", "attribute", "value", "key", "hash", "file", "mode", "switch", "command", "topic", "model", "limit"]
+ArgumentKind = Literal[
+    "", "attribute", "value", "key", "hash", "file", "mode", "switch", "command", "topic", "model", "limit"
+]
 """The kind of argument, for completion."""
 
 
 @frozen
-class Asked:
+class DotRequest:
     """A dot command as typed: the text after its name, and its context."""
 
     argument: str
-    desk: Desk
+    session: Session
     piece: Piece
     cancel: asyncio.Event
-    dots: "Mapping[str, Dot]"
+    commands: "Mapping[str, DotCommand]"
 
     @property
     def words(self) -> list[str]:
@@ -39,25 +40,25 @@ class Asked:
         """Return the outcome for a name missing from ``known``: the probable intended name is its hint and its fix."""
         near = nearest(name, known)
         fix = "" if near is None else near.join(self.piece.text.rsplit(name, 1))
-        return misused(message, like(name, known), fix)
+        return misused(message, suggestion(name, known), fix)
 
 
 @frozen
-class Dot:
+class DotCommand:
     """A dot command: ``usage`` is its syntax, ``summary`` one line of help, ``more`` the rest of the help."""
 
     name: str
     usage: str
     summary: str
-    run: Callable[[Asked], Awaitable[Outcome]]
-    takes: Takes = ""
+    run: Callable[[DotRequest], Awaitable[Outcome]]
+    takes: ArgumentKind = ""
     more: str = ""
 
 
-def beside(run: Callable[[Asked], Outcome]) -> Callable[[Asked], Awaitable[Outcome]]:
+def in_thread(run: Callable[[DotRequest], Outcome]) -> Callable[[DotRequest], Awaitable[Outcome]]:
     """Return a coroutine function that runs ``run`` in a thread, because it waits for a disk."""
 
-    async def waited(asked: Asked) -> Outcome:
-        return await asyncio.to_thread(run, asked)
+    async def run_in_thread(request: DotRequest) -> Outcome:
+        return await asyncio.to_thread(run, request)
 
-    return waited
+    return run_in_thread

@@ -1,18 +1,10 @@
-"""The read-only commands ``.schema .vars .state .log .diff``."""
+"""The read-only commands ``.schema .vars .state .log .diff .explain``."""
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
-from attrs import evolve
-
-from .....adapters.state import StateError
-from .....lang.catalogue.rules import RULES, Rule, find_rule
-from .....lang.catalogue.schema import Attribute, Schema
-from .....lang.dependencies import layers, step_dependencies
-from .....lang.printer.expr_printer import format_expr
-from ....gasl.dispatcher import explain
-from ...figures import (
+from ....api.explain import RULES, explain_piece, find_rule, rule_page
+from ....api.figures import (
     ATTRIBUTE_COLUMNS,
     DIFFERENCE_COLUMNS,
     HISTORY_COLUMNS,
@@ -22,246 +14,157 @@ from ...figures import (
     difference_rows,
     history_rows,
     key_rows,
-    short_text,
 )
-from .. import runners
-from ..languages import LISTED
-from ..outcome import Outcome, Page, Table, misused
-from ..reader import Piece, language_of
-from ..repl_workspace import Desk
-from ..runners import check, counted, meant
-from .dot import Asked, Dot
+from ....api.pieces import Piece, language_of
+from ....api.session_data import Outcome, Table, misused
+from ....api.session_runs import describe_size
+from ....api.workspace import Schema, StateError
+from .dot import DotCommand, DotRequest
 
+LISTED = 8
+"""Maximum number of names in a line."""
 _LOGGED = 20
 _COUNTS = frozenset({"count", "different", "size"})
 
 
-async def _schema(asked: Asked) -> Outcome:
-    schema = await asked.desk.schema()
+async def _schema(request: DotRequest) -> Outcome:
+    schema = await request.session.schema()
     if schema is None:
-        return misused("this session has no graph", "knotwork repl GRAPH opens one")
-    if asked.argument:
-        return _attribute(asked, asked.argument.strip("`"), schema)
-    rows = [
-        [of, *row]
-        for of, attributes in (("node", schema.node_attributes), ("edge", schema.edge_attributes))
-        for row in attribute_rows(attributes)
-    ]
-    return Outcome(
-        value=Table(("of", *ATTRIBUTE_COLUMNS), rows, frozenset({"of", "attribute"}), counts=_COUNTS),
-        summary=_sizes(schema, asked.desk),
-    )
-
-
-def _sizes(schema: Schema, desk: Desk) -> str:
+        return misused("the session has no graph", "knotwork repl GRAPH opens one")
+    if request.argument:
+        return _attribute(request, request.argument.strip("`"), schema)
+    kinds = (("node", schema.node_attributes), ("edge", schema.edge_attributes))
+    rows = [[of, *row] for of, attributes in kinds for row in attribute_rows(attributes)]
     parts = [
-        desk.graph, f"{schema.nodes:,} nodes", f"{schema.edges:,} edges", "directed" if schema.directed else "undirected",
+        request.session.graph, f"{schema.nodes:,} nodes", f"{schema.edges:,} edges",
+        "directed" if schema.directed else "undirected",
     ]  # fmt: skip
-    for attribute, kinds in ((schema.label_attribute, schema.labels), (schema.relation_attribute, schema.relations)):
+    for attribute, counts in ((schema.label_attribute, schema.labels), (schema.relation_attribute, schema.relations)):
         if attribute is not None:
-            shown = ", ".join(f"{cut_value(kind)} ({count:,})" for kind, count in list(kinds.items())[:LISTED])
-            parts.append(f"{attribute}: {shown}{', ...' if len(kinds) > LISTED else ''}")
-    return " · ".join(part for part in parts if part)
+            shown = ", ".join(f"{cut_value(kind)} ({count:,})" for kind, count in list(counts.items())[:LISTED])
+            parts.append(f"{attribute}: {shown}{', ...' if len(counts) > LISTED else ''}")
+    table = Table(("of", *ATTRIBUTE_COLUMNS), rows, frozenset({"of", "attribute"}), counts=_COUNTS)
+    return Outcome(value=table, summary=" · ".join(part for part in parts if part))
 
 
-def _attribute(asked: Asked, name: str, schema: Schema) -> Outcome:
-    kinds: tuple[tuple[str, Mapping[str, Attribute]], ...] = (
-        ("node", schema.node_attributes), ("edge", schema.edge_attributes),
-    )  # fmt: skip
+def _attribute(request: DotRequest, name: str, schema: Schema) -> Outcome:
+    kinds = (("node", schema.node_attributes), ("edge", schema.edge_attributes))
     found = [(of, attributes[name]) for of, attributes in kinds if name in attributes]
     if not found:
         names = list(dict.fromkeys([*schema.node_attributes, *schema.edge_attributes]))
-        return asked.missing(f"no node and no edge has an attribute {name}", name, names)
+        return request.missing(f"no node and no edge has an attribute {name}", name, names)
     rows: list[list[Any]] = [[of, value, count] for of, attribute in found for value, count in attribute.values]
-    told = [f"on {a.count:,} {of}s, {', '.join(a.types) or 'of unknown type'}" for of, a in found]
-    return Outcome(
-        value=Table(("of", "value", "count"), rows, frozenset({"of", "count"})), summary=f"{name}: {' · '.join(told)}"
-    )
+    parts = [f"on {a.count:,} {of}s, {', '.join(a.types) or 'of unknown type'}" for of, a in found]
+    table = Table(("of", "value", "count"), rows, frozenset({"of", "count"}))
+    return Outcome(value=table, summary=f"{name}: {' · '.join(parts)}")
 
 
-async def _vars(asked: Asked) -> Outcome:
-    values = asked.desk.values
-    name = asked.argument.strip("`").removeprefix("(").removesuffix(")")
+async def _vars(request: DotRequest) -> Outcome:
+    values = request.session.values
+    name = request.argument.strip("`").removeprefix("(").removesuffix(")")
     if name:
         bound = values.context.value(name)
         if bound is None:
-            return asked.missing(f"there is no value {name}", name, values.names())
-        return Outcome(value=bound.value, summary=f"{counted(bound.value)} in {name}")
+            return request.missing(f"unknown value {name}", name, values.names())
+        return Outcome(value=bound.value, summary=f"{describe_size(bound.value)} in {name}")
     rows = []
     for each in values.names():
         value = values.context.get(each)
-        rows.append([each, "step" if values.step(each) else "variable", counted(value), ", ".join(_fields(value))])
+        first = value[0] if isinstance(value, list) and value else value
+        fields = ", ".join(str(name) for name in list(first)[:LISTED]) if isinstance(first, dict) else ""
+        rows.append([each, "step" if values.step(each) else "variable", describe_size(value), fields])
     if not rows:
-        return Outcome(summary="no value has a name yet")
+        return Outcome(summary="no values yet")
     return Outcome(value=Table(("name", "from", "holds", "fields"), rows, frozenset({"name", "from", "holds"})))
 
 
-def _fields(value: Any) -> list[str]:
-    first = value[0] if isinstance(value, list) and value else value
-    return [str(name) for name in list(first)[:LISTED]] if isinstance(first, dict) else []
-
-
-async def _state(asked: Asked) -> Outcome:
-    store = asked.desk.state
+async def _state(request: DotRequest) -> Outcome:
+    store = request.session.state
     state = store.snapshot()
     declared = state.declared()
-    steps = len(store.history)
-    summary = f"{steps:,} step{'' if steps == 1 else 's'} · state {store.hash[:12]}"
-    if not asked.argument:
+    if not request.argument:
+        steps = len(store.history)
+        summary = f"{steps:,} step{'' if steps == 1 else 's'} · state {store.hash[:12]}"
         if not declared:
-            return Outcome(summary=f"no key is declared yet · {summary}")
-        return Outcome(
-            value=Table(KEY_COLUMNS, key_rows(declared), frozenset({"key", "type"}), counts=_COUNTS), summary=summary
-        )
-    key, *rest = asked.words
+            return Outcome(summary=f"no keys declared yet · {summary}")
+        table = Table(KEY_COLUMNS, key_rows(declared), frozenset({"key", "type"}), counts=_COUNTS)
+        return Outcome(value=table, summary=summary)
+    key, *rest = request.words
     if state.kind(key) is None:
         if not declared:
-            return misused(f"the state has no key {key}", "it has none yet")
-        return asked.missing(f"the state has no key {key}", key, [each.key for each in declared])
+            return misused(f"the state has no key {key}", "no keys are declared yet")
+        return request.missing(f"the state has no key {key}", key, [each.key for each in declared])
     if rest and rest != ["evidence"]:
-        return misused(f".state takes a key, and evidence behind it, not {' '.join(rest)}", f".state {key} evidence")
+        return misused(f".state takes a key and the word evidence, not {' '.join(rest)}", f".state {key} evidence")
     value = state.get(key)
-    if rest:
-        return Outcome(value=_with_evidence(value, state.evidence(key)), summary=f"{counted(value)} in {key}")
-    return Outcome(value=value, summary=f"{counted(value)} in {key}")
-
-
-def _with_evidence(value: Any, evidence: Any) -> Any:
+    summary = f"{describe_size(value)} in {key}"
+    if not rest:
+        return Outcome(value=value, summary=summary)
+    evidence = state.evidence(key)
     if isinstance(value, list) and isinstance(evidence, list):
         rows = [[item, evidence[index] if index < len(evidence) else []] for index, item in enumerate(value)]
-        return Table(("item", "evidence"), rows)
-    return {"value": value, "evidence": evidence}
+        return Outcome(value=Table(("item", "evidence"), rows), summary=summary)
+    return Outcome(value={"value": value, "evidence": evidence}, summary=summary)
 
 
-async def _log(asked: Asked) -> Outcome:
-    history = asked.desk.state.history
+async def _log(request: DotRequest) -> Outcome:
+    history = request.session.state.history
     most = _LOGGED
-    if asked.argument:
-        if not asked.argument.isdecimal() or not int(asked.argument):
-            return misused(f".log takes how many steps to list, not {asked.argument}", ".log 50")
-        most = int(asked.argument)
+    if request.argument:
+        if not request.argument.isdecimal() or not int(request.argument):
+            return misused(f".log takes a number of steps, not {request.argument}", ".log 50")
+        most = int(request.argument)
     entries = list(history[max(0, len(history) - most) :])
     if not entries:
-        return Outcome(summary="nothing has happened yet")
+        return Outcome(summary="the history is empty")
     earlier = len(history) - len(entries)
-    told = f"{earlier:,} earlier step{'' if earlier == 1 else 's'}; .log {len(history)} lists all" if earlier else ""
-    return Outcome(
-        value=Table(HISTORY_COLUMNS, history_rows(entries), frozenset({"step", "status", "state"}), counts=_COUNTS),
-        summary=told,
-    )
+    summary = f"{earlier:,} earlier step{'' if earlier == 1 else 's'}; .log {len(history)} lists all" if earlier else ""
+    table = Table(HISTORY_COLUMNS, history_rows(entries), frozenset({"step", "status", "state"}), counts=_COUNTS)
+    return Outcome(value=table, summary=summary)
 
 
-async def _diff(asked: Asked) -> Outcome:
-    desk, words = asked.desk, asked.words
+async def _diff(request: DotRequest) -> Outcome:
+    session, words = request.session, request.words
     if len(words) > 2:
         return misused(".diff takes at most two hashes", ".log has the hashes")
-    moments = desk.past.moments
     if words:
         before: Any = words[0]
     else:
-        changed = next((moment for moment in reversed(moments) if moment.hash != desk.state.hash), None)
-        if changed is None:
-            return Outcome(
-                summary="nothing has changed the state in this session; .diff HASH compares with an earlier one"
-            )
-        before = changed.state
+        before = next((each.state for each in reversed(session.moments) if each.state.hash != session.state.hash), None)
+        if before is None:
+            return Outcome(summary="this session has not changed the state; .diff HASH compares with an earlier state")
     try:
-        found = desk.state.diff(before, words[1] if len(words) > 1 else desk.state.snapshot())
+        found = session.state.diff(before, words[1] if len(words) > 1 else session.state.snapshot())
     except StateError as error:
         return misused(error.message, error.hint or ".log has the hashes")
     if not found:
-        return Outcome(summary="the same")
+        return Outcome(summary="no differences")
     return Outcome(value=Table(DIFFERENCE_COLUMNS, difference_rows(found), frozenset({"key", "difference"})))
 
 
-SCHEMA = Dot(
-    "schema", ".schema [ATTRIBUTE]", "what the graph has; values of one attribute", _schema, "attribute",
-)  # fmt: skip
-VARS = Dot("vars", ".vars [NAME]", "values by name; or what one holds", _vars, "value")
-STATE = Dot(
-    "state", ".state [KEY [evidence]]", "the state's keys; or what one holds", _state, "key",
-)  # fmt: skip
-LOG = Dot("log", ".log [N]", "the latest steps of the state's history", _log)
-DIFF = Dot(
-    "diff", ".diff [HASH [HASH]]", "what the latest change did; or since HASH", _diff, "hash",
-)  # fmt: skip
-
-
-# ``.explain``: how a text would run, or the rule of a diagnostic.
-
-
-async def _explain(asked: Asked) -> Outcome:
-    text, desk = asked.argument.strip(), asked.desk
+async def _explain(request: DotRequest) -> Outcome:
+    """Explain how a text would run, or the rule of a diagnostic."""
+    text, session = request.argument.strip(), request.session
     if not text:
-        fault = desk.last_fault
-        if fault is None:
-            return misused(
-                ".explain takes a command, a step, an expression or a code",
-                ".explain FIND nodes WHERE degree > 20 AS hubs",
-            )
-        return of_rule(RULES[fault.diagnostics[0].code]) if fault.diagnostics[0].code in RULES else Outcome()
-    rule = find_rule(text)
-    if rule is not None:
-        return of_rule(rule)
+        if session.last_fault is None:
+            message = ".explain takes a command, a step, an expression or a code"
+            return misused(message, ".explain FIND nodes WHERE degree > 20 AS hubs")
+        rule = RULES.get(session.last_fault.diagnostics[0].code)
+        return Outcome() if rule is None else rule_page(rule)
+    if (rule := find_rule(text)) is not None:
+        return rule_page(rule)
     if re.fullmatch(r"[A-Za-z]{2,5}\d+", text):
-        return misused(f"there is no rule {text}", "the code of a message, such as GASL001")
-    piece = meant(Piece(text, language_of(text)), desk)
-    fault = check(piece, desk)
-    if not fault.is_good:
-        return evolve(fault, fix="" if fault.mended is None else f".explain {fault.mended}")
-    match piece.language:
-        case "gasl":
-            return await _explained_command(piece, asked)
-        case "lwt":
-            return _explained_steps(piece, asked)
-        case "expr":
-            expr = runners.check_expression(piece, desk)[0]
-            written = "" if expr is None else format_expr(expr)
-            return Outcome(value=Page(f"{written}\n"), summary="an expression: evaluated here, without a call")
-        case _:
-            return misused(".explain takes a command, a step, an expression or a code")
+        return misused(f"unknown rule {text}", "a code is in each message, for example GASL001")
+    return await explain_piece(Piece(text, language_of(text)), session)
 
 
-async def _explained_command(piece: Piece, asked: Asked) -> Outcome:
-    executor = asked.desk.executor
-    if executor is None:
-        return runners.needs_graph()
-    await asked.desk.schema()
-    program = runners.check_command(piece, asked.desk)[0]
-    result = await explain(program.statements[0].command, executor.session)
-    return Outcome(value=None if result.value is None else result.value.value)
-
-
-def _explained_steps(piece: Piece, asked: Asked) -> Outcome:
-    script, source = runners.check_steps(piece, asked.desk)[0], piece.source
-    graph = step_dependencies(script)
-    known = {step.id: step for step in script.steps}
-    rows = [
-        [step, known[step].call.operation, number, ", ".join(graph[step]), _text_of(source.slice(known[step].span))]
-        for number, layer in enumerate(layers(graph), 1)
-        for step in layer
-    ]
-    columns = ("step", "operation", "layer", "waits for", "text")
-    return Outcome(
-        value=Table(columns, rows, frozenset({"step", "operation", "layer"})),
-        summary="steps of one layer run side by side",
-    )
-
-
-def _text_of(text: str) -> str:
-    return short_text(" ".join(text.split()))
-
-
-def of_rule(rule: Rule) -> Outcome:
-    """Return the description of a rule."""
-    lines = [f"{rule.code} {rule.name}: {rule.severity}", "", rule.summary, rule.why]
-    for title, text in (("Reported:", rule.bad), ("Right:", rule.good)):
-        if text:
-            lines += ["", title, *(f"    {line}" for line in text.splitlines())]
-    return Outcome(value=Page("\n".join(lines) + "\n"))
-
-
-EXPLAIN = Dot(
-    "explain", ".explain [COMMAND|CODE]", "how a command would run; what an error means", _explain,
-    "command",
-)  # fmt: skip
+SCHEMA = DotCommand(
+    "schema", ".schema [ATTRIBUTE]", "the graph's attributes; or one attribute's values", _schema, "attribute"
+)
+VARS = DotCommand("vars", ".vars [NAME]", "all values by name; or the value of one", _vars, "value")
+STATE = DotCommand("state", ".state [KEY [evidence]]", "the state's keys; or the value of one key", _state, "key")
+LOG = DotCommand("log", ".log [N]", "the latest steps of the state's history", _log)
+DIFF = DotCommand("diff", ".diff [HASH [HASH]]", "the latest change of the state; or all since HASH", _diff, "hash")
+EXPLAIN = DotCommand(
+    "explain", ".explain [COMMAND|CODE]", "how a command would run; what an error means", _explain, "command"
+)

@@ -1,62 +1,58 @@
-"""``.read FILE`` and ``.save FILE``: read a session from a file, and write it to one."""
+"""The commands that act on the session: ``.read .save .undo .help .quit .mode .output .timer .llm .budget``."""
 
 import re
 import shlex
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
-from .....adapters.llm import LLMError
-from .....adapters.state import StateError
-from .....lang.catalogue.operations import BUILTIN, FUNCTIONS
-from .....lang.catalogue.rules import RULES, find_rule
 from .....lang.diagnostic import nearest
 from .....lang.source import Source
-from ....gasl.surroundings import roll_back
-from ...atomic_write import UnknownSuffix, known_suffix
-from ..languages import command_words, language_of
-from ..outcome import Outcome, Page, Status, Table, misused
-from ..repl_workspace import MODES, Model, Moment, budget_of
-from ..session_file import Saved, saved, unopened, unwritten
-from .dot import Asked, Dot, beside
-from .inspection import of_rule
+from ....api.explain import find_rule, help_topics, rule_page
+from ....api.files import UnknownSuffix, append_file, known_suffix, new_file, replace_file
+from ....api.pieces import language_of
+from ....api.session import MODES, Moment, session_text
+from ....api.session_data import Outcome, Page, SessionModel, Table, misused
+from ....api.workspace import LLMError, StateError
+from .dot import DotCommand, DotRequest, in_thread
 
-_TOLD = 3
-_MOST = 16 << 20
+# ``.read FILE`` and ``.save FILE``: run the text of a file, and write the session to a file.
+
+_FAULTS = 3
+"""Maximum number of faults of a saved file that are listed."""
+_MAX_BYTES = 16 << 20
 """Maximum bytes of a file to read."""
 
 
-class Unread(Exception):
-    """A file that can't be read: ``message`` says why, ``near`` is the probable intended file."""
-
-    def __init__(self, message: str, near: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.near = near
-
-
-def read_text(name: str) -> Source:
-    """Return the text of a file. Raises ``Unread``."""
-    path = Path(name).expanduser()
+def _read(request: DotRequest) -> Outcome:
+    words = request.words
+    if len(words) != 1:
+        return misused(".read takes one file", ".read commands.gasl")
+    name, path = words[0], Path(words[0]).expanduser()
     try:
         with open(path, "rb") as file:
-            data = file.read(_MOST + 1)
+            data = file.read(_MAX_BYTES + 1)
         text = data.decode("utf-8-sig")
     except FileNotFoundError:
-        raise Unread(f"{name} can't be read: there is no such file", _near(path)) from None
+        near = _similar_file(path)
+        fix = f".read {shlex.quote(near)}" if near else ""
+        return misused(f"{name} does not exist", f"did you mean {near}?" if near else "", fix)
     except UnicodeDecodeError:
-        raise Unread(f"{name} is not text in UTF-8") from None
+        return misused(f"{name} is not text in UTF-8")
     except (OSError, ValueError) as error:  # ValueError: a name with a NUL character
-        raise Unread(f"{name} can't be read: {getattr(error, 'strerror', None) or error}") from None
-    if len(data) > _MOST:
-        raise Unread(f"{name} has more than {_MOST >> 20} MiB, the most that is read")
+        return misused(f"{name} can't be read: {getattr(error, 'strerror', None) or error}")
+    if len(data) > _MAX_BYTES:
+        return misused(f"{name} is larger than {_MAX_BYTES >> 20} MiB, the maximum")
     if "\0" in text:
-        raise Unread(f"{name} is binary")
-    return Source(text, name)
+        return misused(f"{name} is binary")
+    if text.lstrip()[:1] == "{" and name.endswith(".json"):
+        command = "seed run" if name.endswith(".seed.json") else "run"
+        return misused(f"{name} is a JSON document, not commands", f"knotwork {command} {name} runs it")
+    return Outcome(reads=Source(text, name))
 
 
-def _near(path: Path) -> str:
+def _similar_file(path: Path) -> str:
     try:
         names = [each.name for each in path.parent.iterdir() if each.is_file()][:2000]
     except OSError:
@@ -65,118 +61,100 @@ def _near(path: Path) -> str:
     return str(path.with_name(near)) if near else ""
 
 
-def _read(asked: Asked) -> Outcome:
-    words = asked.words
-    if len(words) != 1:
-        return misused(".read takes one file", ".read commands.gasl")
-    try:
-        source = read_text(words[0])
-    except Unread as error:
-        if not error.near:
-            return misused(error.message)
-        return misused(error.message, f"did you mean {error.near}?", f".read {shlex.quote(error.near)}")
-    if source.text.lstrip()[:1] == "{" and words[0].endswith(".json"):
-        word = "seed run" if words[0].endswith(".seed.json") else "run"
-        return misused(f"{words[0]} is a document, not commands", f"knotwork {word} {words[0]} runs it")
-    return Outcome(reads=source)
-
-
-def _save(asked: Asked) -> Outcome:
-    names = [word for word in asked.words if word != "--force"]
+def _save(request: DotRequest) -> Outcome:
+    names = [word for word in request.words if word != "--force"]
     if len(names) != 1:
         return misused(".save takes one file", ".save session.gasl")
-    path = Path(names[0])
-    if not asked.desk.ran:
+    name, path = names[0], Path(names[0])
+    if not request.session.ran:
         return misused("there is nothing to save yet")
     try:
-        suffix = known_suffix(names[0], (".gasl", ".lwt", ".txt"))
+        suffix = known_suffix(name, (".gasl", ".lwt", ".txt"))
     except UnknownSuffix as error:
         return misused(error.message, error.hint)
-    made = saved(asked.desk, suffix)
-    hint = f".save {names[0]} --force writes over it"
-    fault = unwritten(names[0], made.text, force="--force" in asked.words, hint=hint)
-    if fault is not None:
-        return fault
-    kept, left = made.pieces - made.remarks, made.remarks
-    more = (
-        f"; {left} that {path.suffix} can't say {'is a remark' if left == 1 else 'are remarks'} there" if left else ""
-    )
-    told = f"{kept} command{'' if kept == 1 else 's'} saved to {names[0]}{more}"
-    status: Status = "partial" if made.faults else "done"
-    return Outcome(status, summary=told, notes=_not_run(names[0], path.with_suffix(".txt"), made))
-
-
-def _not_run(name: str, other: Path, made: Saved) -> tuple[str, ...]:
-    """Return why ``knotwork run`` would refuse the saved file, and which format can hold everything."""
-    if not made.faults:
-        return ()
-    faults = "; ".join(made.faults[:_TOLD]) + (f"; {len(made.faults) - _TOLD} more" if len(made.faults) > _TOLD else "")
-    return (
+    saved = session_text(request.session.ran, suffix)
+    hint = f".save {name} --force overwrites it"
+    failure = write_failure(name, saved.text, force="--force" in request.words, hint=hint)
+    if failure is not None:
+        return failure
+    count, comments = saved.pieces - saved.comments, saved.comments
+    more = f"; {comments} in other languages saved as comment{'' if comments == 1 else 's'}" if comments else ""
+    summary = f"{count} command{'' if count == 1 else 's'} saved to {name}{more}"
+    if not saved.faults:
+        return Outcome(summary=summary)
+    rest = len(saved.faults) - _FAULTS
+    faults = "; ".join(saved.faults[:_FAULTS]) + (f"; {rest} more" if rest > 0 else "")
+    other = path.with_suffix(".txt")
+    notes = (
         f"knotwork run would refuse {name}: {faults}",
-        f".save {other} would keep all of it; knotwork repl GRAPH -f {other} runs that",
+        f".save {other} saves all pieces; knotwork repl GRAPH -f {other} runs them",
     )
+    return Outcome("partial", summary=summary, notes=notes)
 
 
-READ = Dot("read", ".read FILE", "run what a file has", beside(_read), "file")
-SAVE = Dot(
-    "save", ".save FILE", "write what was run, and not undone, into a file", beside(_save), "file",
-    "--force writes over a file that is there. One that ends in .gasl or .lwt can be run by knotwork run: what its language\n"
-    "    can't say is a remark in it.",
+def write_failure(name: str, text: str, *, force: bool, hint: str) -> Outcome | None:
+    """Write ``text`` to the file atomically; return why that failed, None on success.
+
+    ``force`` overwrites an existing file; ``hint`` explains how to request that.
+    """
+    try:
+        (replace_file if force else new_file)(Path(name).expanduser(), text)
+    except FileExistsError:
+        return misused(f"{name} already exists", hint)
+    except (OSError, ValueError, RuntimeError) as error:
+        return _file_failure(name, error)
+    return None
+
+
+def _file_failure(name: str, error: Exception) -> Outcome:
+    """Return the outcome of a file error: ``ValueError`` means a NUL in the name, ``RuntimeError`` an unknown home directory."""
+    return Outcome("failed", message=f"{name} can't be written: {getattr(error, 'strerror', None) or error}")
+
+
+READ = DotCommand("read", ".read FILE", "run the commands of a file", in_thread(_read), "file")
+SAVE = DotCommand(
+    "save", ".save FILE", "save the commands that were run to a file", in_thread(_save), "file",
+    "Undone commands are left out. --force overwrites an existing file. knotwork run can run\n"
+    "    .gasl and .lwt files; pieces in other languages become comments in it.",
 )  # fmt: skip
 
 
 # ``.undo``: restores the earlier state and values.
 
-_HASH = re.compile(r"[0-9A-Fa-f]+")
 
-
-async def _undo(asked: Asked) -> Outcome:
-    desk, argument = asked.desk, asked.argument
+async def _undo(request: DotRequest) -> Outcome:
+    session, argument = request.session, request.argument
     if argument and not (argument.isdecimal() and len(argument) < 4):
-        if not _HASH.fullmatch(argument):
-            told = "is neither how many commands to undo nor a state's hash"
-            return misused(f"{argument} {told}", ".undo 2 takes back two; .log has the hashes")
-        return _to_hash(asked)
-    count, moments = int(argument or 1), desk.past.moments
-    if not moments:
-        return misused(
-            "there is nothing to undo in this session", "a state's hash, from .log, takes it back further: .undo HASH"
-        )
-    if not 1 <= count <= len(moments):
-        return misused(f"{len(moments)} command{'' if len(moments) == 1 else 's'} can be undone, not {argument}")
-    moment = moments[-count]
-    changed = roll_back(desk.state, moment.state, ".undo")
-    desk.values.back(moment.values)
-    desk.last_value = moment.latest
-    desk.past.moments = moments[:-count]
-    del desk.ran[moment.entries :]
-    return Outcome(summary=_told(moment, count, changed, desk.state.hash))
+        if not re.fullmatch(r"[0-9A-Fa-f]+", argument):
+            message = f".undo takes a number of commands or a state's hash, not {argument}"
+            return misused(message, ".undo 2 undoes two commands; .log has the hashes")
+        before = session.state.hash
+        try:
+            changed = session.roll_back(argument, request.piece.text, ".undo")
+        except StateError as error:
+            return misused(error.message, error.hint or ".log has the hashes")
+        if not changed:
+            return Outcome(summary=f"the state already equals {before[:12]}; nothing was changed")
+        return Outcome(summary=f"restored state {session.state.hash[:12]}; it was {before[:12]}")
+    count, available = int(argument or 1), len(session.moments)
+    if not available:
+        return misused("this session has nothing to undo", ".undo HASH restores an earlier state; .log has the hashes")
+    if not 1 <= count <= available:
+        return misused(f"only {available} command{'' if available == 1 else 's'} can be undone, not {argument}")
+    moment, changed = session.undo(count, ".undo")
+    return Outcome(summary=_undone(moment, count, changed, session.state.hash))
 
 
-def _told(moment: Moment, count: int, changed: int, now: str) -> str:
+def _undone(moment: Moment, count: int, changed: int, now: str) -> str:
     text = " ".join(moment.text.split())
-    what = text if len(text) <= 60 else text[:59] + "…"
+    first = text if len(text) <= 60 else text[:59] + "…"
     more = f", and {count - 1} after it" if count > 1 else ""
-    return f"undone: {what}{more}{f' · state {now[:12]}' if changed else ''}"
+    return f"undone: {first}{more}{f' · state {now[:12]}' if changed else ''}"
 
 
-def _to_hash(asked: Asked) -> Outcome:
-    desk = asked.desk
-    before = desk.state.hash
-    moment = Moment.now(asked.piece.text, desk.state, desk.values, len(desk.ran), desk.last_value)
-    try:
-        changed = roll_back(desk.state, asked.argument, ".undo")
-    except StateError as error:
-        return misused(error.message, error.hint or ".log has the hashes")
-    if not changed:
-        return Outcome(summary=f"the state is as it was at {before[:12]}; nothing was changed")
-    desk.past.add(moment, desk.state, desk.values)
-    return Outcome(summary=f"back at {desk.state.hash[:12]}; it was {before[:12]}")
-
-
-UNDO = Dot(
-    "undo", ".undo [N|HASH]", "take back the latest change, or N of them", _undo, "hash",
-    "State and values are as before. The history stays, and says so: taking back is a commit, too. HASH takes the state alone.",
+UNDO = DotCommand(
+    "undo", ".undo [N|HASH]", "undo the latest change, or the latest N", _undo, "hash",
+    "Restores the state and the values. The history remains; the undo is a commit, too. HASH restores only the state.",
 )  # fmt: skip
 
 
@@ -184,145 +162,143 @@ UNDO = Dot(
 
 _INTRODUCTION = """\
 FIND nodes WHERE degree > 20 AS hubs   a GASL command
-(why)=LLM("Why these? {(hubs)}")       an LWT step: the next one has its value
+(why)=LLM("Why these? {(hubs)}")       an LWT step; later steps can use it
 n = len(hubs)                          an expression, with or without a name
 """
 _KEYS = """\
-Tab completes, and after an error offers its fix. Enter runs what is whole; two
-empty lines run it as it stands. Ctrl-R searches the history, Ctrl-C cancels,
-Ctrl-D ends. _ is the latest value. A line that begins with # is a remark.
+Tab completes; after an error it inserts the fix. Enter runs a complete text;
+two empty lines run an incomplete one. Ctrl-R searches the history, Ctrl-C
+cancels, Ctrl-D ends. _ is the latest value. Lines that begin with # are
+comments.
 """
 
 
-async def _help(asked: Asked) -> Outcome:
-    topic = asked.argument.lstrip(".").strip()
+async def _help(request: DotRequest) -> Outcome:
+    topic, commands = request.argument.lstrip(".").strip(), request.commands
     if not topic:
-        width = max(len(dot.usage) for dot in asked.dots.values())
-        lines = [f"{dot.usage:<{width}}  {dot.summary}" for dot in asked.dots.values()]
-        data = [{"command": dot.usage, "does": dot.summary} for dot in asked.dots.values()]
+        width = max(len(each.usage) for each in commands.values())
+        lines = [f"{each.usage:<{width}}  {each.summary}" for each in commands.values()]
+        data = [{"command": each.usage, "does": each.summary} for each in commands.values()]
         return Outcome(value=Page(f"{_INTRODUCTION}\n" + "\n".join(lines) + f"\n\n{_KEYS}", data))
-    text = _reference(topic)
-    dot = asked.dots.get(topic.lower())
+    text, command = _language_help(topic), commands.get(topic.lower())
     # Words of the languages are written in capitals: LLM is the operation, llm the dot command.
-    if dot is not None and not (text and topic.isupper() and not asked.argument.startswith(".")):
-        return Outcome(value=Page(f"{dot.usage}\n    {dot.summary}\n" + (f"    {dot.more}\n" if dot.more else "")))
+    if command is not None and not (text and topic.isupper() and not request.argument.startswith(".")):
+        more = f"    {command.more}\n" if command.more else ""
+        return Outcome(value=Page(f"{command.usage}\n    {command.summary}\n{more}"))
     rule = find_rule(topic)
     if rule is not None:
-        return of_rule(rule)
+        return rule_page(rule)
     if text:
         return Outcome(value=Page(text))
-    near = nearest(topic, [*asked.dots, *RULES, *command_words(), *BUILTIN, *FUNCTIONS])
+    near = nearest(topic, [*commands, *help_topics()])
     if near is None:
-        return misused(f"there is no help on {topic}", ".help lists all")
-    return misused(f"there is no help on {topic}", f"did you mean .help {near}?", f".help {near}")
+        return misused(f"no help on {topic}", ".help lists all topics")
+    return misused(f"no help on {topic}", f"did you mean .help {near}?", f".help {near}")
 
 
-def _reference(topic: str) -> str:
-    """Return the language service's help on a word: a command, an operation, a function."""
+def _language_help(topic: str) -> str:
+    """Return the language service's help on a word as plain text: a command, an operation, a function. "" if it has none."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
     from .....lang.service import hover
 
     for text in (topic.upper(), topic.lower(), f"({topic.lower()})={topic.upper()}("):
         language = language_of(text if "=" in text else f"{text} x")
-        if language in ("gasl", "lwt", "expr"):
-            found = hover(language, text, text.index("=") + 1 if "=" in text else 0)
-            if found is not None:
-                return _as_text(found.text)
+        if language == "dot" or language == "comment":
+            continue
+        found = hover(language, text, text.index("=") + 1 if "=" in text else 0)
+        if found is not None:
+            console = Console(file=StringIO(), width=80, color_system=None, force_jupyter=False)
+            with console.capture() as capture:
+                console.print(Markdown(found.text))
+            return "\n".join(line.rstrip() for line in capture.get().split("\n")).strip("\n") + "\n"
     return ""
 
 
-def _as_text(markdown: str) -> str:
-    """Return markdown as plain text for a terminal."""
-    from rich.console import Console
-    from rich.markdown import Markdown
-
-    console = Console(file=StringIO(), width=80, color_system=None, force_jupyter=False)
-    with console.capture() as capture:
-        console.print(Markdown(markdown))
-    return "\n".join(line.rstrip() for line in capture.get().split("\n")).strip("\n") + "\n"
-
-
-async def _quit(asked: Asked) -> Outcome:
+async def _quit(request: DotRequest) -> Outcome:
     return Outcome(ends=True)
 
 
-HELP = Dot("help", ".help [TOPIC]", "this; or more on a command or a code", _help, "topic")
-QUIT = Dot("quit", ".quit", "end the session; so does Ctrl-D", _quit)
+HELP = DotCommand("help", ".help [TOPIC]", "this list; or help on a command or a code", _help, "topic")
+QUIT = DotCommand("quit", ".quit", "end the session, as Ctrl-D does", _quit)
 
 
 # ``.mode .output .timer .llm .budget``: display of results, choice of model, and limits.
 
 
-async def _mode(asked: Asked) -> Outcome:
-    settings, wanted = asked.desk.settings, asked.argument.lower()
+async def _mode(request: DotRequest) -> Outcome:
+    settings, wanted = request.session.settings, request.argument.lower()
     if not wanted:
         return Outcome(summary=f"mode {settings.mode}")
     found = next((mode for mode in MODES if mode == {"markdown": "md", "tbl": "table"}.get(wanted, wanted)), None)
     if found is None:
-        return asked.missing(f"there is no mode {asked.argument}", asked.argument, MODES)
+        return request.missing(f"unknown mode {request.argument}", request.argument, MODES)
     settings.mode = found
     return Outcome(summary=f"mode {found}")
 
 
-def _output(asked: Asked) -> Outcome:
-    settings, words = asked.desk.settings, asked.words
+def _output(request: DotRequest) -> Outcome:
+    settings, words = request.session.settings, request.words
     flags = [word for word in words if word.startswith("--")]
     names = [word for word in words if not word.startswith("--")]
     if not words:
         before, settings.output = settings.output, None
-        return Outcome(
-            summary=f"results go to the screen again; {before} has the others" if before else "results go to the screen"
-        )
+        earlier = f"; earlier results are in {before}" if before else ""
+        return Outcome(summary=f"results go to the screen{earlier}")
     if len(names) != 1 or any(flag not in ("--force", "--append") for flag in flags):
         return misused(".output takes one file, and --append or --force", ".output results.csv")
-    hint = f".output {names[0]} --append adds to it, --force begins it anew"
+    name = names[0]
     try:
-        known_suffix(names[0], (".json", ".csv", ".md", ".txt"))
+        known_suffix(name, (".json", ".csv", ".md", ".txt"))
     except UnknownSuffix as error:
         return misused(error.message, error.hint)
-    appends, force = "--append" in flags, "--force" in flags
-    fault = unopened(names[0]) if appends else unwritten(names[0], "", force=force, hint=hint)
-    if fault is not None:
-        return fault
-    settings.output = Path(names[0]).expanduser()
-    return Outcome(summary=f"results go to {names[0]}; .output alone ends that")
+    if "--append" in flags:
+        try:
+            append_file(Path(name).expanduser())
+        except (OSError, ValueError, RuntimeError) as error:
+            return _file_failure(name, error)
+    else:
+        hint = f".output {name} --append adds to it, --force overwrites it"
+        if (failure := write_failure(name, "", force="--force" in flags, hint=hint)) is not None:
+            return failure
+    settings.output = Path(name).expanduser()
+    return Outcome(summary=f"results go to {name}; .output without a file ends that")
 
 
-async def _timer(asked: Asked) -> Outcome:
-    settings, wanted = asked.desk.settings, asked.argument.lower()
+async def _timer(request: DotRequest) -> Outcome:
+    settings, wanted = request.session.settings, request.argument.lower()
     if wanted not in ("", "on", "off"):
-        return asked.missing(f".timer takes on or off, not {asked.argument}", asked.argument, ("on", "off"))
+        return request.missing(f".timer takes on or off, not {request.argument}", request.argument, ("on", "off"))
     settings.timer = not settings.timer if not wanted else wanted == "on"
     return Outcome(summary=f"timer {'on' if settings.timer else 'off'}")
 
 
-async def _llm(asked: Asked) -> Outcome:
-    desk = asked.desk
-    if asked.argument:
-        if len(asked.words) != 1:
-            return misused(".llm takes one model", ".llm openai:MODEL")
-        try:
-            desk.model.choose(asked.words[0])
-        except LLMError as error:
-            return misused(error.message, error.hint, _meant(asked.words[0], error.hint))
-        return Outcome(summary=f"asks {desk.model.spec} from now on")
-    rows = [["", _spec_of(desk.model)], *([name, model.spec] for name, model in desk.models.items())]
-    return Outcome(
-        value=Table(("name", "model"), rows), summary="the model without a name answers; .llm SPEC chooses another"
-    )
-
-
-def _meant(spec: str, hint: str) -> str:
-    """Return the command with the spec from the hint; the given name replaces the placeholder for a model's name."""
-    near = re.fullmatch(r"did you mean (\S+)\?", hint)
-    if near is None:
-        return ""
-    model = spec.partition(":")[2]
-    return f".llm {near[1].replace('MODEL', model) if model else near[1]}"
-
-
-def _spec_of(model: Model) -> str:
+async def _llm(request: DotRequest) -> Outcome:
+    session = request.session
+    if not request.argument:
+        rows = [
+            ["", _spec_of(session.model)],
+            *([name, cast(SessionModel, model).spec] for name, model in session.models.named.items()),
+        ]
+        summary = "the model without a name is the default; .llm SPEC changes it"
+        return Outcome(value=Table(("name", "model"), rows), summary=summary)
+    if len(request.words) != 1:
+        return misused(".llm takes one model", ".llm openai:MODEL")
+    spec = request.words[0]
     try:
-        return model.shown
+        session.model.choose(spec)
+    except LLMError as error:
+        near = re.fullmatch(r"did you mean (\S+)\?", error.hint)
+        model = spec.partition(":")[2]  # replaces the hint's placeholder for a model's name
+        fix = "" if near is None else f".llm {near[1].replace('MODEL', model) if model else near[1]}"
+        return misused(error.message, error.hint, fix)
+    return Outcome(summary=f"the model is now {session.model.spec}")
+
+
+def _spec_of(model: SessionModel) -> str:
+    try:
+        return model.effective_spec
     except LLMError as error:
         return f"none ({error.message.splitlines()[0]})"
 
@@ -330,39 +306,40 @@ def _spec_of(model: Model) -> str:
 _LIMITS = ("calls", "tokens", "cost")
 
 
-async def _budget(asked: Asked) -> Outcome:
-    model = asked.desk.model
-    whole: dict[str, int | None] = {"calls": model.ledger.max_calls, "tokens": model.ledger.max_tokens}
-    cost = model.ledger.max_cost
-    for word in asked.words:
+async def _budget(request: DotRequest) -> Outcome:
+    ledger = request.session.model.ledger
+    limits: dict[str, float | None] = dict(
+        zip(_LIMITS, (ledger.max_calls, ledger.max_tokens, ledger.max_cost), strict=True)
+    )
+    for word in request.words:
         name, equals, text = word.partition("=")
         if name not in _LIMITS or not equals:
-            told = f".budget takes calls=N, tokens=N and cost=USD, not {word}"
-            near = nearest(name, _LIMITS) if equals else None
-            if near is None:
-                return misused(told, ".budget calls=20 tokens=none")
-            return asked.missing(told, name, _LIMITS)
+            message = f".budget takes calls=N, tokens=N and cost=USD, not {word}"
+            if equals and nearest(name, _LIMITS) is not None:
+                return request.missing(message, name, _LIMITS)
+            return misused(message, ".budget calls=20 tokens=none")
         try:
-            if name == "cost":
-                cost = _number(text, float)
-            else:
-                whole[name] = _number(text, int)
+            limits[name] = _limit(text, float if name == "cost" else int)
         except ValueError:
-            told = f"{name}= takes a number or none, not {text}"
-            return misused(told, f".budget {name}={'0.5' if name == 'cost' else '20'}")
-        if name == "cost" and cost is not None and model.price is None:
-            return misused(
-                "a limit on cost needs the model's price", "start with --price IN/OUT, or limit tokens instead"
-            )
-    model.ledger.max_calls, model.ledger.max_tokens, model.ledger.max_cost = whole["calls"], whole["tokens"], cost
-    columns = ("what", "spent", "limit", "left")
-    return Outcome(value=Table(columns, budget_of(model.ledger)))
+            message = f"{name}= takes a number or none, not {text}"
+            return misused(message, f".budget {name}={'0.5' if name == 'cost' else '20'}")
+        if name == "cost" and limits[name] is not None and request.session.model.price is None:
+            message = "a limit on cost needs the model's price"
+            return misused(message, "start with --price IN/OUT, or limit tokens instead")
+    for name, limit in limits.items():
+        setattr(ledger, f"max_{name}", limit)
+    spent = (ledger.calls, ledger.usage.total, None if ledger.unpriced else round(ledger.cost, 6))
+    rows = [
+        [name, used, limit, None if used is None or limit is None else max(limit - used, 0)]
+        for (name, limit), used in zip(limits.items(), spent, strict=True)
+    ]
+    return Outcome(value=Table(("what", "spent", "limit", "left"), rows))
 
 
 _Number = TypeVar("_Number", int, float)
 
 
-def _number(text: str, read: Callable[[str], _Number]) -> _Number | None:
+def _limit(text: str, read: Callable[[str], _Number]) -> _Number | None:
     """Return a limit, None for no limit. Raises ``ValueError`` for other text."""
     if text.lower() == "none":
         return None
@@ -372,21 +349,21 @@ def _number(text: str, read: Callable[[str], _Number]) -> _Number | None:
     return number
 
 
-MODE = Dot(
-    "mode", ".mode [MODE]", "how results are written", _mode, "mode",
-    "MODE is table, json, csv, md or auto: a table on a terminal, JSON in a pipe, and in a file what its name ends in.",
+MODE = DotCommand(
+    "mode", ".mode [MODE]", "show or set the output format", _mode, "mode",
+    "MODE is table, json, csv, md or auto. auto: a table on a terminal, JSON in a pipe, and in a file the format of its name.",
 )  # fmt: skip
-OUTPUT = Dot(
-    "output", ".output [FILE]", "write results into a file; or on the screen again", beside(_output), "file",
-    "A file that is there already is not touched without --append (add to it) or --force (begin it anew).",
+OUTPUT = DotCommand(
+    "output", ".output [FILE]", "write results to a file; without FILE to the screen", in_thread(_output), "file",
+    "An existing file is refused without --append (add to it) or --force (overwrite it).",
 )  # fmt: skip
-TIMER = Dot("timer", ".timer [on|off]", "say how long each command takes", _timer, "switch")
-LLM = Dot(
-    "llm", ".llm [SPEC]", "who is asked; or who is from now on", _llm, "model",
+TIMER = DotCommand("timer", ".timer [on|off]", "show the time of each command", _timer, "switch")
+LLM = DotCommand(
+    "llm", ".llm [SPEC]", "show or set the model", _llm, "model",
     "SPEC is local, openai:MODEL, anthropic:MODEL, URL#MODEL, replay:FILE or record:FILE,SPEC. The weights of local are\n"
-    "    fetched when it is first asked; stderr says how large they are. knotwork model pull fetches them before.",
+    "    downloaded at its first call, with their size on stderr. knotwork model pull downloads them earlier.",
 )  # fmt: skip
-BUDGET = Dot(
-    "budget", ".budget [calls=N ...]", "what models have cost, and may cost", _budget, "limit",
-    "calls=N, tokens=N and cost=USD are limits; none takes one away. A call that would exceed one is not made.",
+BUDGET = DotCommand(
+    "budget", ".budget [calls=N ...]", "show the cost of models; set limits", _budget, "limit",
+    "calls=N, tokens=N and cost=USD are limits; none removes a limit. A call that would exceed a limit is not made.",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Writes files atomically; a device, a pipe or an open descriptor is written into, not replaced."""
+"""Writes files that users name, atomically; a device, a pipe or an open descriptor is written into, not replaced."""
 
 import contextlib
 import os
@@ -8,11 +8,16 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...adapters.permissions import NAMED
+from ...adapters.permissions import NAMED, named_file, private_folder
 from ...lang.errors import KnotworkError
 
+__all__ = [
+    "UnknownSuffix", "append_file", "create_private_file", "is_stream", "known_suffix", "named_file", "new_file",
+    "replace_file",
+]  # fmt: skip
+
 _LINKS = 40
-"""Maximum number of links followed, as many as the system does."""
+"""Maximum number of links followed, the same as the system's."""
 
 
 class UnknownSuffix(KnotworkError, ValueError):
@@ -51,31 +56,39 @@ def replace_file(path: Path, text: str, *, follow: bool = True) -> None:
     body = text.encode()
     if not follow:
         target = path.parent.resolve() / path.name
-        found = _found(target, follow=False)
-        if found is not None and not stat.S_ISREG(found.st_mode):
-            what = "it is a link" if stat.S_ISLNK(found.st_mode) else "it is not a regular file"
-            raise FileExistsError(17, f"{what}, which -o must name to be written", str(path))
+        status = _status(target, follow=False)
+        if status is not None and not stat.S_ISREG(status.st_mode):
+            reason = "the file is a link" if stat.S_ISLNK(status.st_mode) else "the file is not regular"
+            raise FileExistsError(17, f"{reason}; name it with -o to write it", str(path))
     elif is_stream(path):
         _write_into(path, body)
         return
     else:
         target = path.resolve()
-        found = _found(target)
-    if found is not None and not os.access(target, os.W_OK):
-        raise PermissionError(13, "it may not be written (permission denied)", str(path))
-    if not target.parent.is_dir():
-        raise FileNotFoundError(2, "there is no such folder", str(path.parent))
-    _replace(target, body, found)
+        status = _status(target)
+    if status is not None and not os.access(target, os.W_OK):
+        raise PermissionError(13, "permission denied", str(path))
+    _replace(path, target, body, status)
 
 
 def new_file(path: Path, text: str) -> None:
     """Create the file atomically. Raises ``FileExistsError`` if the name exists in any form, and ``OSError``."""
     target = path.parent.resolve() / path.name
-    if not target.parent.is_dir():
-        raise FileNotFoundError(2, "there is no such folder", str(path.parent))
     if os.path.lexists(target):
-        raise FileExistsError(17, "it is there already", str(path))
-    _replace(target, text.encode(), None, anew=True)
+        raise FileExistsError(17, "the file already exists", str(path))
+    _replace(path, target, text.encode(), None, is_new=True)
+
+
+def append_file(path: Path) -> None:
+    """Open the file for appending and close it: it is created if it is missing. Raises ``OSError`` if that is impossible."""
+    with named_file(path, "a"):
+        pass
+
+
+def create_private_file(path: Path) -> None:
+    """Create the file and its folder if they are missing; only their owner can access them. Raises ``OSError``."""
+    private_folder(path.parent)
+    os.close(os.open(path, os.O_CREAT | os.O_APPEND, 0o600))
 
 
 def is_stream(path: Path) -> bool:
@@ -86,11 +99,11 @@ def is_stream(path: Path) -> bool:
     """
     if _descriptor(path) is not None:
         return True
-    found = _found(path)
-    return found is not None and not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode)
+    status = _status(path)
+    return status is not None and not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode)
 
 
-def _found(path: Path, *, follow: bool = True) -> os.stat_result | None:
+def _status(path: Path, *, follow: bool = True) -> os.stat_result | None:
     """Return the status of ``path``, None if it does not exist. Raises ``OSError`` if it can't be read."""
     try:
         return os.stat(path, follow_symlinks=follow)
@@ -121,41 +134,43 @@ def _write_into(path: Path, body: bytes) -> None:
         file.write(body)
 
 
-def _replace(target: Path, body: bytes, found: os.stat_result | None, *, anew: bool = False) -> None:
-    handle, made = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+def _replace(path: Path, target: Path, body: bytes, status: os.stat_result | None, *, is_new: bool = False) -> None:
+    if not target.parent.is_dir():
+        raise FileNotFoundError(2, "the folder does not exist", str(path.parent))
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(body)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(made, found.st_mode & 0o7777 if found is not None else NAMED & ~_umask())
-        if found is not None and hasattr(os, "chown") and (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid()):
+        mask = os.umask(0o077)
+        os.umask(mask)
+        os.chmod(temporary, status.st_mode & 0o7777 if status is not None else NAMED & ~mask)
+        if (
+            status is not None
+            and hasattr(os, "chown")
+            and (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid())
+        ):
             with contextlib.suppress(PermissionError):  # only root may change a file's owner
-                os.chown(made, found.st_uid, found.st_gid)
-        if anew:
-            _named(made, target)
+                os.chown(temporary, status.st_uid, status.st_gid)
+        if is_new:
+            _rename_new(temporary, target)
         else:
-            os.replace(made, target)
+            os.replace(temporary, target)
     except BaseException:
-        os.unlink(made)
+        os.unlink(temporary)
         raise
 
 
-def _named(made: str, target: Path) -> None:
+def _rename_new(temporary: str, target: Path) -> None:
     """Give a file its name, unless it was taken meanwhile. Raises ``FileExistsError``."""
     try:
-        os.link(made, target)
+        os.link(temporary, target)
     except FileExistsError:
         raise
     except (OSError, AttributeError):  # a file system without links: a race with another process is possible
         if os.path.lexists(target):
-            raise FileExistsError(17, "it is there already", str(target)) from None
-        os.replace(made, target)
+            raise FileExistsError(17, "the file already exists", str(target)) from None
+        os.replace(temporary, target)
     else:
-        os.unlink(made)
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+        os.unlink(temporary)

@@ -1,106 +1,16 @@
-"""The outcome of a piece: its value, its status, and messages about it."""
+"""Values of outcomes as text: a table fitted to a width, JSON, CSV or Markdown. Lines are created on demand, for long tables."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 from rich.cells import cell_len, set_cell_size
 
-from ....lang.diagnostic import Diagnostic, Edit, apply_edits, has_errors, printable
-from ....lang.source import Source
+from ....lang.diagnostic import printable
+from ...api.figures import cell, csv_line
+from ...api.session_data import Page, Table
 from ...results import plain
-from ..figures import cell, csv_line
-
-Status = Literal["done", "empty", "partial", "failed", "refused", "misused", "cancelled"]
-"""``refused``: the check found errors, and nothing was run; ``misused``: a dot command with invalid arguments."""
-
-
-class _Nothing:
-    """Marks a missing value; JSON's null is a value."""
-
-    def __repr__(self) -> str:
-        return "NOTHING"
-
-
-NOTHING: Final = _Nothing()
-
-
-@frozen
-class Table:
-    """Rows of JSON values. ``wide`` columns are cut last; ``folds``: the last column is wrapped instead of cut.
-
-    ``counts`` are columns with formatted numbers (1,234): programs receive plain numbers.
-    """
-
-    columns: tuple[str, ...]
-    rows: Sequence[Sequence[Any]]
-    wide: frozenset[str] = frozenset()
-    folds: bool = False
-    counts: frozenset[str] = frozenset()
-
-
-@frozen
-class Page:
-    """Text for a person, such as help; ``data`` is its content for a program."""
-
-    text: str
-    data: Any = None
-
-
-@frozen
-class Outcome:
-    """The result of a piece. ``value`` is a JSON value, a ``Table``, a ``Page`` or ``NOTHING``.
-
-    ``summary`` is the result in one line, ``notes`` are further remarks. ``message`` and ``hint`` explain a failure that has no
-    ``diagnostics``. ``names`` are the bound names. ``ends``: the session must end. ``reads`` is the text of a file to run next.
-    ``fix`` is the probable intended text, if no diagnostic has edits.
-    """
-
-    status: Status = "done"
-    value: Any = field(default=NOTHING, repr=False)
-    summary: str = ""
-    message: str = ""
-    hint: str = ""
-    notes: tuple[str, ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
-    source: Source = field(default=Source(""))
-    names: tuple[str, ...] = ()
-    seconds: float = 0.0
-    ends: bool = False
-    reads: Source | None = None
-    fix: str = ""
-
-    @property
-    def is_good(self) -> bool:
-        """Return whether the piece did all or a part of its work, or found nothing."""
-        return self.status in ("done", "empty", "partial")
-
-    @property
-    def is_whole(self) -> bool:
-        """Return whether the piece did all of its work."""
-        return self.status in ("done", "empty")
-
-    @property
-    def edits(self) -> tuple[Edit, ...]:
-        """The fix: the edits of all errors, or of all warnings if there are no errors."""
-        severity = "error" if has_errors(self.diagnostics) else "warning"
-        return tuple(edit for d in self.diagnostics if d.severity == severity for edit in d.edits)
-
-    @property
-    def mended(self) -> str | None:
-        """The text with its fix; None if it has no fix."""
-        if self.fix:
-            return self.fix
-        return apply_edits(self.source.text, self.edits).lstrip("\n") if self.edits else None
-
-
-def misused(message: str, hint: str = "", fix: str = "") -> Outcome:
-    """Return the outcome of a request that can't be carried out."""
-    return Outcome("misused", message=message, hint=hint, fix=fix)
-
-
-# A value as lines, in any mode: ``shown`` creates lines on demand, so that a hundred thousand rows cost only one page.
 
 # The layout of a table: column widths, hidden columns, and its lines.
 

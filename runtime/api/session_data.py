@@ -1,0 +1,259 @@
+"""The data of an interactive session: its named values, its models, and the outcome of each piece of text."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, Unpack, cast
+
+from attrs import define, field, frozen
+
+from ...adapters.llm import Completion, Options
+from ...adapters.llm.budget import Ledger, Price
+from ...adapters.llm.middleware import Client, Own
+from ...lang.diagnostic import Diagnostic, Edit, apply_edits, has_errors
+from ...lang.source import Source
+from ...lang.trees.lwt import Step
+from ..gasl import GASLExecutor
+from ..gasl.records import ContextStore, Value
+from ..models.factory import ModelSettings, default_spec, open_model
+from ..results import Before, StepResult, plain
+from ..runs.journal import cache_file
+from ..templates import text_of
+from .workspace import Workspace
+
+__all__ = [
+    "NOTHING", "Ledger", "Outcome", "Page", "Price", "SessionData", "SessionModel", "Status", "StepValue", "Table", "Value",
+    "Values", "misused", "result_value",
+]  # fmt: skip
+
+Status = Literal["done", "empty", "partial", "failed", "refused", "misused", "cancelled"]
+"""``refused``: the check found errors, and nothing was run; ``misused``: a dot command with invalid arguments."""
+
+
+class _Nothing:
+    """Marks a missing value; JSON's null is a value."""
+
+    def __repr__(self) -> str:
+        return "NOTHING"
+
+
+NOTHING: Final = _Nothing()
+
+
+@frozen
+class Table:
+    """Rows of JSON values. ``wide`` columns are cut last; ``folds``: the last column is wrapped instead of cut.
+
+    ``counts`` are columns with formatted numbers (1,234): programs receive plain numbers.
+    """
+
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[Any]]
+    wide: frozenset[str] = frozenset()
+    folds: bool = False
+    counts: frozenset[str] = frozenset()
+
+
+@frozen
+class Page:
+    """Text for a person, such as help; ``data`` is its content for a program."""
+
+    text: str
+    data: Any = None
+
+
+@frozen
+class Outcome:
+    """The result of a piece. ``value`` is a JSON value, a ``Table``, a ``Page`` or ``NOTHING``.
+
+    ``summary`` is the result in one line, ``notes`` are further remarks. ``message`` and ``hint`` explain a failure that has no
+    ``diagnostics``. ``names`` are the bound names. ``ends``: the session must end. ``reads`` is the text of a file to run next.
+    ``fix`` is the probable intended text, if no diagnostic has edits.
+    """
+
+    status: Status = "done"
+    value: Any = field(default=NOTHING, repr=False)
+    summary: str = ""
+    message: str = ""
+    hint: str = ""
+    notes: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    source: Source = field(default=Source(""))
+    names: tuple[str, ...] = ()
+    seconds: float = 0.0
+    ends: bool = False
+    reads: Source | None = None
+    fix: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        """Return whether the piece did all or a part of its work, or found nothing."""
+        return self.status in ("done", "empty", "partial")
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether the piece did all of its work."""
+        return self.status in ("done", "empty")
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """The fix: the edits of all errors, or of all warnings if there are no errors."""
+        severity = "error" if has_errors(self.diagnostics) else "warning"
+        return tuple(edit for d in self.diagnostics if d.severity == severity for edit in d.edits)
+
+    @property
+    def fixed_text(self) -> str | None:
+        """The text with its fix; None if it has no fix."""
+        if self.fix:
+            return self.fix
+        return apply_edits(self.source.text, self.edits).lstrip("\n") if self.edits else None
+
+
+def misused(message: str, hint: str = "", fix: str = "") -> Outcome:
+    """Return the outcome of a request that can't be carried out."""
+    return Outcome("misused", message=message, hint=hint, fix=fix)
+
+
+def result_value(result: StepResult) -> Any:
+    """Return the value of a finished step as a JSON value: its text if it has no other value."""
+    return plain(result.output if result.value is None and not result.unmet else result.value)
+
+
+class SessionModel(Own):
+    """The session's default client: forwards to a model that is opened on first use, and that the user may change.
+
+    ``spec`` "": the user's default model. All models share the session's ledger.
+    """
+
+    def __init__(
+        self,
+        spec: str,
+        ledger: Ledger,
+        *,
+        price: Price | None = None,
+        use_cache: bool = False,
+        warn: Callable[[str], None] = lambda text: None,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self.spec = spec
+        self.ledger = ledger
+        self.price = price
+        self._use_cache, self._warn, self._environ = use_cache, warn, environ
+        self._client: Client | None = None
+        self._clients: list[Client] = []
+
+    @property
+    def effective_spec(self) -> str:
+        """The spec in use, or the one that would be used. Raises ``NotConfigured``."""
+        return self.spec or default_spec(self._environ)
+
+    async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
+        """Return the answer of the chosen model. Raises ``NotConfigured`` if no model is configured."""
+        if self._client is None:
+            self._open(self.effective_spec)
+        return await cast(Client, self._client).generate(prompt, **options)
+
+    def choose(self, spec: str) -> None:
+        """Switch to another model. Raises ``NotConfigured``, in which case nothing has changed."""
+        self._open(spec)
+        self.spec = spec
+
+    def _open(self, spec: str) -> None:
+        settings = ModelSettings(spec, cache_file(spec) if self._use_cache else None, self.ledger, self.price)
+        self._client = open_model(settings, self._environ, warn=self._warn)
+        self._clients.append(self._client)
+
+    async def aclose(self) -> None:
+        """Close all opened clients."""
+        clients, self._clients, self._client = self._clients, [], None
+        for client in clients:
+            await client.aclose()
+
+
+# The values of a session by name: GASL variables, results of steps, and bound expressions. Each name has one value.
+
+
+@frozen
+class StepValue:
+    """A step that ran, with its result. If the name's value is no longer ``value``, it is not the step's."""
+
+    step: Step
+    result: StepResult
+    value: Value
+
+
+@define
+class Values:
+    """The values of a session. ``context`` is written by GASL commands; finished steps are stored with their texts."""
+
+    context: ContextStore = field(factory=ContextStore)
+    _steps: dict[str, StepValue] = field(factory=dict)
+
+    def bind(self, name: str, value: Any) -> None:
+        """Bind a JSON value."""
+        self.context.set(name, value)
+
+    def bind_step(self, step: Step, result: StepResult) -> None:
+        """Bind the result of a finished step."""
+        value = Value(result_value(result))
+        self.context.set(step.id, value)
+        self._steps[step.id] = StepValue(step, result, value)
+
+    def names(self) -> tuple[str, ...]:
+        """Return all names, in the order of binding."""
+        return self.context.names()
+
+    def step(self, name: str) -> StepValue | None:
+        """Return the step whose value ``name`` has; None for a variable or an unknown name."""
+        found = self._steps.get(name)
+        return found if found is not None and self.context.value(name) is found.value else None
+
+    def before(self, wanted: Iterable[str]) -> Before:
+        """Return the values of the given names, for a script that refers to them."""
+        results, steps = {}, {}
+        for name in wanted:
+            bound, ran = self.context.value(name), self.step(name)
+            if ran is not None:
+                steps[name], made = ran.step, ran.result
+                results[name] = StepResult(
+                    name, made.status, made.output, made.value, reason=made.reason, unmet=made.unmet
+                )
+            elif bound is not None:
+                results[name] = StepResult(name, "done", text_of(bound.value), bound.value)
+        return Before(results, steps)
+
+    def all(self) -> dict[str, Value]:
+        """Return all values by name."""
+        return {name: value for name in self.names() if (value := self.context.value(name)) is not None}
+
+    def copy(self) -> "Values":
+        """Return a copy; it costs one reference per name, whatever the values' size."""
+        return Values(self.context.copy(), dict(self._steps))
+
+    def restore(self, earlier: "Values") -> None:
+        """Restore all values of a copy."""
+        self.context.clear()
+        for name, value in earlier.all().items():
+            self.context.set(name, value)
+        self._steps = dict(earlier._steps)
+
+
+@define(eq=False, kw_only=True)
+class SessionData(Workspace):
+    """A workspace with named values. ``input`` is the value of ``{(input)}``, ``last_value`` that of ``_``."""
+
+    input: Any = None
+    values: Values = field(factory=Values)
+    last_value: Any = NOTHING
+    _executor: GASLExecutor | None = field(default=None, init=False)
+
+    @property
+    def model(self) -> SessionModel:
+        """The default model."""
+        return cast(SessionModel, self.models.default)
+
+    @property
+    def gasl(self) -> GASLExecutor | None:
+        """The executor of GASL commands; None if there is no graph."""
+        if self._executor is None and self.adapter is not None:
+            self._executor = self.executor(self.values.context)
+        return self._executor
