@@ -205,14 +205,14 @@ class Scheduler:
                 stuck[step].inputs = ()
                 self._roots[step] = step
                 self._failed = True
-                self.skip(step, f"there is no step ({unknown})")
+                self.skip(step, f"step ({unknown}) does not exist")
         released = [name for step, waiting in stuck.items() if not waiting.inputs for name in self._release(step)]
         for step in [step for step, waiting in stuck.items() if not waiting.inputs]:
             del stuck[step]
         self._settle_all([step for step in released if step in stuck])
         for step, waiting in stuck.items():
             blocking = next(name for name in waiting.inputs if name in stuck)
-            self.skip(step, f"it waits for ({blocking}), which is in a cycle or behind one")
+            self.skip(step, f"it waits for ({blocking}), which is in a cycle or depends on one")
         stuck.clear()
 
 

@@ -31,9 +31,9 @@ from attrs import define, field, frozen
 from ...lang.errors import KnotworkError
 
 __all__ = [
-    "BY_HAND", "CALLED", "LLM", "BadAnswer", "BadRequest", "BudgetExceeded", "Completion", "EmptyAnswer", "LLMError",
+    "BY_HAND", "CALLED", "ERRORS", "LLM", "BadAnswer", "BadRequest", "BudgetExceeded", "Completion", "EmptyAnswer", "LLMError",
     "ModelNotFound", "NotConfigured", "NotRecorded", "Notice", "Options", "PromptTooLong", "QuotaExhausted", "RateLimited",
-    "Refused", "Tally", "TimedOut", "Tool", "ToolCall", "Truncated", "Unavailable", "Usage", "WrongKey",
+    "Refused", "Tally", "TimedOut", "Tool", "ToolCall", "Truncated", "Unavailable", "Usage", "WrongKey", "error_of",
 ]  # fmt: skip
 
 
@@ -296,3 +296,15 @@ class NotConfigured(LLMError):
     """No model can be used: none named, no key, or a missing extra."""
 
     kind = "not_configured"
+
+
+ERRORS: Mapping[str, type[LLMError]] = {
+    kind.kind: kind for kind in list(vars().values()) if isinstance(kind, type) and issubclass(kind, LLMError)
+}
+"""The classes of errors by kind."""
+
+
+def error_of(kind: str, message: str, *, hint: str = "", text: str = "") -> LLMError:
+    """Return the error of a recorded call; ``text`` is the answer received, if the kind has one."""
+    made = ERRORS.get(kind, LLMError)
+    return made(message, hint=hint, text=text) if issubclass(made, Truncated | BadAnswer) else made(message, hint=hint)

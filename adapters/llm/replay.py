@@ -24,17 +24,25 @@ import orjson
 from attrs import define, field, frozen
 from rapidfuzz import fuzz, process
 
-from .. import llm
 from ..permissions import named_folder, named_opener
-from . import BY_HAND, BadAnswer, Completion, LLMError, NotConfigured, NotRecorded, Options, Truncated, Usage
+from . import (
+    BY_HAND,
+    ERRORS,
+    BadAnswer,
+    Completion,
+    LLMError,
+    NotConfigured,
+    NotRecorded,
+    Options,
+    Truncated,
+    Usage,
+    error_of,
+)
 from .json_schema import canonical, read_json
 from .middleware import Client, Layer, Own, asked_for
 from .tools import called_text, marked
 
 _HEADER = "cassette"
-_ERRORS: dict[str, type[LLMError]] = {
-    kind.kind: kind for kind in vars(llm).values() if isinstance(kind, type) and issubclass(kind, LLMError)
-}
 
 
 @frozen
@@ -46,10 +54,7 @@ class _Answer:
         if self.completion is not None:
             return self.completion
         assert self.error is not None  # noqa: S101 - the reader made one of the two
-        kind = _ERRORS[self.error["kind"]]
-        if issubclass(kind, Truncated | BadAnswer):
-            raise kind(self.error["message"], text=self.error.get("text", ""))
-        raise kind(self.error["message"])
+        raise error_of(self.error["kind"], self.error["message"], text=self.error.get("text", ""))
 
 
 @define
@@ -166,7 +171,7 @@ def _read_answer(entry: dict[str, Any], made_with: str, by_hand: bool) -> _Answe
         raise ValueError("a line must have either an answer or an error")
     if "error" in entry:
         error = {name: _str(value, name) for name, value in _dict(entry["error"], "error").items()}
-        if error["kind"] not in _ERRORS:
+        if error["kind"] not in ERRORS:
             raise ValueError(f"{error['kind']!r} is not a kind of error")
         return _Answer(None, {"message": error["kind"], **error})
     answer = _dict(entry["answer"], "answer")

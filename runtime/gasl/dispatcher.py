@@ -32,8 +32,8 @@ from ...lang.trees.gasl import (
 from ..events import BudgetReached
 from ..excerpts import cut
 from .commands import RUNNERS
-from .commands.bindings import Refused, bound, node_ids, rows_of
-from .commands.find import shortest_bound
+from .commands.bindings import Refused, bound, rows_of
+from .commands.find import path_ends, shortest_bound
 from .commands.model_calls import batches, shown
 from .records import STOPPING, ExecutionResult, Runner, Session, Value
 
@@ -52,21 +52,19 @@ class CommandDispatcher:
     async def dispatch(self, command: Command, session: Session) -> ExecutionResult:
         """Run ``command`` and bind its value to its variable. Failures are returned as results; only ``StoreError`` is raised."""
         sources = incomplete_sources(command, session)  # before the run: the command may rebind a name that it reads
-        result = await self._run(command, session)
+        runner = self.runners.get(type(command))
+        if runner is None:
+            result = _failed(f"{type(command).__name__} can't be run here")
+        else:
+            result = await settled(runner(command, session), session)
         into = getattr(command, "into", None)
         result = _marked(result, into.text if into is not None else "")
         if isinstance(command, Update) and result.status == "success":
             sources |= _held(command.key.text, session, sources)
         result = resting_on(result, sources, fails=isinstance(command, Assert))
-        if into is not None and isinstance(result.value, Value) and _binds(result):
+        if into is not None and isinstance(result.value, Value) and result.status not in {*STOPPING, "cancelled"}:
             session.context.set(into.text, result.value)
         return result
-
-    async def _run(self, command: Command, session: Session) -> ExecutionResult:
-        runner = self.runners.get(type(command))
-        if runner is None:
-            return _failed(f"{type(command).__name__} can't be run here")
-        return await settled(runner(command, session), session)
 
 
 def incomplete_sources(command: Command, session: Session) -> dict[str, tuple[str, ...]]:
@@ -91,9 +89,9 @@ def _held(key: str, session: Session, sources: Mapping[str, tuple[str, ...]]) ->
     snapshot = session.state.snapshot()
     if snapshot.kind(key) is None:
         return {}
-    told = {reason for reasons in sources.values() for reason in reasons}
+    known = {reason for reasons in sources.values() for reason in reasons}
     held = {each.key: each.incomplete for each in snapshot.declared(key)}
-    return {name: reasons for name, reasons in held.items() if set(reasons) - told}
+    return {name: reasons for name, reasons in held.items() if set(reasons) - known}
 
 
 def _marked(result: ExecutionResult, name: str) -> ExecutionResult:
@@ -122,9 +120,9 @@ def resting_on(
         return result
     reasons = tuple(dict.fromkeys(reason for each in sources.values() for reason in each))
     names = tuple(sources)
-    message = f"{result.message}; it {_rests(names, reasons)}" if result.message else _rests(names, reasons)
+    message = f"{result.message}; it {_dependency(names, reasons)}" if result.message else _dependency(names, reasons)
     one = "it" if len(names) == 1 else "them"
-    hint = result.hint or f"to make {one} complete, raise what cut {one} short, or narrow the condition, and run again"
+    hint = result.hint or f"to complete {one}, raise the cap or narrow the condition, and run the commands again"
     value = result.value
     if value is not None:
         value = evolve(value, incomplete=tuple(dict.fromkeys((*value.incomplete, *reasons))))
@@ -132,10 +130,10 @@ def resting_on(
     return evolve(result, status=status, value=value, message=message, hint=hint, incomplete_from=names)
 
 
-def _rests(names: Sequence[str], reasons: Sequence[str]) -> str:
+def _dependency(names: Sequence[str], reasons: Sequence[str]) -> str:
     more = f"; {len(reasons) - _REASONS} more reasons" if len(reasons) > _REASONS else ""
     which = "which is" if len(names) == 1 else "which are"
-    return f"rests on {' and '.join(names)}, {which} incomplete: {'; '.join(reasons[:_REASONS])}{more}"
+    return f"depends on {' and '.join(names)}, {which} incomplete: {'; '.join(reasons[:_REASONS])}{more}"
 
 
 async def settled(work: Awaitable[ExecutionResult], session: Session) -> ExecutionResult:
@@ -171,27 +169,18 @@ def failure(error: Exception, session: Session) -> ExecutionResult:
         case TimeoutError():
             return _failed(str(error) or "the command took too long")
         case MemoryError():
-            return _failed("there is not enough memory for this command", "ask for less: a WHERE, a LIMIT")
+            return _failed("not enough memory for this command", "reduce the result with WHERE or LIMIT")
         case RecursionError():
-            return _failed("a value nests too deeply for this command")
-    return _failed(_said(error))
-
-
-def _binds(result: ExecutionResult) -> bool:
-    return result.status not in STOPPING and result.status != "cancelled"
+            return _failed("a value is nested too deeply for this command")
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # its ``str`` fails
+        text = ""
+    return _failed(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
 
 def _failed(message: str, hint: str = "") -> ExecutionResult:
     return ExecutionResult("error", message=cut(message, _LONGEST), hint=cut(hint, _LONGEST))
-
-
-def _said(error: Any) -> str:
-    """Return the message of ``error`` in one line, even if its ``str`` fails."""
-    try:
-        text = " ".join(str(error).split())
-    except Exception:
-        text = ""
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 # ``EXPLAIN``: describes how a command would run: indexes, estimated rows and model calls. Runs nothing.
@@ -212,16 +201,16 @@ async def explain(command: Command, session: Session) -> ExecutionResult:
 
 
 async def _described(command: Command, session: Session, depth: int) -> dict[str, Any]:
-    made: dict[str, Any] = {"command": _word(command), "how": "", "rows": None, "model_calls": 0, "notes": []}
+    from ...lang.printer.gasl_printer import format_command
+
+    made: dict[str, Any] = {"command": format_command(command), "how": "", "rows": None, "model_calls": 0, "notes": []}
     if depth > _DEEPEST:
-        return made | {"notes": [f"what is deeper than {_DEEPEST} levels is not explained"]}
+        return made | {"notes": [f"commands deeper than {_DEEPEST} levels are not explained"]}
     try:
         made |= await _known(command, session)
-    except Unbound as error:
-        made["notes"] = [error.message]
     except Refused as refused:
         made["notes"] = [refused.result.message]
-    except (ConditionError, AdapterError) as error:
+    except (Unbound, ConditionError, AdapterError) as error:
         made["notes"] = [error.message]
     inside = [await _described(inner, session, depth + 1) for inner in _inside(command)]
     if inside:
@@ -253,17 +242,15 @@ async def _known(command: Command, session: Session) -> dict[str, Any]:
             return {"how": "a model, from a sample of the state", "rows": 1, "model_calls": 1, "notes": notes}
         case Try() | On() | Branch() | Explain():
             return {"how": "runs other commands"}
-    sources = [name.text for name in _sources(command)]
+    operands = [getattr(command, name, None) for name in ("source", "left", "right")]
+    sources = [operand.text for operand in operands if isinstance(operand, Name)]
     counted = {name: value.count for name in sources if (value := session.context.value(name)) is not None}
     notes = [f"{name} has {counted[name]:,} items" if name in counted else f"{name} has no value" for name in sources]
     return {"how": "without a model", "notes": notes}
 
 
 async def _paths(command: FindPaths, session: Session) -> dict[str, Any]:
-    start, end = (
-        node_ids(rows_of(side, session)) if isinstance(side, Name) else bound(side, session)
-        for side in (command.start, command.end)
-    )
+    start, end = path_ends(command.start, session), path_ends(command.end, session)
     via, where, caps = bound(command.via, session), bound(command.where, session), session.caps
     length = command.max_length
     if command.shortest:
@@ -286,14 +273,6 @@ async def _paths(command: FindPaths, session: Session) -> dict[str, Any]:
     return {"how": plan.used, "rows": plan.rows, "notes": list(plan.notes)}
 
 
-def _sources(command: Command) -> Iterator[Name]:
-    """Yield the variables that a command reads as a whole."""
-    for name in ("source", "left", "right"):
-        value = getattr(command, name, None)
-        if isinstance(value, Name):
-            yield value
-
-
 def _inside(command: Command) -> Iterator[Command]:
     match command:
         case On():
@@ -307,9 +286,3 @@ def _inside(command: Command) -> Iterator[Command]:
         case Try():
             for part in (command.body, command.caught or (), command.always or ()):
                 yield from (item.command for item in part if isinstance(item, Statement))
-
-
-def _word(command: Command) -> str:
-    from ...lang.printer.gasl_printer import format_command
-
-    return format_command(command)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 from weakref import finalize
 
-from attrs import evolve
+from attrs import astuple, evolve
 
 from ...adapters.graph import Caps, GraphAdapter
 from ...adapters.llm import LLM
@@ -87,7 +87,7 @@ def produced(program: Program) -> str | None:
 def refused_plan(error: PlanError, plan: Any) -> ExecutionRecord:
     """Return a record for a rejected plan, with every diagnostic in its ``error``."""
     source = error.source
-    result = ExecutionResult("error", message=error.message, hint="put the plan right and send it again")
+    result = ExecutionResult("error", message=error.message, hint="correct the plan and send it again")
     record = recorded(Place("", 0, "", cut(source.text or str(plan), 2_000), None), Clock.start(), result)
     found = all_as_json(error.diagnostics, source)
     return evolve(record, error={**(record.error or {}), "diagnostics": found})
@@ -133,7 +133,7 @@ class GASLExecutor:
         dispatcher: CommandDispatcher | None = None,
     ) -> None:
         if state is None:
-            raise TypeError("an executor needs a state; gasl.open makes one")
+            raise TypeError("an executor needs a state; gasl.open creates one")
         self.adapter = adapter
         self.state = state
         self.events = events if events is not None else Events()
@@ -161,7 +161,7 @@ class GASLExecutor:
             self._base.chunks = chunks
         if ceiling is not None:
             self._base.ceiling = ceiling
-        self._base.caps = _within(self._base.caps, self._base.ceiling)
+        self._base.caps = Caps(*map(min, astuple(self._base.caps), astuple(self._base.ceiling)))
         self._owned = tuple(owned)
         self._runner: asyncio.Runner | None = None
         self._forgotten: finalize[[], GASLExecutor] | None = None
@@ -247,8 +247,8 @@ class GASLExecutor:
             self._flow.stop()
             result = ExecutionResult(summary={"cancelled": plan})
         else:
-            hint = f"the plan under way is {running}"
-            result = ExecutionResult("error", message=f"no plan {plan} is under way", hint=hint)
+            hint = f"the running plan is {running}"
+            result = ExecutionResult("error", message=f"plan {plan} is not running", hint=hint)
         return recorded(Place(running, 0, "", text, why), Clock.start(), result)
 
     # Plans
@@ -286,7 +286,7 @@ class GASLExecutor:
         try:
             async with self._under_way(flow, cancel):
                 await flow.run(ready.statements, ready.texts, ready.why, done)
-                self._sync()
+                self.state.sync()  # waits for the disk if the store defers that to the end of the plan
                 status = plan_status(records)
         finally:
             flow.emit(PlanFinished(ready.plan_id, status, perf_counter() - began))
@@ -351,7 +351,9 @@ class GASLExecutor:
 
     def _stay_open(self) -> None:
         if self._stepping:
-            raise ExecutionError("a step closes the executor that it is a step of", hint="close it behind the loop")
+            raise ExecutionError(
+                "a step function can't close its own executor", hint="close the executor after the loop"
+            )
 
     async def _close_models(self) -> None:
         owned, self._owned = self._owned, ()
@@ -403,10 +405,6 @@ class GASLExecutor:
         if len(kept) > _WITH_VALUES:
             kept[-_WITH_VALUES - 1] = _without_values(kept[-_WITH_VALUES - 1])
 
-    def _sync(self) -> None:
-        """Flush the store to disk if it defers that to the end of the plan."""
-        self.state.sync()
-
     @asynccontextmanager
     async def _under_way(self, flow: Flow, cancel: asyncio.Event | None) -> AsyncIterator[None]:
         """Mark the executor as busy and let ``cancel`` end the plan; re-raise a task's cancellation at the end."""
@@ -429,7 +427,7 @@ class GASLExecutor:
 
     def _occupied(self) -> ExecutionError:
         plan = self._flow.session.plan_id
-        return ExecutionError(f"plan {plan} is under way in this executor", hint="await it, or open another executor")
+        return ExecutionError(f"plan {plan} is running in this executor", hint="await it, or open another executor")
 
     def _wait(self, begin: Callable[[], Coroutine[Any, Any, T]], name: str) -> T:
         """Run the coroutine of ``begin`` to its end in the executor's own event loop, which its clients are bound to."""
@@ -446,12 +444,3 @@ class GASLExecutor:
 
 def _without_values(record: ExecutionRecord) -> ExecutionRecord:
     return evolve(record, value=None, nested=tuple(map(_without_values, record.nested)))
-
-
-def _within(caps: Caps, ceiling: Caps) -> Caps:
-    return Caps(
-        min(caps.max_path_length, ceiling.max_path_length),
-        min(caps.max_results, ceiling.max_results),
-        min(caps.max_paths, ceiling.max_paths),
-        min(caps.timeout_s, ceiling.timeout_s),
-    )

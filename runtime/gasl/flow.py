@@ -223,7 +223,7 @@ class Flow:
             self.interrupts.append(number)
             return _Inner(_CANCELLED)
         if place.part.count(".") >= _DEEPEST:
-            return _Inner(ExecutionResult("error", message=f"commands nest more than {_DEEPEST} levels deep"))
+            return _Inner(ExecutionResult("error", message=f"commands are nested more than {_DEEPEST} levels deep"))
         match command:
             case Try():
                 return _Inner(*await run_try(self, command, place))
@@ -242,8 +242,8 @@ class Flow:
     def _cancel(self, plan: str) -> ExecutionResult:
         if plan == self.session.plan_id:
             return ExecutionResult("cancelled", message=f'CANCEL PLAN "{plan}"')
-        hint = f"the plan under way is {self.session.plan_id}" if self.session.plan_id else ""
-        return ExecutionResult("error", message=f"no plan {plan} is under way", hint=hint)
+        hint = f"the running plan is {self.session.plan_id}" if self.session.plan_id else ""
+        return ExecutionResult("error", message=f"plan {plan} is not running", hint=hint)
 
     async def _leaf(self, work: Any, number: int) -> ExecutionResult:
         """Run ``work`` in a separate task, so that it can be cancelled and the plan still ends in order."""

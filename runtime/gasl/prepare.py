@@ -47,7 +47,7 @@ def apply(command: SetCommand, session: Session) -> ExecutionResult:
     setting = SETTINGS.get(key)
     if setting is None:
         like = nearest(key, SETTINGS)
-        return _refused(f"there is no setting {key}", f"did you mean {like}?" if like else _offered(SETTINGS))
+        return _refused(f"unknown setting {key}", f"did you mean {like}?" if like else _offered(SETTINGS))
     if (fault := fault_of(setting, value)) is not None:
         return _refused(f"{key} {fault}")
     if key.startswith(_CAPS):
@@ -68,7 +68,7 @@ def _cap(key: str, value: Any, session: Session) -> ExecutionResult:
     name = key.removeprefix(_CAPS)
     most = getattr(session.ceiling, name)
     if value > most:
-        return _refused(f"{key} may be at most {most:,} here, not {value:,}", f"SET {key} = {most}")
+        return _refused(f"{key} can be at most {most:,} here, not {value:,}", f"SET {key} = {most}")
     before = getattr(session.caps, name)
     change: dict[str, Any] = {name: float(value) if isinstance(before, float) else value}
     session.caps = attrs.evolve(session.caps, **change)
@@ -79,14 +79,14 @@ def _cap(key: str, value: Any, session: Session) -> ExecutionResult:
 def _model(name: str, session: Session) -> ExecutionResult:
     if name not in session.models:
         like = nearest(name, session.models)
-        hint = f"did you mean {like}?" if like else _offered(session.models) or "the host offers none by name"
-        return _refused(f"no model is offered under the name {name}", hint)
+        hint = f"did you mean {like}?" if like else _offered(session.models) or "no models can be chosen by name"
+        return _refused(f"unknown model {name}", hint)
     before, session.options["model"] = session.options.get("model"), name
     return _done("llm.model", name, before)
 
 
 def _offered(names: Mapping[str, Any]) -> str:
-    return f"there are: {', '.join(sorted(names))}" if names else ""
+    return f"available: {', '.join(sorted(names))}" if names else ""
 
 
 def _done(key: str, value: Any, before: Any) -> ExecutionResult:

@@ -65,23 +65,20 @@ def recorded(
     nested: Sequence[ExecutionRecord] = (),
 ) -> ExecutionRecord:
     """Return the record of a command that ended with ``result``."""
-    seconds = clock.seconds()
+    seconds, summary = clock.seconds(), result.summary
+    if result.count is not None and "count" not in summary:
+        summary = {"count": result.count, **summary}
     return ExecutionRecord(
         place.step, place.plan_id, place.text, place.why, result.status,
-        _iso(clock.at), _iso(datetime.now(UTC)), round(seconds, 6),
-        _summary(result), _metrics(result), _provenance(result, nested), _error(result, source),
+        iso(clock.at), iso(), round(seconds, 6),
+        summary, _metrics(result), _provenance(result, nested), _error(result, source),
         None if result.value is None else result.value.value, variable, tuple(nested), place.part,
     )  # fmt: skip
 
 
-def _iso(at: datetime) -> str:
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _summary(result: ExecutionResult) -> Mapping[str, Any]:
-    if result.count is None or "count" in result.summary:
-        return result.summary
-    return {"count": result.count, **result.summary}
+def iso(at: datetime | None = None) -> str:
+    """Return a time in UTC, by default the present, as ISO 8601 with milliseconds."""
+    return (at or datetime.now(UTC)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _metrics(result: ExecutionResult) -> dict[str, Any]:
@@ -267,4 +264,4 @@ class Remembering(Own):
         try:
             self._state.answered(answer)
         except StateError as error:
-            self._warn(f"a model's answer can't be kept for replay: {error.message}")
+            self._warn(f"a model's answer can't be stored for replay: {error.message}")

@@ -160,6 +160,16 @@ class ExecutionResult:
     incomplete_from: tuple[str, ...] = ()
     written: Value | None = None
 
+    @classmethod
+    def of_items(
+        cls, items: list[Any], evidence: Any = (), summary: Mapping[str, Any] | None = None, **rest: Any
+    ) -> "ExecutionResult":
+        """Return the result with the value ``items``: a success, or empty."""
+        count = len(items)
+        return cls(
+            "success" if items else "empty", Value(items, evidence), count, {"count": count, **(summary or {})}, **rest
+        )
+
 
 @frozen
 class ExecutionRecord:

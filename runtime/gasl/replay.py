@@ -10,9 +10,8 @@ from typing import Any, Unpack
 
 from attrs import define, field, frozen
 
-from ...adapters import llm as port
 from ...adapters.graph import Caps, GraphAdapter
-from ...adapters.llm import LLM, BadAnswer, Completion, LLMError, NotRecorded, Options, Truncated, Usage
+from ...adapters.llm import LLM, Completion, NotRecorded, Options, Usage, error_of
 from ...adapters.llm.json_schema import canonical
 from ...adapters.llm.middleware import Own, as_client
 from ...adapters.state import StateStore
@@ -77,7 +76,7 @@ async def areplay(
     )
     steps = _paired(told.get("commands") or (), recorded.get("history") or ())
     if steps is None:
-        again.remarks.append("the history does not tell where plans began: the commands were run as one plan")
+        again.remarks.append("the history does not show where plans began, so the commands were run as one plan")
         steps = [(text, {}) for text in told.get("commands") or ()]
     for text, entry in steps:
         await again.step(text, entry)
@@ -162,17 +161,17 @@ class _Again:
         """Return a plan with the same initial settings as the recorded one."""
         told = entry.get("plan") or {}
         if told.get("graph") and told["graph"] != self.graph.schema.hash:
-            self.remarks.append("the graph is not the one that was recorded")
+            self.remarks.append("the graph differs from the recorded graph")
         variables = self.given.copy()
         for name, value in (told.get("variables") or {}).items():
             variables.set(name, Value(value, incomplete=tuple((told.get("incomplete") or {}).get(name, ()))))
         if told.get("variables_left_out"):
-            self.remarks.append("a plan was given variables that are too large for the history to keep")
+            self.remarks.append("a plan's initial variables were too large for the history")
         session = Session(
             self.graph,
             self.state,
-            self.recall.named("") if told.get("llm", True) else None,
-            {name: self.recall.named(name) for name in told.get("models", ())},
+            _Recalled(self.recall, "") if told.get("llm", True) else None,
+            {name: _Recalled(self.recall, name) for name in told.get("models", ())},
             variables,
             options=dict(told.get("options", {})),
             plan_id=entry.get("plan_id", ""),
@@ -234,10 +233,6 @@ class _Recall:
         kept = {(answer["step"], answer["request"], answer["turn"]): answer for answer in answers}
         return cls(kept, None if llm is None else as_client(llm))
 
-    def named(self, name: str) -> "_Recalled":
-        """Return the client for the plans' model ``name``."""
-        return _Recalled(self, name)
-
 
 class _Recalled(Own):
     """A model that returns the recorded answers."""
@@ -255,12 +250,18 @@ class _Recalled(Own):
             kept = recall.answers.get((recall.turns.step, request, recall.turns.next(request)))
         if kept is None:
             if recall.inner is None:
-                raise NotRecorded("the state has no answer to this request", hint="give a model to ask anew")
+                raise NotRecorded("the state has no answer to this request", hint="pass a model to repeat the call")
             recall.asked += 1
             return await recall.inner.generate(prompt, **options)
         recall.recalled += 1
         if "error" in kept:
-            raise _error(kept["error"])
+            failed = kept["error"]
+            raise error_of(
+                failed.get("kind", ""),
+                failed.get("message", ""),
+                hint=failed.get("hint", ""),
+                text=failed.get("text", ""),
+            )
         usage = Usage(kept.get("prompt_tokens", 0), kept.get("completion_tokens", 0))
         return Completion(
             kept["text"], kept.get("finish_reason", "stop"), usage, model=kept.get("model", ""), repaired=kept.get("repaired", False),
@@ -269,16 +270,3 @@ class _Recalled(Own):
 
     async def aclose(self) -> None:
         """Do nothing."""
-
-
-_ERRORS: Mapping[str, type[LLMError]] = {
-    kind.kind: kind for kind in vars(port).values() if isinstance(kind, type) and issubclass(kind, LLMError)
-}
-
-
-def _error(kept: Mapping[str, Any]) -> LLMError:
-    kind = _ERRORS.get(kept.get("kind", ""), LLMError)
-    message, hint, text = kept.get("message", ""), kept.get("hint", ""), kept.get("text", "")
-    if kind in (BadAnswer, Truncated):
-        return kind(message, hint=hint, text=text)
-    return kind(message, hint=hint)

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from ...lang.catalogue.schema import Schema
     from ...lang.trees.gasl import StateType
 
-TOO_DEEP = Diagnostic("GASL023", "error", "blocks are nested too deeply", hints=("leave some of the nesting out",))
+TOO_DEEP = Diagnostic("GASL023", "error", "blocks are nested too deeply", hints=("reduce the nesting",))
 """Diagnostic for a program that can't be checked because its blocks nest deeper than the interpreter's stack."""
 
 
@@ -124,7 +123,7 @@ def told_of_another(folder: object, before: str | None, now: str | None) -> str:
     """Return a message that states which graph the findings in ``folder`` come from, and that it is not this one."""
     if before and now and same_name(before, now):
         return f"{now} has changed since the findings in {folder} were made"
-    return f"the findings in {folder} are of {before or 'another graph'}, not of {now or 'this graph'}"
+    return f"the findings in {folder} come from {before or 'another graph'}, not from {now or 'this graph'}"
 
 
 def told_of_findings(folder: object, made: Sequence[Origin], now: str | None, graph: str | None = None) -> str:
@@ -165,7 +164,9 @@ def roll_back(store: StateStore, to: Snapshot | str, command: str) -> int:
     after = origins(store)[-1:]
     if [each.graph for each in after] != [each.graph for each in before]:  # findings of another graph
         store.configure(config={"adapter": (after[0].source if after else None) or {"type": "networkx"}})
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    from .record_writer import iso  # late import: checking programs needs no model library
+
+    now = iso()
     last = store.history[-1].get("step") if len(store.history) else 0
     entry: dict[str, Any] = {
         "step": last,

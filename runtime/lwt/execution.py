@@ -139,7 +139,9 @@ class Execution:
         self.scope.trace.forget(step)
         if result.status != "skipped":
             self._discarded.append(result)
-            self.warn(step, "it ran before the whole script was there, which has it otherwise; what it gave is dropped")
+            self.warn(
+                step, "it ran early, and the complete script has another step of this name; its result is dropped"
+            )
 
     async def work(self, step_id: str) -> bool:
         """Run one step and save its result. Failures are results."""

@@ -107,16 +107,16 @@ def test_a_state_is_not_gone_on_with_another_graph_by_mistake(model: str, tmp_pa
     for question in ("Who else?", "Who meets the most people?"):
         done = call("ask", "nx:karate_club", question, *state, "--llm", model)
         assert (done.code, done.out) == (2, "")
-        assert f"are of {GRAPH}, not of nx:karate_club" in done.err
+        assert f"come from {GRAPH}, not from nx:karate_club" in done.err
         assert "--force goes on in this one" in done.err
     (tmp_path / "find.gasl").write_text("FIND nodes WHERE degree > 5 AS some\n")
     for words in (("gasl", "-c", "FIND nodes AS n"), ("run", "find.gasl")):
         done = call(*words, "--graph", "nx:karate_club", *state)
         assert (done.code, done.out) == (2, "")
-        assert f"are of {GRAPH}, not of nx:karate_club" in done.err
+        assert f"come from {GRAPH}, not from nx:karate_club" in done.err
     done = call("ask", "nx:karate_club", "Who else?", *state, "--llm", model, "--force")
     assert done.code == 4  # nobody has so high a degree there, and the answer cites nothing
-    assert f"warning: the findings in {tmp_path / 'run'} are of {GRAPH}, not of nx:karate_club" in done.err
+    assert f"warning: the findings in {tmp_path / 'run'} come from {GRAPH}, not from nx:karate_club" in done.err
 
 
 def test_a_graph_under_another_name_is_the_same_graph(model: str, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_it_is_refused_and_nothing_of_it_is_written(name: str, state: Path) -> N
     before = files_of(state)
     done = call(*COMMANDS[name], "--state", state)
     assert done.code == 2 and done.out == ""
-    assert f"error: the findings in state are of {FOUND_IN}, not of {OTHER}\n" in done.err and HINT in done.err
+    assert f"error: the findings in state come from {FOUND_IN}, not from {OTHER}\n" in done.err and HINT in done.err
     assert files_of(state) == before
     assert not (Path("knotwork") / "runs").exists()  # no run has begun
     again = call("gasl", "-c", LOOK, "--state", state)  # the graph is still the one that it was made with
@@ -49,7 +49,7 @@ def test_it_is_refused_and_nothing_of_it_is_written(name: str, state: Path) -> N
 def test_forced_it_goes_on_and_says_so(name: str, state: Path) -> None:
     done = call(*COMMANDS[name], "--state", state, "--force")
     assert done.code == 0
-    assert f"warning: the findings in state are of {FOUND_IN}, not of {OTHER}" in done.err
+    assert f"warning: the findings in state come from {FOUND_IN}, not from {OTHER}" in done.err
 
 
 @pytest.mark.slow
@@ -58,7 +58,7 @@ def test_a_forced_server_serves(state: Path) -> None:
         *COMMANDS["mcp"], "--state", "state", "--force", home=state.absolute().parent
     )  # the client has gone already
     assert done.code == 0
-    assert f"warning: the findings in state are of {FOUND_IN}, not of {OTHER}" in done.err
+    assert f"warning: the findings in state come from {FOUND_IN}, not from {OTHER}" in done.err
     assert f"knotwork mcp: graph {OTHER} · state state · model none" in done.err
 
 

@@ -30,7 +30,7 @@ def test_on_another_graph_it_does_not(kept: str) -> None:
     assert result.code == 1
     assert result.out.startswith("different: 3 commands")
     assert "variables.hubs.items" in result.out
-    assert "the graph is not the one that was recorded" in result.err
+    assert "the graph differs from the recorded graph" in result.err
     assert call("replay", kept, "--graph", "nx:les_miserables", "--format", "json").json["identical"] is False
 
 

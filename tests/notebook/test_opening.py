@@ -74,7 +74,7 @@ def test_a_state_of_another_graph_is_refused_and_nothing_is_written(shell: Shell
 def test_forced_it_goes_on_and_says_so(shell: Shell, state: Path) -> None:
     told = shell.run(f"%kw open {OTHER} --state {state} --force")
     assert told.error is None and "34 nodes" in told.text
-    assert f"warning: the findings in {state} are of {FOUND_IN}, not of {OTHER}" in told.text
+    assert f"warning: the findings in {state} come from {FOUND_IN}, not from {OTHER}" in told.text
 
 
 def test_a_folder_without_a_name_is_refused_and_the_session_goes_on(shell: Shell) -> None:
@@ -90,7 +90,7 @@ def test_a_graph_of_the_notebook_is_another_graph_too(shell: Shell, state: Path)
     shell.names["mine"] = networkx.path_graph(4)
     before = files_of(state)
     told = shell.run(f"%kw open mine --state {state}")
-    assert f"are of {FOUND_IN}, not of mine" in str(told.error)
+    assert f"come from {FOUND_IN}, not from mine" in str(told.error)
     assert files_of(state) == before
 
 

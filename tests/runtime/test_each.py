@@ -55,7 +55,7 @@ def test_index_outside_each_is_a_key_like_any_other() -> None:
 def test_what_is_no_list_fails_in_either_mode(answer: str, there: str, mode: Any) -> None:
     script = lwt.parse('(l)=LLM("which")\n(final)=EACH({(l)}, LLM("{(item)}"))', mode)
     result = asyncio.run(lwt.run(script, llm=Scripted({"which": answer})))
-    assert result.steps["final"].reason == f"EACH needs a list; there is {there}"
+    assert result.steps["final"].reason == f"EACH needs a list, not {there}"
 
 
 @pytest.mark.parametrize("data", ["prose", {"a": 1}, 5])

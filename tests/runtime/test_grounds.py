@@ -32,7 +32,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_findings_of_another_graph_are_refused_and_nothing_is_written(state: Path) -> None:
     before = files_of(state)
-    with pytest.raises(OtherGraph, match=f"the findings in .* are of {FOUND_IN}, not of {OTHER}") as error:
+    with pytest.raises(OtherGraph, match=f"the findings in .* come from {FOUND_IN}, not from {OTHER}") as error:
         open_workspace(WorkspaceOptions(OTHER, state), Models)
     hint = "another graph takes another state; force=True goes on in this one all the same"
     assert error.value.hint == hint and str(error.value) == f"{error.value.message}; {hint}"
@@ -46,7 +46,7 @@ def test_forced_it_goes_on_and_says_so(state: Path) -> None:
         WorkspaceOptions(OTHER, state, force=True), lambda: Models("local"), OpeningCallbacks(told.append)
     )
     opened.close()
-    assert told == [f"the findings in {state} are of {FOUND_IN}, not of {OTHER}"]
+    assert told == [f"the findings in {state} come from {FOUND_IN}, not from {OTHER}"]
     store = open_state(state)
     assert store.replay_info()["config"]["llm"] == {"provider": "local", "model": "local"}
     assert graph_of(store.replay_info()) == FOUND_IN  # nothing was found in the other one yet
@@ -61,7 +61,7 @@ def test_what_is_left_out_is_taken_from_the_state(state: Path) -> None:
 
 
 def test_a_graph_that_has_changed_under_its_name_is_another(state: Path) -> None:
-    with pytest.raises(OtherGraph, match=r"the findings in .* are of nx:les_miserables, not of mine"):
+    with pytest.raises(OtherGraph, match=r"the findings in .* come from nx:les_miserables, not from mine"):
         open_workspace(WorkspaceOptions(networkx.path_graph(3), state, name="mine"), Models)
 
 

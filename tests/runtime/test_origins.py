@@ -67,7 +67,7 @@ def test_forced_opening_and_looking_label_nothing(state: Path, tmp_path: Path) -
     assert told(state, None) == told(state, FOUND_IN) == []
     store = open_state(state, read_only=True)
     assert chunks_of(store.replay_info()) is None  # the texts are the other graph's
-    with pytest.raises(OtherGraph, match=f"are of {FOUND_IN}, not of {OTHER}"):
+    with pytest.raises(OtherGraph, match=f"come from {FOUND_IN}, not from {OTHER}"):
         told(state, OTHER)
     run(state, FOUND_IN, "RESET centre")
     assert named(state) == ([FOUND_IN], FOUND_IN)  # who only looked is none of them
@@ -165,7 +165,7 @@ def test_a_state_of_before_plans_named_their_graph_opens_and_is_judged(state: Pa
         shutil.rmtree(tmp_path / "old", ignore_errors=True)
         fork_state(tmp_path / "old.json", tmp_path / "old")
         assert named(tmp_path / "old")[0] == names
-        with pytest.raises(OtherGraph, match=f"are of another graph, not of {OTHER}"):
+        with pytest.raises(OtherGraph, match=f"come from another graph, not from {OTHER}"):
             told(tmp_path / "old", OTHER)
         assert told(tmp_path / "old", FOUND_IN) == []
         assert named(tmp_path / "old")[1] == FOUND_IN
@@ -179,7 +179,7 @@ def test_a_state_of_one_graph_without_its_name_in_the_plans_has_it_from_the_conf
         entry.get("plan", {}).pop("source", None)
     (tmp_path / "old.json").write_text(json.dumps(whole))
     fork_state(tmp_path / "old.json", tmp_path / "old")
-    with pytest.raises(OtherGraph, match=f"are of {FOUND_IN}, not of {OTHER}"):
+    with pytest.raises(OtherGraph, match=f"come from {FOUND_IN}, not from {OTHER}"):
         told(tmp_path / "old", OTHER)
 
 

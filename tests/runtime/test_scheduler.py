@@ -72,7 +72,7 @@ def test_steps_that_can_never_start_are_skipped_instead_of_waited_for() -> None:
     ended, skipped = run(graph, lambda step: None)
     assert ended == ["fine"]
     assert skipped.keys() == {"a", "b", "c", "self", "lost", "d"}
-    assert skipped["lost"] == "there is no step (nobody)"
+    assert skipped["lost"] == "step (nobody) does not exist"
     assert "cycle" in skipped["a"]
 
 

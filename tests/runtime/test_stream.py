@@ -95,7 +95,7 @@ def test_the_last_step_with_an_id_counts_and_what_refers_to_it_runs_again() -> N
     assert (result.status, result.output, result.calls) == ("complete", "<<<second>><c>>", 6)
     assert result.trace.prompts == {"a": "second", "b": "<second>", "c": "c", "final": "<<second>><c>"}
     assert [diagnostic.code for diagnostic in result.diagnostics] == ["LWT014"]
-    dropped = "it ran before the whole script was there, which has it otherwise; what it gave is dropped"
+    dropped = "it ran early, and the complete script has another step of this name; its result is dropped"
     assert sorted(result.warnings) == [f"(a): {dropped}", f"(b): {dropped}"]
 
 

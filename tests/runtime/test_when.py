@@ -126,7 +126,7 @@ def test_a_condition_on_a_step_that_was_left_out() -> None:
 def test_each_needs_a_list() -> None:
     result = run(NOT + '(final)=EACH({(a)}, LLM("{(item)}"))', input=1)
     assert result.status == "failed"
-    assert "EACH needs a list; there is null" in result.steps["final"].reason
+    assert "EACH needs a list, not null" in result.steps["final"].reason
 
 
 def test_two_branches_of_which_one_runs() -> None:

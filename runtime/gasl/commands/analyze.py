@@ -58,7 +58,7 @@ async def run_analyze(command: Analyze, session: Session) -> ExecutionResult:
         raise Refused("binding_failure", f"the state has no key {key}", hint)
     parts, lines, omitted = _excerpt(key, snapshot)
     if not parts:
-        return ExecutionResult("empty", Value(None), 0, {"count": 0}, message=f"{key} is empty: no model was asked")
+        return ExecutionResult("empty", Value(None), 0, {"count": 0}, message=f"{key} is empty: no model was called")
     seen = shown(parts, [part.name for part in parts])
     references = seen.references
     text = "\n".join(f"{reference} {line}" for reference, line in zip(references, lines, strict=True))
@@ -89,7 +89,7 @@ async def run_analyze(command: Analyze, session: Session) -> ExecutionResult:
             Value(value, Lazy(1, evidence)),
             1,
             {"count": 1, "shown": len(parts), "cited": len(cited)},
-            message=f"evidence was left out: {'; '.join(faults[:3])}" if faults else omitted,
+            message=f"evidence was dropped: {'; '.join(faults[:3])}" if faults else omitted,
             failed_items=tuple({"id": None, "reason": fault} for fault in faults),
         )
     )

@@ -90,7 +90,7 @@ def unbound(name: str, session: Session) -> Refused:
     elif names:
         hint = f"there are: {', '.join(names[:_OFFERED])}{', ...' if len(names) > _OFFERED else ''}"
     else:
-        hint = "bind it by AS in a command before this one"
+        hint = "bind it with AS in an earlier command"
     return Refused("binding_failure", f"the variable {name} has no value", hint)
 
 
@@ -128,8 +128,8 @@ def node_ids(rows: Rows) -> list[NodeId]:
         if ids is None:
             raise Refused(
                 "schema_mismatch",
-                f"item {index + 1} of {rows.name} stands for no node: {_described(item)}",
-                "a node has an id, an edge or a path a source and a target",
+                f"item {index + 1} of {rows.name} does not refer to a node: {_described(item)}",
+                "a node needs an id; an edge or a path needs a source and a target",
             )
         found.update(dict.fromkeys(ids))
     return list(found)
@@ -209,7 +209,7 @@ def check_field(rows: Rows, path: Path) -> None:
 def _unknown(rows: Rows, path: Path) -> Refused:
     names = list(_names(islice(rows.items, _NAMED_FROM)))
     like = nearest(path.text, names)
-    hint = f"there are: {listed(names, _MOST_OFFERED)}" if names else "they are not objects"
+    hint = f"there are: {listed(names, _MOST_OFFERED)}" if names else "the items are not objects"
     if like:
         hint = f"did you mean {like}? {hint}"
     return Refused("schema_mismatch", f"no item of {rows.name} has a field {path.text}", hint)

@@ -33,11 +33,12 @@ async def run_find(command: Find, session: Session) -> ExecutionResult:
         lambda caps: search(where, order=command.order, limit=command.limit, caps=caps), session.caps
     )
     result = of_graph(answer, session, session.caps)
-    if result.status == "empty" and command.limit != 0:
-        return await _with_near(
-            result, f"no {command.kind[:-1]} satisfies the condition", command.kind, [where], session
-        )
-    return result
+    if result.status != "empty" or command.limit == 0:
+        return result
+    if where is None:
+        return attrs.evolve(result, message=f"the graph has no {command.kind}")
+    hint = await near_in_graph([where], command.kind, session)
+    return attrs.evolve(result, message=f"no {command.kind[:-1]} satisfies the condition", hint=hint)
 
 
 @refusing
@@ -47,7 +48,7 @@ async def run_find_paths(command: FindPaths, session: Session) -> ExecutionResul
     SHORTEST is bounded only by MAXLEN, or by ``max_path_length`` if the plan SET it: it does not try the simple paths of each
     length.
     """
-    start, end = _ends(command.start, session), _ends(command.end, session)
+    start, end = path_ends(command.start, session), path_ends(command.end, session)
     via, where = bound(command.via, session), bound(command.where, session)
     caps, above, length = session.caps, False, command.max_length
     if command.shortest:
@@ -80,7 +81,7 @@ async def run_find_paths(command: FindPaths, session: Session) -> ExecutionResul
         return attrs.evolve(result, message=told, hint="")
     if result.status != "empty" or command.limit == 0:
         if "max_path_length" in answer.caps_hit and not answer.items:
-            told = f"no path of at most {caps.max_path_length} edges was found, and a longer one exists"
+            told = f"no path of at most {caps.max_path_length} edges was found, but a longer one exists"
             return attrs.evolve(result, message=told, hint=_LONGER)
         return result
     for side, ids in ((command.start, start), (command.end, end)):
@@ -94,11 +95,11 @@ async def run_find_paths(command: FindPaths, session: Session) -> ExecutionResul
     hints = [await near_in_graph(ends, "nodes", session), await near_in_graph([via, where], "paths", session)]
     message = f"no path of at most {caps.max_path_length} edges was found"
     if command.shortest and length is None:
-        message = "no path was found, of any length"
+        message = "no path of any length was found"
     elif command.max_length is not None and not command.shortest:
-        hints.append("a longer MAXLEN may find one")
+        hints.append("a larger MAXLEN may find paths")
     elif command.where is None:
-        message = "no path was found, of any length"
+        message = "no path of any length was found"
     return attrs.evolve(result, message=message, hint="; ".join(filter(None, hints)))
 
 
@@ -117,12 +118,12 @@ def _bounded(result: ExecutionResult, command: FindPaths, caps: Caps) -> Executi
     if command.max_length is not None:
         which, hint, hit = (
             f"MAXLEN ({command.max_length:,})",
-            "write a larger MAXLEN, or leave it out: SHORTEST needs none",
+            "write a larger MAXLEN, or omit it: SHORTEST needs no limit",
             "MAXLEN",
         )
     else:
         which, hit = f"max_path_length ({caps.max_path_length:,})", "max_path_length"
-        hint = "SET adapter.caps.max_path_length higher, or leave that SET out: SHORTEST needs no bound"
+        hint = "SET adapter.caps.max_path_length higher, or omit that SET: SHORTEST needs no limit"
     caps_hit = tuple(hit if name == "MAXLEN" else name for name in result.caps_hit)
     said = (
         f"cut short by {which}; longer paths exist"
@@ -148,13 +149,14 @@ async def unknown_nodes(ids: Sequence[NodeId], session: Session) -> str:
             if node is None:
                 hints.append(f"the graph has no node {node_id!r}")
             elif node["id"] != node_id:
-                hints.append(f"no node has the id {node_id!r}; the one of that name is {node['id']!r}")
+                hints.append(f"no node has the id {node_id!r}; the node with that name is {node['id']!r}")
         return "; ".join(hints[:3])
 
     return await asyncio.to_thread(look)
 
 
-def _ends(side: Name | Condition | None, session: Session) -> list[NodeId] | Condition | None:
+def path_ends(side: Name | Condition | None, session: Session) -> list[NodeId] | Condition | None:
+    """Return the start or the end of paths: the node ids of a variable, or a condition."""
     return node_ids(rows_of(side, session)) if isinstance(side, Name) else bound(side, session)
 
 
@@ -189,7 +191,7 @@ def of_graph(found: Found, session: Session, caps: Caps, value: Any = None) -> E
         caps_hit=tuple(found.caps_hit),
         used=found.used,
         message=caps_message(found.caps_hit, caps),
-        hint=_raise_hint(found.caps_hit),
+        hint=f"narrow the condition, or SET adapter.caps.{found.caps_hit[0]} higher" if found.caps_hit else "",
     )
 
 
@@ -199,21 +201,6 @@ def caps_message(hit: Sequence[str], caps: Caps) -> str:
         return ""
     named = [_CAPS[name].format(caps) if name in _CAPS else name for name in hit]
     return f"cut short by {' and '.join(named)}; there may be more"
-
-
-def _raise_hint(hit: Sequence[str]) -> str:
-    return f"narrow the condition, or SET adapter.caps.{hit[0]} higher" if hit else ""
-
-
-async def _with_near(
-    result: ExecutionResult, message: str, kind: str, conditions: Sequence[Condition | None], session: Session
-) -> ExecutionResult:
-    """Return the result with a hint about near matches; without a condition, only with the message."""
-    given = [condition for condition in conditions if condition is not None]
-    if not given:
-        return attrs.evolve(result, message=f"the graph has no {kind}")
-    hints = await near_in_graph(given, kind, session)
-    return attrs.evolve(result, message=message, hint=hints)
 
 
 async def near_in_graph(conditions: Sequence[Condition | None], kind: str, session: Session) -> str:
@@ -242,10 +229,10 @@ async def run_walk(command: Walk, session: Session) -> ExecutionResult:
     if result.status != "empty":
         return result
     if not starts:
-        return attrs.evolve(result, message=f"there is nowhere to walk from: {command.source.text} is empty")
+        return attrs.evolve(result, message=f"nothing to walk from: {command.source.text} is empty")
     hint = await unknown_nodes(starts, session) or await near_in_graph([via], "edges", session)
     if not hint and via is None and direction != "both":
-        hint = "DIRECTION both follows edges either way"
+        hint = "DIRECTION both follows edges in both directions"
     return attrs.evolve(result, message=f"no node is reached from {command.source.text}", hint=hint)
 
 
@@ -261,7 +248,7 @@ async def run_subgraph(command: Subgraph, session: Session) -> ExecutionResult:
     if nodes:
         message, hint = result.message, result.hint
     else:
-        message, hint = f"there is nothing around {command.source.text}", await unknown_nodes(centers, session)
+        message, hint = f"no nodes around {command.source.text}", await unknown_nodes(centers, session)
     return attrs.evolve(
         result,
         status=status,
@@ -283,7 +270,7 @@ async def run_connect(command: Connect, session: Session) -> ExecutionResult:
         return result
     for side, ids in ((command.left, left), (command.right, right)):
         if not ids:
-            return attrs.evolve(result, message=f"there is nothing to connect: {side.text} is empty")
+            return attrs.evolve(result, message=f"nothing to connect: {side.text} is empty")
     hint = await unknown_nodes([*left, *right], session) or await near_in_graph([via], "edges", session)
     return attrs.evolve(result, message=f"no edge joins {command.left.text} and {command.right.text}", hint=hint)
 
@@ -294,8 +281,8 @@ async def run_measure(command: Measure, session: Session) -> ExecutionResult:
     known = session.graph.measures
     if command.algorithm not in known:
         like = nearest(command.algorithm, known)
-        hint = f"did you mean {like}?" if like else f"there are: {', '.join(known)}"
-        raise Refused("error", f"there is no algorithm {command.algorithm}", hint)
+        hint = f"did you mean {like}?" if like else f"available: {', '.join(known)}"
+        raise Refused("error", f"unknown algorithm {command.algorithm}", hint)
     among = None if command.source is None else _nodes(command.source, session)
     caps = session.caps
     answer = await searched(lambda caps: session.graph.measure(command.algorithm, among, caps=caps), caps)

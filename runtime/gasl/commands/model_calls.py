@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
 from typing import Any, TypeGuard
 
 from attrs import define, evolve, field, frozen
@@ -16,6 +15,7 @@ from ...events import CallRetried
 from ...excerpts import excerpt, fenced
 from ...models.caller import HOPELESS, Caller, Request, Spent
 from ...results import Failed, Outcome, StepFailed, Trace
+from ..record_writer import iso
 from ..records import ExecutionResult, Session
 from .evidence import is_node_id, item_kind
 
@@ -177,7 +177,7 @@ class Asker:
         model = (completion.model if completion is not None else "") or self._model or ""
         return Answer(
             text, model, blake3(prompt.encode("utf-8", "replace")).hexdigest(length=16),
-            datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            iso(),
             completion is not None and completion.repaired, completion is not None and completion.cached,
         )  # fmt: skip
 

@@ -92,7 +92,7 @@ class _Work:
             if unanswered.failed.kind not in _TOO_MUCH or len(indices) == 1:
                 batch.failed = unanswered.failed
                 return
-            self.asker.retried(f"{unanswered.failed.message}; asked in halves", number)
+            self.asker.retried(f"{unanswered.failed.message}; split into halves", number)
             middle = len(indices) // 2
             batch.halves = [_Batch(indices[:middle]), _Batch(indices[middle:])]
             for half in batch.halves:
@@ -184,9 +184,7 @@ async def run_process(command: Process, session: Session) -> ExecutionResult:
     """
     source = rows_of(command.source, session)
     if not source.items:
-        return ExecutionResult(
-            "empty", Value([]), 0, {"count": 0}, message=f"{source.name} is empty: no model was asked"
-        )
+        return ExecutionResult.of_items([], message=f"{source.name} is empty: no model was called")
     seen = shown(source.items, name=source.name)
     work = _Work(command, source, seen, Asker(session), _cite_name(command.returning))
     parts = await asyncio.to_thread(batches, seen)
@@ -260,7 +258,7 @@ def _failures(work: _Work) -> list[dict[str, Any]]:
     return failures
 
 
-_WITHOUT_ROW = "no row is drawn from it"
+_WITHOUT_ROW = "no row cites it"
 
 
 def _told(batch: _Batch, index: int) -> str:
@@ -275,7 +273,7 @@ def _value(value: Any) -> str:
     return short(value) if isinstance(value, str) else str(value)[:40]
 
 
-def _list(work: _Work, indices: Sequence[int]) -> str:
+def _listed_ids(work: _Work, indices: Sequence[int]) -> str:
     listed = ", ".join(str(work.shown.ids[index])[:40] for index in indices[:_LISTED])
     return f"{listed}{', ...' if len(indices) > _LISTED else ''}"
 
@@ -294,22 +292,18 @@ def _judged(work: _Work, count: int, cited: int) -> tuple[Status, str, str]:
         return "schema_mismatch" if shape else "error", message, failed[0].hint
     if not count:
         if unfit:
-            return "schema_mismatch", f"no row fits: {message}", ""
+            return "schema_mismatch", f"no valid row: {message}", ""
         if failed:
             return "partial", message, failed[0].hint
-        return "empty", "the model found nothing to say about the items", ""
+        return "empty", "the model returned no rows for the items", ""
     left = [index for batch in work.batches if batch.failed is None for index in batch.open]
     if left:
-        told.append(f"cited {cited:,} of {len(work.rows):,} items; no row for {_list(work, left)}")
+        told.append(f"cited {cited:,} of {len(work.rows):,} items; no row for {_listed_ids(work, left)}")
     differing = [index for batch in work.batches for index in batch.differing]
     if differing:
-        told.append(f"rows differ for {_list(work, differing)}")
+        told.append(f"rows differ for {_listed_ids(work, differing)}")
     hint = (
-        failed[0].hint
-        if failed
-        else "run the command again: it asks only about these items"
-        if left or differing
-        else ""
+        failed[0].hint if failed else "run the command again to ask only about these items" if left or differing else ""
     )
     return "partial" if failed or unfit or left or differing else "success", "; ".join(told), hint
 
@@ -320,7 +314,7 @@ def _unfit(work: _Work) -> list[str]:
     told = []
     if left := [fault for fault in faults if fault.rows]:
         rows = sum(fault.rows for fault in left)
-        told.append(f"{rows:,} {'row was' if rows == 1 else 'rows were'} left out: {left[0]}")
+        told.append(f"{rows:,} {'row was' if rows == 1 else 'rows were'} dropped: {left[0]}")
     if useless := [fault for fault in faults if not fault.rows]:
         told.append(f"{len(useless)} of {len(work.batches)} answers can't be used: {useless[0]}")
     return told
@@ -339,9 +333,7 @@ async def run_classify(command: Classify, session: Session) -> ExecutionResult:
     """
     source = rows_of(command.source, session)
     if not source.items:
-        return ExecutionResult(
-            "empty", Value([]), 0, {"count": 0}, message=f"{source.name} is empty: no model was asked"
-        )
+        return ExecutionResult.of_items([], message=f"{source.name} is empty: no model was called")
     asker = Asker(session)
     labels = tuple(dict.fromkeys(command.labels))
     ids = shown(source.items, name=source.name).ids
@@ -368,7 +360,8 @@ async def run_classify(command: Classify, session: Session) -> ExecutionResult:
     message = hint = kind = ""
     if failed:
         first = failed[min(failed)]
-        status = "partial" if items else "schema_mismatch" if _all_unfit(failed) else "error"
+        unfit = all(failure.kind == "bad_answer" for failure in failed.values())
+        status = "partial" if items else "schema_mismatch" if unfit else "error"
         message = f"{len(failed):,} of {len(source.items):,} items got no label: {first.message}"
         hint, kind = first.hint, first.kind
     counts = {label: sum(answer.text == label for _, answer in made) for label in labels}
@@ -380,10 +373,6 @@ async def run_classify(command: Classify, session: Session) -> ExecutionResult:
             status, value, len(items), summary, message=message, hint=hint, failed_items=unlabelled, kind=kind
         )
     )
-
-
-def _all_unfit(failed: dict[int, Failed]) -> bool:
-    return all(failure.kind == "bad_answer" for failure in failed.values())
 
 
 def _labelled(item: Any, label: str) -> dict[str, Any]:

@@ -5,6 +5,8 @@ import statistics
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
+from attrs import evolve
+
 from ....lang.evaluate.conditions import bind, compiled, identity, sort_key
 from ....lang.literals import kind_of, short
 from ....lang.trees.gasl import (
@@ -55,7 +57,9 @@ def run_aggregate(command: Aggregate, session: Session) -> ExecutionResult:
     rows = rows_of(command.source, session)
     keys, members = _groups(rows, command.by)
     columns = [None if made.field is None else column(rows, made.field) for made in command.computations]
-    names = [_column_name(made) for made in command.computations]
+    names = [
+        made.function if made.field is None else f"{made.function}_{made.field.text}" for made in command.computations
+    ]
     group_name = _group_name(command.by, names)
     items: list[dict[str, Any]] = []
     for key, member in zip(keys, members, strict=True):
@@ -84,10 +88,7 @@ def run_rank(command: Rank, session: Session) -> ExecutionResult:
         order = order[: command.limit]
     items = [rows.items[index] for index in order]
     message = "" if items else f"{rows.name} is empty" if not rows.items else "LIMIT 0 keeps nothing"
-    return ExecutionResult(
-        "success" if items else "empty", Value(items, picked(rows.value, order)), len(items), {"count": len(items)},
-        message=message,
-    )  # fmt: skip
+    return ExecutionResult.of_items(items, picked(rows.value, order), message=message)
 
 
 def _groups(rows: Rows, by: Path) -> tuple[list[Any], list[list[int]]]:
@@ -109,17 +110,7 @@ def _grouped(
     items: list[dict[str, Any]], rows: Rows, members: Sequence[Sequence[int]], more: dict[str, Any] | None = None
 ) -> ExecutionResult:
     evidence = gathered([[(rows.value, index) for index in member] for member in members])
-    return ExecutionResult(
-        "success" if items else "empty",
-        Value(items, evidence),
-        len(items),
-        {"count": len(items), **(more or {})},
-        message="" if items else f"{rows.name} is empty",
-    )
-
-
-def _column_name(made: Computation) -> str:
-    return made.function if made.field is None else f"{made.function}_{made.field.text}"
+    return ExecutionResult.of_items(items, evidence, more, message="" if items else f"{rows.name} is empty")
 
 
 def _computed(made: Computation, rows: Rows, column: Sequence[Any], member: Sequence[int]) -> Any:
@@ -151,7 +142,7 @@ def _not_a_number(made: Computation, rows: Rows, index: int, value: Any) -> str:
     name = item.get("id") if isinstance(item, dict) else None
     which = f"item {index + 1} of {rows.name}" + (f" ({short(name)})" if isinstance(name, str) else "")
     what = short(value) if isinstance(value, str) else kind_of(value)
-    needed = "numbers, or texts alone" if made.function in ("min", "max") else "numbers"
+    needed = "numbers, or only texts" if made.function in ("min", "max") else "numbers"
     return f"{_written(made)} takes {needed}; {which} has {what}"
 
 
@@ -163,17 +154,9 @@ def _sum(values: Sequence[Any]) -> int | float:
     return sum(values) if all(isinstance(value, int) for value in values) else math.fsum(values)
 
 
-def _mean(values: Sequence[Any]) -> float:
-    return float(_sum(values) / len(values))
-
-
-def _median(values: Sequence[Any]) -> int | float:
-    middle: int | float = statistics.median(values)
-    return middle
-
-
 _FUNCTIONS: dict[str, Callable[[Sequence[Any]], Any]] = {
-    "sum": _sum, "mean": _mean, "min": min, "max": max, "median": _median,
+    "sum": _sum, "mean": lambda values: float(_sum(values) / len(values)), "min": min, "max": max,
+    "median": statistics.median,
 }  # fmt: skip
 
 
@@ -189,10 +172,12 @@ def run_select_fields(command: SelectFields, session: Session) -> ExecutionResul
     rows = rows_of(command.source, session)
     for path in command.fields:
         check_field(rows, path)
-    wanted = [(path.text, path.parts) for path in command.fields]
-    items = [{name: _null(read(item, parts)) for name, parts in wanted} for item in rows.items]
+    items = [
+        {path.text: None if (value := read(item, path.parts)) is MISSING else value for path in command.fields}
+        for item in rows.items
+    ]
     message = "" if items else f"{rows.name} is empty"
-    return _result(items, Value(items, picked(rows.value, range(len(items)))), message)
+    return ExecutionResult.of_items(items, picked(rows.value, range(len(items))), used="scan", message=message)
 
 
 @beside
@@ -209,16 +194,7 @@ def run_select_where(command: SelectWhere, session: Session) -> ExecutionResult:
     elif not items:
         message = f"no item of {rows.name} satisfies the condition"
         hint = near(condition, known_of_items(rows.items))
-    return _result(items, Value(items, picked(rows.value, kept)), message, hint)
-
-
-def _null(value: Any) -> Any:
-    return None if value is MISSING else value
-
-
-def _result(items: list[Any], value: Value, message: str, hint: str = "") -> ExecutionResult:
-    status: Any = "success" if items else "empty"
-    return ExecutionResult(status, value, len(items), {"count": len(items)}, used="scan", message=message, hint=hint)
+    return ExecutionResult.of_items(items, picked(rows.value, kept), used="scan", message=message, hint=hint)
 
 
 # JOIN, UNION, INTERSECT and EXCEPT: combine two variables.
@@ -245,10 +221,7 @@ def run_join(command: Join, session: Session) -> ExecutionResult:
             f"the rows would have more than {JOINED_FIELDS:,} fields: {left.name} has {len(own):,}, {right.name} has {len(others):,}",
             "keep the needed fields of each first: SELECT variable FIELDS field, field AS variable",
         )
-    there: dict[Hashable, list[int]] = {}
-    for index, key in enumerate(right_keys):
-        if key is not None:
-            there.setdefault(key, []).append(index)
+    there = _positions(right_keys)
     items: list[Any] = []
     members: list[Members] = []
     cut = False
@@ -265,10 +238,8 @@ def run_join(command: Join, session: Session) -> ExecutionResult:
     message, hint = caps_message(caps_hit, session.caps), ""
     if not items and not cut:
         message, hint = _nothing(command, left, right)
-    return ExecutionResult(
-        "partial" if cut else "success" if items else "empty", Value(items, gathered(members)), len(items),
-        {"count": len(items)}, caps_hit=caps_hit, used="hash join", message=message, hint=hint,
-    )  # fmt: skip
+    result = ExecutionResult.of_items(items, gathered(members), used="hash join", message=message, hint=hint)
+    return evolve(result, status="partial", caps_hit=caps_hit) if cut else result
 
 
 def _keys(rows: Rows, field: Path) -> list[Hashable | None]:
@@ -300,10 +271,10 @@ def _nothing(command: Join, left: Rows, right: Rows) -> tuple[str, str]:
     for rows in (left, right):
         if not rows.items:
             return f"{rows.name} is empty", ""
-    message = f"no {command.left_field.text} of {left.name} is a {command.right_field.text} of {right.name}"
+    message = f"no {command.left_field.text} of {left.name} equals a {command.right_field.text} of {right.name}"
     left_kinds, right_kinds = _kinds(left, command.left_field), _kinds(right, command.right_field)
     if left_kinds and right_kinds and not left_kinds & right_kinds:
-        return message, f"they differ in type: {' and '.join(sorted(left_kinds))}, {' and '.join(sorted(right_kinds))}"
+        return message, f"the types differ: {' and '.join(sorted(left_kinds))}, {' and '.join(sorted(right_kinds))}"
     return message, ""
 
 
@@ -328,26 +299,36 @@ def run_set_operation(command: SetOperation, session: Session) -> ExecutionResul
     right_keys: Sequence[Hashable | None] = (
         _keys(right, right_field) if right_field else [_whole(item) for item in right.items]
     )
-    keyed = command.left_field is not None
-    items, members = _OPERATIONS[command.kind](left, right, left_keys, right_keys, keyed)
-    return ExecutionResult(
-        "success" if items else "empty",
-        Value(items, gathered(members)),
-        len(items),
-        {"count": len(items)},
-        used="hash",
-        message="" if items else f"{left.name} {command.kind} {right.name} has no items",
-    )
+    if command.kind == "UNION":
+        items, members = _union(left, right, left_keys, right_keys)
+    else:
+        shared = command.kind == "INTERSECT"
+        there = _positions(right_keys)
+        wanted = [at for at, key in enumerate(left_keys) if (key is not None and key in there) is shared]
+        kept, members = _kept(left, left_keys, wanted, keyed=command.left_field is not None)
+        items = [left.items[index] for index in kept]
+        for index, member in zip(kept, members, strict=True) if shared else ():
+            member += [(right.value, other) for other in there[left_keys[index]]]
+    message = "" if items else f"{left.name} {command.kind} {right.name} has no items"
+    return ExecutionResult.of_items(items, gathered(members), used="hash", message=message)
 
 
 def _whole(item: Any) -> Hashable:
     return ("item", identity(item))
 
 
-Sides = Callable[[Rows, Rows, Sequence[Any], Sequence[Any], bool], tuple[list[Any], list[Members]]]
+def _positions(keys: Sequence[Hashable | None]) -> dict[Hashable, list[int]]:
+    """Return the positions of each key; null is omitted."""
+    found: dict[Hashable, list[int]] = {}
+    for index, key in enumerate(keys):
+        if key is not None:
+            found.setdefault(key, []).append(index)
+    return found
 
 
-def _union(left: Rows, right: Rows, left_keys: Sequence[Any], right_keys: Sequence[Any], keyed: bool) -> Any:
+def _union(
+    left: Rows, right: Rows, left_keys: Sequence[Any], right_keys: Sequence[Any]
+) -> tuple[list[Any], list[Members]]:
     items: list[Any] = []
     members: list[Members] = []
     at: dict[Hashable, int] = {}
@@ -363,33 +344,13 @@ def _union(left: Rows, right: Rows, left_keys: Sequence[Any], right_keys: Sequen
     return items, members
 
 
-def _intersect(left: Rows, right: Rows, left_keys: Sequence[Any], right_keys: Sequence[Any], keyed: bool) -> Any:
-    there: dict[Hashable, list[int]] = {}
-    for index, key in enumerate(right_keys):
-        if key is not None:
-            there.setdefault(key, []).append(index)
-    kept, members = _kept(left, left_keys, keyed, lambda key: key is not None and key in there)
-    for member, key in zip(members, (left_keys[index] for index in kept), strict=True):
-        member += [(right.value, index) for index in there[key]]
-    return [left.items[index] for index in kept], members
-
-
-def _except(left: Rows, right: Rows, left_keys: Sequence[Any], right_keys: Sequence[Any], keyed: bool) -> Any:
-    there = {key for key in right_keys if key is not None}
-    kept, members = _kept(left, left_keys, keyed, lambda key: key is None or key not in there)
-    return [left.items[index] for index in kept], members
-
-
-def _kept(
-    left: Rows, keys: Sequence[Any], keyed: bool, wanted: Callable[[Any], bool]
-) -> tuple[list[int], list[Members]]:
+def _kept(left: Rows, keys: Sequence[Any], wanted: Sequence[int], *, keyed: bool) -> tuple[list[int], list[Members]]:
     """Return the indices of the result and the items that each represents; equal whole items appear once."""
     kept: list[int] = []
     members: list[Members] = []
     at: dict[Hashable, int] = {}
-    for index, key in enumerate(keys):
-        if not wanted(key):
-            continue
+    for index in wanted:
+        key = keys[index]
         if not keyed and key in at:
             members[at[key]].append((left.value, index))
             continue
@@ -397,9 +358,6 @@ def _kept(
         kept.append(index)
         members.append([(left.value, index)])
     return kept, members
-
-
-_OPERATIONS: dict[str, Sides] = {"UNION": _union, "INTERSECT": _intersect, "EXCEPT": _except}
 
 
 RUNNERS = {

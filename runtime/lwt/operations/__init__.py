@@ -64,7 +64,7 @@ def find(name: str) -> Operation:
     found = OPERATIONS.get(name) or _plugin(name)
     if found is None:
         like = nearest(name, OPERATIONS)
-        raise StepFailed(Failed("operation", f"there is no operation {name}", f"did you mean {like}?" if like else ""))
+        raise StepFailed(Failed("operation", f"unknown operation {name}", f"did you mean {like}?" if like else ""))
     return found
 
 

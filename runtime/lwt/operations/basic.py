@@ -146,7 +146,7 @@ def _list_of(reference: Reference, scope: Scope) -> list[Any]:
             value = found.value
     if isinstance(value, list | tuple):
         return list(value)
-    raise StepFailed(Failed("reference", f"EACH needs a list; there is {kind_of(value)}", span=reference.span))
+    raise StepFailed(Failed("reference", f"EACH needs a list, not {kind_of(value)}", span=reference.span))
 
 
 async def _one_item(inner: Prompted, context: Context, index: int, item: Any, total: _Total) -> None:
@@ -212,7 +212,7 @@ def unmet(condition: Value, scope: Scope) -> str:
     inner = embedded_expression(condition)
     inside = next((part.reference for part in inner.parts if isinstance(part, Inside)), None)
     if inside is not None:
-        hint = "leave out the quotes around the reference"
+        hint = "remove the quotes around the reference"
         raise StepFailed(Failed("operation", "a reference in a condition is a value, not a text", hint, inside.span))
     value = _evaluated(inner, {name: value_of(part, scope) for name, part in inner.variables}, condition.span, scope)
     if truth(value):
@@ -229,7 +229,7 @@ def _evaluated(inner: Embedded, names: Mapping[str, Any], span: Span, scope: Sco
         read = scope.expressions[text] = parse_expr(text)
     if read.expr is None:
         first = next((d for d in read.diagnostics if d.severity == "error"), None)
-        message = "there is no expression" if first is None else f"{first.message} ({first.code})"
+        message = "the expression is empty" if first is None else f"{first.message} ({first.code})"
         hint = "" if first is None else "; ".join(first.hints)
         raise StepFailed(Failed("expression", inner.in_words_of_script(message), inner.in_words_of_script(hint), span))
     try:

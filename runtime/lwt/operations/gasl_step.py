@@ -53,7 +53,7 @@ async def run_gasl(call: Call, context: Context) -> Outcome:
     shop = context.workshop
     if shop is None:
         hint = "--graph FILE on the command line, graph= in Python"
-        raise StepFailed(Failed("operation", "GASL needs a graph, and the run has none", hint, call.span))
+        raise StepFailed(Failed("operation", "GASL needs a graph, but the run has none", hint, call.span))
     program = _program(call, context)
     digest, record = program.digest(), context.caller.record
     if record is not None and (earlier := record.recall(context.step, None, digest)) is not None:
@@ -106,7 +106,7 @@ def _program(call: Call, context: Context) -> _Program:
 
     def written(reference: Reference) -> str:
         if reasons := _lacking(reference.name, scope):
-            inside[reference.name] = f"rests on {{({reference.name})}}, which is incomplete: {'; '.join(reasons)}"
+            inside[reference.name] = f"depends on {{({reference.name})}}, which is incomplete: {'; '.join(reasons)}"
         return text_of(resolve(reference, scope), reference)
 
     values = {name: plain(resolve(reference, scope)) for name, reference in inner.variables}

@@ -51,7 +51,7 @@ def read_options(call: Call, signature: Signature) -> dict[str, Any]:
             continue
         if spec is None:
             like = nearest(option.name, signature.option_names)
-            hint = f"did you mean {like}=?" if like else f"there are: {', '.join(signature.option_names)}"
+            hint = f"did you mean {like}=?" if like else f"available: {', '.join(signature.option_names)}"
             message = f"{signature.name} has no option {option.name}="
             raise StepFailed(Failed("operation", message, hint, span=option.span))
         read[option.name] = _option(option.value, spec)
@@ -180,7 +180,7 @@ def read_beside(name: str, folder: Path | None, suffix: str, call: Call, instead
     link, nor files that are not regular or over 2 MiB. Raises ``StepFailed``.
     """
     if folder is None:
-        hint = instead or "a file is read only for a script that is a file itself"
+        hint = instead or "files are read only for a script that is a file itself"
         raise StepFailed(Failed("operation", "this run reads no files", hint, call.span))
     folder = folder.resolve()
     try:
@@ -189,8 +189,8 @@ def read_beside(name: str, folder: Path | None, suffix: str, call: Call, instead
     except (OSError, ValueError, RuntimeError):  # a loop of links, or an invalid file name
         inside = False
     if not inside:
-        hint = f"file= names a {suffix} file in the script's own folder"
-        raise StepFailed(Failed("operation", f"{name} may not be read", hint, call.span))
+        hint = f"file= must name a {suffix} file in the script's folder"
+        raise StepFailed(Failed("operation", f"{name} is not allowed", hint, call.span))
     try:
         there = path.stat()
         if not stat.S_ISREG(there.st_mode):  # reading a pipe would block

@@ -73,7 +73,7 @@ def _checked(source: Source, call: Call) -> FormulaSeed:
         return seed
     first = next(diagnostic for diagnostic in found if diagnostic.severity == "error")
     line = f":{source.position(first.span.start)[0]}" if first.span is not None else ""
-    hint = "; ".join((*first.hints, f"knotwork check {source.name} tells all of it"))
+    hint = "; ".join((*first.hints, f"knotwork check {source.name} lists all errors"))
     raise StepFailed(Failed("operation", f"{source.name}{line}: {first.message} ({first.code})", hint, call.span))
 
 
@@ -240,7 +240,7 @@ def faults_of_files(script: Script, folder: Path) -> Iterator[Diagnostic]:
                 first, more = errors[0], len(errors) - 1
                 line = f":{source.position(first.span.start)[0]}" if first.span is not None else ""
                 message = f"{name}{line}: {first.message} ({first.code})"
-                told = f"`knotwork check {name}` tells {f'this and {more} more' if more else 'more'}"
+                told = f"`knotwork check {name}` lists {f'this and {more} more errors' if more else 'all errors'}"
                 yield Diagnostic("LWT049", "error", message, file.span, (*first.hints, told))
 
 

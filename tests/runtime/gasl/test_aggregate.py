@@ -69,7 +69,7 @@ def test_what_is_no_number_is_told_and_never_left_out(value: Any, told: str) -> 
 
 def test_min_of_texts_and_numbers_together_is_a_mismatch() -> None:
     result = run("AGGREGATE v BY g COMPUTE min(x) AS y", v=[{"g": 1, "x": 2}, {"g": 1, "x": "a"}])
-    assert result.message.startswith("min(x) takes numbers, or texts alone; item 2 of v")
+    assert result.message.startswith("min(x) takes numbers, or only texts; item 2 of v")
 
 
 def test_a_field_that_no_item_has_is_a_mismatch() -> None:

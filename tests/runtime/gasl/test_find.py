@@ -223,7 +223,7 @@ def test_ids_that_no_node_has_are_told_and_names_are_no_ids() -> None:
     graph: nx.Graph[str] = nx.Graph()
     graph.add_node("n1", name="Ada")
     at = session(graph, variables={"x": ["Ada", "Bob"]})
-    hint = "no node has the id 'Ada'; the one of that name is 'n1'; the graph has no node 'Bob'"
+    hint = "no node has the id 'Ada'; the node with that name is 'n1'; the graph has no node 'Bob'"
     for text in ("WALK x AS y", "SUBGRAPH x RADIUS 1 AS y", "CONNECT x TO x AS y", "FIND paths FROM x TO x AS y"):
         result = run(text, at)
         assert (result.status, result.hint) == ("empty", hint), text
@@ -233,7 +233,7 @@ def test_ids_that_no_node_has_are_told_and_names_are_no_ids() -> None:
 def test_what_stands_for_no_node_is_a_mismatch(value: Any) -> None:
     result = run("WALK x AS y", x=value)
     assert result.status == "schema_mismatch"
-    assert result.message.startswith("item 1 of x stands for no node: ")
+    assert result.message.startswith("item 1 of x does not refer to a node: ")
 
 
 # Around nodes
@@ -245,7 +245,7 @@ def test_walk_reaches_neighbours_and_leaves_the_starts_out() -> None:
     assert ids(run("WALK ada DEPTH 2 AS x", at)) == ["Engines", "Logic"]
     assert sorted(ids(run("WALK logic DIRECTION in AS x", at))) == ["Engines", "Machines"]
     assert ids(run("WALK ada VIA weight > 2 AS x", at)) == []
-    assert run("WALK logic AS x", at).hint == "DIRECTION both follows edges either way"
+    assert run("WALK logic AS x", at).hint == "DIRECTION both follows edges in both directions"
 
 
 def test_subgraph_is_one_object_and_counts_its_nodes() -> None:

@@ -213,7 +213,7 @@ def test_a_row_that_does_not_fit_is_asked_for_once_more_then_left_out_and_named(
     client = Scripted(default=answer(row, good))
     result = process(client)
     assert (result.status, plain(result)) == ("partial", [{"name": "Alan", "born": 1912}])
-    assert result.message == f"1 row was left out: row 1: {reason}; cited 1 of 2 items; no row for Ada"
+    assert result.message == f"1 row was dropped: row 1: {reason}; cited 1 of 2 items; no row for Ada"
     assert (result.failed_items[0]["row"], result.failed_items[0]["reason"]) == (1, reason)
     assert len(client.prompts) == 2
     assert f"row 1: {reason}" in client.prompts[1]
@@ -252,7 +252,7 @@ def test_a_worse_second_answer_does_not_cost_the_rows_that_fit() -> None:
 def test_an_answer_that_can_not_be_used_is_a_mismatch_and_no_traceback(text: str) -> None:
     result = process(text)
     assert (result.status, result.value) == ("schema_mismatch", None)
-    assert result.message.startswith("no row fits: ")
+    assert result.message.startswith("no valid row: ")
     assert len(result.failed_items) <= 102
 
 
@@ -260,7 +260,7 @@ def test_a_million_rows_are_bounded() -> None:
     many = answer(*[{"ids": ["i1"], "name": "A", "born": 1}] * 5_000)
     result = process(many)
     assert (result.status, result.count) == ("partial", 1_000)
-    assert result.message.startswith("4,000 rows were left out: the first 1,000 of 5,000 rows are read")
+    assert result.message.startswith("4,000 rows were dropped: the first 1,000 of 5,000 rows are read")
     text = '{"rows": [' + ",".join(['{"ids":["i1"],"name":"A","born":1}'] * 10**6) + "]}"
     assert process(text).message.endswith("the answer is longer than 1,000,000 characters")
 
@@ -268,8 +268,8 @@ def test_a_million_rows_are_bounded() -> None:
 def test_what_is_left_out_is_counted_in_rows() -> None:
     good, bad = {"ids": ["i1"], "name": "A", "born": 1}, {"ids": ["i7"], "name": "A", "born": 1}
     result = process(answer(*[bad] * 20_000))
-    assert result.message.startswith("no row fits: 20,000 rows were left out: row 1: ")
-    assert process(answer(good, *[bad] * 149)).message.startswith("149 rows were left out: row 2: ")
+    assert result.message.startswith("no valid row: 20,000 rows were dropped: row 1: ")
+    assert process(answer(good, *[bad] * 149)).message.startswith("149 rows were dropped: row 2: ")
 
 
 def test_an_answer_that_can_not_be_used_is_counted_as_one_and_not_as_a_row() -> None:
@@ -326,7 +326,7 @@ def test_it_is_told_how_many_items_were_cited() -> None:
     result = process(answer(*rows), NAMES, items=items)
     assert (result.status, result.message) == ("partial", "cited 2 of 3 items; no row for n1")
     assert result.summary == {"count": 2, "batches": 1, "items": 3, "cited": 2}
-    assert result.failed_items == ({"id": "n1", "batch": 1, "reason": "no row is drawn from it"},)
+    assert result.failed_items == ({"id": "n1", "batch": 1, "reason": "no row cites it"},)
     nothing = process(answer(), NAMES, items=items)
     assert (nothing.status, nothing.summary["items"], nothing.summary["cited"]) == ("empty", 3, 0)
 

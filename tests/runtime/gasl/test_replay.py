@@ -42,7 +42,7 @@ def test_another_graph_is_told() -> None:
     graph.nodes["Cyd"]["age"] = 29
     verdict = gasl.replay(recorded, graph)
     assert not verdict.identical
-    assert "the graph is not the one that was recorded" in verdict.remarks
+    assert "the graph differs from the recorded graph" in verdict.remarks
     assert [found.where for found in verdict.differences] == ["variables.found.items[2].age"]
     assert (verdict.differences[0].recorded, verdict.differences[0].replayed) == (28, 29)
 

@@ -73,7 +73,7 @@ def test_an_object_is_a_list_of_one_and_a_scalar_is_none() -> None:
 
 
 def test_items_that_are_no_objects_have_no_fields() -> None:
-    assert run("SELECT v FIELDS a AS x", v=["a", 1]).hint == "they are not objects"
+    assert run("SELECT v FIELDS a AS x", v=["a", 1]).hint == "the items are not objects"
     assert plain(run("SELECT v WHERE a IS NULL AS x", v=["a", {"a": 1}])) == ["a"]
 
 

@@ -96,8 +96,8 @@ def test_joining_twice_does_not_overwrite() -> None:
 
 def test_types_that_never_meet_are_told() -> None:
     result = run("JOIN a WITH b ON x AS y", a=[{"x": "1"}], b=[{"x": 1}])
-    assert result.message == "no x of a is a x of b"
-    assert result.hint == "they differ in type: text, number"
+    assert result.message == "no x of a equals a x of b"
+    assert result.hint == "the types differ: text, number"
 
 
 def test_more_pairs_than_allowed_are_cut() -> None:

@@ -54,6 +54,6 @@ def test_a_step_that_closes_the_executor_is_told_so():
 
     for step in (closes, later):
         with gasl.open(library()) as opened:
-            with pytest.raises(ExecutionError, match="a step closes the executor"):
+            with pytest.raises(ExecutionError, match="a step function can't close"):
                 opened.run_until_complete(step)
             assert opened.execute_one("FIND nodes AS x").status == "success"  # it is still open
