@@ -203,18 +203,18 @@ def _parsed(text: str) -> tuple[Any] | Unreadable | None:
     try:
         value = json.loads(text, object_pairs_hook=pairs)
     except RecursionError:
-        return Unreadable(f"it is nested deeper than {MAX_DEPTH} levels")
+        return Unreadable(f"it is nested more than {MAX_DEPTH} levels deep")
     except ValueError as error:  # also an integer of thousands of digits
         return None if isinstance(error, json.JSONDecodeError) else Unreadable("a number in it is too long")
     if faults:
         return Unreadable(faults[0])
     if is_too_deep(value):
-        return Unreadable(f"it is nested deeper than {MAX_DEPTH} levels")
+        return Unreadable(f"it is nested more than {MAX_DEPTH} levels deep")
     if "\\ud" in text.lower() or not text.isascii():
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            return Unreadable("half of a surrogate pair in it is not a text")
+            return Unreadable("it contains a lone surrogate, which is not valid text")
     return (value,)
 
 

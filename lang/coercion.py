@@ -95,7 +95,7 @@ def as_value(value: Any, kind: Type, *, strict: bool = False, nullable: bool = F
     if value is None:
         return Fit(None) if nullable else Unfit("it is null")
     if isinstance(value, str) and not _is_text(value):
-        return Unfit("half of a surrogate pair in it is not a text")
+        return Unfit("it contains a lone surrogate, which is not valid text")
     if kind == "text":
         if isinstance(value, str):
             return Fit(value)

@@ -102,7 +102,7 @@ def _json(text: str) -> Any:
         return _checked_depth(json.loads(text, object_pairs_hook=_object, parse_int=_integer, parse_float=_float,
                                          parse_constant=_constant))  # fmt: skip
     except RecursionError:
-        raise _Refused(f"it is nested deeper than {MAX_DEPTH} levels") from None
+        raise _Refused(f"it is nested more than {MAX_DEPTH} levels deep") from None
     except ValueError:
         raise _Refused from None
 
@@ -130,7 +130,7 @@ def _float(text: str) -> float:
 
 
 def _constant(name: str) -> Any:
-    raise _Refused(f"{name} is not JSON value")
+    raise _Refused(f"{name} is not a JSON value")
 
 
 def _checked_depth(value: Any) -> Any:
@@ -145,7 +145,7 @@ def _checked_depth(value: Any) -> Any:
     ]:
         depth += 1
         if depth >= MAX_DEPTH:
-            raise _Refused(f"it is nested deeper than {MAX_DEPTH} levels")
+            raise _Refused(f"it is nested more than {MAX_DEPTH} levels deep")
     return value
 
 
@@ -181,7 +181,7 @@ def _python(text: str) -> Any:
         value: Any
         if kind == "open":
             if len(stack) >= MAX_DEPTH:
-                raise _Refused(f"it is nested deeper than {MAX_DEPTH} levels")
+                raise _Refused(f"it is nested more than {MAX_DEPTH} levels deep")
             stack.append(_Container(written))
             continue
         if kind in ("comma", "colon"):

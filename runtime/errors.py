@@ -60,7 +60,7 @@ def check_pairs(name: str, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise RequestError(name, "the text has half of a surrogate pair, which is not a character") from None
+        raise RequestError(name, "the text contains a lone surrogate, which is not valid text") from None
 
 
 def is_number(value: Any) -> bool:

@@ -225,9 +225,9 @@ class _Reader:
         if fence and fence["inside"].strip()[:1] in ("{", "[") and fence["inside"].strip():
             start = fence.start("inside")
             stop = start + len(fence["inside"].rstrip(" \t").removesuffix("\n"))
-            what = "a code fence stands around the document"
+            what = "code fence around the document"
             edits = (Edit(Span(begin, start), ""), Edit(Span(stop, self.end), ""))
-            self.note("JSON002", what, fence.start(), fence.start() + 3, "leave out all but the JSON", edits=edits)
+            self.note("JSON002", what, fence.start(), fence.start() + 3, "remove everything but the JSON", edits=edits)
             self.at, self.end = start, stop
             return
         places = [place for place in (text.find("{", begin), text.find("[", begin)) if place >= 0]
@@ -235,9 +235,7 @@ class _Reader:
             return
         start = text.find("{", begin) if "{" in text[begin:] else min(places)
         edit = Edit(Span(begin, start), "")
-        self.note(
-            "JSON002", "text stands before the document", begin, start, "leave out all but the JSON", edits=(edit,)
-        )
+        self.note("JSON002", "text before the document", begin, start, "remove everything but the JSON", edits=(edit,))
         self.at = start
 
     def _is_scalar(self) -> bool:
@@ -252,8 +250,8 @@ class _Reader:
         self._skip()
         if self.at < self.end:
             edit = Edit(Span(self.at, len(self.text)), "\n")
-            hint = "leave out all but the JSON"
-            self.note("JSON002", "text stands behind the document", self.at, self.end, hint, edits=(edit,))
+            hint = "remove everything but the JSON"
+            self.note("JSON002", "text after the document", self.at, self.end, hint, edits=(edit,))
 
     # The contents of the document
 
@@ -268,7 +266,7 @@ class _Reader:
             if comment is None:
                 return
             edit = Edit(Span(*comment.span()), "")
-            self.note("JSON004", "JSON has no comments", *comment.span(), "leave it out", edits=(edit,))
+            self.note("JSON004", "JSON has no comments", *comment.span(), "remove it", edits=(edit,))
             self.at = comment.end()
 
     def _path(self) -> JsonPath:
@@ -303,7 +301,7 @@ class _Reader:
         c = text[at]
         if c in "{[":
             if len(self.stack) >= MAX_DEPTH:
-                raise self.stop("JSON011", f"the document is nested deeper than {MAX_DEPTH} levels", at, at + 1)
+                raise self.stop("JSON011", f"the document is nested more than {MAX_DEPTH} levels deep", at, at + 1)
             self.stack.append(_Open(at, c == "{"))
             self.at += 1
             return self._first()
@@ -327,7 +325,7 @@ class _Reader:
             raise self.stop("JSON001", f"a value is missing at {place}" if self.stack else "this is not JSON",
                             self.at, self.at + 1)  # fmt: skip
         if not self.stack and isinstance(word.value, str):
-            raise self.stop("JSON001", "this is not JSON", self.at, word.end, "a document begins with `{` or `[`")
+            raise self.stop("JSON001", "this is not JSON", self.at, word.end, "a document must begin with `{` or `[`")
         return word
 
     def _first(self) -> JsonNode | None:
@@ -355,17 +353,17 @@ class _Reader:
                 self._skip()
             if self.at < self.end and self.text[self.at] == close:
                 edit = Edit(Span(comma, self.at), self.text[comma : self.at].replace(",", ""))
-                self.note("JSON003", f"a comma stands before the closing `{close}`", comma, comma + 1, edits=(edit,))
+                self.note("JSON003", f"surplus comma before the closing `{close}`", comma, comma + 1, edits=(edit,))
                 return self._close()
             if (extra := self.text.count(",", comma, self.at)) > 1 and "/" not in self.text[comma : self.at]:
                 edit = Edit(Span(comma, self.at), self.text[comma : self.at].replace(",", "", extra - 1))
-                self.note("JSON003", "there is a comma too many", comma, comma + 1, edits=(edit,))
+                self.note("JSON003", "surplus comma", comma, comma + 1, edits=(edit,))
         elif self.text[self.at] == close:
             return self._close()
         elif self.text[self.at] in "}]":
             raise self.stop(
                 "JSON010", f"a `{close}` is missing before this `{self.text[self.at]}`", self.at, self.at + 1,
-                f"what it would close is {path_text(self._path()[:-1])}",
+                f"it would close {path_text(self._path()[:-1])}",
             )  # fmt: skip
         elif self.at == value_end and (inner := self._inner_quotes(open_.last.start, value_end)) is not None:
             open_.replace(JsonNode(inner.value, open_.last.start, inner.end, faulty=True))
@@ -378,7 +376,7 @@ class _Reader:
             where = path_text(self._last_path())
             self.note("JSON003", f"a comma is missing after {where}", self.at, self.at + 1, edits=(edit,))
         else:
-            raise self.stop("JSON001", f"`{self.text[self.at]}` can't follow {path_text(self._last_path())}",
+            raise self.stop("JSON001", f"unexpected `{self.text[self.at]}` after {path_text(self._last_path())}",
                             self.at, self.at + 1)  # fmt: skip
         if open_.is_object:
             self._key(open_)
@@ -396,7 +394,7 @@ class _Reader:
         if not inner.end:
             raise self.stop("JSON012", f"a quote inside {where} needs a backslash before it", at - 1, at, hint)
         edits = tuple(Edit(Span(place, place), "\\") for place in inner.quotes)
-        message = f"the quotes inside {where} need a backslash before each"
+        message = f"each quote inside {where} needs a backslash before it"
         self.note("JSON012", message, inner.quotes[0], inner.quotes[-1] + 1, hint, edits=edits)
         return inner
 
@@ -422,13 +420,13 @@ class _Reader:
         elif bare:
             key, self.at = bare[0], bare.end()
             edit = Edit(Span(start, self.at), json.dumps(key, ensure_ascii=False))
-            self.note("JSON005", f"the key `{key[:40]}` stands without quotes", start, self.at, edits=(edit,))
+            self.note("JSON005", f"the key `{key[:40]}` has no quotes", start, self.at, edits=(edit,))
         else:
             raise self.stop("JSON001", "a key is missing: a text in double quotes", start, start + 1)
         if key in open_.fields:
             open_.key = key
-            message = f"the key {path_text(self._path())} stands twice"
-            self.note("JSON009", message, start, self.at, "one of the two would be lost: leave one out")
+            message = f"duplicate key {path_text(self._path())}"
+            self.note("JSON009", message, start, self.at, "one of the values would be lost: remove one")
         open_.key = key
         open_.keys[key] = Span(start, self.at)
         end = self.at
@@ -437,7 +435,7 @@ class _Reader:
             self.at += 1
         elif self.at < self.end and self.text[self.at] == "=":
             edit = Edit(Span(self.at, self.at + 1), ":")
-            self.note("JSON003", "a key and its value have a colon between them", self.at, self.at + 1, edits=(edit,))
+            self.note("JSON003", "a key and its value are separated by a colon", self.at, self.at + 1, edits=(edit,))
             self.at += 1
         elif self.at < self.end and self._begins_something():
             edit = Edit(Span(end, end), ":")
@@ -453,13 +451,13 @@ class _Reader:
         """Report that the text ends too early, ``whole``: after a value; an incomplete text is never accepted."""
         if not self.stack:
             return self.stop(
-                "JSON001", "there is no JSON here", 0, min(1, len(self.text)), "a document begins with `{` or `[`"
+                "JSON001", "the document is empty", 0, min(1, len(self.text)), "a document must begin with `{` or `[`"
             )
         open_ = self.stack[-1]
         what = path_text(self._path()[:-1])
         close = "}" if open_.is_object else "]"
         message = f"the text ends before the `{close}` of {what}"
-        hints = ["an answer that was cut off ends like this"]
+        hints = ["the answer may have been cut off"]
         if whole:
             hints.append(f"if nothing else is missing, write `{self._closing()}` at the end")
         return self.stop("JSON010", message, open_.start, open_.start + 1, *hints)
@@ -467,7 +465,7 @@ class _Reader:
     def _left_for_prose(self) -> _Stop:
         """Report prose inside an open object or list: its words are not values without quotes and commas."""
         message = f"prose begins before the `{self._closing()[0]}` of {path_text(self._path()[:-1])}"
-        hint = f"if nothing else is missing, write `{self._closing()}` instead of it"
+        hint = f"if nothing else is missing, replace it with `{self._closing()}`"
         return self.stop("JSON010", message, self.at, self.end, hint)
 
     def _closing(self) -> str:
@@ -486,7 +484,7 @@ def not_json(document: Any) -> str | None:
         value, depth = stack.pop()
         seen += 1
         if depth > MAX_DEPTH or seen > MAX_VALUES:
-            return f"it is nested deeper than {MAX_DEPTH} levels" if depth > MAX_DEPTH else "it has too many values"
+            return f"it is nested more than {MAX_DEPTH} levels deep" if depth > MAX_DEPTH else "it has too many values"
         if isinstance(value, dict):
             if odd := next((key for key in value if not isinstance(key, str)), None):
                 return f"the key {odd!r:.40} is not a text"
@@ -494,7 +492,7 @@ def not_json(document: Any) -> str | None:
         elif isinstance(value, list | tuple):
             stack += [(inner, depth + 1) for inner in value]
         elif isinstance(value, float) and not math.isfinite(value):
-            return f"{value} is not a number of JSON"
+            return f"{value} is not a JSON number"
         elif value is not None and not isinstance(value, str | int | float):
-            return f"a {type(value).__name__} is not JSON value"
+            return f"a {type(value).__name__} is not a JSON value"
     return None

@@ -200,13 +200,13 @@ def read_string(text: str, at: int) -> Scalar | None:
     value = _decoded(raw)
     edits = () if _LONE.search(value) else (Edit(Span(at, end), json.dumps(value, ensure_ascii=False)),)
     kind = "single" if quote == "'" else "typographic"
-    fault = json_fault("JSON005", f"a string stands in {kind} quotes", at, end, "JSON has double quotes", edits=edits)
+    fault = json_fault("JSON005", f"a string has {kind} quotes", at, end, "JSON needs double quotes", edits=edits)
     return Scalar(value, end, fault)
 
 
 def _whole(value: str, at: int, end: int) -> Scalar:
     if _LONE.search(value):
-        message = "a string has half a surrogate pair, which can't be written to a file or sent to a model"
+        message = "a string contains a lone surrogate, which is not valid text"
         return Scalar(_LONE.sub("\ufffd", value), end, json_fault("JSON008", message, at, end))
     return Scalar(value, end)
 
@@ -226,10 +226,10 @@ def _repaired(text: str, at: int, end: int) -> Scalar:
     raw = text[first : first + 1]
     if raw < " ":
         what = {"\n": "a line break", "\t": "a tab", "\r": "a carriage return"}.get(raw, "a control character")
-        message, hint = f"a string has {what} in it", f"write `{json.dumps(raw)[1:-1]}`"
+        message, hint = f"a string contains {what}", f"write `{json.dumps(raw)[1:-1]}`"
     else:
-        message = f"a string has `{text[first : first + 2]}`, which is not an escape of JSON"
-        hint = "a backslash itself is written twice"
+        message = f"unknown escape `{text[first : first + 2]}`"
+        hint = "write `\\\\` for a backslash"
     fixes = tuple(edits) if len(edits) <= _MOST_EDITS else ()
     return Scalar(
         _decoded(text[at + 1 : end - 1]), end, json_fault("JSON008", message, first, first + 1, hint, edits=fixes)
@@ -260,7 +260,7 @@ def read_number(text: str, at: int) -> Scalar:
         return _odd_number(text, at, end)
     if match[1] is None and match[2] is None:
         if end - at > 20 or not -(2**63) <= (value := int(match[0])) < 2**63:
-            message = f"the number {_cut(match[0])} doesn't fit into 64 bits"
+            message = f"the number {_cut(match[0])} does not fit into 64 bits"
             return Scalar(None, end, json_fault("JSON007", message, at, end, "write it as a string"))
         return Scalar(value, end)
     number = float(match[0]) if end - at <= 1000 else math.inf
@@ -275,14 +275,14 @@ _PLUS = re.compile(r"\+?(-?)(\d*)(?:\.(\d*))?([eE][+-]?\d+)?")
 def _odd_number(text: str, at: int, end: int) -> Scalar:
     word = text[at:end]
     if word.lstrip("+-") in ("NaN", "Infinity"):
-        fault = json_fault("JSON007", f"JSON has no {word}", at, end, "leave it out, or write null")
+        fault = json_fault("JSON007", f"JSON has no {word}", at, end, "remove it, or write null")
         return Scalar(None, end, fault)
     match = _PLUS.fullmatch(word)
     if match is None or not (match[2] or match[3]) or len(word) > 30:
-        return Scalar(None, end, json_fault("JSON007", f"`{_cut(word)}` is not a number of JSON", at, end))
+        return Scalar(None, end, json_fault("JSON007", f"`{_cut(word)}` is not a valid number", at, end))
     meant = f"{match[1]}{match[2].lstrip('0') or '0'}{'.' + (match[3] or '0') if match[3] is not None else ''}{match[4] or ''}"
     edit = Edit(Span(at, end), meant)
-    fault = json_fault("JSON007", f"`{word}` is not a number of JSON", at, end, f"write `{meant}`", edits=(edit,))
+    fault = json_fault("JSON007", f"`{word}` is not a valid number", at, end, f"write `{meant}`", edits=(edit,))
     return Scalar(json.loads(meant), end, fault)
 
 
@@ -297,13 +297,13 @@ def read_word(text: str, at: int) -> Scalar | None:
     if word in _MEANT:
         meant = json.dumps(_MEANT[word])
         edit = Edit(Span(at, end), meant)
-        message = f"JSON writes `{word}` as `{meant}`"
+        message = f"`{word}` is written `{meant}` in JSON"
         return Scalar(_MEANT[word], end, json_fault("JSON006", message, at, end, edits=(edit,)))
     if word in ("NaN", "Infinity"):
         return _odd_number(text, at, end)
     edit = Edit(Span(at, end), json.dumps(word, ensure_ascii=False))
-    message = f"`{_cut(word)}` stands without quotes"
-    return Scalar(word, end, json_fault("JSON005", message, at, end, "a text has double quotes", edits=(edit,)))
+    message = f"`{_cut(word)}` has no quotes"
+    return Scalar(word, end, json_fault("JSON005", message, at, end, "a text needs double quotes", edits=(edit,)))
 
 
 def _cut(text: str) -> str:

@@ -159,7 +159,7 @@ def read_plan(source: "Source | str | Mapping[str, Any]") -> PlanRead:
         return PlanRead(None, tuple(sorted(found, key=sort_key)), source)
     lines = sum(text.count("\n") + 1 for text in _texts(read.root))
     if lines > MAX_LINES:
-        message = f"commands have {lines:,} lines; {MAX_LINES:,} is the most"
+        message = f"commands have {lines:,} lines, more than the maximum of {MAX_LINES:,}"
         found.append(Diagnostic("PLAN007", "error", message, read.root.fields["commands"].span))
         return PlanRead(None, tuple(sorted(found, key=sort_key)), source)
     plan = _plan(read.root, source)
@@ -232,17 +232,17 @@ def _fault(misfit: Misfit, root: JsonNode, source: Source) -> Diagnostic:
     """Return the diagnostic for a misfit, with what a plan's author should know."""
     code, message, hints, edits = _CODES[misfit.kind], misfit.message, misfit.hints, misfit.edits
     if not misfit.path:
-        code, hints = "PLAN001", ("a plan is an object with plan_id, why and commands",)
-        message = message.replace("the document takes an object", "a plan is an object")
+        code, hints = "PLAN001", ("a plan has plan_id, why and commands",)
+        message = message.replace("the document must be an object", "a plan must be an object")
     elif misfit.path == ("why",) and misfit.kind != "type":
-        code, hints = "PLAN005", ("say in one line what the plan is to find out; it is kept in the history",)
+        code, hints = "PLAN005", ("write one line about the purpose of the plan; the history shows it",)
     elif misfit.path == ("plan_id",) and misfit.kind == "missing":
         hints = ('any text that tells the plan from others, such as a UUID or "plan-001"',)
         edits = _with_id(root, source)
     elif misfit.kind == "unknown" and not any("did you mean" in hint for hint in hints):
-        hints = ("leave it out", *hints)
+        hints = ("remove it", *hints)
     elif misfit.kind == "value" and misfit.path[0] == "commands":
-        code = "PLAN007" if "is the most" in message else "PLAN006"
+        code = "PLAN007" if "more than the maximum" in message else "PLAN006"
     return Diagnostic(code, "error", message, misfit.span, hints, edits)
 
 
@@ -269,16 +269,14 @@ def _blank(root: JsonNode) -> list[Diagnostic]:
     """Return the faults that a JSON Schema doesn't tell: commands and whys of blanks only."""
     found = []
     if (why := root.fields.get("why")) is not None and isinstance(why.value, str) and why.value.isspace():
-        hint = "say in one line what the plan is to find out; it is kept in the history"
+        hint = "write one line about the purpose of the plan; the history shows it"
         found.append(json_fault("PLAN005", "why is empty", why.start, why.end, hint))
     commands = root.fields.get("commands")
     for number, node in enumerate(commands.items if commands else ()):
         string = node.fields.get("command", node)
         is_blank = isinstance(string.value, str) and not string.value.strip()
         if is_blank and (string.value or string is node):
-            found.append(
-                json_fault("PLAN006", f"commands[{number}] is empty", string.start, string.end, "leave it out")
-            )
+            found.append(json_fault("PLAN006", f"commands[{number}] is empty", string.start, string.end, "remove it"))
     return found[:100]
 
 
@@ -290,7 +288,7 @@ def _as_source(plan: Mapping[str, Any]) -> Source | Diagnostic:
             return Source(json.dumps(plan, ensure_ascii=False, indent=2, allow_nan=False), "<plan>")
         except (TypeError, ValueError) as error:
             reason = str(error)
-    return Diagnostic("PLAN001", "error", f"the plan can't be written as JSON: {reason}")
+    return Diagnostic("PLAN001", "error", f"the plan cannot be written as JSON: {reason}")
 
 
 # The shape of a plan, as models and clients are told it. See ``docs/design/gasl.md#the-plan-object``. Imports pydantic: import it

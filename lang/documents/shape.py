@@ -116,7 +116,9 @@ def _misfit(fault: Mapping[str, Any], path: tuple[str | int, ...], root: JsonNod
     if kind in ("too_long", "string_too_long"):
         most = fault.get("ctx", {}).get("max_length", 0)
         what = f"{len(value):,} elements" if isinstance(value, list) else f"{len(str(value)):,} characters"
-        return Misfit("value", path, f"{where} has {what}; {most:,} is the most", Span(span.start, span.start + 1))
+        return Misfit(
+            "value", path, f"{where} has {what}, more than the maximum of {most:,}", Span(span.start, span.start + 1)
+        )
     wanted = _KINDS.get(kind)
     if wanted is None:
         return Misfit("value", path, f"{where}: {str(fault['msg'])[:1].lower()}{str(fault['msg'])[1:]}", span)
@@ -124,7 +126,7 @@ def _misfit(fault: Mapping[str, Any], path: tuple[str | int, ...], root: JsonNod
         wanted = "a text, or an object"
     edits = _type_edits(value, wanted, node)
     hints = (f"write `{edits[0].text}`",) if len(edits) == 1 else ()
-    return Misfit("type", path, f"{where} takes {wanted}, not {_kind(value)}", span, hints, edits)
+    return Misfit("type", path, f"{where} must be {wanted}, not {_kind(value)}", span, hints, edits)
 
 
 def _type_edits(value: Any, wanted: str, node: JsonNode | None) -> tuple[Edit, ...]:
@@ -150,9 +152,9 @@ def _unknown(path: tuple[str | int, ...], root: JsonNode, shape: "_Shape") -> Mi
     # A key that fills the only gap by its kind is likely, but its name is not similar: a hint, and no edit.
     like = near or (_filling(path, parent, shape) if shape.filling and parent is not None else None)
     hints = [f"did you mean `{like}`?"] if like else []
-    hints.append(f"the keys here are {', '.join(map(str, known))}")
+    hints.append(f"allowed keys: {', '.join(map(str, known))}")
     edits = (Edit(span, json.dumps(near)),) if near else ()
-    return Misfit("unknown", path, f"there is no key {shape.text(path)}", span, tuple(hints), edits)
+    return Misfit("unknown", path, f"unknown key {shape.text(path)}", span, tuple(hints), edits)
 
 
 def _filling(path: Sequence[str | int], parent: JsonNode, shape: "_Shape") -> str | None:

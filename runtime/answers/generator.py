@@ -174,7 +174,7 @@ class Generator:
             answer.encode()
         except UnicodeEncodeError:
             raise StepFailed(
-                Failed("bad_answer", "the answer has half of a surrogate pair, which is not a text")
+                Failed("bad_answer", "the answer contains a lone surrogate, which is not valid text")
             ) from None
         return str(answer)
 

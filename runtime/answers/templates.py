@@ -77,7 +77,7 @@ class Template:
             try:
                 text.encode()
             except UnicodeEncodeError:
-                raise self._wrong(f"{part} has half of a surrogate pair, which is not a text") from None
+                raise self._wrong(f"{part} contains a lone surrogate, which is not valid text") from None
             named = placeholders(text)
             for placeholder in sorted(named - set(known)):
                 raise self._unknown(part, placeholder, known)

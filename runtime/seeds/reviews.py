@@ -263,7 +263,7 @@ def _text_fault(value: Any) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:
-            return "half of a surrogate pair in it is not a text"
+            return "it contains a lone surrogate, which is not valid text"
     return ""
 
 

@@ -28,7 +28,7 @@ def told(line: str) -> Any:
         ('{"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": "x"}', ("a", -32600, "params: it should be an object")),
         ('{"jsonrpc": "2.0", "id": 7, "method": 3}', (7, -32600, "method: it should be a text")),
         ('{"jsonrpc": "1.0", "id": 7, "method": "x"}', (7, -32600, 'jsonrpc: it should be "2.0"')),
-        (LONE, (8, -32700, "half of a surrogate pair is not a text")),
+        (LONE, (8, -32700, "the request contains a lone surrogate, which is not valid text")),
         ('{"broken', (None, -32700, "the line is not JSON")),
         ("[" * 3_000, (None, -32700, "the line is not JSON")),
         ("[]", (None, -32600, "a list of messages is not taken: send each by itself")),

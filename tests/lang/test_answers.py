@@ -70,8 +70,8 @@ REFUSED: list[tuple[str, str]] = [
     ('{mood: {"mood": "glad"}}', "can't be read as JSON"),
     ('{"text": "he said "} {"mood": "glad"}", "mood": "sad"}', "closes nothing"),
     ('{"mood": "\\ud800"}', "surrogate"),
-    ("{" * 300 + "}" * 300, "nested deeper"),
-    ('{"mood": ' + "[" * 300 + "]" * 300 + "}", "nested deeper"),
+    ("{" * 300 + "}" * 300, "nested more than"),
+    ('{"mood": ' + "[" * 300 + "]" * 300 + "}", "nested more than"),
     ('{"mood": "' + "x" * MAX_ANSWER + '"}', "at most 200,000"),
     ("{} " * 2_000, "groups of braces"),
 ]

@@ -17,7 +17,7 @@ from knotwork.lang.source import Span
 __all__ = ["mend"]
 
 Told = list[dict[str, Any]]
-_LISTED = re.compile(r"(?:there are|nodes have|edges have|the keys here are|it is one of):? (.*)")
+_LISTED = re.compile(r"(?:there are|nodes have|edges have|allowed(?: keys)?|(?:it is |op must be )?one of):? (.*)")
 
 
 def mend(text: str, told: str) -> str:
@@ -61,7 +61,7 @@ def _advised(text: str, message: str, here: Span, hints: Sequence[str]) -> list[
         if at_end := re.search(r"write `([^`]+)` at the end$", hint):
             end = len(text.rstrip())
             return [Edit(Span(end, end), at_end[1])]
-        if instead := re.search(r"write `([^`]+)` instead of it$", hint):
+        if instead := re.search(r"replace it with `([^`]+)`$", hint):
             return [Edit(here, instead[1])]
         if hint == "leave it out":
             member = re.compile(r'"[^"]*"\s*:\s*[^,{}\[\]]+,?').match(text, here.start)

@@ -91,7 +91,7 @@ def read_seed(source: "Source | str | Mapping[str, Any]") -> SeedRead:
     if isinstance(source, Mapping):
         reason = not_json(source)
         if reason is not None:
-            fault = Diagnostic("SEED001", "error", f"the seed can't be written as JSON: {reason}")
+            fault = Diagnostic("SEED001", "error", f"the seed cannot be written as JSON: {reason}")
             return SeedRead(None, None, (fault,), Source("", "<seed>"))
         source = Source(json.dumps(source, ensure_ascii=False, indent=2), "<seed>")
     elif isinstance(source, str):
@@ -106,9 +106,11 @@ def seed_in(read: JsonRead) -> SeedRead:
         return SeedRead(None, None, read.diagnostics, source)
     found = list(read.diagnostics)
     if not isinstance(read.root.value, dict):
-        hint = "a seed is an object with filter, extract, compute and output"
+        hint = "a seed has filter, extract, compute and output"
         found.append(
-            Diagnostic("SEED001", "error", "a seed is an object", Span(read.root.start, read.root.start + 1), (hint,))
+            Diagnostic(
+                "SEED001", "error", "a seed must be an object", Span(read.root.start, read.root.start + 1), (hint,)
+            )
         )
         return SeedRead(None, None, tuple(sorted(found, key=sort_key)), source)
     form = _form(read.root, found)
@@ -125,9 +127,9 @@ def _form(root: JsonNode, found: list[Diagnostic]) -> Form | None:
     """Return the form according to the keys; None, with a diagnostic, if they are of both."""
     old, new = ([key for key in _OWN[form] if key in root.fields] for form in ("000", "002"))
     if old and new:
-        message = f"the keys are of two forms of seeds: {', '.join(old)} and {', '.join(new)}"
+        message = f"the keys belong to two different forms of seeds: {', '.join(old)} and {', '.join(new)}"
         fewer = old if len(old) <= len(new) else new
-        hints = tuple(f"one form has {', '.join(keys)}" for keys in _OWN.values())
+        hints = tuple(f"one form uses {', '.join(keys)}" for keys in _OWN.values())
         edits = _in_other_form(root, fewer)
         found.append(Diagnostic("SEED006", "error", message, root.keys[fewer[0]], hints, edits))
         return None
@@ -206,7 +208,7 @@ class _Reader:
                 size = sum(sizes.get(part.name, 1) if isinstance(part, FilterUse) else 1 for part in step.where)
                 sizes[step.name] = size if size <= MAX_FILTER else 1
                 if size > MAX_FILTER:
-                    message = f"the filter {step.name} has more than {MAX_FILTER:,} conditions, with those of the filters in it"
+                    message = f"the filter {step.name} has more than {MAX_FILTER:,} conditions, including those of its filters"
                     at = Span(step.span.start, step.span.start + 1)
                     self.found.append(Diagnostic("SEED007", "error", message, at))
 
@@ -245,19 +247,23 @@ class _Reader:
         ):  # fmt: skip
             if node is not None and len(node.items) > most:
                 is_within = False
-                self._too_much(f"{path_text(path)} has {len(node.items):,} elements; {most:,} is the most", node)
+                self._too_much(
+                    f"{path_text(path)} has {len(node.items):,} elements, more than the maximum of {most:,}", node
+                )
         items = steps.items if steps else ()
         rules = [rule for item in items if "rules" in item.fields for rule in item.fields["rules"].items]
         if steps is not None and len(rules) > MAX_RULES:
             is_within = False
-            self._too_much(f"the cases have {len(rules):,} rules; {MAX_RULES:,} is the most", steps)
+            self._too_much(f"the cases have {len(rules):,} rules, more than the maximum of {MAX_RULES:,}", steps)
         texts = [
             part.fields[key] for part in (*items, *rules) for key in ("expr", "formula", "when") if key in part.fields
         ]
         length = sum(len(node.value) for node in texts if isinstance(node.value, str))
         if steps is not None and length > MAX_EXPRESSIONS:
             is_within = False
-            self._too_much(f"the expressions have {length:,} characters; {MAX_EXPRESSIONS:,} is the most", steps)
+            self._too_much(
+                f"the expressions have {length:,} characters, more than the maximum of {MAX_EXPRESSIONS:,}", steps
+            )
         return is_within
 
     def _too_much(self, message: str, node: JsonNode) -> None:

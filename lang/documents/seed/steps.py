@@ -58,7 +58,7 @@ class Steps:
     def _filter(self, node: JsonNode, path: JsonPath, name: str) -> SeedStep | None:
         parts = [key for key in ("extraction", "where") if node.value.get(key) is not None]
         if not parts:
-            hint = 'give it "extraction": {FIELD: VALUE} or "where"'
+            hint = 'add "extraction": {FIELD: VALUE} or "where"'
             self._fault("SEED003", f"{path_text(path)} has no condition", Span(node.start, node.start + 1), hint)
             return None
         made = [self.wheres.read(node.fields[key], (*path, key), key == "extraction") for key in parts]
@@ -87,10 +87,12 @@ class Steps:
         given = [key for key in ("expr", "field") if node.value.get(key) is not None]
         at = Span(node.start, node.start + 1)
         if len(given) == 2:
-            self._fault("SEED017", f"{path_text(path)} has an expr and a field", node.keys["field"], "leave one out")
+            self._fault(
+                "SEED017", f"{path_text(path)} has an expr and a field", node.keys["field"], "remove one of them"
+            )
             return None
         if not given:
-            hint = 'give it "field": "meta.year" or "expr": "5 - meta.stars"'
+            hint = 'add "field": "meta.year" or "expr": "5 - meta.stars"'
             self._fault("SEED003", f"{path_text(path)} has neither an expr nor a field", at, hint)
             return None
         key = given[0]
@@ -102,8 +104,8 @@ class Steps:
             meant = f"extraction.{found.name}" if found.name in self.wheres.fields else f"meta.{found.name}"
             is_known = found.name in self.wheres.fields or found.name in META_KEYS
             edits = (Edit(text.span, f'"{meant}"'),) if is_known else ()
-            hint = f"write `{meant}`" if is_known else "a step before has one value, not one for each extraction"
-            message = f"{path_text((*path, key))} takes extraction.FIELD or meta.KEY"
+            hint = f"write `{meant}`" if is_known else "an earlier step has one value, not one for each extraction"
+            message = f"{path_text((*path, key))} must be extraction.FIELD or meta.KEY"
             self._fault("SEED018", message, text.span, hint, edits=edits)
             return None
         return found
@@ -115,16 +117,18 @@ class Steps:
         if match is None:
             bare = self._bare(node.value, spaces)
             edits = (Edit(node.span, f'"{bare}"'),) if bare else ()
-            hint = f"write `{bare}`" if bare else "an expr step before can compute it"
+            hint = f"write `{bare}`" if bare else "an earlier expr step can compute it"
             is_blank = bare == node.value.strip()
             what = "a name without blanks around it" if is_blank else "a name, not an expression"
-            self._fault("SEED018", f"{where} takes {what}", node.span, hint, edits=edits)
+            self._fault("SEED018", f"{where} must be {what}", node.span, hint, edits=edits)
             return None
         space, name = match["space"], match["name"]
         if space is not None and space not in spaces:
             kinds = " or ".join(f"{each}." for each in spaces)
             self._fault(
-                "SEED018", f"{where}: {space}. is of one extraction; here stands {kinds} or a step's name", node.span
+                "SEED018",
+                f"{where}: {space} belongs to one extraction; {kinds} or the name of a step is needed",
+                node.span,
             )
             return None
         span = Span(node.start + 1, node.end - 1)
@@ -149,7 +153,7 @@ class Steps:
             at = node.fields["table"].start
             self._fault(
                 "SEED007",
-                f"{path_text((*path, 'table'))} has {size:,} keys; {MAX_TABLE:,} is the most",
+                f"{path_text((*path, 'table'))} has {size:,} keys, more than the maximum of {MAX_TABLE:,}",
                 Span(at, at + 1),
             )
             return None
@@ -194,7 +198,7 @@ class Fields:
         has_values = values is not None and values.value is not None
         if kind is None or kind.value is None:
             if not has_values:
-                hint = 'a field has "values", or a "type": enum, int, float, bool, text or list'
+                hint = 'a field needs "values", or a "type": enum, int, float, bool, text or list'
                 at = Span(node.start, node.start + 1)
                 self._fault("SEED003", f"{path_text(path)} has neither values nor a type", at, hint)
                 return None
@@ -202,14 +206,14 @@ class Fields:
         if kind.value == "enum":
             if not has_values:
                 at = Span(node.start, node.start + 1)
-                hint = 'list them, or give each its meaning: {"none": "...", "mild": "..."}'
+                hint = 'list them, or give each a meaning: {"none": "...", "mild": "..."}'
                 self._fault("SEED003", f"{path_text(path)} is an enum without values", at, hint)
                 return None
             return Extracted(name.value, "enum", self._values(values, path), doc, span=node.span)
         if has_values:
             edits = (Edit(kind.span, '"enum"'),)
-            message = f"{path_text(path)} has values, and only an enum has; its type is {kind.value}"
-            self._fault("SEED016", message, kind.span, "write `enum`, or leave the values out", edits=edits)
+            message = f"{path_text(path)} has values, but its type is {kind.value}; only an enum has values"
+            self._fault("SEED016", message, kind.span, "write `enum`, or remove the values", edits=edits)
             return None
         return Extracted(name.value, kind.value, {}, doc, span=node.span)
 
@@ -217,19 +221,19 @@ class Fields:
         at = (*path, "values")
         if node is None or not isinstance(node.value, list | dict):
             if node is not None:
-                message = f"{path_text(at)} takes a list, or an object, not {kind_of(node.value)}"
+                message = f"{path_text(at)} must be a list or an object, not {kind_of(node.value)}"
                 self._fault("SEED004", message, node.span, edits=_whole(node, at))
             return {}
         if not node.value:
-            self._fault("SEED005", f"{path_text(at)} is empty", node.span, "an enum has at least two values")
+            self._fault("SEED005", f"{path_text(at)} is empty", node.span, "an enum needs at least two values")
             return {}
         if len(node.value) > MAX_VALUES_OF_ENUM:
-            message = f"{path_text(at)} has {len(node.value):,} values; {MAX_VALUES_OF_ENUM:,} is the most"
+            message = f"{path_text(at)} has {len(node.value):,} values, more than the maximum of {MAX_VALUES_OF_ENUM:,}"
             self._fault("SEED007", message, Span(node.start, node.start + 1))
             return {}
         whole = _whole(node, at)
         if whole:
-            message = f"{path_text(at)} takes texts, or an object of values and their meanings"
+            message = f"{path_text(at)} must be texts, or an object of values and their meanings"
             self._fault(
                 "SEED004",
                 message,
@@ -245,20 +249,20 @@ class Fields:
             place = path_text((*at, number if is_listed else key))
             if not isinstance(item.value, str):
                 edits = _quoted(item) if is_listed else ()
-                self._fault("SEED004", f"{place} takes a text, not {kind_of(item.value)}", item.span, edits=edits)
+                self._fault("SEED004", f"{place} must be a text, not {kind_of(item.value)}", item.span, edits=edits)
                 continue
             value = item.value if is_listed else key
             span = item.span if is_listed else node.keys[key]
             if not value.strip():
-                self._fault("SEED005", f"{place} is empty", span, "write a word for it, such as none")
+                self._fault("SEED005", f"{place} is empty", span, "write a word, for example none")
             elif len(value) > _LONGEST_FIELD:
                 self._fault(
                     "SEED005",
-                    f"{place} has {len(value):,} characters; {_LONGEST_FIELD} is the most",
+                    f"{place} has {len(value):,} characters, more than the maximum of {_LONGEST_FIELD}",
                     Span(span.start, span.start + 1),
                 )
             elif is_listed and value in made:
-                self._fault("SEED005", f"{place} stands twice", span, "leave one out")
+                self._fault("SEED005", f"duplicate value {place}", span, "remove one of them")
             made[value] = "" if is_listed else item.value
         return made
 

@@ -256,7 +256,7 @@ class Shapes:
     def fits(self, model: "type[BaseModel]", node: JsonNode, path: JsonPath) -> bool:
         """Report all misfits, and return whether there are none."""
         if len(node.fields) > _MOST:
-            message = f"{path_text(path)} has {len(node.fields):,} keys; {_MOST} is the most"
+            message = f"{path_text(path)} has {len(node.fields):,} keys, more than the maximum of {_MOST}"
             self.found.append(Diagnostic("SEED007", "error", message, Span(node.start, node.start + 1)))
             return False
         if self.has_enough:
@@ -303,10 +303,10 @@ class Shapes:
             return
         message, hints = misfit.message, misfit.hints
         if kind == "value" and last == "passes":
-            message, hints = "passes is 1 or 2", ("2 extracts twice, and a third call reconciles what differs",)
+            message, hints = "passes must be 1 or 2", ("2 extracts twice, and a third call reconciles the differences",)
         if kind == "value" and last == "allow_invalid":
             message, hints = (
-                "allow_invalid is a share, from 0 to 1",
+                "allow_invalid must be from 0 to 1",
                 ("0.05 allows 5 % of the kept reviews to lack a field",),
             )
         edits = misfit.edits
@@ -320,7 +320,7 @@ class Shapes:
         if node is not None and whole is not None:
             hints, edits = (f"write `{whole}`",) if len(whole) <= _SHOWN else (), (Edit(node.span, whole),)
         if kind == "value" and last == "max_length":
-            message, hints = "review_handling.max_length is 1 at least, and 10,000,000 at most", ()
+            message, hints = "review_handling.max_length must be from 1 to 10,000,000", ()
         self.found.append(Diagnostic(_CODES[kind], "error", message, misfit.span, hints, edits))
 
     def _into_part(self, misfit: Misfit) -> tuple[Edit, ...]:
@@ -359,7 +359,7 @@ class Shapes:
         """Return hints and edits for a key that other languages use in place of one of ours."""
         meant = _MEANT_KEYS.get(str(misfit.path[-1]).lower())
         parent = self.root.at(misfit.path[:-1])
-        listed = misfit.hints[-1].removeprefix("the keys here are ").split(", ") if misfit.hints else []
+        listed = misfit.hints[-1].removeprefix("allowed keys: ").split(", ") if misfit.hints else []
         if meant is None or meant not in listed or parent is None or meant in parent.fields:
             return misfit.hints, ()
         return (f"did you mean `{meant}`?", *misfit.hints), (Edit(misfit.span, json.dumps(meant)),)
@@ -378,14 +378,14 @@ class Shapes:
                 near = "enum"
         shown = json.dumps(node.value, ensure_ascii=False)
         shown = shown if len(shown) <= 60 else shown[:59] + "…"
-        average = ("count and sum what is averaged, and divide in an expr",)
+        average = ("compute sum and count, and divide them in an expr",)
         is_average = path[-1] == "op" and str(node.value).lower() in ("avg", "average", "mean")
         hints = (
             *((f"did you mean `{near}`?",) if near else average if is_average else ()),
-            f"there are {', '.join(choices)}",
+            f"allowed: {', '.join(choices)}",
         )
         edits = (Edit(node.span, json.dumps(near)),) if near else ()
-        message = f"{path_text(path)}: there is no {'operation' if path[-1] == 'op' else path[-1]} {shown}"
+        message = f"{path_text(path)}: unknown {'operation' if path[-1] == 'op' else path[-1]} {shown}"
         self.found.append(Diagnostic("SEED008", "error", message, node.span, hints, edits))
 
     def operation(
@@ -407,7 +407,7 @@ class Shapes:
         return found
 
     def _no_operation(self, item: JsonNode, path: JsonPath, operations: "dict[str, type[BaseModel]]") -> None:
-        at, hints = Span(item.start, item.start + 1), [f"op is one of {', '.join(operations)}"]
+        at, hints = Span(item.start, item.start + 1), [f"op must be one of {', '.join(operations)}"]
         edits: tuple[Edit, ...] = ()
         misnamed = [key for key, each in item.fields.items() if key != "name" and each.value in [*operations]]
         meant = meant_operation(item.fields)
@@ -420,7 +420,7 @@ class Shapes:
             hints = [f'write `"op": "{meant}"`']
             edits = (Edit(Span(item.start + 1, item.start + 1), f'"op": "{meant}", '),)
             if "formula" in item.fields:
-                hints = ['a formula is written {"name": ..., "op": "expr", "expr": ...} here']
+                hints = ['a formula is written {"name": ..., "op": "expr", "expr": ...} in this form']
                 edits = (*edits, Edit(item.keys["formula"], '"expr"'))
         self.found.append(Diagnostic("SEED003", "error", f"{path_text(path)}.op is missing", at, tuple(hints), edits))
 
@@ -436,8 +436,8 @@ class Shapes:
         used = [each for each in (outputs.items if outputs is not None else ()) if each.value == name]
         edits = tuple(Edit(each.span, json.dumps(fixed)) for each in (node, *used)) if fixed else ()
         shown = json.dumps(name if len(name) <= 40 else name[:39] + "…", ensure_ascii=False)
-        message = f"{path_text(path)}: {shown} is not a name"
-        hint = "a name has letters of A to Z, digits and underscores, and begins with a letter or one underscore"
+        message = f"{path_text(path)}: {shown} is not a valid name"
+        hint = "a name has letters A to Z, digits and underscores, and does not begin with a digit or two underscores"
         hints = (*((f"write `{fixed}`",) if fixed else ()), hint)
         self.found.append(Diagnostic("SEED009", "error", message, node.span, hints, edits))
         return False

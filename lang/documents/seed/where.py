@@ -66,20 +66,20 @@ class Wheres:
     def read(self, node: JsonNode, path: JsonPath, bare_fields: bool = False) -> Where:
         """Read a ``where``; with ``bare_fields``, the ``extraction`` of a filter, whose keys are the names of fields."""
         if not isinstance(node.value, dict):
-            self._fault("SEED004", f"{path_text(path)} takes an object, not {kind_of(node.value)}", node.span)
+            self._fault("SEED004", f"{path_text(path)} must be an object, not {kind_of(node.value)}", node.span)
             return ()
         whole = meant_where(node.value, OPERATORS) if not bare_fields else None
         if whole is not None:
             edits = (Edit(node.span, json.dumps(whole, ensure_ascii=False)),)
-            message = f"{path_text(path)}: a condition is written with what it compares as the key"
+            message = f"{path_text(path)}: the key of a condition is what it compares"
             hint = f"write `{edits[0].text}`" if len(edits[0].text) <= 100 else ""
             self._fault("SEED010", message, Span(node.start, node.start + 1), hint, edits=edits)
             return ()
         if not node.fields:
-            hint = "without conditions, leave it out" if not bare_fields else "write its conditions"
+            hint = "remove it if there are no conditions" if not bare_fields else "write its conditions"
             self._fault("SEED011", f"{path_text(path)} has no condition", node.span, hint)
         if len(node.fields) > _MOST_KEYS:
-            message = f"{path_text(path)} has {len(node.fields):,} conditions; {_MOST_KEYS} is the most"
+            message = f"{path_text(path)} has {len(node.fields):,} conditions, more than the maximum of {_MOST_KEYS}"
             self._fault("SEED007", message, Span(node.start, node.start + 1))
             return ()
         made: list[Expr | FilterUse] = []
@@ -109,10 +109,10 @@ class Wheres:
             if space == "extraction":
                 edit = Edit(at, json.dumps(name))
                 hint = f"write `{name}`"
-                self._fault("SEED010", f"{path_text(path)}: the keys here are fields", at, hint, edits=(edit,))
+                self._fault("SEED010", f"{path_text(path)}: the keys must be fields", at, hint, edits=(edit,))
                 return None
-            hint = 'put it into "where", which may stand beside "extraction"'
-            self._fault("SEED010", f"{path_text(path)}: the keys here are fields", at, hint)
+            hint = 'move it into "where", next to "extraction"'
+            self._fault("SEED010", f"{path_text(path)}: the keys must be fields", at, hint)
             return None
         if dollar:
             return FilterUse(name, span=inside)
@@ -120,15 +120,15 @@ class Wheres:
             return Field(space, name, span=inside)  # type: ignore[arg-type]  # the pattern allows only these three
         if name in self.fields and name not in self.steps:
             edit = Edit(at, json.dumps(f"extraction.{name}"))
-            message = f"{path_text(path)}: a field stands with its namespace"
+            message = f"{path_text(path)}: a field needs its namespace"
             self._fault("SEED010", message, at, f"write `extraction.{name}`", edits=(edit,))
             return None
         return Name(name, span=inside)
 
     def _bad_key(self, key: str, at: Span, path: JsonPath, bare_fields: bool) -> None:
         shown = key if len(key) <= 40 else key[:39] + "…"
-        hints = ["a key here is a field's name"] if bare_fields else [
-            "a key is extraction.FIELD, meta.KEY, context.KEY, $FILTER, or the name of a step before"
+        hints = ["a key is the name of a field"] if bare_fields else [
+            "a key is extraction.FIELD, meta.KEY, context.KEY, $FILTER, or the name of an earlier step"
         ]  # fmt: skip
         edits: tuple[Edit, ...] = ()
         space, dot, name = key.partition(".")
@@ -140,19 +140,19 @@ class Wheres:
                 edits = (Edit(at, json.dumps(f"{near}.{name}")),)
                 hints.insert(0, f"did you mean `{near}.{name}`?")
         self._fault(
-            "SEED010", f"{path_text(path[:-1])}: {shown!r} is not a key of a condition", at, *hints, edits=edits
+            "SEED010", f"{path_text(path[:-1])}: {shown!r} is not a valid key of a condition", at, *hints, edits=edits
         )
 
     def _use(self, use: FilterUse, value: JsonNode, path: JsonPath) -> Iterator[FilterUse]:
         if isinstance(value.value, bool):
             yield FilterUse(use.name, value.value, span=Span(use.span.start, value.end))
             return
-        hint = f"write `true` where ${use.name} must hold, `false` where it must not"
+        hint = f"write `true` if ${use.name} must hold, `false` if it must not"
         edits: tuple[Edit, ...] = ()
         meant = {"true": "true", "false": "false", "yes": "true", "no": "false", "1": "true", "0": "false"}
         if isinstance(value.value, str | int | float) and (word := meant.get(str(value.value).lower())) is not None:
             edits = (Edit(value.span, word),)
-        message = f"{path_text(path)} takes true or false, not {kind_of(value.value)}"
+        message = f"{path_text(path)} must be true or false, not {kind_of(value.value)}"
         self._fault("SEED012", message, value.span, hint, edits=edits)
 
     def _conditions(self, subject: Field | Name, value: JsonNode, path: JsonPath) -> Iterator[Expr]:
@@ -161,7 +161,7 @@ class Wheres:
             edits = (Edit(Span(value.start, value.start), '{"in": '), Edit(Span(value.end, value.end), "}"))
             hint = 'write {"in": [...]}'
             self._fault(
-                "SEED012", f"{path_text(path)} takes a value or operators, not a list", value.span, hint, edits=edits
+                "SEED012", f"{path_text(path)} must be a value or operators, not a list", value.span, hint, edits=edits
             )
             return
         if not isinstance(value.value, dict):
@@ -171,7 +171,7 @@ class Wheres:
             hint = f"the operators are {', '.join(OPERATORS)}"
             self._fault("SEED011", f"{path_text(path)} has no operator", value.span, hint)
         if len(value.fields) > _MOST_KEYS:
-            message = f"{path_text(path)} has {len(value.fields):,} operators; {_MOST_KEYS} is the most"
+            message = f"{path_text(path)} has {len(value.fields):,} operators, more than the maximum of {_MOST_KEYS}"
             self._fault("SEED007", message, Span(value.start, value.start + 1))
             return
         for operator, operand in value.fields.items():
@@ -188,7 +188,7 @@ class Wheres:
         near = _MEANT.get(operator.lower().lstrip("$")) or nearest(operator.lstrip("$"), OPERATORS)
         edits: tuple[Edit, ...] = (Edit(at, json.dumps(near)),) if near and near not in value.fields else ()
         shown = operator if len(operator) <= 40 else operator[:39] + "…"
-        message = f"{path_text(path[:-1])}: there is no operator {shown}"
+        message = f"{path_text(path[:-1])}: unknown operator {shown}"
         hints = (f"did you mean `{near}`?" if near else "", f"the operators are {', '.join(OPERATORS)}")
         self._fault("SEED011", message, at, *hints, edits=edits)
 
@@ -200,7 +200,9 @@ class Wheres:
         if operator == "exists":
             if not isinstance(value, bool):
                 edits = (Edit(operand.span, str(value).lower()),) if str(value).lower() in ("true", "false") else ()
-                self._fault("SEED012", f"{where} takes true or false, not {kind_of(value)}", operand.span, edits=edits)
+                self._fault(
+                    "SEED012", f"{where} must be true or false, not {kind_of(value)}", operand.span, edits=edits
+                )
                 return None
             return subject, (("is not" if value else "is", Literal(None, span=operand.span)),)
         if operator in ("in", "not_in", "between"):
@@ -209,10 +211,10 @@ class Wheres:
             is_list = isinstance(value, list) and operator in ("==", "!=")
             meant = {"==": "in", "!=": "not_in"}[operator] if is_list else ""
             hint = f"write `{meant}` for one of several" if meant else ""
-            self._fault("SEED012", f"{where} takes a value, not {kind_of(value)}", operand.span, hint)
+            self._fault("SEED012", f"{where} must be a value, not {kind_of(value)}", operand.span, hint)
             return None
         if operator not in ("==", "!=") and (value is None or isinstance(value, bool)):
-            self._fault("SEED012", f"{where} takes a number or a text, not {kind_of(value)}", operand.span)
+            self._fault("SEED012", f"{where} must be a number or a text, not {kind_of(value)}", operand.span)
             return None
         test = OPERATORS[operator]
         assert test is not None  # noqa: S101 - those without were handled
@@ -226,20 +228,20 @@ class Wheres:
             edits: tuple[Edit, ...] = ()
             if operator != "between" and not isinstance(value, dict):
                 edits = (Edit(Span(operand.start, operand.start), "["), Edit(Span(operand.end, operand.end), "]"))
-            self._fault("SEED012", f"{where} takes a list, not {kind_of(value)}", operand.span, edits=edits)
+            self._fault("SEED012", f"{where} must be a list, not {kind_of(value)}", operand.span, edits=edits)
             return None
         if len(operand.items) > _MOST_LISTED:
-            message = f"{where} lists {len(value):,} values; {_MOST_LISTED:,} is the most"
+            message = f"{where} lists {len(value):,} values, more than the maximum of {_MOST_LISTED:,}"
             self._fault("SEED007", message, Span(operand.start, operand.start + 1))
             return None
         odd = next((item for item in operand.items if isinstance(item.value, list | dict)), None)
         if odd is not None:
-            self._fault("SEED012", f"{where} takes values, not {kind_of(odd.value)}", odd.span)
+            self._fault("SEED012", f"{where} must contain values, not {kind_of(odd.value)}", odd.span)
             return None
         items = [Literal(item.value, span=item.span) for item in operand.items]
         if operator != "between":
             if not items:
-                self._fault("SEED012", f"{where} lists no value", operand.span)
+                self._fault("SEED012", f"{where} is empty", operand.span)
                 return None
             test: Test = "in" if operator == "in" else "not in"
             return subject, ((test, ListDisplay(tuple(items), span=operand.span)),)
@@ -248,7 +250,10 @@ class Wheres:
         )
         if not fit or isinstance(items[0].value, str) != isinstance(items[1].value, str):
             self._fault(
-                "SEED012", f"{where} takes two numbers, or two texts", operand.span, 'such as {"between": [2, 4]}'
+                "SEED012",
+                f"{where} must have two numbers or two texts",
+                operand.span,
+                'for example {"between": [2, 4]}',
             )
             return None
         return items[0], (("<=", subject), ("<=", items[1]))
@@ -288,10 +293,8 @@ class Cases:
             is_else = "else" in rule.fields and "when" not in rule.fields
             if otherwise is not None and not is_told:
                 is_told = True
-                message = f"{path_text(at)} stands after else, which takes all that is left"
-                self._fault(
-                    "SEED014", message, rule.span, "else comes last", "put the rule before else, or leave it out"
-                )
+                message = f"{path_text(at)} is never reached: else must be the last rule"
+                self._fault("SEED014", message, rule.span, "move the rule before else, or remove it")
             if not self.fit(rule, at, is_else):
                 continue
             if is_else:
@@ -325,7 +328,7 @@ class Cases:
             return None
         self._fault(
             "SEED015",
-            f"{path_text(path)}: what no rule takes is written else",
+            f"{path_text(path)}: the rule for all other cases must be named else",
             at,
             'write {"else": VALUE}',
             edits=edits,
@@ -334,7 +337,7 @@ class Cases:
 
     def _test(self, when: JsonNode, path: JsonPath, source: Field | Name | None) -> Expr | None:
         if isinstance(when.value, list | dict):
-            hint = 'such as "N > 3", "< 4.0" with a source, or a value to compare the source with'
+            hint = 'for example "N > 3"; with a source, "< 4.0" or a value to compare it with'
             edits: tuple[Edit, ...] = ()
             one = (
                 next(iter(when.value.items()), None) if isinstance(when.value, dict) and len(when.value) == 1 else None
@@ -342,7 +345,7 @@ class Cases:
             if source is not None and one is not None and one[0] in ORDER and isinstance(one[1], str | int | float):
                 meant = json.dumps(f"{one[0]} {json.dumps(one[1], ensure_ascii=False)}", ensure_ascii=False)
                 edits, hint = (Edit(when.span, meant),), f"write `{meant}`"
-            message = f"{path_text(path)} takes a test, not {kind_of(when.value)}"
+            message = f"{path_text(path)} must be a test, not {kind_of(when.value)}"
             self._fault("SEED015", message, when.span, hint, edits=edits)
             return None
         if not isinstance(when.value, str):
@@ -356,7 +359,9 @@ class Cases:
         tested = meant_test(when.value, subject)
         if tested is not None:
             edits = (Edit(when.span, json.dumps(tested, ensure_ascii=False)),)
-            self._fault("SEED015", f"{path_text(path)} is not a test", when.span, f"write `{tested}`", edits=edits)
+            self._fault(
+                "SEED015", f"{path_text(path)} is not a valid test", when.span, f"write `{tested}`", edits=edits
+            )
             return None
         match = _TEST.match(when.value)
         if match:
@@ -402,25 +407,25 @@ class Cases:
             begin_of_text = Span(when.start + 1, when.start + 1)
             name = source.name if isinstance(source, Name) else f"{source.namespace}.{source.name}"
             edits = (Edit(begin_of_text, f"{name} " if not when.value[:1].isspace() else name),)
-            message = f"{path_text(path)}: after {test} stands one value; a longer test names what it compares"
+            message = f"{path_text(path)}: {test} needs one value after it; a longer test must name what it compares"
             self._fault("SEED015", message, when.span, f"write `{name} {when.value.strip()}`", edits=edits)
             return None
         if test in ("in", "not in") and not isinstance(value, ListDisplay | Name | Field):
-            self._fault("SEED015", f"{path_text(path)}: {test} takes a list", value.span, "such as `in [1, 2]`")
+            self._fault("SEED015", f"{path_text(path)}: {test} needs a list", value.span, "for example `in [1, 2]`")
             return None
         return Comparison(source, ((test, value),), span=when.span)
 
     def _no_source(self, when: JsonNode, path: JsonPath, shown: str) -> None:
         shown = shown if len(shown) <= 40 else shown[:39] + "…"
         self._fault(
-            "SEED013", f"{path_text(path)}: {shown} compares nothing; the case has no source", when.span,
-            'add "source": the name of the step that the rules compare, or write it into the test',
+            "SEED013", f"{path_text(path)}: {shown} has nothing to compare with, because the case has no source", when.span,
+            'add "source" with the name of the compared step, or name the step in the test',
         )  # fmt: skip
 
     def _unquoted(self, when: JsonNode, path: JsonPath) -> None:
         text = when.value.strip()
         edits = (Edit(when.span, json.dumps(json.dumps(text, ensure_ascii=False), ensure_ascii=False)),)
-        message = f"{path_text(path)}: a text that the source is compared with stands in quotes of its own"
+        message = f"{path_text(path)}: a text to compare the source with needs its own quotes"
         shown = edits[0].text if len(edits[0].text) <= 60 else ""
         self._fault("SEED015", message, when.span, f"write `{shown}`" if shown else "", edits=edits)
 

@@ -154,7 +154,7 @@ def string_of(token: Token) -> str:
     if not raw.isascii() and (half := _SURROGATE.search(raw)):
         raise Unbuildable(
             "GASL021",
-            f"U+{ord(half[0]):04X} is one half of a surrogate pair, not a character",
+            f"the string contains a lone surrogate (U+{ord(half[0]):04X}), which is not valid text",
             span_of(token),
             ("remove it",),
         )

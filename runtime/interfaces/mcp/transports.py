@@ -88,7 +88,7 @@ def _unread(line: str) -> JSONRPCError | None:
     if isinstance(read, dict):
         if "id" not in read:
             return None
-        return _told(_id_of(read), PARSE_ERROR, "half of a surrogate pair is not a text")
+        return _told(_id_of(read), PARSE_ERROR, "the request contains a lone surrogate, which is not valid text")
     return _told(None, PARSE_ERROR, "the line is not JSON")
 
 

@@ -125,26 +125,26 @@ def test_what_was_surely_meant_is_offered(text, right):
 @pytest.mark.parametrize(
     ("text", "message", "under"),
     [
-        ('{"a": {"b": 1, "b": 2}}', "the key a.b stands twice", '"b"'),
-        ('[{"a": 1, "\\u0061": 2}]', "the key [0].a stands twice", '"\\u0061"'),
-        ('{"a b": {"": 1, "": 2}}', 'the key ["a b"][""] stands twice', '""'),
+        ('{"a": {"b": 1, "b": 2}}', "duplicate key a.b", '"b"'),
+        ('[{"a": 1, "\\u0061": 2}]', "duplicate key [0].a", '"\\u0061"'),
+        ('{"a b": {"": 1, "": 2}}', 'duplicate key ["a b"][""]', '""'),
         ('{"a": NaN}', "JSON has no NaN", "NaN"),
         ('{"a": [-Infinity]}', "JSON has no -Infinity", "-Infinity"),
         (
             '{"a": 9223372036854775808}',
-            "the number 9223372036854775808 doesn't fit into 64 bits",
+            "the number 9223372036854775808 does not fit into 64 bits",
             "9223372036854775808",
         ),
         ('{"a": 1e999}', "the number 1e999 is too large", "1e999"),
-        ('{"a": 0x1F}', "`0x1F` is not a number of JSON", "0x1F"),
+        ('{"a": 0x1F}', "`0x1F` is not a valid number", "0x1F"),
         (
             '{"a": "\\ud800"}',
-            "a string has half a surrogate pair, which can't be written to a file or sent to a model",
+            "a string contains a lone surrogate, which is not valid text",
             '"\\ud800"',
         ),
         (
             '{"a": "\ud800"}',
-            "a string has half a surrogate pair, which can't be written to a file or sent to a model",
+            "a string contains a lone surrogate, which is not valid text",
             '"\ud800"',
         ),
         ('{"a": }', "a value is missing at a", "}"),
@@ -152,9 +152,9 @@ def test_what_was_surely_meant_is_offered(text, right):
         ('{"a": [1, 2}', "a `]` is missing before this `}`", "}"),
         ('{"a": "no end', "a string has no closing quote", '"'),
         ("{1: 2}", "a key is missing: a text in double quotes", "1"),
-        ("", "there is no JSON here", ""),
+        ("", "the document is empty", ""),
         ("Sorry, I can't.", "this is not JSON", "Sorry"),
-        ("[1 ; 2]", "`;` can't follow [0]", ";"),
+        ("[1 ; 2]", "unexpected `;` after [0]", ";"),
     ],
 )
 def test_what_is_refused(text, message, under):

@@ -129,7 +129,7 @@ GOOD = {"text": "good", "stars": 4, "date": "2023-05-17", "id": "r"}
         ("good", "it is a text, not an object"),
         ({"stars": 1}, 'it has no "text"'),
         ({"text": 3}, 'its "text" can\'t be used: it is a number, not a text'),
-        ({"text": "a\ud800"}, 'its "text" can\'t be used: half of a surrogate pair in it is not a text'),
+        ({"text": "a\ud800"}, 'its "text" can\'t be used: it contains a lone surrogate, which is not valid text'),
     ],
 )
 def test_a_review_without_a_usable_text_fails_alone(review: Any, fault: str) -> None:
@@ -151,7 +151,7 @@ def test_a_review_without_a_usable_text_fails_alone(review: Any, fault: str) -> 
          'the date of review 1, "a\\ud800", is not used: it is in no form that is read'),
         ("id", 2**63, [], 'the "id" of review 1 is not used: it is a number of more than 64 bits'),
         ("id", [], [], 'the "id" of review 1 is not used: it is a list, neither a text nor a whole number'),
-        ("id", "\udc00", [], 'the "id" of review 1 is not used: half of a surrogate pair in it is not a text'),
+        ("id", "\udc00", [], 'the "id" of review 1 is not used: it contains a lone surrogate, which is not valid text'),
     ],
 )  # fmt: skip
 def test_faulty_metadata_is_null_for_one_review_alone(name: str, value: Any, keys: list[str], warning: str) -> None:
@@ -165,7 +165,7 @@ def test_faulty_metadata_is_null_for_one_review_alone(name: str, value: Any, key
     ("data", "warning"),
     [
         ({"name": 3}, 'the "name" of context 17 is not used: it is a number, not a text'),
-        ({"name": "\udc00"}, 'the "name" of context 17 is not used: half of a surrogate pair in it is not a text'),
+        ({"name": "\udc00"}, 'the "name" of context 17 is not used: it contains a lone surrogate, which is not valid text'),
         (
             {"as_of": "soon"},
             "\"as_of\" of context 17 is not used: 'soon' can't be read as a date: it is in no form that is read",
