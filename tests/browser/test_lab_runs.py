@@ -321,6 +321,6 @@ def test_more_runs_than_the_server_takes_are_a_problem(
         one.locator("#stop").wait_for()
         page = visit.ready()
         run(page, "One too many.")
-        shown(page, "#run-problem", "The server has as many runs as it can take")
+        shown(page, "#run-problem", "The server is busy")
         assert page.evaluate("document.activeElement.id") == "run-problem"
         assert page.locator("#run").get_attribute("aria-disabled") == "false"

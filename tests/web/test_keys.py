@@ -51,7 +51,7 @@ def test_a_name_is_taken_once(tmp_path: Path) -> None:
     add_key(tmp_path / "keys.json", "ada")
     with pytest.raises(KeysError, match="a key called 'ada' exists"):
         add_key(tmp_path / "keys.json", " ada ")
-    with pytest.raises(KeysError, match="no key called 'bob'"):
+    with pytest.raises(KeysError, match="no key is called 'bob'"):
         remove_key(tmp_path / "keys.json", "bob")
 
 
