@@ -126,7 +126,7 @@ def test_what_was_deleted_elsewhere_goes_from_the_list(visitor: Callable[..., Vi
 def test_a_run_that_is_not_there_is_a_problem(visit: Visit) -> None:
     visit.allow(404)
     page = visit.open("/lab#run=" + "0" * 32)
-    shown(page, "#run-problem", "There is no such run")
+    shown(page, "#run-problem", "Unknown run")
     assert page.evaluate("document.activeElement.id") == "run-problem"
 
 

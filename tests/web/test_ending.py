@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import httpx2
 import pytest
-from knotwork.runtime.interfaces.http.server import Server, configured, listening, stop, url_of
+from knotwork.runtime.interfaces.http.server import Server, listening_socket, stop, url_of, uvicorn_config
 from starlette.applications import Starlette
 
 INT, TERM = signal.SIGINT, signal.SIGTERM
@@ -17,9 +17,9 @@ INT, TERM = signal.SIGINT, signal.SIGTERM
 )  # fmt: skip
 def test_a_signal_ends_it_and_a_second_ctrl_c_waits_for_nothing(signals: Sequence[int], forced: bool) -> None:
     async def serving() -> Server:
-        with listening("127.0.0.1", 0) as made:
+        with listening_socket("127.0.0.1", 0) as made:
             told = asyncio.Event()
-            config = configured(Starlette(), head_seconds=5, idle=5, lifespan="on")
+            config = uvicorn_config(Starlette(), head_seconds=5, idle=5, lifespan="on")
             server = Server(config, told.set, stop)
             task = asyncio.create_task(server.serve([made]))
             await told.wait()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from knotwork.runtime.interfaces.web.history import History, HistoryError, Part, Row
+from knotwork.runtime.interfaces.web.history import History, HistoryError, Row, StoredIteration
 from support.answer_server import draft
 from support.command import call, cassette
 from support.lab import Lab, lab
@@ -18,9 +18,9 @@ def row(number: int, owner: str = "me", **more: Any) -> Row:
     return Row(f"{number:032x}", owner, 1000.0 + number, "running", "", "m", f"Ask {number}.", 3, 0.8, **more)
 
 
-def part(number: int, score: float | None = 0.5) -> Part:
+def part(number: int, score: float | None = 0.5) -> StoredIteration:
     evaluation = None if score is None else {"score": score}
-    return Part(number, number * 10, {"answer": f"Answer {number}.", "evaluation": evaluation})
+    return StoredIteration(number, number * 10, {"answer": f"Answer {number}.", "evaluation": evaluation})
 
 
 def with_history(path: Path, work: Callable[[History], Awaitable[Any]], **settings: Any) -> Any:
@@ -205,7 +205,7 @@ def test_writes_that_come_together_share_a_transaction_and_one_that_fails_fails_
 def test_half_a_surrogate_pair_is_kept_as_something_that_is_text(tmp_path: Path) -> None:
     async def work(history: History) -> None:
         await history.begun(row(1), {})
-        await history.iterated(row(1), Part(1, 5, {"answer": "half \ud800"}))
+        await history.iterated(row(1), StoredIteration(1, 5, {"answer": "half \ud800"}))
         found = await history.find("me", row(1).id)
         assert found is not None and found.parts[0].body == {"answer": "half ?"}
 
@@ -240,7 +240,7 @@ def test_on_a_full_disk_the_answer_comes_with_a_warning(tmp_path: Path, warned: 
             assert response.status_code == 200
             told = response.json()
             assert told["final_answer"] == draft(2)
-            assert told["metadata"]["warnings"] == ["the history can't be written: this run is not kept, or not whole"]
+            assert told["metadata"]["warnings"] == ["the history can't be written: this run is not stored, or only in part"]
             assert (await server.client.get("/lab/runs")).json()["runs"] == []
             assert (await server.client.get(response.headers["location"])).status_code == 404
 

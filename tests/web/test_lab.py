@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("fastapi", reason="fastapi is not installed; knotwork[server] has it")
 
 from fastapi import FastAPI
-from knotwork.runtime.interfaces.web.lab import FILES, PAGE, packaged, router
+from knotwork.runtime.interfaces.web.lab import FILES, PAGE, packaged_file, router
 from starlette.testclient import TestClient
 
 ROOT = Path(__file__).parents[2]
@@ -93,7 +93,7 @@ def test_nothing_else_is_there(client: TestClient, name: str) -> None:
 
 def test_only_listed_files_can_be_read() -> None:
     with pytest.raises(KeyError):
-        packaged("../serving.py")
+        packaged_file("../serving.py")
 
 
 def test_the_list_is_the_folder() -> None:

@@ -11,7 +11,7 @@ from attrs import evolve
 from knotwork.adapters.llm import BudgetExceeded
 from knotwork.adapters.llm.budget import Price
 from knotwork.runtime.api.server_runs import Model, RunLimits, ServedModels
-from knotwork.runtime.interfaces.http.access import LOCAL, Gate, Who, add_key
+from knotwork.runtime.interfaces.http.access import LOCAL, Admission, Owner, add_key
 from knotwork.runtime.interfaces.http.problems import Problem
 from knotwork.runtime.interfaces.http.server import Limits
 from support.command import silent_server
@@ -164,8 +164,8 @@ def test_a_key_asks_so_often_a_minute(tmp_path: Path) -> None:
 
 def test_a_key_has_so_many_runs_and_the_server_too() -> None:
     async def taking() -> None:
-        gate = Gate(Limits(runs=3, runs_per_key=2))
-        ada, bob, cleo = (Who(name, name) for name in ("1", "2", "3"))
+        gate = Admission(Limits(runs=3, runs_per_key=2))
+        ada, bob, cleo = (Owner(name, name) for name in ("1", "2", "3"))
         first = gate.take(ada)
         gate.take(ada)
         with pytest.raises(Problem) as refused:
@@ -188,7 +188,7 @@ def test_a_key_has_so_many_runs_and_the_server_too() -> None:
 
 def test_without_keys_only_the_runs_of_all_count() -> None:
     async def taking() -> None:
-        gate = Gate(Limits(runs=3, runs_per_key=1, rate=1))
+        gate = Admission(Limits(runs=3, runs_per_key=1, rate=1))
         for _ in range(3):
             await gate.admit(LOCAL)
             gate.take(LOCAL)
@@ -200,7 +200,7 @@ def test_without_keys_only_the_runs_of_all_count() -> None:
 
 def test_a_closed_gate_takes_nobody_and_cancels_who_is_in() -> None:
     async def closing() -> None:
-        gate = Gate(Limits())
+        gate = Admission(Limits())
         place = gate.take(LOCAL)
         gate.close()
         with pytest.raises(Problem) as refused:

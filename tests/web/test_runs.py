@@ -264,7 +264,7 @@ def test_a_run_whose_task_is_ended_from_outside_is_interrupted_and_not_under_way
             events = await following
             assert events[-1].name == last
             told = events[-1].data["metadata"]
-            assert (told["status"], told["reason"]) == ("interrupted", "the server ended before the run did")
+            assert (told["status"], told["reason"]) == ("interrupted", "the server stopped before the run ended")
             assert (await server.client.get(f"/lab/runs/{run}")).json()["status"] == "interrupted"
             assert server.runs._live == {} and server.runs.gate.runs == 0
 

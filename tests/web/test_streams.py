@@ -12,7 +12,7 @@ import pytest
 from knotwork.runtime.events import CallFinished, CallStarted
 from knotwork.runtime.interfaces.web import event_stream, live_runs
 from knotwork.runtime.interfaces.web.answer_responses import GenerateAnswerResponse, RunResult
-from knotwork.runtime.interfaces.web.event_stream import Stream, followed
+from knotwork.runtime.interfaces.web.event_stream import Stream, live_chunks
 from support.lab import asking, lab, streamed
 from support.web import Event
 
@@ -170,7 +170,7 @@ def test_a_run_that_was_interrupted_tells_what_it_finished_whatever_the_client_h
             assert events[-1].data["final_score"] == 0.6
             assert events[-1].data["success"] is False
             assert events[-1].data["metadata"]["status"] == "interrupted"
-            assert events[-1].data["metadata"]["reason"] == "the server ended before the run did"
+            assert events[-1].data["metadata"]["reason"] == "the server stopped before the run ended"
             (last,) = await server.events(listed["id"], ids[-1])  # it had seen more than was kept
             assert (last.name, int(last.id)) == ("result", ids[-1] + 1)
 
@@ -287,7 +287,7 @@ def test_a_thinned_stream_has_its_end() -> None:
 def test_where_nothing_happens_comments_keep_the_connection() -> None:
     async def run() -> list[bytes]:
         made, chunks = told(1), []
-        async for chunk in followed(made, 0, 0.01):
+        async for chunk in live_chunks(made, 0, 0.01):
             chunks.append(chunk)
             if len(chunks) == 3:
                 made.append("result", {})

@@ -29,7 +29,7 @@ from ....lang.diagnostic import printable
 from ....lang.errors import KnotworkError
 from ...api.server_runs import private_folder, read_json
 from .problems import SHUTTING_DOWN, Problem
-from .server import Entrance, Limits, is_loopback
+from .server import Limits, ServerOptions, is_loopback
 
 # Admission of runs: limits on parallel runs, per key and in total, on requests per minute of a key, and shutdown.
 
@@ -39,24 +39,24 @@ _SOON = 5
 
 
 @frozen
-class Who:
+class Owner:
     """The owner of a request: the key's id, under which its runs are stored, and its name. Without keys all are ``LOCAL``."""
 
     id: str
     name: str
 
 
-LOCAL = Who("local", "local")
+LOCAL = Owner("local", "local")
 """The owner of all requests if no keys are needed."""
 
 
 @define(eq=False)
-class Place:
+class RunSlot:
     """The slot of a run. ``cancel`` is set when shutdown has timed out. ``leave`` (or ``with``) releases the slot."""
 
-    who: Who
+    who: Owner
     cancel: asyncio.Event = field(factory=asyncio.Event)
-    _gate: "Gate | None" = None
+    _gate: "Admission | None" = None
 
     def leave(self) -> None:
         """Release the slot; repeated calls are harmless."""
@@ -64,7 +64,7 @@ class Place:
             self._gate._left(self)
             self._gate = None
 
-    def __enter__(self) -> "Place":
+    def __enter__(self) -> "RunSlot":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -72,12 +72,12 @@ class Place:
 
 
 @define(eq=False)
-class Gate:
+class Admission:
     """Counts runs and requests. Belongs to one event loop."""
 
     limits: Limits
     closing: bool = False
-    _places: set[Place] = field(factory=set)
+    _places: set[RunSlot] = field(factory=set)
     _of: Counter[str] = field(factory=Counter)
     _rates: dict[str, AsyncLimiter] = field(factory=dict)
     _empty: asyncio.Event = field(factory=asyncio.Event)
@@ -92,7 +92,7 @@ class Gate:
         if self.closing:
             raise Problem(*SHUTTING_DOWN, "no new runs are accepted", {"Retry-After": str(_SOON)})
 
-    def take(self, who: Who) -> Place:
+    def take(self, who: Owner) -> RunSlot:
         """Return a slot for a run. Raises ``Problem``: 429 if the key has its share, 503 if all are taken or at shutdown."""
         self.check_open()
         if who is not LOCAL and self._of[who.id] >= self.limits.runs_per_key:
@@ -105,13 +105,13 @@ class Gate:
                 "busy", 503, "The server is busy",
                 f"{self.limits.runs} runs are active, the maximum; try again later", {"Retry-After": str(_SOON)},
             )  # fmt: skip
-        place = Place(who, gate=self)
+        place = RunSlot(who, gate=self)
         self._places.add(place)
         self._of[who.id] += 1
         self._empty.clear()
         return place
 
-    def _left(self, place: Place) -> None:
+    def _left(self, place: RunSlot) -> None:
         self._places.discard(place)
         self._of[place.who.id] -= 1
         if not self._of[place.who.id]:
@@ -119,7 +119,7 @@ class Gate:
         if not self._places:
             self._empty.set()
 
-    async def admit(self, who: Who) -> None:
+    async def admit(self, who: Owner) -> None:
         """Count a request of ``who``. Raises ``Problem`` (429) if the key has used its requests of this minute."""
         if who is LOCAL:
             return
@@ -289,7 +289,7 @@ class Keys:
         """Whether requests need a key. Raises ``KeysError``."""
         return bool(self._current()) or self._needed
 
-    def owner(self, shown: str) -> Who | None:
+    def owner(self, shown: str) -> Owner | None:
         """Return the owner of the key ``shown``, None if it is unknown. Raises ``KeysError``.
 
         A wrong key takes as long as a right one: its hash is compared with that of every key, each in constant time.
@@ -299,7 +299,7 @@ class Keys:
         for key in self._current():
             if hmac.compare_digest(key.sha256.encode(), digest.encode()):
                 found = key
-        return Who(found.id, found.name) if found is not None else None
+        return Owner(found.id, found.name) if found is not None else None
 
     def _current(self) -> tuple[Key, ...]:
         try:
@@ -323,10 +323,10 @@ _HOST = re.compile(r"(?:\[([^\[\]]+)\]|([^\[\]:@/\s]+))(?::\d{0,5})?")
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-class Guard:
+class AccessCheck:
     """Middleware that admits a request, with ``state["who"]`` set, or raises ``Problem``."""
 
-    def __init__(self, app: ASGIApp, settings: Entrance, keys: Keys, gate: Gate) -> None:
+    def __init__(self, app: ASGIApp, settings: ServerOptions, keys: Keys, gate: Admission) -> None:
         self._app = app
         self._settings = settings
         self._keys = keys
@@ -342,7 +342,7 @@ class Guard:
                 await self._gate.admit(who)
         await self._app(scope, receive, send)
 
-    def _who(self, scope: Scope, headers: Headers) -> Who:
+    def _who(self, scope: Scope, headers: Headers) -> Owner:
         try:
             if not self._keys.needed:
                 self._check_place(scope["method"], headers)
@@ -378,7 +378,7 @@ class Guard:
     def _is_ours(self, name: str) -> bool:
         return is_loopback(name) or name == self._settings.host.lower()
 
-    def _owner(self, headers: Headers) -> Who:
+    def _owner(self, headers: Headers) -> Owner:
         scheme, _, shown = headers.get("authorization", "").partition(" ")
         challenge = {"WWW-Authenticate": 'Bearer realm="knotwork"'}
         if scheme.lower() != "bearer" or not shown.strip():

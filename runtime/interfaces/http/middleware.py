@@ -18,9 +18,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ....lang.diagnostic import printable
 from ...api.server_runs import read_json
-from .access import Gate, Guard, Keys, Who
+from .access import AccessCheck, Admission, Keys, Owner
 from .problems import Problem, problem_response
-from .server import Entrance, Limits
+from .server import Limits, ServerOptions
 
 # Security headers of every response: no sniffing, framing, referrer or foreign content; responses are not cached.
 
@@ -41,7 +41,7 @@ _ALL = {
 }
 
 
-class Headers:
+class SecurityHeaders:
     """Middleware that adds headers that a route has not set. ``cors``: other sites may read responses to their requests."""
 
     def __init__(self, app: ASGIApp, cors: bool = False) -> None:
@@ -79,7 +79,7 @@ _LARGE = 64 << 10
 """Size in bytes from which a body is parsed outside the event loop."""
 
 
-class Bodies:
+class BodyReader:
     """Middleware that reads the whole body and passes it on in one piece. Raises ``Problem``: 400, 408, 413, 415 or 422."""
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
@@ -179,7 +179,7 @@ def _parsed(body: bytes) -> Any:
 _LONGEST = 200
 
 
-class Access:
+class AccessLog:
     """Middleware that writes the lines: method, path, status, milliseconds until the last byte, the key's name."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -201,7 +201,7 @@ class Access:
         try:
             await self._app(scope, receive, noted)
         finally:
-            who: Who | None = scope.get("state", {}).get("who")
+            who: Owner | None = scope.get("state", {}).get("who")
             path = printable(scope["path"][:_LONGEST])
             took = (perf_counter() - began) * 1000
             name = printable(who.name) if who is not None else "-"
@@ -214,7 +214,7 @@ class Access:
 LOG = logging.getLogger("knotwork.server")
 
 
-class Catching:
+class ErrorResponses:
     """Middleware that answers errors from the layers below. Once a response has begun it can only be cut off."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -238,12 +238,12 @@ class Catching:
         except Problem as error:
             problem = error
         except Exception as error:  # anything else is a bug, whose details the client must not see
-            problem = unexpected(error)
+            problem = internal_error(error)
         if not begun:
             await problem_response(problem)(scope, receive, send)
 
 
-def unexpected(error: Exception) -> Problem:
+def internal_error(error: Exception) -> Problem:
     """Log ``error`` under an id, without its text, which may quote a client, and return the problem with the id."""
     number = secrets.token_hex(4)
     while isinstance(error, ExceptionGroup):  # errors of parallel tasks: report the first
@@ -256,13 +256,15 @@ def unexpected(error: Exception) -> Problem:
     return Problem("internal", 500, "Internal error of the server", detail, error=number)
 
 
-def door(settings: Entrance, keys: Keys, gate: Gate, own: Sequence[Middleware] = ()) -> list[Middleware]:
+def middleware_layers(
+    settings: ServerOptions, keys: Keys, gate: Admission, own: Sequence[Middleware] = ()
+) -> list[Middleware]:
     """Return the layers around an application, outermost first. ``own``: the server's, around all that may refuse."""
     return [
-        *([Middleware(Access)] if settings.log else []),
-        Middleware(Headers, cors=bool(settings.cors)),
+        *([Middleware(AccessLog)] if settings.log else []),
+        Middleware(SecurityHeaders, cors=bool(settings.cors)),
         *own,
-        Middleware(Catching),
-        Middleware(Guard, settings=settings, keys=keys, gate=gate),
-        Middleware(Bodies, limits=settings.limits),
+        Middleware(ErrorResponses),
+        Middleware(AccessCheck, settings=settings, keys=keys, gate=gate),
+        Middleware(BodyReader, limits=settings.limits),
     ]

@@ -14,7 +14,7 @@ from starlette.responses import Response
 # JSON for clients and for the history.
 
 
-def written(value: Any) -> bytes:
+def json_bytes(value: Any) -> bytes:
     """Return JSON. Half a surrogate pair, which a host's custom client may return, is not valid text and becomes a "?".
 
     Integers may have any size.
@@ -63,5 +63,5 @@ class Problem(Exception):
 def problem_response(problem: Problem) -> Response:
     """Return the response for ``problem``."""
     return Response(
-        written(problem.as_json()), status_code=problem.status, headers=problem.headers, media_type=MEDIA_TYPE
+        json_bytes(problem.as_json()), status_code=problem.status, headers=problem.headers, media_type=MEDIA_TYPE
     )

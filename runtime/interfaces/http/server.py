@@ -19,19 +19,19 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 # The listening socket, created before anything else, and its address as clients write it.
 
 
-class NoPort(Exception):
+class PortUnavailable(Exception):
     """The server can't listen at the given address."""
 
 
 @contextmanager
-def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """Yield a socket that listens at this address. Raises ``NoPort``."""
+def listening_socket(host: str, port: int) -> Iterator[socket.socket]:
+    """Yield a socket that listens at this address. Raises ``PortUnavailable``."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
         made = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise NoPort(f"{host} is not an address of this machine: {error.strerror}") from None
+        raise PortUnavailable(f"{host} is not an address of this machine: {error.strerror}") from None
     with made:
         try:
             if sys.platform != "win32":  # on Windows it would let a second server take the port
@@ -39,7 +39,7 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
             made.bind(address)
             made.listen(2048)
         except OSError as error:
-            raise NoPort(f"can't listen on {host}:{port}: {(error.strerror or str(error)).lower()}") from None
+            raise PortUnavailable(f"can't listen on {host}:{port}: {(error.strerror or str(error)).lower()}") from None
         made.setblocking(False)
         yield made
 
@@ -53,7 +53,7 @@ def url_of(made: socket.socket) -> str:
 # HTTP on the wire: uvicorn's own protocol, with a time limit for a request's head.
 
 
-def impatient(seconds: float) -> type[H11Protocol]:
+def protocol_with_timeout(seconds: float) -> type[H11Protocol]:
     """Return the protocol that closes a connection if a request's head is not complete ``seconds`` after its first byte.
 
     uvicorn's own timer is for idle connections between requests; a client that sends a byte now and then would hold a connection
@@ -104,7 +104,7 @@ _HEAD = 32 << 10
 """Maximum bytes of a request's head."""
 
 
-def configured(app: ASGIApp, *, head_seconds: float, idle: int, lifespan: Literal["on", "off"]) -> uvicorn.Config:
+def uvicorn_config(app: ASGIApp, *, head_seconds: float, idle: int, lifespan: Literal["on", "off"]) -> uvicorn.Config:
     """Return uvicorn's settings.
 
     ``head_seconds``: time limit for a request's head; ``idle``: maximum seconds of silence between requests; ``lifespan``: "off"
@@ -113,7 +113,7 @@ def configured(app: ASGIApp, *, head_seconds: float, idle: int, lifespan: Litera
     # uvicorn would log tracebacks, which may quote clients; ``unexpected`` logs the important part.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL + 1)
     return uvicorn.Config(
-        app, http=impatient(head_seconds), ws="none", lifespan=lifespan, log_config=None, access_log=False,
+        app, http=protocol_with_timeout(head_seconds), ws="none", lifespan=lifespan, log_config=None, access_log=False,
         server_header=False, proxy_headers=False, h11_max_incomplete_event_size=_HEAD, timeout_keep_alive=idle,
         timeout_graceful_shutdown=LAST,
     )  # fmt: skip
@@ -165,7 +165,7 @@ class Limits:
     body_seconds: float = 10.0
 
 
-class Entrance(Protocol):
+class ServerOptions(Protocol):
     """The address, allowed origins and limits of a server: part of each server's own settings."""
 
     @property

@@ -35,7 +35,7 @@ from pydantic import ValidationError
 
 from ....lang.diagnostic import nearest, printable
 from ...excerpts import storable
-from ..http.middleware import unexpected
+from ..http.middleware import internal_error
 from .long_calls import Tell
 from .resources import PROMPTS, TEMPLATES, Unknown, prompt_of, read, resources
 from .tool_errors import Refused, of_arguments
@@ -96,7 +96,7 @@ async def called(name: str, arguments: Mapping[str, Any] | None, ground: Ground,
     except Refused as refused:
         structure, failed = {"error": refused.as_json()}, True
     except Exception as error:  # the last handler: an internal error is reported by number, without the client's text
-        number = unexpected(error).members["error"]
+        number = internal_error(error).members["error"]
         told = Refused("internal", f"internal error {number} (see the server log)", "it is not caused by the request")
         structure, failed = {"error": told.as_json()}, True
     structure = storable({name: value for name, value in structure.items() if value is not None and value != ""})

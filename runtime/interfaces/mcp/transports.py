@@ -28,9 +28,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from ..http.access import Gate, Keys
-from ..http.middleware import door
-from ..http.server import LAST, Limits, configured, listening, stop, url_of
+from ..http.access import Admission, Keys
+from ..http.middleware import middleware_layers
+from ..http.server import LAST, Limits, listening_socket, stop, url_of, uvicorn_config
 from ..http.server import Server as HttpServer
 from .server import create_server
 from .workspace import LOCAL, Ground
@@ -317,7 +317,7 @@ _IDLE = 5
 
 @frozen
 class Door:
-    """The address and access settings of the server: its implementation of ``http.server.Entrance``."""
+    """The address and access settings of the server: its implementation of ``http.server.ServerOptions``."""
 
     host: str
     port: int
@@ -331,7 +331,7 @@ def create_app(ground: Ground, version: str, entrance: Door) -> Starlette:
     """Return the application: the SDK's, with the access checks in front."""
     sessions = Sessions(create_server(ground, version), entrance.limits.body_bytes)
     app = Starlette(routes=[Route(PATH, sessions)], lifespan=lambda app: sessions.open())
-    for layer in reversed(door(entrance, entrance.keys, Gate(entrance.limits))):
+    for layer in reversed(middleware_layers(entrance, entrance.keys, Admission(entrance.limits))):
         app.add_middleware(layer.cls, *layer.args, **layer.kwargs)
     return app
 
@@ -339,7 +339,7 @@ def create_app(ground: Ground, version: str, entrance: Door) -> Starlette:
 def serve_http(ground: Ground, version: str, entrance: Door, ready: Callable[[str], None]) -> None:
     """Listen until a signal arrives; ``ready`` is called with the address. Raises ``NoPort``."""
     quieten()
-    with listening(entrance.host, entrance.port) as made:
+    with listening_socket(entrance.host, entrance.port) as made:
         app = create_app(ground, version, entrance)
         asyncio.run(_serve_http(ground, app, entrance, made, lambda: ready(f"{url_of(made)}{PATH}")))
 
@@ -348,7 +348,7 @@ async def _serve_http(
     ground: Ground, app: Starlette, entrance: Door, made: socket.socket, ready: Callable[[], None]
 ) -> None:
     async with _closing(ground):
-        config = configured(app, head_seconds=entrance.limits.body_seconds, idle=_IDLE, lifespan="on")
+        config = uvicorn_config(app, head_seconds=entrance.limits.body_seconds, idle=_IDLE, lifespan="on")
         await HttpServer(config, ready, stop).serve([made])
 
 

@@ -8,18 +8,18 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ...api.server_runs import ATTEMPTS, ITERATIONS, JUDGES, LONGEST, Answered, AnswerRequest
 from ..http.problems import OUT_OF_TIME, OVER_BUDGET, Problem
-from .history import Kept, Row
+from .history import Row, StoredRun
 
 _EXCERPT = 200
 """Maximum characters of the instruction in a list."""
 
 
-def asked(request: "GenerateAnswerRequest") -> AnswerRequest:
+def answer_request_of(request: "GenerateAnswerRequest") -> AnswerRequest:
     """Return the request in the form of the runtime. Raises ``RequestError``."""
     return AnswerRequest(**request.model_dump(exclude={"model"}) | {"checks": tuple(request.checks)})
 
 
-def advanced(row: Row, iteration: dict[str, Any], event: int) -> Row:
+def with_iteration(row: Row, iteration: dict[str, Any], event: int) -> Row:
     """Return ``row`` with a finished iteration; ``event`` is the number of its event."""
     evaluation, usage = iteration["evaluation"], iteration["usage"]
     score = None if evaluation is None else evaluation["score"]
@@ -38,7 +38,7 @@ def advanced(row: Row, iteration: dict[str, Any], event: int) -> Row:
     )
 
 
-def finished(row: Row, answered: Answered, event: int) -> Row:
+def with_result(row: Row, answered: Answered, event: int) -> Row:
     """Return ``row`` at the end of its run."""
     return evolve(
         row,
@@ -56,36 +56,21 @@ def finished(row: Row, answered: Answered, event: int) -> Row:
     )
 
 
-def beginning(row: Row) -> dict[str, Any]:
+def first_event(row: Row) -> dict[str, Any]:
     """Return the first event of a run: its constant data."""
-    told = {
-        "event": "run",
-        "run": row.id,
-        "created": _iso(row.created),
-        "model": row.model,
-        "instruct": _excerpt(row.instruct),
-    }
-    return told | {"iter_max": row.iter_max, "score_threshold": row.score_threshold}
+    return {
+        "event": "run", "run": row.id, "created": _iso(row.created), "model": row.model, "instruct": _excerpt(row.instruct),
+        "iter_max": row.iter_max, "score_threshold": row.score_threshold,
+    }  # fmt: skip
 
 
 def summary(row: Row) -> dict[str, Any]:
     """Return ``RunSummary``."""
-    return {
-        "id": row.id,
-        "created": _iso(row.created),
-        "status": row.status,
-        "stopped": row.stopped,
-        "model": row.model,
-        "instruct": _excerpt(row.instruct),
-        "score": row.score,
-        "score_threshold": row.score_threshold,
-        "iterations": row.iterations,
-        "iter_max": row.iter_max,
-        "seconds": round(row.seconds, 3),
+    names = ("status", "stopped", "model", "score", "score_threshold", "iterations", "iter_max", "calls", "cost")
+    return {name: getattr(row, name) for name in names} | {
+        "id": row.id, "created": _iso(row.created), "instruct": _excerpt(row.instruct), "seconds": round(row.seconds, 3),
         "tokens": row.prompt_tokens + row.completion_tokens,
-        "calls": row.calls,
-        "cost": row.cost,
-    }
+    }  # fmt: skip
 
 
 def _iso(seconds: float) -> str:
@@ -96,9 +81,9 @@ def _excerpt(text: str) -> str:
     return text if len(text) <= _EXCERPT else text[:_EXCERPT] + "…"
 
 
-def result(kept: Kept) -> dict[str, Any]:
+def result(run: StoredRun) -> dict[str, Any]:
     """Return ``RunResult``: the results of the run so far."""
-    row, iterations = kept.row, [part.body for part in kept.parts]
+    row, iterations = run.row, [part.body for part in run.parts]
     best = None if row.best is None or row.best >= len(iterations) else iterations[row.best]
     return {
         "final_answer": None if best is None else best["answer"],
@@ -106,7 +91,7 @@ def result(kept: Kept) -> dict[str, Any]:
         "success": row.status == "accepted",
         "total_iterations": len(iterations),
         "final_score": row.score,
-        "metadata": _metadata(row) | kept.metadata,
+        "metadata": _metadata(row) | run.metadata,
     }
 
 
@@ -117,7 +102,7 @@ def _metadata(row: Row) -> dict[str, Any]:
         "model": row.model,
         "status": row.status,
         "stopped": row.stopped,
-        "reason": "the server ended before the run did" if row.status == "interrupted" else "",
+        "reason": "the server stopped before the run ended" if row.status == "interrupted" else "",
         "best_iteration": None if row.best is None else row.best + 1,
         "usage": {
             "calls": row.calls,
@@ -130,9 +115,9 @@ def _metadata(row: Row) -> dict[str, Any]:
     }
 
 
-def detail(kept: Kept) -> dict[str, Any]:
+def detail(run: StoredRun) -> dict[str, Any]:
     """Return ``RunDetail``."""
-    return {**summary(kept.row), "request": kept.request, "result": result(kept)}
+    return {**summary(run.row), "request": run.request, "result": result(run)}
 
 
 FAILURES = {
@@ -142,24 +127,19 @@ FAILURES = {
     "cancelled": ("run-cancelled", 502, "The run was cancelled before an answer was evaluated"),
     "hopeless": ("model-unusable", 502, "The model can't be used"),
     "no_progress": ("no-answer", 502, "No answer was evaluated"),
-    "interrupted": ("interrupted", 502, "The server ended before the run did, and no answer was evaluated"),
+    "interrupted": ("interrupted", 502, "The server stopped before the run ended, and no answer was evaluated"),
 }
 """Name, status and title of the problem, by the reason why the run stopped."""
 
 
-def ending(kept: Kept) -> tuple[str, dict[str, Any] | Problem]:
-    """Return the last event of a finished run: "result" with its response, or "problem"."""
-    if kept.row.status == "failed" or kept.row.best is None:
-        return "problem", _failure(kept)
-    return "result", result(kept)
-
-
-def _failure(kept: Kept) -> Problem:
-    """Return the problem of a run without an answer, with the run's id and its iterations."""
-    told = result(kept)
-    kind = FAILURES["interrupted" if kept.row.status == "interrupted" else kept.row.stopped]
-    members = {"run": kept.row.id, "iterations": told["iterations"], "metadata": told["metadata"]}
-    return Problem(*kind, told["metadata"]["reason"], {"Location": f"/lab/runs/{kept.row.id}"}, **members)
+def last_event(run: StoredRun) -> tuple[str, dict[str, Any] | Problem]:
+    """Return the last event of a finished run: "result" with its response, or "problem" if it has no answer."""
+    row, response = run.row, result(run)
+    if row.status != "failed" and row.best is not None:
+        return "result", response
+    kind = FAILURES["interrupted" if row.status == "interrupted" else row.stopped]
+    members = {"run": row.id, "iterations": response["iterations"], "metadata": response["metadata"]}
+    return "problem", Problem(*kind, response["metadata"]["reason"], {"Location": f"/lab/runs/{row.id}"}, **members)
 
 
 # The models of requests and responses. Unknown names are refused and types are not converted: "3" is not an integer, and ``true`` is

@@ -22,14 +22,14 @@ from .answer_responses import (
     detail,
     summary,
 )
-from .event_stream import Following, followed, replayed
+from .event_stream import EventResponse, live_chunks, stored_chunks
 from .live_runs import Runs
-from .web_models import Parts, Route, TheCaller, TheParts
+from .web_models import Context, ParsedBodyRoute, RequestOwner, ServerContext
 
 # ``GET /lab/about``: what the server offers, for the form of the Lab page.
 
 
-def about_of(parts: Parts, templates: Mapping[str, Template]) -> About:
+def about_of(parts: ServerContext, templates: Mapping[str, Template]) -> About:
     """Return models, templates, bounds and limits of the server."""
     served, limits = parts.served, parts.settings.limits
     return About(
@@ -89,7 +89,7 @@ STREAMED: dict[str, Any] = {
     },
 }
 
-router = APIRouter(prefix="/lab", tags=["answers"], route_class=Route)
+router = APIRouter(prefix="/lab", tags=["answers"], route_class=ParsedBodyRoute)
 
 MOST = 100
 """Maximum number of runs per page of the list."""
@@ -118,7 +118,7 @@ LastEvent = Annotated[
     response_model=GenerateAnswerResponse,
     responses={200: LOCATED, 502: FAILED},
 )
-async def generate_answer(asked: GenerateAnswerRequest, who: TheCaller, runs: TheRuns) -> Response:
+async def generate_answer(asked: GenerateAnswerRequest, who: RequestOwner, runs: TheRuns) -> Response:
     """Generate an answer, evaluate it, and feed the evaluation back until the score reaches the threshold or the iterations
     are used up; then the best answer is returned. The response is sent when the run has ended.
 
@@ -134,7 +134,7 @@ async def generate_answer(asked: GenerateAnswerRequest, who: TheCaller, runs: Th
     response_class=StreamingResponse,  # the endpoint itself returns the events: FastAPI has no stream that can be followed again
     responses={200: LOCATED | STREAMED},
 )
-async def stream_answer(asked: GenerateAnswerRequest, who: TheCaller, runs: TheRuns) -> Response:
+async def stream_answer(asked: GenerateAnswerRequest, who: RequestOwner, runs: TheRuns) -> Response:
     """The same, as a stream of server-sent events. The first event is `run` with the run's id; then come the answer's events
     (`answer.started`, `iteration.started`, `candidate.written`, `call.started`, `call.retried`, `call.finished`,
     `iteration.finished`, `answer.finished`, `warning`, `budget.reached`), and finally `result` with the response or `problem`
@@ -143,12 +143,12 @@ async def stream_answer(asked: GenerateAnswerRequest, who: TheCaller, runs: TheR
     If the client disconnects, the run continues; `GET /lab/runs/{id}/events` follows it again.
     """
     run = await runs.start(who, asked)
-    return Following(followed(run.stream), _location(run.id))
+    return EventResponse(live_chunks(run.stream), _location(run.id))
 
 
 @router.get("/runs", summary="List runs", response_model=RunsPage)
 async def list_runs(
-    who: TheCaller,
+    who: RequestOwner,
     runs: TheRuns,
     limit: Annotated[int, Query(ge=1, le=MOST, description="Maximum number of runs")] = 20,
     before: Annotated[str | None, Query(pattern="^[0-9a-f]{32}$", description="`next` of the previous page")] = None,
@@ -159,7 +159,7 @@ async def list_runs(
 
 
 @router.get("/runs/{id}", summary="Fetch a run", response_model=RunDetail, responses={404: MISSING})
-async def get_run(id: RunId, who: TheCaller, runs: TheRuns) -> Response:
+async def get_run(id: RunId, who: RequestOwner, runs: TheRuns) -> Response:
     """Fetch a run with its request and its results so far, during the run or after its end."""
     return _json(detail(await runs.get(who, id)))
 
@@ -174,7 +174,7 @@ async def get_run(id: RunId, who: TheCaller, runs: TheRuns) -> Response:
         404: MISSING,
     },
 )
-async def follow_run(id: RunId, who: TheCaller, runs: TheRuns, last: LastEvent = None) -> Response:
+async def follow_run(id: RunId, who: RequestOwner, runs: TheRuns, last: LastEvent = None) -> Response:
     """Send the run's events from the beginning or after `Last-Event-ID`, and then new events as they happen. For a finished run
     only beginning, iterations and end are sent. A client that is too slow to receive all events gets an event `gap` with the
     numbers of the missing ones.
@@ -182,30 +182,30 @@ async def follow_run(id: RunId, who: TheCaller, runs: TheRuns, last: LastEvent =
     number = int(last or 0)
     live = runs.live(who, id)
     if live is not None:
-        return Following(followed(live.stream, number))
+        return EventResponse(live_chunks(live.stream, number))
     kept = await runs.get(who, id)
     if kept.row.status != "interrupted" and number >= kept.row.last_event:
         return Response(status_code=204)  # otherwise an EventSource would reconnect for ever
-    return Following(replayed(kept, number))
+    return EventResponse(stored_chunks(kept, number))
 
 
 @router.post(
     "/runs/{id}/cancel", summary="Cancel a run", status_code=202, response_model=RunSummary, responses={404: MISSING}
 )
-async def cancel_run(id: RunId, who: TheCaller, runs: TheRuns) -> Response:
+async def cancel_run(id: RunId, who: RequestOwner, runs: TheRuns) -> Response:
     """Cancel a run: calls in flight are stopped, and the best answer so far is the final one. A finished run is not changed."""
     return _json(summary((await runs.cancel(who, id)).row), status=202)
 
 
 @router.delete("/runs/{id}", summary="Delete a run", status_code=204, responses={404: MISSING})
-async def delete_run(id: RunId, who: TheCaller, runs: TheRuns) -> Response:
+async def delete_run(id: RunId, who: RequestOwner, runs: TheRuns) -> Response:
     """Delete a run from the history; an active run is cancelled first."""
     await runs.delete(who, id)
     return Response(status_code=204)
 
 
 @router.get("/about", summary="Describe the server")
-async def about(parts: TheParts, who: TheCaller, runs: TheRuns) -> About:
+async def about(parts: Context, who: RequestOwner, runs: TheRuns) -> About:
     """Return models, templates, bounds and limits, as needed by a form."""
     return about_of(parts, runs.templates)
 

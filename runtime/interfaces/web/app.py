@@ -16,16 +16,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .... import __version__
 from ...api.server_runs import ServedModels
-from ..http.access import Gate, Keys
-from ..http.middleware import LOG, door
+from ..http.access import Admission, Keys
+from ..http.middleware import LOG, middleware_layers
 from ..http.problems import MEDIA_TYPE
-from ..http.server import LAST, Server, configured, listening, url_of
+from ..http.server import LAST, Server, listening_socket, url_of, uvicorn_config
 from .answer_routes import router as answers
 from .lab import router as lab
 from .live_runs import Runs
 from .problem_responses import add_handlers
 from .scripts import router as scripts
-from .web_models import Parts, ServerSettings, TheParts
+from .web_models import Context, ServerContext, ServerSettings
 
 # HEAD: the response of GET without its body.
 
@@ -74,7 +74,7 @@ class Health(BaseModel):
 
 
 @health_router.get("/healthz", summary="Check whether the server accepts runs")
-async def healthz(parts: TheParts) -> Health:
+async def healthz(parts: Context) -> Health:
     """Report that the server is up. Needs no key. Returns 503 during shutdown."""
     parts.gate.check_open()
     return Health()
@@ -166,13 +166,13 @@ def _with_problems(document: dict[str, Any]) -> dict[str, Any]:
 
 def create_app(settings: ServerSettings) -> FastAPI:
     """Return the application for ``settings``. Its lifespan opens models and history and raises ``NotConfigured``."""
-    keys, gate = Keys(settings.keys), Gate(settings.limits)
+    keys, gate = Keys(settings.keys), Admission(settings.limits)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         served = ServedModels.open(settings.models, settings.run, cache=settings.cache, warn=LOG.warning)
         try:
-            app.state.parts = Parts(settings, keys, gate, served)
+            app.state.parts = ServerContext(settings, keys, gate, served)
             runs = app.state.runs = await Runs.open(settings, served, gate)
             try:
                 yield
@@ -191,7 +191,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
     return app
 
 
-def _middleware(settings: ServerSettings, keys: Keys, gate: Gate) -> list[Middleware]:
+def _middleware(settings: ServerSettings, keys: Keys, gate: Admission) -> list[Middleware]:
     """Return the middleware around the routes, outermost first."""
     own = [Middleware(Heads)]
     if settings.cors:
@@ -202,7 +202,7 @@ def _middleware(settings: ServerSettings, keys: Keys, gate: Gate) -> list[Middle
                 allow_headers=["Authorization", "Content-Type", "Last-Event-ID"], expose_headers=["Location", "Retry-After"],
             ),
         )  # fmt: skip
-    return door(settings, keys, gate, own)
+    return middleware_layers(settings, keys, gate, own)
 
 
 # The server process: listening and graceful shutdown.
@@ -219,13 +219,13 @@ def serve(settings: ServerSettings, ready: Callable[[str], None]) -> bool:
 
     Returns False if a second signal cut the shutdown short. Raises ``NoPort``, ``NotConfigured`` and the errors of ``Runs.open``.
     """
-    with listening(settings.host, settings.port) as made:
+    with listening_socket(settings.host, settings.port) as made:
         return asyncio.run(_serve(settings, made, lambda: ready(url_of(made))))
 
 
 async def _serve(settings: ServerSettings, made: socket.socket, ready: Callable[[], None]) -> bool:
     app = create_app(settings)
-    config = configured(app, head_seconds=settings.limits.body_seconds, idle=_IDLE, lifespan="off")
+    config = uvicorn_config(app, head_seconds=settings.limits.body_seconds, idle=_IDLE, lifespan="off")
     async with app.router.lifespan_context(app):
         server = Server(config, ready, _Ending(app, settings.grace).heard)
         await server.serve([made])

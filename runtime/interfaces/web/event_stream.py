@@ -14,9 +14,9 @@ from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
 from starlette.types import Receive, Scope, Send
 
 from ...events import CallFinished, CallStarted, Event, as_json
-from ..http.problems import Problem
-from .answer_responses import beginning, ending
-from .history import Kept, written
+from ..http.problems import Problem, json_bytes
+from .answer_responses import first_event, last_event
+from .history import StoredRun
 
 _MOST = 4096
 """Maximum number of stored events of an active run."""
@@ -27,7 +27,7 @@ _LEFT_OUT = {CallStarted.name: "prompt", CallFinished.name: "text"}
 
 
 @frozen
-class Told:
+class StreamEvent:
     """An event as sent: its number in the run from 1, its name, its JSON."""
 
     id: int
@@ -43,21 +43,25 @@ class Stream:
     last: int = 0
     """The number of the newest event."""
     closed: bool = False
-    _kept: deque[Told] = field(factory=deque)
+    _kept: deque[StreamEvent] = field(factory=deque)
     _size: int = 0
     _changed: asyncio.Event = field(factory=asyncio.Event)
 
     def emit(self, event: Event) -> None:
         """Add an event of the runtime; use this method as a subscriber."""
-        told = as_json(event)
-        told.pop(_LEFT_OUT.get(event.name, ""), None)
-        told["at"] = round(event.at - self.began, 3)
-        self.append(event.name, told)
+        data = as_json(event)
+        data.pop(_LEFT_OUT.get(event.name, ""), None)
+        self.append(event.name, data | {"at": round(event.at - self.began, 3)})
 
     def append(self, name: str, data: Mapping[str, Any]) -> None:
         """Add an event and wake the followers."""
         self.last += 1
-        self._keep(Told(self.last, name, written(data)))
+        event = StreamEvent(self.last, name, json_bytes(data))
+        self._kept.append(event)
+        self._size += len(event.data)
+        while len(self._kept) > 1 and (len(self._kept) > _MOST or self._size > _LARGEST):
+            self._forget()
+        self._wake()
 
     def close(self) -> None:
         """Mark the stream as complete and wake the followers."""
@@ -69,7 +73,7 @@ class Stream:
         while len(self._kept) > 1:
             self._forget()
 
-    async def after(self, last: int, patience: float) -> AsyncIterator[list[Told]]:
+    async def after(self, last: int, patience: float) -> AsyncIterator[list[StreamEvent]]:
         """Yield the events after number ``last`` in batches, and an empty batch after each ``patience`` seconds without events.
 
         Dropped events are replaced by an event "gap" with the missing numbers. Ends when the stream is closed.
@@ -89,7 +93,7 @@ class Stream:
                 except TimeoutError:
                     yield []
 
-    def _since(self, last: int) -> list[Told]:
+    def _since(self, last: int) -> list[StreamEvent]:
         missing = self.last - last
         if missing <= 0:
             return []
@@ -97,15 +101,8 @@ class Stream:
         newest = [self._kept[-number] for number in range(there, 0, -1)]
         if there < missing:
             first, until = last + 1, self.last - there
-            newest.insert(0, Told(until, "gap", written({"event": "gap", "from": first, "to": until})))
+            newest.insert(0, StreamEvent(until, "gap", json_bytes({"event": "gap", "from": first, "to": until})))
         return newest
-
-    def _keep(self, told: Told) -> None:
-        self._kept.append(told)
-        self._size += len(told.data)
-        while len(self._kept) > 1 and (len(self._kept) > _MOST or self._size > _LARGEST):
-            self._forget()
-        self._wake()
 
     def _forget(self) -> None:
         self._size -= len(self._kept.popleft().data)
@@ -126,7 +123,7 @@ _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}  # makes a p
 _CHUNK = 1 << 16
 
 
-class Following(EventSourceResponse):
+class EventResponse(EventSourceResponse):
     """A response that streams events. It closes the generator as soon as the client disconnects."""
 
     def __init__(self, chunks: AsyncGenerator[bytes], location: str = "") -> None:
@@ -141,7 +138,7 @@ class Following(EventSourceResponse):
             await self._chunks.aclose()
 
 
-async def followed(stream: Stream, last: int = 0, heartbeat: float = HEARTBEAT) -> AsyncGenerator[bytes]:
+async def live_chunks(stream: Stream, last: int = 0, heartbeat: float = HEARTBEAT) -> AsyncGenerator[bytes]:
     """Yield the run's events after number ``last`` in wire format until the run ends."""
     async for batch in stream.after(last, heartbeat):
         if not batch:
@@ -150,21 +147,21 @@ async def followed(stream: Stream, last: int = 0, heartbeat: float = HEARTBEAT) 
             yield chunk
 
 
-async def replayed(kept: Kept, last: int = 0) -> AsyncGenerator[bytes]:
+async def stored_chunks(run: StoredRun, last: int = 0) -> AsyncGenerator[bytes]:
     """Yield the events of a finished run after number ``last`` from the history."""
-    for chunk in _chunks([told for told in _events(kept, last) if told.id > last]):
+    for chunk in _chunks([told for told in _events(run, last) if told.id > last]):
         yield chunk
 
 
-def _events(kept: Kept, last: int) -> list[Told]:
+def _events(run: StoredRun, last: int) -> list[StreamEvent]:
     """Return beginning, iterations and end.
 
     An interrupted run may have sent more events than were saved, so its end is numbered after ``last``.
     """
-    row = kept.row
-    told = [Told(1, "run", written(beginning(row)))]
+    row = run.row
+    told = [StreamEvent(1, "run", json_bytes(first_event(row)))]
     best: float | None = None
-    for part in kept.parts:
+    for part in run.parts:
         evaluation, error = part.body["evaluation"], part.body["error"]
         score = None if evaluation is None else evaluation["score"]
         is_best = score is not None and (best is None or score > best)
@@ -174,26 +171,23 @@ def _events(kept: Kept, last: int) -> list[Told]:
             "accepted": score is not None and score >= row.score_threshold, "best": is_best,
             "seconds": part.body["seconds"], "error": "" if error is None else error["message"], "result": part.body,
         }  # fmt: skip
-        told.append(Told(part.event, "iteration.finished", written(finished)))
-    name, end = ending(kept)
+        told.append(StreamEvent(part.event, "iteration.finished", json_bytes(finished)))
+    name, end = last_event(run)
     number = max(row.last_event, told[-1].id + 1)
     if row.status == "interrupted":
         number = max(number, last + 1)
-    told.append(Told(number, name, written(end.as_json() if isinstance(end, Problem) else end)))
+    told.append(StreamEvent(number, name, json_bytes(end.as_json() if isinstance(end, Problem) else end)))
     return told
 
 
-def _chunks(batch: Sequence[Told]) -> list[bytes]:
+def _chunks(batch: Sequence[StreamEvent]) -> list[bytes]:
     """Return the events in wire format, small ones combined."""
     chunks, chunk = [], b""
     for told in batch:
-        chunk += format_sse_event(data_str=_on_one_line(told.data.decode()), event=told.name, id=str(told.id))
+        # Unicode line separators do not end a line of an event, but many clients split there.
+        data = told.data.decode().replace("\x85", r"\u0085").replace("\u2028", r"\u2028").replace("\u2029", r"\u2029")
+        chunk += format_sse_event(data_str=data, event=told.name, id=str(told.id))
         if len(chunk) >= _CHUNK:
             chunks.append(chunk)
             chunk = b""
     return [*chunks, chunk] if chunk else chunks
-
-
-def _on_one_line(data: str) -> str:
-    """Escape Unicode line separators: they do not end a line of an event, but many clients split there."""
-    return data.replace("\x85", r"\u0085").replace("\u2028", r"\u2028").replace("\u2029", r"\u2029")

@@ -20,10 +20,7 @@ from attrs import astuple, fields, frozen
 
 from ...api.gasl import StoreError
 from ...api.server_runs import private_folder
-from ..http.problems import written
-
-__all__ = ["History", "HistoryError", "Kept", "Part", "Row", "written"]
-
+from ..http.problems import json_bytes
 
 # A stored run: its row for lists, and the whole run with request and iterations.
 
@@ -69,7 +66,7 @@ COLUMNS = ", ".join(attribute.name for attribute in fields(Row))
 
 
 @frozen
-class Part:
+class StoredIteration:
     """A finished iteration: its number, the number of its event, its JSON object."""
 
     number: int
@@ -78,17 +75,17 @@ class Part:
 
     def values(self) -> tuple[Any, ...]:
         """Return number, event and the object's bytes."""
-        return self.number, self.event, written(self.body)
+        return self.number, self.event, json_bytes(self.body)
 
 
 @frozen
-class Kept:
+class StoredRun:
     """A whole run. ``metadata`` is that of its response, empty before the end."""
 
     row: Row
     request: dict[str, Any]
     metadata: dict[str, Any]
-    parts: tuple[Part, ...] = ()
+    parts: tuple[StoredIteration, ...] = ()
 
 
 def read_row(found: tuple[Any, ...]) -> Row:
@@ -96,11 +93,11 @@ def read_row(found: tuple[Any, ...]) -> Row:
     return Row(*found)
 
 
-def read_kept(found: tuple[Any, ...], parts: list[tuple[Any, ...]]) -> Kept:
+def read_kept(found: tuple[Any, ...], parts: list[tuple[Any, ...]]) -> StoredRun:
     """Return the run for a database row with request and metadata and the rows of its iterations."""
     *row, request, metadata = found
-    read = tuple(Part(number, event, orjson.loads(body)) for number, event, body in parts)
-    return Kept(read_row(tuple(row)), orjson.loads(request), orjson.loads(metadata), read)
+    read = tuple(StoredIteration(number, event, orjson.loads(body)) for number, event, body in parts)
+    return StoredRun(read_row(tuple(row)), orjson.loads(request), orjson.loads(metadata), read)
 
 
 T = TypeVar("T")
@@ -156,23 +153,23 @@ class History:
 
     async def begun(self, row: Row, request: Mapping[str, Any]) -> None:
         """Store a new run and delete the owner's oldest runs beyond the limit. Raises ``HistoryError``."""
-        body = written(request)
+        body = json_bytes(request)
         await self._write(lambda file: self._begin(file, row, body))
 
-    async def iterated(self, row: Row, part: Part) -> None:
+    async def iterated(self, row: Row, part: StoredIteration) -> None:
         """Store a finished iteration and the updated row of the run. Raises ``HistoryError``."""
         await self._write(lambda file: _insert(file, row, (part,)))
 
     async def ended(self, row: Row, metadata: Mapping[str, Any]) -> None:
         """Store the end of a run. Raises ``HistoryError``."""
-        body = written(metadata)
+        body = json_bytes(metadata)
         await self._write(lambda file: _update(file, row, body))
 
     async def rewritten(
-        self, row: Row, request: Mapping[str, Any], metadata: Mapping[str, Any], parts: tuple[Part, ...]
+        self, row: Row, request: Mapping[str, Any], metadata: Mapping[str, Any], parts: tuple[StoredIteration, ...]
     ) -> None:
         """Store a whole run in one transaction, replacing any earlier data of it. Raises ``HistoryError``."""
-        told, body = written(request), written(metadata)
+        told, body = json_bytes(request), json_bytes(metadata)
 
         def write(file: sqlite3.Connection) -> None:
             file.execute("DELETE FROM runs WHERE id = ?", (row.id,))
@@ -187,10 +184,10 @@ class History:
         query = "DELETE FROM runs WHERE owner = ? AND id = ?"
         return bool(await self._write(lambda file: file.execute(query, (owner, run)).rowcount))
 
-    async def find(self, owner: str, run: str) -> Kept | None:
+    async def find(self, owner: str, run: str) -> StoredRun | None:
         """Return the run with its iterations; None if the owner has no run with this id. Raises ``HistoryError``."""
 
-        def read(file: sqlite3.Connection) -> Kept | None:
+        def read(file: sqlite3.Connection) -> StoredRun | None:
             query = f"SELECT {COLUMNS}, request, metadata FROM runs WHERE owner = ? AND id = ?"  # noqa: S608 - a constant
             found = file.execute(query, (owner, run)).fetchone()
             if found is None:
@@ -341,7 +338,7 @@ class History:
             self._lock = -1
 
 
-def _insert(file: sqlite3.Connection, row: Row, parts: tuple[Part, ...]) -> None:
+def _insert(file: sqlite3.Connection, row: Row, parts: tuple[StoredIteration, ...]) -> None:
     for part in parts:
         file.execute("INSERT INTO iterations (run, number, event, body) VALUES (?, ?, ?, ?)", (row.id, *part.values()))
     _update(file, row, None)

@@ -27,12 +27,12 @@ from ...api.server_runs import (
 from ...events import Events
 from ..http.middleware import LOG
 from ..http.problems import Problem
-from .answer_responses import advanced, asked, beginning, ending, finished
+from .answer_responses import answer_request_of, first_event, last_event, with_iteration, with_result
 from .event_stream import Stream
-from .history import History, HistoryError, Kept, Part, Row
+from .history import History, HistoryError, Row, StoredIteration, StoredRun
 
 if TYPE_CHECKING:
-    from ..http.access import Gate, Place, Who
+    from ..http.access import Admission, Owner, RunSlot
     from .answer_responses import GenerateAnswerRequest
     from .web_models import ServerSettings
 
@@ -50,21 +50,21 @@ class LiveRun:
     """
 
     id: str
-    _place: "Place"
+    _place: "RunSlot"
     _request: "GenerateAnswerRequest"
-    _wanted: AnswerRequest
-    _clients: RunModels
+    _answer_request: AnswerRequest
+    _models: RunModels
     _history: History
     _templates: Mapping[str, Template]
     _seconds: float
-    instead: str = ""
-    """Why another model than the requested one answers; empty if the requested one does."""
+    substitution: str = ""
+    """Message that another model than the requested one answers; empty if the requested one does."""
     stream: Stream = field(init=False)
     row: Row = field(init=False)
     task: "asyncio.Task[None]" = field(init=False)
     outcome: dict[str, Any] | Problem | None = field(default=None, init=False)
     _begun: asyncio.Event = field(factory=asyncio.Event, init=False)
-    _parts: list[Part] = field(factory=list, init=False)
+    _parts: list[StoredIteration] = field(factory=list, init=False)
     _metadata: dict[str, Any] = field(factory=dict, init=False)
     _lost: str = field(default="", init=False)
     """Why the history is missing a part of the run; empty if it is complete."""
@@ -72,24 +72,28 @@ class LiveRun:
     def __attrs_post_init__(self) -> None:
         self.stream = Stream(time.perf_counter())
         self.row = Row(
-            self.id, self._place.who.id, time.time(), "running", "", self._clients.name, self._wanted.instruct,
-            self._wanted.iter_max, float(self._wanted.score_threshold),
+            self.id, self._place.who.id, time.time(), "running", "", self._models.name, self._answer_request.instruct,
+            self._answer_request.iter_max, float(self._answer_request.score_threshold),
         )  # fmt: skip
 
     @property
-    def kept(self) -> Kept:
+    def stored(self) -> StoredRun:
         """The run in its current state."""
-        return Kept(self.row, self._request.model_dump(), self._metadata, tuple(self._parts))
+        return StoredRun(self.row, self._request.model_dump(), self._metadata, tuple(self._parts))
 
-    def begin(self, ended: Callable[["LiveRun"], None]) -> None:
+    def begin(self, ended: Callable[["LiveRun"], Any]) -> None:
         """Start the run; ``ended`` is called when its task is done."""
         self.task = asyncio.create_task(self._go(), name=f"run {self.id}")
+
+        def thin(stream: "weakref.ref[Stream]") -> None:
+            if (held := stream()) is not None:  # a follower still reads it
+                held.thin()
 
         def over(task: "asyncio.Task[None]") -> None:
             self._place.leave()
             self._begun.set()
             self.stream.close()
-            asyncio.get_running_loop().call_later(_LINGER, _thin, weakref.ref(self.stream))
+            asyncio.get_running_loop().call_later(_LINGER, thin, weakref.ref(self.stream))
             ended(self)
             if not task.cancelled() and (error := task.exception()) is not None:
                 at = traceback.extract_tb(error.__traceback__)[-1]  # without the message: it may contain client data
@@ -115,12 +119,12 @@ class LiveRun:
 
     async def _go(self) -> None:
         try:
-            await self._keep(self._history.begun(self.row, self._request.model_dump()))
-            self.stream.append("run", beginning(self.row))
+            await self._store(self._history.begun(self.row, self._request.model_dump()))
+            self.stream.append("run", first_event(self.row))
             self._begun.set()
             events = Events([self.stream.emit])
             answered = await answer_request(
-                self._wanted, self._clients, templates=self._templates, events=events, cancel=self._place.cancel,
+                self._answer_request, self._models, templates=self._templates, events=events, cancel=self._place.cancel,
                 time_limit=self._seconds, on_iteration=self._iterated,
             )  # fmt: skip
             await self._finish(answered)
@@ -131,39 +135,36 @@ class LiveRun:
     async def _iterated(self, iteration: Iteration) -> None:
         """Store a finished iteration; the service emits its event afterwards."""
         event = self.stream.last + 1
-        part = Part(iteration.iteration_number, event, iteration.as_json())
-        row = advanced(self.row, part.body, event)
-        await self._keep(self._history.iterated(row, part))
+        part = StoredIteration(iteration.iteration_number, event, iteration.as_json())
+        row = with_iteration(self.row, part.body, event)
+        await self._store(self._history.iterated(row, part))
         self.row = row
         self._parts.append(part)
 
     async def _finish(self, answered: Answered) -> None:
-        told: dict[str, Any] = answered.as_json()["metadata"]
-        told |= {"run": self.id, "model": self.row.model}  # the service knows the model by its spec
-        if self.instead:
-            told |= {"requested_model": self._request.model, "warnings": [self.instead, *told.get("warnings", ())]}
-        await self._end(finished(self.row, answered, self.stream.last + 1), told)
+        metadata: dict[str, Any] = answered.as_json()["metadata"]
+        metadata |= {"run": self.id, "model": self.row.model}  # the service knows the model by its spec
+        if self.substitution:
+            warnings = [self.substitution, *metadata.get("warnings", ())]
+            metadata |= {"requested_model": self._request.model, "warnings": warnings}
+        await self._end(with_result(self.row, answered, self.stream.last + 1), metadata)
 
     async def _broken(self, error: BaseException) -> None:
         """End a run that was cancelled from outside or failed with an internal error. Finished iterations remain."""
-        ours = not isinstance(error, asyncio.CancelledError)
-        told = {"reason": "an error of the server's own; its log has more"} if ours else {}
-        await self._end(evolve(self.row, status="interrupted", last_event=self.stream.last + 1), told)
+        is_cancelled = isinstance(error, asyncio.CancelledError)
+        metadata = {} if is_cancelled else {"reason": "internal error of the server; see its log"}
+        await self._end(evolve(self.row, status="interrupted", last_event=self.stream.last + 1), metadata)
 
     async def _end(self, row: Row, metadata: dict[str, Any]) -> None:
         """Store the end, then send it."""
-        await self._keep(self._history.ended(row, metadata))
+        await self._store(self._history.ended(row, metadata))
         self.row, self._metadata = row, metadata
         if self._lost:
-            await self._keep_all()
-        self._tell()
+            await self._store_all()
+        name, self.outcome = last_event(self.stored)
+        self.stream.append(name, self.outcome.as_json() if isinstance(self.outcome, Problem) else self.outcome)
 
-    def _tell(self) -> None:
-        name, self.outcome = ending(self.kept)
-        told = self.outcome.as_json() if isinstance(self.outcome, Problem) else self.outcome
-        self.stream.append(name, told)
-
-    async def _keep(self, writing: Any) -> None:
+    async def _store(self, writing: Any) -> None:
         """Wait for a write to the history. If it fails, the run continues: its answer is already being paid for."""
         if self._lost:
             writing.close()
@@ -172,24 +173,18 @@ class LiveRun:
             await writing
         except HistoryError as error:
             self._lost = error.message
-            LOG.warning("run %s can't be kept for now: %s", self.id, error.message)
+            LOG.warning("run %s can't be stored for now: %s", self.id, error.message)
 
-    async def _keep_all(self) -> None:
+    async def _store_all(self) -> None:
         """Try once more to store the whole run; if that fails too, add a warning to the response."""
         try:
-            kept = self.kept
-            await self._history.rewritten(self.row, kept.request, kept.metadata, kept.parts)
+            run = self.stored
+            await self._history.rewritten(run.row, run.request, run.metadata, run.parts)
         except HistoryError:
-            warning = "the history can't be written: this run is not kept, or not whole"
+            warning = "the history can't be written: this run is not stored, or only in part"
             self._metadata["warnings"] = [*self._metadata.get("warnings", ()), warning]
         else:
             self._lost = ""
-
-
-def _thin(stream: "weakref.ref[Stream]") -> None:
-    """Thin the stream if a follower still holds it."""
-    if (held := stream()) is not None:
-        held.thin()
 
 
 _PATIENCE = 5.0
@@ -202,7 +197,7 @@ class Runs:
 
     settings: "ServerSettings"
     served: ServedModels
-    gate: "Gate"
+    gate: "Admission"
     history: History
     templates: dict[str, Template]
     found: int = 0
@@ -210,21 +205,23 @@ class Runs:
     _newest: str = ""
 
     @classmethod
-    async def open(cls, settings: "ServerSettings", served: ServedModels, gate: "Gate") -> "Runs":
+    async def open(cls, settings: "ServerSettings", served: ServedModels, gate: "Admission") -> "Runs":
         """Open the history and read the templates. Raises ``HistoryError``; for templates ``RequestError`` and ``OSError``."""
         templates = {} if settings.templates is None else read_templates(settings.templates)
         history = History(settings.history, settings.keep)
         found = await history.open()
         if found:
             LOG.warning(
-                "%d run%s had no end when the server was stopped: interrupted", found, "" if found == 1 else "s"
+                "%d run%s had not ended when the server stopped: marked as interrupted",
+                found,
+                "" if found == 1 else "s",
             )
         return cls(settings, served, gate, history, templates, found)
 
-    async def start(self, who: "Who", request: "GenerateAnswerRequest") -> LiveRun:
+    async def start(self, who: "Owner", request: "GenerateAnswerRequest") -> LiveRun:
         """Start a run and return it once it is stored. Raises ``Problem`` (unknown model, no free slot) and ``RequestError``."""
         found = self.served.find(request.model)
-        wanted = asked(request)
+        wanted = answer_request_of(request)
         await check_answer_request(wanted, self.templates)
         place = self.gate.take(who)
         try:
@@ -234,19 +231,19 @@ class Runs:
                 self.served.substitution(request.model) if "model" in request.model_fields_set else "",
             )  # fmt: skip
             self._live[run.id] = run
-            run.begin(self._ended)
+            run.begin(lambda run: self._live.pop(run.id, None))
         except BaseException:
             place.leave()
             raise
         await run.begun()
         return run
 
-    def live(self, who: "Who", run: str) -> LiveRun | None:
+    def live(self, who: "Owner", run: str) -> LiveRun | None:
         """Return the owner's run if it is active, else None."""
         found = self._live.get(run)
         return found if found is not None and found.row.owner == who.id else None
 
-    async def page(self, who: "Who", limit: int, before_id: str | None = None) -> tuple[list[Row], bool]:
+    async def page(self, who: "Owner", limit: int, before_id: str | None = None) -> tuple[list[Row], bool]:
         """Return the owner's newest runs older than ``before_id``, and whether there are more. Raises ``Problem``."""
         before = dict(self._live)
         try:
@@ -256,27 +253,27 @@ class Runs:
         live = before | self._live
         return [live[row.id].row if row.id in live else over(row) for row in rows], more
 
-    async def get(self, who: "Who", run: str) -> Kept:
+    async def get(self, who: "Owner", run: str) -> StoredRun:
         """Return the owner's run in its current state. Raises ``Problem``: 404 if the owner has no run with this id."""
         live = self.live(who, run)
         if live is not None:
-            return live.kept
+            return live.stored
         try:
             found = await self.history.find(who.id, run)
         except HistoryError as error:
             raise unreadable(error) from None
         if found is None:
-            raise Problem("no-such-run", 404, "There is no such run", "it may have been deleted, or be another key's")
+            raise Problem("no-such-run", 404, "Unknown run", "it may have been deleted, or belong to another key")
         return evolve(found, row=over(found.row))
 
-    async def cancel(self, who: "Who", run: str) -> Kept:
+    async def cancel(self, who: "Owner", run: str) -> StoredRun:
         """Ask the run to end with its best answer so far; a finished run is not changed. Raises ``Problem``."""
         live = self.live(who, run)
         if live is not None:
             live.cancel()
         return await self.get(who, run)
 
-    async def delete(self, who: "Who", run: str) -> None:
+    async def delete(self, who: "Owner", run: str) -> None:
         """Delete the run; an active run is cancelled first. Raises ``Problem``."""
         live = self.live(who, run)
         if live is not None:
@@ -287,7 +284,7 @@ class Runs:
         except HistoryError as error:
             raise unreadable(error) from None
         if not deleted and live is None:
-            raise Problem("no-such-run", 404, "There is no such run", "it may have been deleted, or be another key's")
+            raise Problem("no-such-run", 404, "Unknown run", "it may have been deleted, or belong to another key")
 
     async def drain(self, grace: float) -> None:
         """Refuse new runs; wait ``grace`` seconds for active runs, then end them with their best answers so far."""
@@ -315,9 +312,6 @@ class Runs:
             task.cancel()
         if stuck:
             await asyncio.wait(stuck)
-
-    def _ended(self, run: LiveRun) -> None:
-        self._live.pop(run.id, None)
 
     def _new_id(self) -> str:
         """Return an id that sorts by time: 48 bits of milliseconds, 80 random bits; strictly increasing within a process."""

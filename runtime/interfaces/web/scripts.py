@@ -14,13 +14,13 @@ from ....lang.diagnostic import all_as_json
 from ...api.server_runs import CheckedScript, Overdue, RunModels, TooMuchOutput, check_client_script, run_client_script
 from ...events import CallFinished, Event
 from ...results import Run, run_json
-from ..http.access import Place, Who
-from ..http.middleware import unexpected
-from ..http.problems import MEDIA_TYPE, OUT_OF_TIME, OVER_BUDGET, SHUTTING_DOWN, Problem, written
+from ..http.access import Owner, RunSlot
+from ..http.middleware import internal_error
+from ..http.problems import MEDIA_TYPE, OUT_OF_TIME, OVER_BUDGET, SHUTTING_DOWN, Problem, json_bytes
 from .answer_routes import STREAMED
-from .event_stream import Following, Stream, followed
+from .event_stream import EventResponse, Stream, live_chunks
 from .problem_responses import refused_script
-from .web_models import Parts, Route, TheCaller, TheParts
+from .web_models import Context, ParsedBodyRoute, RequestOwner, ServerContext
 
 _LINGER = 5.0
 """Seconds that a run has to end after it was cancelled."""
@@ -36,7 +36,7 @@ class ScriptRun:
     checked: CheckedScript
     input: Any
     models: RunModels
-    place: Place
+    place: RunSlot
     seconds: float
     stream: Stream = field(factory=lambda: Stream(perf_counter()), init=False)
     outcome: dict[str, Any] | Problem | None = field(default=None, init=False)
@@ -78,7 +78,7 @@ class ScriptRun:
             self.outcome = self._cancelled()
             raise
         except Exception as error:  # an internal error: the stream needs an end in this case, too
-            self.outcome = unexpected(error)
+            self.outcome = internal_error(error)
         finally:
             timer.cancel()
             self.place.leave()
@@ -205,7 +205,7 @@ class RunScriptResponse(BaseModel):
     run: str = Field(description="Always empty: runs of scripts are not stored")
 
 
-router = APIRouter(prefix="/scripts", tags=["scripts"], route_class=Route)
+router = APIRouter(prefix="/scripts", tags=["scripts"], route_class=ParsedBodyRoute)
 
 _FAILED: dict[str, Any] = {
     "description": "The run has no output; `type` is the reason (script-failed, over-budget, out-of-time, "
@@ -220,21 +220,21 @@ _FAILED: dict[str, Any] = {
     response_model=RunScriptResponse,
     responses={502: _FAILED},
 )
-async def run_script(asked: RunScriptRequest, request: Request, parts: TheParts, who: TheCaller) -> Response:
+async def run_script(asked: RunScriptRequest, request: Request, parts: Context, who: RequestOwner) -> Response:
     """Check a script and run it. A script with errors is refused with its diagnostics before any call.
 
     The run ends if the client disconnects. Runs of scripts are not stored.
     """
-    run = await _begun(asked, parts, who)
-    gone = asyncio.create_task(_gone(request))
-    over = asyncio.create_task(run.result())
+    run = await _start(asked, parts, who)
+    disconnected = asyncio.create_task(_disconnected(request))
+    result = asyncio.create_task(run.result())
     try:
-        await asyncio.wait([gone, over], return_when=asyncio.FIRST_COMPLETED)
-        if not over.done():
+        await asyncio.wait([disconnected, result], return_when=asyncio.FIRST_COMPLETED)
+        if not result.done():
             await run.end()
-        return Response(written(await over), media_type="application/json")
+        return Response(json_bytes(await result), media_type="application/json")
     finally:
-        gone.cancel()
+        disconnected.cancel()
         await run.end()
 
 
@@ -244,16 +244,25 @@ async def run_script(asked: RunScriptRequest, request: Request, parts: TheParts,
     response_class=StreamingResponse,
     responses={200: STREAMED},
 )
-async def stream_script(asked: RunScriptRequest, parts: TheParts, who: TheCaller) -> Response:
+async def stream_script(asked: RunScriptRequest, parts: Context, who: RequestOwner) -> Response:
     """The same, as a stream of server-sent events: those of the run (`run.started`, `step.started`, `call.finished` ...), and finally
     `result` with the response or `problem` with the problem document. `id` counts events from 1.
 
     The run ends if the client disconnects.
     """
-    return Following(_told(await _begun(asked, parts, who)))
+    run = await _start(asked, parts, who)
+
+    async def chunks() -> AsyncGenerator[bytes, None]:
+        try:
+            async for chunk in live_chunks(run.stream):
+                yield chunk
+        finally:
+            await run.end()
+
+    return EventResponse(chunks())
 
 
-async def _begun(asked: RunScriptRequest, parts: Parts, who: Who) -> ScriptRun:
+async def _start(asked: RunScriptRequest, parts: ServerContext, who: Owner) -> ScriptRun:
     """Check the script, take a slot and start the run. Raises ``Problem``."""
     served = parts.served
     models = served.for_run(asked.model)
@@ -272,16 +281,7 @@ async def _begun(asked: RunScriptRequest, parts: Parts, who: Who) -> ScriptRun:
     return run
 
 
-async def _told(run: ScriptRun) -> AsyncGenerator[bytes, None]:
-    """Yield the run's events; the run ends when the client disconnects."""
-    try:
-        async for chunk in followed(run.stream):
-            yield chunk
-    finally:
-        await run.end()
-
-
-async def _gone(request: Request) -> None:
+async def _disconnected(request: Request) -> None:
     """Return when the client has disconnected."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from ...api.server_runs import Model, RunLimits, ServedModels
-from ..http.access import Gate, Keys, Who
+from ..http.access import Admission, Keys, Owner
 from ..http.server import Limits
 
 
@@ -46,7 +46,7 @@ class ServerSettings:
 # Routes whose body ``Bodies`` has parsed already: FastAPI does not parse it again.
 
 
-class Route(APIRoute):
+class ParsedBodyRoute(APIRoute):
     """A route that uses the body already parsed by ``Bodies``."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -69,18 +69,18 @@ class _Parsed(Request):
 
 
 @frozen
-class Parts:
+class ServerContext:
     """The server's settings, keys, gate and models, for the lifetime of the app."""
 
     settings: ServerSettings
     keys: Keys
-    gate: Gate
+    gate: Admission
     served: ServedModels
 
 
-def parts_of(request: Request) -> Parts:
+def parts_of(request: Request) -> ServerContext:
     """Return the parts of the app that received ``request``."""
-    parts: Parts = request.app.state.parts
+    parts: ServerContext = request.app.state.parts
     return parts
 
 
@@ -94,11 +94,11 @@ _bearer = HTTPBearer(
 def who_of(
     request: Request,
     bearer: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)],  # for the OpenAPI document
-) -> Who:
-    """Return the owner of the request. ``http.access.Guard`` has verified the key before the body was read."""
-    who: Who = request.state.who
+) -> Owner:
+    """Return the owner of the request. ``http.access.AccessCheck`` has verified the key before the body was read."""
+    who: Owner = request.state.who
     return who
 
 
-TheParts = Annotated[Parts, Depends(parts_of)]
-TheCaller = Annotated[Who, Depends(who_of)]
+Context = Annotated[ServerContext, Depends(parts_of)]
+RequestOwner = Annotated[Owner, Depends(who_of)]

@@ -136,7 +136,7 @@ def _over_stdio(settings: "Settings") -> int:
 def _over_http(settings: "Settings", host: str, port: int, keys_file: str | None, rate: float, log: bool) -> int:
     from ..... import __version__
     from ...http.access import Keys, KeysError
-    from ...http.server import Limits, NoPort
+    from ...http.server import Limits, PortUnavailable
     from ...mcp.transports import Door, serve_http
 
     keys = Keys(keys_path(keys_file))
@@ -152,7 +152,7 @@ def _over_http(settings: "Settings", host: str, port: int, keys_file: str | None
 
     try:
         serve_http(_open(settings), __version__, Door(host, port, keys, limits=Limits(rate=rate), log=log), ready)
-    except NoPort as error:
+    except PortUnavailable as error:
         complain(str(error), "--http 0 picks a free port")
         return Exit.FAILED
     return Exit.DONE

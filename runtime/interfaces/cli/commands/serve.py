@@ -168,7 +168,7 @@ def _serve(settings: "ServerSettings") -> int:
     from .....lang.diagnostic import printable
     from ....errors import RequestError
     from ...http.access import Keys, KeysError
-    from ...http.server import NoPort
+    from ...http.server import PortUnavailable
     from ...web.app import serve
 
     try:
@@ -187,7 +187,7 @@ def _serve(settings: "ServerSettings") -> int:
 
     try:
         is_complete = serve(settings, ready)
-    except NoPort as error:
+    except PortUnavailable as error:
         complain(str(error), "--port 0 picks a free port")
         return Exit.FAILED
     except RequestError as error:  # from reading the templates

@@ -1,4 +1,4 @@
-"""The Lab page: one page in the browser that asks for iterative answers and shows them as they come."""
+"""The Lab page: a web page that requests iterative answers and shows their iterations as they finish."""
 
 from functools import cache
 from hashlib import sha256
@@ -7,10 +7,10 @@ from importlib.resources import files
 from attrs import frozen
 from fastapi import APIRouter, Request, Response
 
-__all__ = ["FILES", "PAGE", "packaged", "router"]
+__all__ = ["FILES", "PAGE", "packaged_file", "router"]
 
 # Serves the Lab page and its files: a fixed list of packaged files, each with its type and an entity tag.
-# Nothing is looked up on disk by a path that a client sends: a name that is not in the list is not there.
+# A path from a client is only compared with this list, never looked up on disk.
 
 PAGE = "index.html"
 FILES = (
@@ -37,7 +37,7 @@ FILES = (
     "vendor/jsdiff/diff/word.js",
     "vendor/jsdiff/util/string.js",
 )
-"""Every file of the page but the page itself, by its path under ``static``."""
+"""The files of the page, except the page itself, by their paths in ``static``."""
 
 _TYPES = {
     "css": "text/css; charset=utf-8",
@@ -48,7 +48,7 @@ _TYPES = {
 _TEXT = "text/plain; charset=utf-8"
 
 _KEPT = {"cache-control": "no-cache"}
-"""Browsers ask each time, and are told 304 while the file is the same; what else they are told every response says."""
+"""Browsers ask each time, and get 304 as long as the file is unchanged."""
 
 router = APIRouter(include_in_schema=False)
 
@@ -63,24 +63,19 @@ class Packaged:
 
 
 @cache
-def packaged(name: str) -> Packaged:
-    """Return a file of the page. ``name`` is ``PAGE`` or one of ``FILES``. Raises ``KeyError`` for any other."""
+def packaged_file(name: str) -> Packaged:
+    """Return a file of the page. ``name`` is ``PAGE`` or one of ``FILES``. Raises ``KeyError`` for another name."""
     if name != PAGE and name not in FILES:
         raise KeyError(name)
     content = files(__package__).joinpath("static", *name.split("/")).read_bytes()
     return Packaged(content, _TYPES.get(name.rpartition(".")[2], _TEXT), f'"{sha256(content).hexdigest()[:32]}"')
 
 
-def _has(request: Request, etag: str) -> bool:
-    """Tell whether the client says that it has what the tag names (RFC 9110, section 13.1.2)."""
-    tags = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
-    return etag in tags or "*" in tags
-
-
 def _sent(request: Request, name: str) -> Response:
-    file = packaged(name)
+    file = packaged_file(name)
     headers = _KEPT | {"etag": file.etag}
-    if _has(request, file.etag):
+    known = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
+    if file.etag in known or "*" in known:  # RFC 9110, section 13.1.2
         return Response(status_code=304, headers=headers)
     return Response(file.content, media_type=file.media_type, headers=headers)
 
@@ -95,5 +90,5 @@ async def page(request: Request) -> Response:
 async def static(request: Request, name: str) -> Response:
     """Send a file of the page."""
     if name not in FILES:
-        return Response("there is no such file\n", status_code=404, media_type=_TEXT)
+        return Response("unknown file\n", status_code=404, media_type=_TEXT)
     return _sent(request, name)
