@@ -240,13 +240,15 @@ def test_on_a_full_disk_the_answer_comes_with_a_warning(tmp_path: Path, warned: 
             assert response.status_code == 200
             told = response.json()
             assert told["final_answer"] == draft(2)
-            assert told["metadata"]["warnings"] == ["the history can't be written: this run is not stored, or only in part"]
+            assert told["metadata"]["warnings"] == [
+                "the history can't be written: this run is not stored, or only in part"
+            ]
             assert (await server.client.get("/lab/runs")).json()["runs"] == []
             assert (await server.client.get(response.headers["location"])).status_code == 404
 
     asyncio.run(run())
     (said,) = warned()
-    assert "can't be kept for now: the history can't be written: database or disk is full" in said
+    assert "can't be stored for now: the history can't be written: database or disk is full" in said
 
 
 def test_a_run_that_could_not_be_kept_for_a_while_is_kept_whole_at_its_end(tmp_path: Path, warned: Any) -> None:
