@@ -68,26 +68,26 @@ def complete(language: Language, source: Text, offset: int, known: Known = _NOTH
     Each, put in place of its span, gives a text that the parser accepts up to the cursor. If the cursor is inside of a word
     or a string, the span extends to its end.
     """
-    from .completion import completed
+    from .completion import completions
 
     reading, offset = _placed(language, source, offset)
-    return completed(reading, offset, known)
+    return completions(reading, offset, known)
 
 
 def hover(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> Hover | None:
     """Return the description of the token at ``offset``: a command's reference, a variable's producer, a field's values."""
-    from .navigation import hovered
+    from .navigation import hover_at
 
     reading, offset = _placed(language, source, offset)
-    return hovered(reading, offset, known)
+    return hover_at(reading, offset, known)
 
 
 def definition(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> Place | None:
     """Return the definition of the name at ``offset``: the step, the command that binds the variable, the seed's field."""
-    from .navigation import defined, names_in
+    from .navigation import definition_of, names_in
 
     reading, offset = _placed(language, source, offset)
-    return defined(names_in(reading), offset)
+    return definition_of(names_in(reading), offset)
 
 
 def references(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> tuple[Place, ...]:
@@ -100,10 +100,10 @@ def references(language: Language, source: Text, offset: int, known: Known = _NO
 
 def renamable(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> Place | Diagnostic:
     """Return the place of the name at ``offset`` if it can be renamed, else a diagnostic with the reason."""
-    from .navigation import can_be_renamed
+    from .navigation import renamable_at
 
     reading, offset = _placed(language, source, offset)
-    return can_be_renamed(reading, offset, known)
+    return renamable_at(reading, offset, known)
 
 
 def rename(
@@ -114,10 +114,10 @@ def rename(
     The renamed text has the same names at the same places and the same diagnostics there; a rename that would change
     them is refused. The diagnostic's code is ``KW005``.
     """
-    from .navigation import renamed
+    from .navigation import rename_edits
 
     reading, offset = _placed(language, source, offset)
-    return renamed(reading, offset, new, known)
+    return rename_edits(reading, offset, new, known)
 
 
 def symbols(language: Language, source: Text) -> tuple[Symbol, ...]:
@@ -143,9 +143,9 @@ def tokens(language: Language, source: Text) -> tuple[Token, ...]:
 
 def diagnose(language: Language, source: Text, known: Known = _NOTHING) -> tuple[Diagnostic, ...]:
     """Return the diagnostics of the checker, given ``known``, in source order."""
-    from .model import diagnosed
+    from .model import diagnostics_of
 
-    return diagnosed(read(language, source), known)
+    return diagnostics_of(read(language, source), known)
 
 
 def formatted(reading: Reading) -> str | None:

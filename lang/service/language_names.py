@@ -26,7 +26,7 @@ from ..trees.lwt import RESERVED, Call, Comment, Option, Step, Template, referen
 from .model import Language, Reading, SymbolKind
 
 
-def as_it_is(name: str) -> str | None:
+def unquoted(name: str) -> str | None:
     """Return a name unchanged if it needs no quotes or escapes: letters, digits and ``_``."""
     return name if name.isidentifier() and name.isascii() else None
 
@@ -43,7 +43,7 @@ class Occurrence(NamedTuple):
     span: Span
     defines: bool = False
     scope: int = 0
-    written: Callable[[str], str | None] = as_it_is
+    written: Callable[[str], str | None] = unquoted
     fixed: str = ""
 
     @property
@@ -63,7 +63,7 @@ _FARTHEST = 300
 
 
 @frozen
-class Inside:
+class EmbeddedText:
     """A string of ``call`` that is a program or an expression: ``text`` is its value, with names in place of references.
 
     ``given`` are the options that give an expression its values.
@@ -95,7 +95,7 @@ def _around(guess: int, most: int) -> Iterator[int]:
                 yield at
 
 
-def insides_of(item: Step | Comment, text: str) -> Iterator[Inside]:
+def embedded_texts(item: Step | Comment, text: str) -> Iterator[EmbeddedText]:
     """Yield the programs and expressions of a step; its spans are those of ``text``."""
     if isinstance(item, Comment):
         return
@@ -107,19 +107,21 @@ def insides_of(item: Step | Comment, text: str) -> Iterator[Inside]:
             continue
         if call.operation == "GASL":
             program = embedded(template)
-            yield Inside("gasl", program.text(placeholder), call, template.span, (), Places(Source(text), program))
+            yield EmbeddedText(
+                "gasl", program.text(placeholder), call, template.span, (), Places(Source(text), program)
+            )
             continue
         said = embedded_expression(template)
         own = BUILTIN["EXPR"].option_names
         given = tuple(option for option in call.options if option.name not in own)
-        yield Inside("expr", said.text(placeholder), call, template.span, given, Places(Source(text), said))
+        yield EmbeddedText("expr", said.text(placeholder), call, template.span, given, Places(Source(text), said))
 
 
 # The names of a GASL program: variables and keys of the state.
 
 _IN_BRACES = re.compile(r"\$\{[ \t]*(?P<name>[A-Za-z_][A-Za-z0-9_]*|`(?:[^`\r\n]|``)+`)")
-_KEPT = "a key of the state keeps its name: what is kept has it"
-_GIVEN = "error is what CATCH gives; it has no other name"
+_STATE_KEY = "a key of the state can't be renamed: stored data uses its name"
+_ERROR_NAME = "the name error is set by CATCH and can't be renamed"
 
 
 def gasl_occurrences(text: str, items: tuple[Item, ...]) -> Iterator[Occurrence]:
@@ -127,17 +129,17 @@ def gasl_occurrences(text: str, items: tuple[Item, ...]) -> Iterator[Occurrence]
     for item in items:
         for node in walk(item):
             into = getattr(node, "into", None)
-            for child in _own(node):
+            for child in _name_nodes(node):
                 if isinstance(child, Name):
-                    fixed = _GIVEN if child.text == "error" and child is not into else ""
+                    fixed = _ERROR_NAME if child.text == "error" and child is not into else ""
                     yield Occurrence("variable", child.text, child.span, child is into, written=_name, fixed=fixed)
                 elif isinstance(child, Key) and not isinstance(node, gasl.SetCommand):
-                    yield Occurrence("key", child.text, child.span, isinstance(node, gasl.Declare), fixed=_KEPT)
+                    yield Occurrence("key", child.text, child.span, isinstance(node, gasl.Declare), fixed=_STATE_KEY)
             if isinstance(node, Variable) and (match := _IN_BRACES.match(text, node.span.start)):
                 yield Occurrence("variable", node.name, Span(*match.span("name")), written=_name)
 
 
-def _own(node: Node) -> Iterator[Node]:
+def _name_nodes(node: Node) -> Iterator[Node]:
     for attribute in ("source", "left", "right", "start", "end", "key", "into"):
         child = getattr(node, attribute, None)
         if isinstance(child, Name | Key):
@@ -163,7 +165,7 @@ def expr_occurrences(expr: Expr, text: str) -> Iterator[Occurrence]:
         node, bound = stack.pop()
         if isinstance(node, ExprName):
             scope = bound.get(node.name, 0)
-            fixed = "" if scope else "it is given to the expression from outside"
+            fixed = "" if scope else "the value comes from outside of the expression"
             yield Occurrence("variable", node.name, node.span, scope=scope, fixed=fixed)
         if not isinstance(node, Comprehension):
             stack += [(child, bound) for child in _children(node)]
@@ -210,18 +212,18 @@ def lwt_occurrences(text: str, items: tuple[Step | Comment, ...]) -> Iterator[Oc
             place, name = reference.span.start + 2, reference.name
             fixed = f"{name} is not a step" if name in RESERVED else ""
             yield Occurrence("step", name, Span(place, place + len(name)), written=_id, fixed=fixed)
-        for inside in insides_of(step, text) if has_others else ():
+        for inside in embedded_texts(step, text) if has_others else ():
             yield from _program(inside) if inside.language == "gasl" else _expression(inside)
 
 
-def _program(inside: Inside) -> Iterator[Occurrence]:
+def _program(inside: EmbeddedText) -> Iterator[Occurrence]:
     program: Program = parse_gasl(Source(inside.text))
     for each in gasl_occurrences(inside.text, program.items):
         if (place := inside.outside(each.span)) is not None:
             yield each._replace(span=place, scope=inside.span.start + 1)
 
 
-def _expression(inside: Inside) -> Iterator[Occurrence]:
+def _expression(inside: EmbeddedText) -> Iterator[Occurrence]:
     """Yield the names in an expression: an option defines a value, under the same name."""
     own = inside.call.span.start + 1
     for option in inside.given:

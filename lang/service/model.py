@@ -46,10 +46,10 @@ SymbolKind = Literal["step", "variable", "key", "command", "block", "field", "co
 
 @frozen
 class Completion:
-    """A text that may stand at the cursor: ``span`` is what it replaces, ``text`` by what, exactly as the language writes it.
+    """A text that is allowed at the cursor: it replaces ``span`` by ``text``, in the syntax of the language.
 
-    ``detail`` is a few words beside it, ``documentation`` markdown. ``rank`` orders: 0 is best, no two have the same. ``match``
-    is what typing goes on filtering by (the text without quotes and backticks).
+    ``detail`` is a short description, ``documentation`` is Markdown. ``rank`` is unique and 0 for the best one. Editors filter by
+    ``match`` while the user types (the text without quotes and backticks).
     """
 
     text: str
@@ -63,7 +63,7 @@ class Completion:
 
 @frozen
 class Hover:
-    """What there is to say of the text under ``span``, in markdown. What comes from data is escaped for markdown."""
+    """The description of the text under ``span``, in Markdown. Text from data is escaped."""
 
     text: str
     span: Span
@@ -71,7 +71,7 @@ class Hover:
 
 @frozen
 class Symbol:
-    """Something that a text defines: ``span`` is all of it, ``name_span`` its name."""
+    """A definition in a text: ``span`` is the whole definition, ``name_span`` its name."""
 
     name: str
     kind: SymbolKind
@@ -83,16 +83,16 @@ class Symbol:
 
 @frozen
 class Place:
-    """Where something is defined or named in the text."""
+    """A place in the text that defines or names something."""
 
     span: Span
     defines: bool = False
 
 
 class Token(NamedTuple):
-    """A piece of the text and what it is. Tokens come in order, do not overlap, and never go over a line's end.
+    """A part of the text with its type. Tokens are in order, do not overlap, and never span lines.
 
-    A file has ten thousand of them, so they are tuples.
+    A file has thousands of them, so they are tuples.
     """
 
     start: int
@@ -101,7 +101,7 @@ class Token(NamedTuple):
 
     @property
     def span(self) -> Span:
-        """Where it stands."""
+        """The place of the token."""
         return Span(self.start, self.end)
 
 
@@ -124,9 +124,9 @@ class StateKey:
 
 @frozen
 class Variable:
-    """A variable that is bound before the text runs: what it holds in a few words ("12 nodes"), and its fields.
+    """A variable that is bound before the text runs: a short description of its value ("12 nodes"), and its fields.
 
-    ``many``: it is a list, and the fields are those of its items.
+    ``many``: the value is a list, and the fields are those of its items.
     """
 
     holds: str = ""
@@ -136,11 +136,11 @@ class Variable:
 
 @frozen
 class Known:
-    """What is known beside the text. Everything may be missing; then it is neither offered nor checked.
+    """Data outside of the text. Missing data is neither offered nor checked.
 
     ``variables`` are GASL's variables, an expression's names or, in LWT, values of earlier steps (a REPL's), by name. ``input`` is
-    the run's input. ``models`` are the names that the host offers, ``measures`` the engine's algorithms (None: nothing is known of
-    them), ``ceiling`` the most that a cap may be; ``operations`` are the built-in ones and the plugins'.
+    the run's input. ``models`` are the names that the host offers, ``measures`` the algorithms of the graph engine (None:
+    unknown), ``ceiling`` the maximum values of caps, ``operations`` those of the language and of plugins.
     """
 
     schema: Schema | None = None
@@ -153,7 +153,7 @@ class Known:
     operations: Mapping[str, Signature] = field(default=BUILTIN)
 
 
-# Texts of data as markdown: nothing in a name, a value or a prompt can become markup, or a picture of it grow without end.
+# Data as Markdown: names, values and prompts are escaped and truncated.
 
 _LONGEST = 60
 _OFFERED = 10
@@ -161,13 +161,13 @@ _MARKUP = frozenset("\\`*_{}[]()<>#+-!|~&$")
 
 
 def excerpt(text: str, most: int = _LONGEST) -> str:
-    """Return ``text`` on one line, cut, with nothing in it that a terminal would obey."""
+    """Return ``text`` on one line, truncated, without control characters."""
     flat = " ".join(text[: most * 4].split())
     return printable(flat if len(flat) <= most and len(text) <= most * 4 else flat[: most - 1] + "…")
 
 
 def plain(text: str, most: int = 400) -> str:
-    """Return ``text`` as words of markdown: what would be markup is escaped."""
+    """Return ``text`` as Markdown, with markup escaped."""
     return "".join(f"\\{letter}" if letter in _MARKUP else letter for letter in excerpt(text, most))
 
 
@@ -182,7 +182,7 @@ def code(text: str, most: int = _LONGEST) -> str:
 
 
 def block(text: str, language: str, most: int = 2_000) -> str:
-    """Return ``text`` as a block of code, cut."""
+    """Return ``text`` as a block of code, truncated."""
     shown = "\n".join(printable(line) for line in (text if len(text) <= most else text[: most - 1] + "…").split("\n"))
     fence = "```"
     while fence in shown:
@@ -190,8 +190,8 @@ def block(text: str, language: str, most: int = 2_000) -> str:
     return f"{fence}{language}\n{shown}\n{fence}"
 
 
-def listed(texts: Iterable[str], total: int | None = None) -> str:
-    """Return texts, which are markdown, in a row, at most ten, and how many more there are."""
+def joined(texts: Iterable[str], total: int | None = None) -> str:
+    """Return at most ten Markdown texts, joined by commas, and the number of the others."""
     known = list(texts)
     shown = known[:_OFFERED]
     more = (len(known) if total is None else total) - len(shown)
@@ -208,14 +208,14 @@ def value_text(value: Any) -> str:
 
 
 def of_attribute(attribute: Attribute) -> str:
-    """Say what is known of an attribute: its types, on how many it is, its frequent values."""
+    """Return a description of an attribute: its types, the number of items that have it, its frequent values."""
     types = ", ".join(
         f"{kind} ({count:,})" if len(attribute.types) > 1 else kind for kind, count in attribute.types.items()
     )
     lines = [f"{types or 'of unknown type'}, on {attribute.count:,}"]
     if attribute.values:
         shown = [f"{code(value_text(value))} ({count:,})" for value, count in attribute.values[:_OFFERED]]
-        lines.append("Frequent values: " + listed(shown, attribute.distinct or len(attribute.values)))
+        lines.append("Frequent values: " + joined(shown, attribute.distinct or len(attribute.values)))
     return "\n\n".join(lines)
 
 
@@ -325,18 +325,18 @@ def seed_schemas() -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 _Found = list[tuple[Known, tuple[Diagnostic, ...]]]
 
 
-def diagnosed(reading: Reading, known: Known) -> tuple[Diagnostic, ...]:
+def diagnostics_of(reading: Reading, known: Known) -> tuple[Diagnostic, ...]:
     """See ``service.diagnose``. The result for the same ``known`` object is cached."""
     kept: _Found = reading.once("diagnostics", lambda _: [])
     for given, found in tuple(kept):
         if given is known:
             return found
-    made = _diagnosed(reading, known)
+    made = _diagnose(reading, known)
     kept[:] = [(known, made)]
     return made
 
 
-def _diagnosed(reading: Reading, known: Known) -> tuple[Diagnostic, ...]:
+def _diagnose(reading: Reading, known: Known) -> tuple[Diagnostic, ...]:
     match reading.language:
         case "gasl":
             state = None if known.state is None else {key: each.type for key, each in known.state.items()}

@@ -18,8 +18,8 @@ from ..source import Source, Span
 from ..trees import gasl, walk
 from ..trees.gasl import Item, Statement, Try
 from . import language_names
-from .completion import completed
-from .language_names import Names, Occurrence, insides_of
+from .completion import completions
+from .language_names import Names, Occurrence, embedded_texts
 from .model import (
     Completion,
     Fold,
@@ -35,7 +35,7 @@ from .model import (
     Variable,
     block,
     code,
-    diagnosed,
+    diagnostics_of,
     excerpt,
     plain,
     read,
@@ -70,15 +70,15 @@ def _names(reading: Reading) -> Names:
     return tuple(sorted(found, key=lambda each: (each.span.start, each.span.end)))
 
 
-def named_at(found: Sequence[Occurrence], offset: int) -> Occurrence | None:
+def occurrence_at(found: Sequence[Occurrence], offset: int) -> Occurrence | None:
     """Return the occurrence at ``offset``, or right before it: a cursor right after a name is on it."""
     on = next((each for each in found if each.span.covers(offset)), None)
     return on or next((each for each in found if each.span.end == offset), None)
 
 
-def defined(found: Sequence[Occurrence], offset: int) -> Place | None:
+def definition_of(found: Sequence[Occurrence], offset: int) -> Place | None:
     """Return the definition of the name at ``offset``: the same place, else above, nearest first, else below."""
-    at = named_at(found, offset)
+    at = occurrence_at(found, offset)
     if at is None:
         return None
     defining = [each.span for each in found if each.thing == at.thing and each.defines]
@@ -89,36 +89,36 @@ def defined(found: Sequence[Occurrence], offset: int) -> Place | None:
 
 def places(found: Sequence[Occurrence], offset: int) -> tuple[Place, ...]:
     """Return every place that names the same thing as the name at ``offset``."""
-    at = named_at(found, offset)
+    at = occurrence_at(found, offset)
     return () if at is None else tuple(Place(each.span, each.defines) for each in found if each.thing == at.thing)
 
 
-def can_be_renamed(reading: Reading, offset: int, known: Known) -> Place | Diagnostic:
+def renamable_at(reading: Reading, offset: int, known: Known) -> Place | Diagnostic:
     """See ``service.renamable``."""
     found = names_in(reading)
-    at = named_at(found, offset)
+    at = occurrence_at(found, offset)
     if at is None:
-        return _refused("there is no name here that can be another")
+        return _refusal("no name at this place can be renamed")
     same = [each for each in found if each.thing == at.thing]
-    fault = _fault(at, same, found, at.name, known) or _unread(reading, at, same)
-    return _refused(fault, at.span) if fault else Place(at.span, at.defines)
+    fault = _fault(at, same, found, at.name, known) or _unreadable(reading, at, same)
+    return _refusal(fault, at.span) if fault else Place(at.span, at.defines)
 
 
-def renamed(reading: Reading, offset: int, new: str, known: Known) -> tuple[Edit, ...] | Diagnostic:
+def rename_edits(reading: Reading, offset: int, new: str, known: Known) -> tuple[Edit, ...] | Diagnostic:
     """See ``service.rename``."""
     found = names_in(reading)
-    at = named_at(found, offset)
+    at = occurrence_at(found, offset)
     if at is None:
-        return _refused("there is no name here that can be another")
+        return _refusal("no name at this place can be renamed")
     same = [each for each in found if each.thing == at.thing]
-    fault = _fault(at, same, found, new, known) or _unread(reading, at, same)
+    fault = _fault(at, same, found, new, known) or _unreadable(reading, at, same)
     if fault:
-        return _refused(fault, at.span)
+        return _refusal(fault, at.span)
     if new == at.name:
         return ()
     edits = [Edit(each.span, each.written(new) or new) for each in same]
-    reason = _changed(reading, edits, at, new, known)
-    return _refused(reason, at.span) if reason else tuple(edits)
+    reason = _change_of_meaning(reading, edits, at, new, known)
+    return _refusal(reason, at.span) if reason else tuple(edits)
 
 
 _WORDS = {"computation": "step"}
@@ -130,32 +130,32 @@ def _fault(at: Occurrence, same: Sequence[Occurrence], found: Sequence[Occurrenc
     if fixed:
         return fixed
     if not any(each.defines for each in same):
-        return f"{_shown(at.name)} is not defined in this text"
+        return f"{_short(at.name)} is not defined in this text"
     if not new.strip() or len(new) > _LONGEST:
-        return "a name is not empty" if not new.strip() else f"a name has at most {_LONGEST} characters"
+        return "the name is empty" if not new.strip() else f"a name has at most {_LONGEST} characters"
     if any(each.written(new) is None for each in same):
-        return f"{_shown(new)} can't be the name of a {_WORDS.get(at.kind, at.kind)}"
+        return f"{_short(new)} can't be the name of a {_WORDS.get(at.kind, at.kind)}"
     # Variables of two strings or two comprehensions do not conflict; if one would capture another, the check of the copy
     # finds it.
     near = (each for each in found if at.kind != "variable" or not at.scope or each.scope in (0, at.scope))
     if new != at.name and any(each.name == new and each.kind == at.kind for each in near):
-        return f"there is a {_WORDS.get(at.kind, at.kind)} {_shown(new)} already"
+        return f"a {_WORDS.get(at.kind, at.kind)} {_short(new)} exists already"
     if new != at.name and at.kind == "variable" and new in known.variables:
-        return f"{_shown(new)} is bound before this text"
+        return f"{_short(new)} is bound before this text"
     if at.kind == "variable" and at.name in known.variables and at.scope == 0:
-        return f"{_shown(at.name)} is bound before this text, too"
+        return f"{_short(at.name)} is bound before this text, too"
     return ""
 
 
-def _unread(reading: Reading, at: Occurrence, same: Sequence[Occurrence]) -> str:
+def _unreadable(reading: Reading, at: Occurrence, same: Sequence[Occurrence]) -> str:
     """Return the reason for refusal if a part of the text that could not be read contains the name."""
     if not reading.faults:
         return ""
     words = len(re.findall(rf"(?<!\w){re.escape(at.name)}(?!\w)", reading.text))
-    return "" if words == len(same) else "a part of the text that can't be read has this name; put it right first"
+    return "" if words == len(same) else "an invalid part of the text contains this name; fix that part first"
 
 
-def _changed(reading: Reading, edits: Sequence[Edit], at: Occurrence, new: str, known: Known) -> str:
+def _change_of_meaning(reading: Reading, edits: Sequence[Edit], at: Occurrence, new: str, known: Known) -> str:
     """Return what else a rename would change, or ""."""
     made = repair(reading.text, edits)
     later_reading = Reading(reading.language, Source(made.text, reading.source.name))
@@ -163,25 +163,25 @@ def _changed(reading: Reading, edits: Sequence[Edit], at: Occurrence, new: str, 
     places_after = {(*_ends_back(made, each.span), each.kind): each for each in after}
     meant = (places_after.get((edit.span.start, edit.span.end, at.kind)) for edit in edits)
     if any(each is None or each.name != new for each in meant):
-        return f"with the name {_shown(new)} the text would be read in another way"
-    if _together(names_in(reading)) != _together(
+        return f"with the name {_short(new)} the text would have another meaning"
+    if _identities(names_in(reading)) != _identities(
         each._replace(span=Span(start, end)) for (start, end, _), each in places_after.items()
     ):
-        return f"with the name {_shown(new)} the text would be read in another way"
-    told, now = diagnosed(reading, known), diagnosed(later_reading, known)
+        return f"with the name {_short(new)} the text would have another meaning"
+    told, now = diagnostics_of(reading, known), diagnostics_of(later_reading, known)
     before = Counter((each.code, each.severity, each.span) for each in told)
     later = Counter((each.code, each.severity, _back(made, each.span)) for each in now)
     if before != later:
         more, less = later - before, before - later
         said = next((each for each in now if (each.code, each.severity, _back(made, each.span)) in more), None)
         if said is not None:
-            return f"with the name {_shown(new)} the checker would say: {said.message} ({said.code})"
+            return f"with the name {_short(new)} the check would report: {said.message} ({said.code})"
         gone = next(each for each in told if (each.code, each.severity, each.span) in less)
-        return f"with the name {_shown(new)} the checker would no longer say: {gone.message} ({gone.code})"
+        return f"with the name {_short(new)} the check would no longer report: {gone.message} ({gone.code})"
     return ""
 
 
-def _together(found: Iterable[Occurrence]) -> list[tuple[int, int, str, int]]:
+def _identities(found: Iterable[Occurrence]) -> list[tuple[int, int, str, int]]:
     """Return all occurrences, each with the first one of the same thing."""
     ordered = sorted(found, key=lambda each: (each.span.start, each.span.end))
     first: dict[tuple[str, str, int], int] = {}
@@ -200,11 +200,11 @@ def _back(made: Repaired, span: Span | None) -> Span | None:
     return None if span is None else made.back_span(span)
 
 
-def _refused(reason: str, span: Span | None = None) -> Diagnostic:
+def _refusal(reason: str, span: Span | None = None) -> Diagnostic:
     return Diagnostic("KW005", "error", reason, span)
 
 
-def _shown(name: str) -> str:
+def _short(name: str) -> str:
     return printable(name if len(name) <= 60 else name[:59] + "…")
 
 
@@ -270,11 +270,11 @@ def _seed(reading: Reading) -> Iterator[Symbol]:
         return
     extract = root.fields.get("extract")
     fields = extract.fields.get("fields") if extract is not None else root.fields.get("extraction_fields")
-    yield from _named(fields, "field", "type")
-    yield from _named(root.fields.get("compute") or root.fields.get("compute_dag"), "computation", "op")
+    yield from _symbols_of_list(fields, "field", "type")
+    yield from _symbols_of_list(root.fields.get("compute") or root.fields.get("compute_dag"), "computation", "op")
 
 
-def _named(node: JsonNode | None, kind: SymbolKind, detail: str) -> Iterator[Symbol]:
+def _symbols_of_list(node: JsonNode | None, kind: SymbolKind, detail: str) -> Iterator[Symbol]:
     for item in node.items if node is not None else ():
         name = item.fields.get("name")
         if name is not None and isinstance(name.value, str) and name.value:
@@ -338,7 +338,7 @@ _BRACKETS = re.compile(r"\[[^\[\]\n]*\]")
 _NAMING = frozenset({"variable", "step", "property", "string"})
 
 
-def hovered(reading: Reading, offset: int, known: Known) -> Hover | None:
+def hover_at(reading: Reading, offset: int, known: Known) -> Hover | None:
     """See ``service.hover``."""
     token = _token(tokens_in(reading), offset)
     if token is None or token.type == "comment":
@@ -365,7 +365,7 @@ def _offered(reading: Reading, token: Token, span: Span, known: Known) -> Comple
     wanted = {said, said.strip("\"'`"), said.removeprefix("${").removesuffix("}").strip().strip("`")}
     if token.type in ("keyword", "command", "function", "type"):
         wanted |= {each.casefold() for each in wanted}
-    offered = completed(reading, end, known)
+    offered = completions(reading, end, known)
     return next((each for each in offered if each.match in wanted or _plain(each.text) in wanted), None)
 
 
@@ -382,12 +382,12 @@ def _inside(reading: Reading, offset: int, known: Known) -> Hover | None:
     for step in reading.script.steps:
         if not step.span.start <= offset <= step.span.end:
             continue
-        for inside in insides_of(step, reading.text):
+        for inside in embedded_texts(step, reading.text):
             if not inside.span.start < offset < inside.span.end or (at := inside.inner(offset)) is None:
                 continue
             names = {option.name: Variable(excerpt(reading.source.slice(option.value.span))) for option in inside.given}
             beside = evolve(known, variables={}) if inside.language == "gasl" else Known(variables=names)
-            found = hovered(Reading(inside.language, Source(inside.text)), at, beside)
+            found = hover_at(Reading(inside.language, Source(inside.text)), at, beside)
             place = inside.outside(found.span) if found is not None else None
             return Hover(found.text, place) if found is not None and place is not None else None
     return None
@@ -434,7 +434,7 @@ def _form(reading: Reading, token: Token) -> str:
 def _uses(reading: Reading, offset: int) -> list[str]:
     """Return the use count of the name defined at ``offset``; nothing if ``offset`` is not at a definition."""
     found = names_in(reading)
-    at = named_at(found, offset)
+    at = occurrence_at(found, offset)
     if at is None:
         return []
     same = [each for each in found if each.thing == at.thing]

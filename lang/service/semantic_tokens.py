@@ -162,7 +162,7 @@ def gasl_tokens(text: str) -> Iterator[Token]:
     at = start = depth = 0
     for line in text.split("\n"):
         end = at + len(line)
-        depth = max(0, depth + _opened(line) if "(" in line or "[" in line or depth else depth)
+        depth = max(0, depth + _open_brackets(line) if "(" in line or "[" in line or depth else depth)
         if not depth or end == len(text):
             chunk = line if start == at else text[start:end]
             for begin, stop, kind in _of_chunk(chunk):
@@ -171,7 +171,7 @@ def gasl_tokens(text: str) -> Iterator[Token]:
         at = end + 1
 
 
-def _opened(line: str) -> int:
+def _open_brackets(line: str) -> int:
     """Return how many more brackets a line opens than it closes."""
     signs = [match[0] for match in _LEXEME.finditer(line) if match.lastgroup == "bracket"]
     return sum(sign in "([" for sign in signs) - sum(sign in ")]" for sign in signs)

@@ -13,7 +13,7 @@ from ...lang.printer.lwt_printer import format_value
 from ...lang.service.language_names import Occurrence
 from ...lang.service.navigation import occurrences_in
 from ..report.drawings import Drawing, Spot, draw
-from ..report.findings import groups, touched
+from ..report.findings import groups, evidence_graph
 from .pieces import Piece, expression_of
 
 __all__ = [
@@ -193,4 +193,4 @@ def _steps(piece: Piece) -> list[_Part]:
 
 def draw_evidence(state: Mapping[str, Any], graph: GraphAdapter | None) -> Drawing | None:
     """Return a drawing of the nodes and edges that the evidence of a state names; None if there are none."""
-    return draw(*touched(groups(state)), graph)
+    return draw(*evidence_graph(groups(state)), graph)

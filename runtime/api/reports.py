@@ -18,7 +18,7 @@ from ...lang.diagnostic import nearest, printable
 from .. import report
 from ..errors import Misused
 from ..report.account import Account, Figures
-from ..report.findings import Group, groups, sources_of, touched
+from ..report.findings import Group, evidence_graph, groups, sources_of
 from ..report.run_reader import events_of, read_account, records_of
 from ..runs.event_log import LOG
 from ..runs.journal import FILE, RunError, base_directory, find_folder
@@ -198,11 +198,11 @@ def render_state(
     size.
     """
     from ..report.drawings import draw
-    from ..report.steps import told
+    from ..report.steps import steps_of
 
     found = groups(state)
     history = state.get("history") or ()
-    steps = told(history)
+    steps = steps_of(history)
     config = state.get("config", {})
     return filled(
         "page.html.j2",
@@ -215,7 +215,7 @@ def render_state(
         hypotheses=_supposed(history),
         groups=found[:_KEYS],
         keys_left_out=max(0, len(found) - _KEYS),
-        drawing=draw(*touched(found), graph),
+        drawing=draw(*evidence_graph(found), graph),
         steps=steps,
         questions=questions,
         questions_left_out=questions_left_out,
@@ -228,12 +228,12 @@ _LOOKED = 100
 
 def _read(history: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the distinct changes that loading made to the graphs."""
-    told: dict[str, None] = {}
+    steps_of: dict[str, None] = {}
     for entry in (*history[:_LOOKED], *history[max(_LOOKED, len(history) - _LOOKED) :]):
         plan = entry.get("plan") if isinstance(entry, Mapping) else None
         lines = plan.get("graph_read") if isinstance(plan, Mapping) else None
-        told |= dict.fromkeys(str(line) for line in lines) if isinstance(lines, list) else {}
-    return list(told)
+        steps_of |= dict.fromkeys(str(line) for line in lines) if isinstance(lines, list) else {}
+    return list(steps_of)
 
 
 def _of(config: Any, part: str, name: str) -> str:

@@ -201,7 +201,7 @@ class Row:
 def rows(tree: Tree) -> tuple[list[Row], int]:
     """Return the first lines, parents before children, and the number of remaining lines."""
     way = set(tree.way(tree.best))
-    told = [Row(0, f"[0] the state at the beginning, {_worth(tree.nodes[0])}", way=True)]
+    told = [Row(0, f"[0] the state at the beginning, {_state_text(tree.nodes[0])}", way=True)]
     left_out = 0
     waiting = [(tree.nodes[0], branch, 1) for branch in reversed(tree.nodes[0].branches)]
     while waiting:
@@ -224,7 +224,7 @@ def _line(branch: TreeBranch, child: TreeNode | None, *, own: bool) -> str:
     if child is not None and own:
         answered = f", answers: {cut(' '.join(child.answer.split()), _WORDS)}" if child.answer else ""
         outcome = "" if branch.outcome == "success" else f" {branch.outcome},"
-        return f"{sure} →{outcome} [{child.number}] {_worth(child)}{answered}"
+        return f"{sure} →{outcome} [{child.number}] {_state_text(child)}{answered}"
     if child is not None:
         return f"{sure} → the same state as [{child.number}]"
     if branch.status == "failed":
@@ -232,7 +232,7 @@ def _line(branch: TreeBranch, child: TreeNode | None, *, own: bool) -> str:
     return f"{sure} → not tried"
 
 
-def _worth(node: TreeNode) -> str:
+def _state_text(node: TreeNode) -> str:
     held = ", ".join(f"{key} {size}" for key, size in list(node.keys.items())[:8])
     worth = "worth is not known" if node.value is None else f"worth {node.value:.2f}"
     visits = f", {node.visits} visits" if node.visits else ""

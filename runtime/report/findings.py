@@ -240,7 +240,7 @@ def _listed(value: Any) -> Sequence[Any]:
     return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
 
 
-def touched(found: Sequence[Group]) -> tuple[list[Any], list[tuple[Any, Any]]]:
+def evidence_graph(found: Sequence[Group]) -> tuple[list[Any], list[tuple[Any, Any]]]:
     """Return the distinct nodes and edges that the evidence of the findings names, in order."""
     nodes: dict[Any, None] = {}
     edges: dict[tuple[Any, Any], None] = {}
@@ -259,11 +259,11 @@ def sources_of(state: Mapping[str, Any]) -> int:
         for pieces in beside.values() if isinstance(beside, Mapping) else beside:
             for piece in [pieces] if isinstance(pieces, Mapping) else pieces:
                 if isinstance(piece, Mapping):
-                    found.update(_named(piece))
+                    found.update(_source_names(piece))
     return len(found)
 
 
-def _named(piece: Mapping[str, Any]) -> Iterator[str]:
+def _source_names(piece: Mapping[str, Any]) -> Iterator[str]:
     for name in ("file_path", "doc_id", "source_id"):
         if value := piece.get(name):
             yield from map(str, value) if isinstance(value, list) else (str(value),)

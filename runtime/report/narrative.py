@@ -51,13 +51,13 @@ def remark_entry(event: Mapping[str, Any], room: Room) -> Entry | None:
             return _repair(event, room)
         case "draft.mended":
             lines = [each for each in (text(event, "message"), text(event, "how")) if each]
-            return Entry("mended", "Put right without a call", "partial", text(event, "code"), lines=lines)
+            return Entry("mended", "Fixed without a call", "partial", text(event, "code"), lines=lines)
         case "tool.called":
             ok = bool(event.get("ok"))
-            entry = Entry("tool", "Tool", "success" if ok else "error", "carried out" if ok else "refused")
-            entry.code = text(event, "call") or "no call of a tool"
+            entry = Entry("tool", "Tool", "success" if ok else "error", "executed" if ok else "refused")
+            entry.code = text(event, "call") or "no tool call"
             if result := text(event, "result"):
-                entry.blocks.append(room.block("What it was told", result, _lost(event, "result")))
+                entry.blocks.append(room.block("Result", result, _lost(event, "result")))
             return entry
         case "branch.closed":
             return _branch(event)
@@ -78,10 +78,10 @@ def _repair(event: Mapping[str, Any], room: Room) -> Entry:
     found = event.get("diagnostics")
     listed = [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
     faults = f"{len(listed)} fault{'' if len(listed) == 1 else 's'}" if listed else "it could not be read"
-    entry = Entry("repair", f"Sent back with what is wrong (repair {number(event, 'attempt')})", "partial", faults)
+    entry = Entry("repair", f"Sent back with its errors (repair {number(event, 'attempt')})", "partial", faults)
     if listed:
-        entry.blocks.append(room.block("What is wrong", _pictures(listed, written)))
-    entry.blocks.append(room.block("What was written", written, _lost(event, "written")))
+        entry.blocks.append(room.block("Errors", _pictures(listed, written)))
+    entry.blocks.append(room.block("The text", written, _lost(event, "written")))
     return entry
 
 
@@ -139,16 +139,16 @@ _INTERRUPTED = "interrupted"
 _WARNINGS = 100
 
 
-def tell(account: Account, events: Iterable[Mapping[str, Any]], *, searched: bool = False) -> None:
+def add_events(account: Account, events: Iterable[Mapping[str, Any]], *, searched: bool = False) -> None:
     """Add ``events`` to ``account``. ``searched``: the question was answered by a search over plans."""
-    telling = _Telling(account, searched)
+    telling = _EventReader(account, searched)
     for event in events:
         telling.take(event)
     telling.end()
 
 
 @define
-class _At:
+class _ActivePhase:
     """A phase under way, its start, and the time of its last event."""
 
     phase: Phase
@@ -157,7 +157,7 @@ class _At:
 
 
 @define
-class _Open:
+class _ActiveEntry:
     """A call or command under way, and its phase. ``again``: how often the call was sent again."""
 
     phase: Phase
@@ -166,7 +166,7 @@ class _Open:
 
 
 @define
-class _Telling:
+class _EventReader:
     """The events of a run, processed in order."""
 
     account: Account
@@ -176,10 +176,10 @@ class _Telling:
     _script: str = "run"
     """The script step that began last."""
     _scripts: set[str] = field(factory=set)
-    _begun: dict[int, _At] = field(factory=dict)
+    _begun: dict[int, _ActivePhase] = field(factory=dict)
     """By request: the phase that is under way."""
-    _calls: dict[tuple[Any, ...], list[_Open]] = field(factory=dict)
-    _commands: dict[tuple[str, str], _Open] = field(factory=dict)
+    _calls: dict[tuple[Any, ...], list[_ActiveEntry]] = field(factory=dict)
+    _commands: dict[tuple[str, str], _ActiveEntry] = field(factory=dict)
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Process one event."""
@@ -197,7 +197,7 @@ class _Telling:
                 phase = self._phase(event)
                 entry = call_entry(event, account.room, self._place_of(event, phase))
                 phase.add(entry)
-                self._calls.setdefault(_call(event), []).append(_Open(phase, entry))
+                self._calls.setdefault(_call(event), []).append(_ActiveEntry(phase, entry))
             case "call.retried":
                 self._retried(event)
             case "call.finished":
@@ -206,7 +206,7 @@ class _Telling:
                 phase = self._phase(event)
                 entry = command_entry(event)
                 phase.add(entry)
-                self._commands[_command(event)] = _Open(phase, entry)
+                self._commands[_command(event)] = _ActiveEntry(phase, entry)
             case "command.finished":
                 self._command_finished(event)
             case "plan.finished":
@@ -244,7 +244,7 @@ class _Telling:
         if at is None or at.phase is not found:
             if at is not None and self.account.kind == "ask" and not self.searched:
                 self._timed(at)
-            self._begun[_request(event)] = at = _At(found, _time(event))
+            self._begun[_request(event)] = at = _ActivePhase(found, _time(event))
         at.last = max(at.last, _time(event))
         return found
 
@@ -298,7 +298,7 @@ class _Telling:
         if text(event, "loop") == "rank" and text(event, "phase") == "plan":
             section.title = text(event, "detail")
         phase = section.phase(text(event, "phase"))
-        self._begun[_request(event)] = _At(phase, _time(event))
+        self._begun[_request(event)] = _ActivePhase(phase, _time(event))
 
     def _phase_finished(self, event: Mapping[str, Any]) -> None:
         if self.account.kind == "ask":
@@ -331,7 +331,7 @@ class _Telling:
         begun = waiting.pop(0) if waiting else None
         if begun is None:  # in a run whose events were not stored
             phase = self._phase(event)
-            begun = _Open(phase, call_entry(event, self.account.room, self._place_of(event, phase)))
+            begun = _ActiveEntry(phase, call_entry(event, self.account.room, self._place_of(event, phase)))
             begun.phase.add(begun.entry)
         if (
             self.searched or not self.account.logged
@@ -346,7 +346,7 @@ class _Telling:
     def _command_finished(self, event: Mapping[str, Any]) -> None:
         begun = self._commands.pop(_command(event), None)
         if begun is None:
-            begun = _Open(self._phase(event), command_entry(event))
+            begun = _ActiveEntry(self._phase(event), command_entry(event))
             begun.phase.add(begun.entry)
         entry = begun.entry
         entry.status = text(event, "status")
@@ -367,7 +367,9 @@ class _Telling:
         if status != "done" or event.get("reused"):
             told = "reused" if event.get("reused") else status
             phase.add(
-                Entry("step", f"Step {step}", "error" if status == "failed" else "partial", told, lines=_some(reason))
+                Entry(
+                    "step", f"Step {step}", "error" if status == "failed" else "partial", told, lines=_non_empty(reason)
+                )
             )
 
     def _decided(self, event: Mapping[str, Any]) -> None:
@@ -377,7 +379,7 @@ class _Telling:
         phase.status = "done"
         by = " (by rule)" if text(event, "by") == "rule" else ""
         ungrounded = text(event, "ungrounded")
-        told = [*_some(text(event, "why")), *_some(f"ungrounded: {ungrounded}" if ungrounded else "")]
+        told = [*_non_empty(text(event, "why")), *_non_empty(f"ungrounded: {ungrounded}" if ungrounded else "")]
         phase.add(Entry("decision", f"Decision: {decision}{by}", "partial" if ungrounded else "success", lines=told))
         if answer := text(event, "answer"):
             self.account.answer = answer
@@ -396,9 +398,9 @@ class _Telling:
         phase = self._phase(event)
         phase.add(
             Entry(
-                "plan", f"Hypothesis: {text(event, 'hypothesis') or '(none was said)'}", "",
+                "plan", f"Hypothesis: {text(event, 'hypothesis') or '(none given)'}", "",
                 f"plan {text(event, 'plan')}, confidence {_float(event, 'confidence'):g}{beside}",
-                lines=["taken up again behind what was done of it"] if event.get("resumed") else [],
+                lines=["resumed after the commands that were already executed"] if event.get("resumed") else [],
                 blocks=[self.account.room.block("The plan", "\n".join(listed))],
             )
         )  # fmt: skip
@@ -409,9 +411,9 @@ class _Telling:
         """Mark everything still under way as interrupted: the next attempt begins, or the log ends."""
         for waiting in self._calls.values():
             for begun in waiting:
-                begun.entry.status, begun.entry.outcome = "error", "no answer came: the run ended before"
+                begun.entry.status, begun.entry.outcome = "error", "no answer before the run ended"
         for begun in self._commands.values():
-            begun.entry.status, begun.entry.outcome = "error", "it did not end: the run did before"
+            begun.entry.status, begun.entry.outcome = "error", "the run ended before the command"
         for at in self._begun.values():
             at.phase.status = at.phase.status or _INTERRUPTED
             self._timed(at)
@@ -419,7 +421,7 @@ class _Telling:
         self._commands.clear()
         self._begun.clear()
 
-    def _timed(self, at: _At) -> None:
+    def _timed(self, at: _ActivePhase) -> None:
         """Count the time of a phase without an end event."""
         if self.account.kind != "script" and not self.searched:
             at.phase.figures.seconds += max(0.0, at.last - at.began)
@@ -445,5 +447,5 @@ def _float(event: Mapping[str, Any], name: str) -> float:
     return figure(event, name) or 0.0
 
 
-def _some(told: str) -> list[str]:
+def _non_empty(told: str) -> list[str]:
     return [told] if told else []

@@ -11,7 +11,7 @@ from typing import Any
 from ..runs.event_log import LOG, read_log
 from ..runs.journal import ASK, COMPILE, FILE, RANK, SEED, Damage, RunError, whole_records
 from .account import Account
-from .narrative import tell
+from .narrative import add_events
 
 # Events derived from a run's records, if the events were not stored: answers without prompts, costs, statuses.
 
@@ -170,7 +170,7 @@ def read_account(folder: Path) -> Account:
     account.logged = (folder / LOG).is_file()
     try:
         searched = account.kind == ASK and _searched(folder)
-        tell(account, read_log(folder) if account.logged else events_of(account.kind, records), searched=searched)
+        add_events(account, read_log(folder) if account.logged else events_of(account.kind, records), searched=searched)
     except OSError as error:
         raise RunError(f"{folder / LOG} can't be read: {error.strerror or error}") from error
     titles = [section.title for section in account.sections.values() if section.title]

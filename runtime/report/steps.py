@@ -25,7 +25,7 @@ _KINDS = {"LIST": "a list", "DICT": "a collection of named values", "COUNTER": "
 _SETS = {"UNION": "all that is in", "INTERSECT": "what is both in", "EXCEPT": "what is in"}
 
 
-def in_words(command: g.Command) -> str:
+def describe_command(command: g.Command) -> str:
     """Return a description of a command: one sentence without a period."""
     match command:
         case g.Declare(key, type):
@@ -37,17 +37,17 @@ def in_words(command: g.Command) -> str:
             return f"{verb} “{key.text}” what was found as “{source.text}”"
         case g.Find(kind, where, _, limit):
             what = {"nodes": "things", "edges": "connections"}[kind]
-            return f"Looked in the graph for {what}{_whose(where)}{_most(limit)}"
+            return f"Looked in the graph for {what}{_whose(where)}{_limit(limit)}"
         case g.FindPaths():
             return _paths(command)
         case g.Walk(source, _, depth):
-            return f"Went from “{source.text}” to what lies within {_many(depth or 1, 'connection')}"
+            return f"Went from “{source.text}” to what lies within {_counted(depth or 1, 'connection')}"
         case g.Subgraph(source, radius):
-            return f"Took the part of the graph within {_many(radius, 'connection')} of “{source.text}”"
+            return f"Took the part of the graph within {_counted(radius, 'connection')} of “{source.text}”"
         case g.Connect(left, right):
             return f"Looked for connections between “{left.text}” and “{right.text}”"
         case g.Measure(source, algorithm):
-            return f"Measured {algorithm} of {_named(source)}"
+            return f"Measured {algorithm} of {_quoted_name(source)}"
         case g.SelectFields(source, fields):
             return f"Kept {_and([path.text for path in fields])} of “{source.text}”"
         case g.SelectWhere(source, where):
@@ -58,7 +58,7 @@ def in_words(command: g.Command) -> str:
             made = [f"the {n.function} of {n.field.text}" if n.field else f"the {n.function}" for n in computations]
             return f"Worked out {_and(made)} of “{source.text}” for each {by.text}"
         case g.Rank(source, by, descending, limit):
-            return f"Sorted “{source.text}” by {by.text}, {'highest' if descending else 'lowest'} first{_most(limit)}"
+            return f"Sorted “{source.text}” by {by.text}, {'highest' if descending else 'lowest'} first{_limit(limit)}"
         case g.Join(left, right, left_field, right_field):
             return f"Matched “{left.text}” with “{right.text}” where {left_field.text} equals {right_field.text}"
         case g.SetOperation(kind, left, right):
@@ -73,25 +73,25 @@ def in_words(command: g.Command) -> str:
         case g.Require(source):
             return f"Made sure that there is “{source.text}”"
         case g.Assert(condition):
-            return f"Made sure that {_said(condition)}"
+            return f"Made sure that {_describe_condition(condition)}"
         case g.On(status, source, then):
             return f"Had “{source.text}” come out {status.lower().replace('_', ' ')}: {_then(then)}"
         case g.Branch(condition, then, otherwise):
             other = f"; otherwise: {_then(otherwise)}" if otherwise is not None else ""
-            return f"If {_said(condition)}: {_then(then)}{other}"
+            return f"If {_describe_condition(condition)}: {_then(then)}{other}"
         case g.Explain(inner):
-            return f"Worked out, without doing it, how this would be done: {_then(inner)}"
+            return f"Planned without executing: {_then(inner)}"
         case g.SetCommand(key, value):
             return f"Set {key.text} to {_value(value)}"
         case g.Cancel(plan):
             return f"Cancelled the plan {_quoted(plan)}"
         case g.Try(body):
             steps = [item for item in body if isinstance(item, g.Statement)]
-            return f"Tried {_many(len(steps), 'step')} together: all of them count, or none"
+            return f"Tried {_counted(len(steps), 'step')} together: all of them count, or none"
 
 
 def _then(command: g.Command) -> str:
-    text = in_words(command)
+    text = describe_command(command)
     return text[:1].lower() + text[1:]
 
 
@@ -103,24 +103,22 @@ def _paths(command: g.FindPaths) -> str:
     ]
     kind = "the shortest ways" if command.shortest else "ways"
     over = f", over connections{_whose(command.via)}" if command.via is not None else ""
-    within = f" of at most {_many(command.max_length, 'connection')}" if command.max_length else ""
-    return (
-        f"Looked for {kind} through the graph{''.join(ends)}{over}{within}{_whose(command.where)}{_most(command.limit)}"
-    )
+    within = f" of at most {_counted(command.max_length, 'connection')}" if command.max_length else ""
+    return f"Looked for {kind} through the graph{''.join(ends)}{over}{within}{_whose(command.where)}{_limit(command.limit)}"
 
 
 def _whose(condition: c.Condition | None) -> str:
-    return f" whose {_said(condition)}" if condition is not None else ""
+    return f" whose {_describe_condition(condition)}" if condition is not None else ""
 
 
-def _said(condition: c.Condition) -> str:
+def _describe_condition(condition: c.Condition) -> str:
     match condition:
         case c.Comparison(left, operator, right):
             return f"{_left(left)} {_OPERATORS[operator]} {_right(right)}"
         case c.NullTest(left, negated):
             return f"{_left(left)} is {'known' if negated else 'missing'}"
         case c.Not(operand):
-            return f"it is not so that {_said(operand)}"
+            return f"it is not so that {_describe_condition(operand)}"
         case c.And(operands):
             return _shortened(" and ".join(_inner(operand) for operand in operands[:20]))
         case c.Or(operands):
@@ -128,7 +126,9 @@ def _said(condition: c.Condition) -> str:
 
 
 def _inner(condition: c.Condition) -> str:
-    return f"({_said(condition)})" if isinstance(condition, c.And | c.Or) else _said(condition)
+    return (
+        f"({_describe_condition(condition)})" if isinstance(condition, c.And | c.Or) else _describe_condition(condition)
+    )
 
 
 def _left(left: c.Field | c.Variable | c.Length) -> str:
@@ -164,15 +164,15 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _named(source: g.Name | None) -> str:
+def _quoted_name(source: g.Name | None) -> str:
     return "the whole graph" if source is None else f"“{source.text}”"
 
 
-def _most(limit: int | None) -> str:
+def _limit(limit: int | None) -> str:
     return "" if limit is None else f", {limit:,} at most"
 
 
-def _many(count: int, noun: str) -> str:
+def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
@@ -194,8 +194,8 @@ _FIRST, _LAST = 200, 800
 """Number of entries shown from each end of a long history, which may have a million."""
 
 _OUTCOMES = {
-    "success": "done", "empty": "nothing found", "partial": "in part", "binding_failure": "failed: something was missing",
-    "schema_mismatch": "failed: of the wrong shape", "error": "failed", "cancelled": "cancelled",
+    "success": "done", "empty": "nothing found", "partial": "in part", "binding_failure": "failed: a variable or key is missing",
+    "schema_mismatch": "failed: a value has the wrong shape", "error": "failed", "cancelled": "cancelled",
 }  # fmt: skip
 _ROLLBACK = "rollback"
 _SETTING_UP = ("DECLARE", "RESET")
@@ -218,7 +218,7 @@ class Step:
     left_out: int = 0
 
 
-def told(history: Sequence[Any]) -> list[Step]:
+def steps_of(history: Sequence[Any]) -> list[Step]:
     """Return the steps of a history: all of it, or its beginning and end. A step precedes its nested steps."""
     if len(history) <= _FIRST + _LAST:
         return list(_steps(history))
@@ -274,8 +274,8 @@ def _step(entry: Mapping[str, Any], why: str, left_out: int) -> Step:
 def command_words(command: str) -> str:
     """Return the command in words; an unreadable or truncated command is shown verbatim."""
     if command.startswith("knotwork state rollback "):
-        return f"Took the state back to what it was at {command.rsplit(' ', 1)[1][:12]}"
+        return f"Restored the state of {command.rsplit(' ', 1)[1][:12]}"
     program = parse_command(command)
     if has_errors(program.diagnostics) or len(program.statements) != 1:
         return command if len(command) <= 300 else f"{command[:299]}…"
-    return in_words(program.statements[0].command)
+    return describe_command(program.statements[0].command)

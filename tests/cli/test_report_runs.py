@@ -66,7 +66,7 @@ def test_a_compilation_is_kept_told_listed_and_shown(folder: Path, compiled: str
         "A task that was compiled to a seed",
         "task.md",
         "conditions",
-        "Sent back with what is wrong (repair 1)",
+        "Sent back with its errors (repair 1)",
         "The seed",
     ):
         assert text in page, text

@@ -9,7 +9,7 @@ import pytest
 from knotwork.lang.service import StateKey
 from knotwork.runtime.interfaces.lsp import workspace
 from knotwork.runtime.interfaces.lsp.server import KnotworkServer, Worker
-from knotwork.runtime.interfaces.lsp.workspace import Grounds, Problem, Settings
+from knotwork.runtime.interfaces.lsp.workspace import Problem, Settings, WorkspaceData
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -32,7 +32,7 @@ def test_a_state_that_is_loaded_again_and_again_is_the_last_one(monkeypatch: pyt
             nonlocal loads
             loads += 1
 
-        beside = Grounds(Worker("test"), changed, lambda problem: None)
+        beside = WorkspaceData(Worker("test"), changed, lambda problem: None)
         settings = Settings(state="x")
         for number in range(300):
             beside.look()
@@ -51,7 +51,7 @@ def test_files_are_not_looked_at_with_every_question(tmp_path: Path, monkeypatch
     (tmp_path / "in.json").write_text("{}")
 
     async def run() -> None:
-        beside = Grounds(Worker("test"), lambda: None, lambda problem: None)
+        beside = WorkspaceData(Worker("test"), lambda: None, lambda problem: None)
         settings = Settings(input=str(tmp_path / "in.json"))
         await until(lambda: beside.known(settings).input == {})
         for _ in range(50):

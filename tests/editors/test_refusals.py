@@ -34,7 +34,7 @@ def test_what_is_no_name_and_what_keeps_its_name_can_not_be_renamed(tmp_path: Pa
             for name, what, why in (
                 ("a.lwt", "input", "input is not a step"),
                 ("a.lwt", "item", "item is not a step"),
-                ("a.gasl", "story", "keeps its name"),
+                ("a.gasl", "story", "can't be renamed"),
             ):
                 with pytest.raises(Exception, match=why):
                     await prepare(asked(here, name, what))

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from knotwork.runtime.api.reports import Account, render_run
 from knotwork.runtime.report.account import figure, number
-from knotwork.runtime.report.narrative import tell
-from knotwork.runtime.report.steps import told
+from knotwork.runtime.report.narrative import add_events
+from knotwork.runtime.report.steps import steps_of
 from support.pages import Page
 
 NONE = [float("nan"), float("inf"), float("-inf"), 1e300, 10**400, -(10**400), 10**4000, True, "5", None, [], {}]
@@ -35,7 +35,7 @@ def events(value: Any) -> list[dict[str, Any]]:
 
 def page(kind: str, value: Any, *, searched: bool = False) -> str:
     account = Account(kind, "r", "/r", "what")
-    tell(account, events(value), searched=searched)
+    add_events(account, events(value), searched=searched)
     return Page(render_run(account)).text
 
 
@@ -56,9 +56,9 @@ def test_a_figure_that_is_one_is() -> None:
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 10**400])
 def test_counts_of_a_forged_history_are_not_shown(value: Any) -> None:
     step = {"step": 1, "command": "FIND nodes AS x", "why": "", "status": "success", "summary": {"count": value}}
-    (shown,) = told([step])
+    (shown,) = steps_of([step])
     assert shown.outcome == "done"
-    (shown,) = told([{**step, "summary": {"count": 3}}])
+    (shown,) = steps_of([{**step, "summary": {"count": 3}}])
     assert shown.outcome == "3 in all"
 
 

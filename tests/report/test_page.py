@@ -74,7 +74,7 @@ def test_a_step_stands_before_what_it_ran_and_what_was_taken_back_is_marked() ->
 
 def test_a_rollback_is_told_in_words() -> None:
     entry = {"step": 1, "part": "rollback", "command": "knotwork state rollback 4f2a91aa", "status": "success"}
-    assert "Took the state back to what it was at 4f2a91aa." in Page(render_state(state(history=[entry]))).text
+    assert "Restored the state of 4f2a91aa." in Page(render_state(state(history=[entry]))).text
 
 
 def test_what_models_made_says_so() -> None:

@@ -17,7 +17,7 @@ from knotwork.runtime.loops.compile.compile_store import CompileRequest
 from knotwork.runtime.loops.compile.compile_store import start as start_compilation
 from knotwork.runtime.loops.compile.compiler import compile_task
 from knotwork.runtime.models.caller import Caller
-from knotwork.runtime.report.narrative import tell
+from knotwork.runtime.report.narrative import add_events
 from knotwork.runtime.results import Trace
 from knotwork.runtime.runs.event_log import LOG, logged
 from support.compiling import GOOD, TASK, Author, dumb, written
@@ -121,7 +121,7 @@ def test_a_ranking_tells_requests_phases_prompts_repairs_and_tools(home: Path) -
     page = Page(render_run(account))
     for told in (
         "A ranking", "2 requests", "R00: quiet", "R01: with TV", "Ranking: 2", "20 + 5 tokens · $0.0100",
-        "Analyze the user request and rank items.", "Sent back with what is wrong (repair 1)", "inptu", "^",
+        "Analyze the user request and rank items.", "Sent back with its errors (repair 1)", "inptu", "^",
         'read("items[9]")', "refused", "done()", "The script", "The items", "$0.1000",
     ):  # fmt: skip
         assert told in page.text, told
@@ -168,7 +168,7 @@ def test_a_run_that_was_killed_is_told_up_to_there(home: Path, lines: int) -> No
     page = Page(render_run(account)).text
     opened = json.loads(kept[lines - 1])["event"]
     if opened == "call.started":
-        assert "no answer came: the run ended before" in page
+        assert "no answer before the run ended" in page
     if opened not in ("log.opened", "phase.finished"):
         assert "interrupted" in page
 
@@ -184,7 +184,7 @@ def test_a_compilation_tells_its_phases_what_was_mended_and_the_seed() -> None:
     assert account.status == "complete"
     page = Page(render_run(account))
     for told in (
-        "A task that was compiled to a seed", "allergy.md", "The task", "The seed", "Put right without a call", "first of three steps",
+        "A task that was compiled to a seed", "allergy.md", "The task", "The seed", "Fixed without a call", "first of three steps",
     ):  # fmt: skip
         assert told in page.text, told
 
@@ -195,7 +195,7 @@ def test_a_repair_of_a_seed_shows_what_was_written_and_the_fault_drawn() -> None
     )
     entries = next(iter(account.sections.values())).phases["conditions"].entries
     repair = next(entry for entry in entries if entry.kind == "repair")
-    assert [block.label for block in repair.blocks] == ["What is wrong", "What was written"]
+    assert [block.label for block in repair.blocks] == ["Errors", "The text"]
     assert "error[" in repair.blocks[0].text and "^" in repair.blocks[0].text
     assert '{"conditions": 3}' in repair.blocks[1].text
 
@@ -331,7 +331,7 @@ def events_saying(text: str) -> list[dict]:
 @pytest.mark.parametrize("searched", [False, True])
 def test_nothing_that_is_said_becomes_more_than_text(kind: str, searched: bool) -> None:
     account = Account(kind, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE)
-    tell(account, events_saying(HOSTILE), searched=searched)
+    add_events(account, events_saying(HOSTILE), searched=searched)
     account.evidence.append((HOSTILE, HOSTILE, HOSTILE))
     account.documents.append(account.room.block(HOSTILE, HOSTILE))
     html = render_run(account)
@@ -356,7 +356,7 @@ def test_nothing_that_is_said_becomes_more_than_text(kind: str, searched: bool) 
 def test_a_log_that_was_changed_by_hand_is_told_as_far_as_it_goes(entries: list[dict], kind: str, random) -> None:
     names = [each["event"] for each in events_saying("")]
     account = Account(kind, "r", "p", "s")
-    tell(account, [{"event": random.choice(names), **entry} for entry in entries])
+    add_events(account, [{"event": random.choice(names), **entry} for entry in entries])
     Page(render_run(account))
 
 
@@ -369,7 +369,7 @@ def test_a_page_has_a_bound_whatever_the_run_has() -> None:
             {"event": "call.finished", "text": "t" * 50_000, "prompt_tokens": 7, "completion_tokens": 1, **called}
         )
     account = Account("script", "r", "p", "s")
-    tell(account, events)
+    add_events(account, events)
     assert account.totals.prompt_tokens == 14_000
     page = render_run(account)
     assert len(page) < 8_000_000

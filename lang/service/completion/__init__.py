@@ -10,7 +10,7 @@ from .place import Candidate, over_the_rest, ranked
 __all__ = ["completed"]
 
 
-def completed(reading: Reading, offset: int, known: Known) -> tuple[Completion, ...]:
+def completions(reading: Reading, offset: int, known: Known) -> tuple[Completion, ...]:
     """See ``service.complete``. The module of a language is imported on its first use."""
     found: tuple[Completion, ...]
     match reading.language:

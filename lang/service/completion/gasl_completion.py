@@ -77,7 +77,7 @@ def before_cursor(text: str, begin: int) -> Before | None:
             continue
         if follower.met and follower.met[-1].terminal == "_NEWLINE":
             # The text above is complete. Without it, the same states recur and can be cached.
-            fresh = _fresh(text, begin) if not _has_reason(follower.met) else None
+            fresh = _start_of_statement(text, begin) if not _has_reason(follower.met) else None
             if fresh is not None:
                 return fresh
         return Before(piece, tuple(follower.states))
@@ -88,7 +88,7 @@ def _has_reason(met: list[Met]) -> bool:
     return len(met) > 1 and met[-2].terminal in ("WHY", "COMMENT")
 
 
-def _fresh(text: str, begin: int) -> Before | None:
+def _start_of_statement(text: str, begin: int) -> Before | None:
     opening = opened_blocks(text, begin)
     follower = follow(opening)
     return Before(opening, tuple(follower.states)) if follower is not None else None

@@ -81,13 +81,13 @@ def statements_for(text: str, names: Iterable[str], bound: Bindings) -> list[Sta
         piece = statement_text(text, offset)
         done = read(piece)
         found[offset] = [item for item in done.result if isinstance(item, Statement)] if isinstance(done, Read) else []
-        more = [name for name in _named_in(piece, bound.variables) if name not in seen]
+        more = [name for name in _known_names(piece, bound.variables) if name not in seen]
         seen.update(more)
         waiting += more
     return [statement for offset in sorted(found) for statement in found[offset]]
 
 
-def _named_in(piece: str, known: Collection[str]) -> list[str]:
+def _known_names(piece: str, known: Collection[str]) -> list[str]:
     words = re.findall(r"`(?:[^`\r\n]|``)+`|\w+", piece)
     return [name for name in dict.fromkeys(map(identifier, words)) if name in known]
 

@@ -62,7 +62,7 @@ def references(text: str, known: Known, own: str, in_each: bool, at: int) -> Ite
     ids = step_ids(text)
     for name, offset in sorted(ids.items(), key=lambda each: (each[1] > at, -each[1] if each[1] <= at else each[1])):
         if name != own:
-            described = partial(_said, text, name, offset)
+            described = partial(_step_text, text, name, offset)
             yield Candidate(f"{{({name})}}", "step", match=name, described=described)
     for name, variable in known.variables.items():
         if name not in ids and re.fullmatch(ID, name):
@@ -70,7 +70,7 @@ def references(text: str, known: Known, own: str, in_each: bool, at: int) -> Ite
     yield Candidate("{(input)}", "variable", "what the run is given", match="input")
 
 
-def _said(text: str, name: str, offset: int) -> tuple[str, str]:
+def _step_text(text: str, name: str, offset: int) -> tuple[str, str]:
     end = text.find("\n", offset)
     end = end if end >= 0 else len(text)
     whole = text[text.rfind("\n", 0, offset) + 1 : end]
@@ -88,7 +88,7 @@ def accessors(text: str, name: str, way: str, known: Known, quote: str) -> Itera
                 said = json.dumps(key, ensure_ascii=False)
                 if quote and not _BARE.fullmatch(key):
                     continue  # quotes inside the key would need further escapes
-                yield Candidate(f"[{key}]" if quote else f"[{said}]", "key", excerpt(_shown(inner)), match=key)
+                yield Candidate(f"[{key}]" if quote else f"[{said}]", "key", excerpt(_value_summary(inner)), match=key)
     elif isinstance(value, list) and value:
         yield Candidate("[0]", "key", "the first", match="0")
         yield Candidate("[-1]", "key", "the last", match="-1")
@@ -118,7 +118,7 @@ def _part(value: Any, key: str) -> Any:
     return MISSING
 
 
-def _shown(value: Any) -> str:
+def _value_summary(value: Any) -> str:
     if isinstance(value, list | Mapping):
         what = "items" if isinstance(value, list) else "keys"
         return f"{len(value):,} {what}"
@@ -146,7 +146,7 @@ def named(way: Way, known: Known) -> Iterator[Candidate]:
             return
         for name, signature in known.operations.items():
             if outer is None or name == "LLM":  # the only operation that runs for each element
-                yield Candidate(name, "operation", plain(signature.doc), _described(signature))
+                yield Candidate(name, "operation", plain(signature.doc), _example(signature))
     elif isinstance(holder, Option):
         yield from options_of(way, known)
     elif isinstance(holder, Word):
@@ -244,7 +244,7 @@ def _kind(spec: OptionSpec) -> str:
     return " | ".join(spec.values) if spec.values else spec.kind
 
 
-def _described(signature: Signature) -> str:
+def _example(signature: Signature) -> str:
     return block(signature.example, "lwt") if signature.example else ""
 
 

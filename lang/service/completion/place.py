@@ -22,7 +22,7 @@ from ...source import Source, Span
 from ...trees import Node
 from ...trees.expr import Call, Expr, Field, MethodCall, Name, Namespace, Slicing, Subscript
 from ...trees.seed import Extracted
-from ..model import Completion, CompletionKind, Known, Variable, code, excerpt, listed, plain
+from ..model import Completion, CompletionKind, Known, Variable, code, excerpt, joined, plain
 
 MARK = "knotwork_is_here"
 """A name that does not occur in texts."""
@@ -413,7 +413,7 @@ def _namespaces(scope: ExprScope) -> Iterator[tuple[str, list[tuple[str, str, st
 
 
 def _about(extracted: Extracted) -> str:
-    values = listed([code(value) for value in extracted.values]) if extracted.values else ""
+    values = joined([code(value) for value in extracted.values]) if extracted.values else ""
     return "\n\n".join(each for each in (plain(extracted.doc), values) if each)
 
 

@@ -23,7 +23,7 @@ from ....lang.source import Span
 from ...api.checks import check_reading
 from .documents import Document, Documents, Encoding, Snapshot, path_of
 from .protocol import Protocol, lsp_diagnostic, text_edits
-from .workspace import Grounds, Problem, Settings, read_settings
+from .workspace import Problem, Settings, WorkspaceData, read_settings
 
 # Checks open documents once typing pauses, and publishes the diagnostics. A check whose text has changed meanwhile is discarded.
 
@@ -165,7 +165,7 @@ def _check(work: _PublishedText, snapshot: Snapshot, known: Known) -> Findings:
     return Findings(snapshot, found, reading.items)
 
 
-def most_telling(found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
+def reportable(found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
     """Return the diagnostics to report: errors before others if cut off, and one with the number of omitted ones."""
     if len(found) <= MOST:
         return found
@@ -235,7 +235,7 @@ class KnotworkServer(LanguageServer):
         self.asking = Worker("lsp-asking")
         self.checking = Worker("lsp-checking")
         self.loading = Worker("lsp-loading")
-        self.grounds = Grounds(self.loading, self.check_all, self.complain)
+        self.grounds = WorkspaceData(self.loading, self.check_all, self.complain)
         self.publisher = Publisher(
             self.checking,
             self.known,
@@ -336,7 +336,7 @@ class KnotworkServer(LanguageServer):
 
     def _tell(self, findings: Findings) -> None:
         snapshot, docs = findings.snapshot, self.docs()
-        shown = [lsp_diagnostic(each, snapshot.text, docs) for each in most_telling(findings.diagnostics)]
+        shown = [lsp_diagnostic(each, snapshot.text, docs) for each in reportable(findings.diagnostics)]
         self.text_document_publish_diagnostics(
             types.PublishDiagnosticsParams(snapshot.uri, shown, version=snapshot.version)
         )

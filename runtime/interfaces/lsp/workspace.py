@@ -155,7 +155,7 @@ class _Entry:
 
 
 @define(eq=False)
-class Grounds:
+class WorkspaceData:
     """Caches loaded data. ``changed`` is called after new data is loaded, ``told`` with loading errors.
 
     Everything except the loading itself runs on the event loop.

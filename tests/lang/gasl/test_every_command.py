@@ -19,7 +19,7 @@ from knotwork.lang.trees import walk
 from knotwork.runtime.api.file_kinds import kind_of
 from knotwork.runtime.gasl.commands import RUNNERS
 from knotwork.runtime.interfaces.mcp.resources import card
-from knotwork.runtime.report.steps import in_words
+from knotwork.runtime.report.steps import describe_command
 
 ROOT = Path(__file__).parents[3]
 COMMANDS = get_args(tree.Command)
@@ -65,7 +65,7 @@ def test_a_command_has_every_place(command: type, written: dict[type, tree.Comma
     text = format_command(written[command])
     assert text.split()[0].upper() == text.split()[0]
     assert f'"{text.split()[0]}"i' in grammar.text("gasl")
-    assert in_words(written[command])
+    assert describe_command(written[command])
     assert (command in RUNNERS) != (command in CONTROL)
     if command is not tree.Cancel:  # it would end the example
         assert command in documented, "docs/reference/gasl.md has no example that runs"

@@ -33,9 +33,9 @@ def test_a_variable_of_a_program_in_a_script_is_one_thing():
 
 
 def test_a_name_may_be_that_of_another_step_but_not_of_the_same():
-    assert renamed("v={", "n") == "there is a variable n already"
+    assert renamed("v={", "n") == "a variable n exists already"
     assert renamed("v + 1", "n").split("\n")[2] == '(g)=EXPR("n + 1", n=1)'
-    assert renamed("n=2", "when") == "with the name when the text would be read in another way"
+    assert renamed("n=2", "when") == "with the name when the text would have another meaning"
 
 
 @pytest.mark.parametrize(

@@ -111,29 +111,29 @@ def test_a_name_that_is_no_plain_word_gets_backticks():
 
 
 REFUSED = [
-    ("gasl", "people", "n", "there is a variable n already"),
-    ("gasl", "people", "", "a name is not empty"),
+    ("gasl", "people", "n", "a variable n exists already"),
+    ("gasl", "people", "", "the name is empty"),
     ("gasl", "people", "x\ny", "x\\ny can't be the name of a variable"),
     ("gasl", "people", "x" * 201, "a name has at most 200 characters"),
     ("gasl", "odd one", "x", "odd one is not defined in this text"),
-    ("gasl", "error", "x", "error is what CATCH gives; it has no other name"),
-    ("gasl", "COUNT", "x", "there is no name here that can be another"),
+    ("gasl", "error", "x", "the name error is set by CATCH and can't be renamed"),
+    ("gasl", "COUNT", "x", "no name at this place can be renamed"),
     ("lwt", "a)=", "input", "input can't be the name of a step"),
     ("lwt", "a)=", "two words", "two words can't be the name of a step"),
-    ("lwt", "a)=", "c", "there is a step c already"),
+    ("lwt", "a)=", "c", "a step c exists already"),
     ("lwt", "input", "x", "input is not a step"),
-    ("lwt", "final", "last", "with the name last the checker would say: the output of (last) is the result"),
-    ("seed", "mood", "stars", "there is a field stars already"),
+    ("lwt", "final", "last", "with the name last the check would report: the output of (last) is the result"),
+    ("seed", "mood", "stars", "a field stars exists already"),
     ("seed", "mood", "a b", "a b can't be the name of a field"),
     (
         "seed",
         "GOOD",
         "if",
-        "with the name if the checker would say: compute[0].name: if is a word of expressions (SEED043)",
+        "with the name if the check would report: compute[0].name: if is a word of expressions (SEED043)",
     ),
-    ("expr", "x for", "xs", "there is a variable xs already"),
-    ("expr", "x for", "null", "with the name null the text would be read in another way"),
-    ("expr", "xs", "ys", "it is given to the expression from outside"),
+    ("expr", "x for", "xs", "a variable xs exists already"),
+    ("expr", "x for", "null", "with the name null the text would have another meaning"),
+    ("expr", "xs", "ys", "the value comes from outside of the expression"),
 ]
 
 
@@ -151,23 +151,23 @@ def test_a_name_that_is_bound_outside_keeps_it_and_is_no_new_name():
 def test_a_key_of_the_state_keeps_its_name():
     text = "DECLARE found AS LIST\nFIND nodes AS a\nUPDATE found WITH a"
     assert len(references("gasl", text, 9)) == 2
-    assert "keeps its name" in renamed("gasl", text, "found", "x")
+    assert "can't be renamed" in renamed("gasl", text, "found", "x")
 
 
 def test_a_variable_called_as_the_word_graph_is_told_from_it():
     text = "FIND nodes AS a\nMEASURE a USING pagerank AS r"
-    assert renamed("gasl", text, "a\n", "graph") == "with the name graph the text would be read in another way"
+    assert renamed("gasl", text, "a\n", "graph") == "with the name graph the text would have another meaning"
 
 
 def test_what_cannot_be_read_and_has_the_name_stands_in_the_way():
     text = "FIND nodes AS a\nCUONT a AS n\nCOUNT a AS m"
-    assert renamed("gasl", text, "a\n", "b").startswith("a part of the text that can't be read")
+    assert renamed("gasl", text, "a\n", "b").startswith("an invalid part of the text")
     assert renamed("gasl", text, "m", "k") == text[:-1] + "k"
 
 
 def test_where_a_name_can_be_another_is_told_beforehand():
     assert renamable("gasl", PROGRAM, PROGRAM.index("people")).span.start == PROGRAM.index("people")
-    assert renamable("gasl", PROGRAM, 0).message == "there is no name here that can be another"
+    assert renamable("gasl", PROGRAM, 0).message == "no name at this place can be renamed"
 
 
 def names_of(language, text):
