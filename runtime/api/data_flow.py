@@ -13,7 +13,7 @@ from ...lang.printer.lwt_printer import format_value
 from ...lang.service.language_names import Occurrence
 from ...lang.service.navigation import occurrences_in
 from ..report.drawings import Drawing, Spot, draw
-from ..report.findings import groups, evidence_graph
+from ..report.findings import evidence_graph, groups
 from .pieces import Piece, expression_of
 
 __all__ = [
