@@ -96,8 +96,16 @@ def test_every_rule_finds_its_example(rule):
             "config.continue_on_empty must be true or false, not a text",
         ),
         ({"Why": "x"}, "PLAN002", "unknown key Why"),
-        ({"commands": ["RESET a\n" * 400] * 100}, "PLAN007", "commands have 40,100 lines, more than the maximum of 30,000"),
-        ({"commands": ["RESET a"] * 10_001}, "PLAN007", "commands has 10,001 elements, more than the maximum of 10,000"),
+        (
+            {"commands": ["RESET a\n" * 400] * 100},
+            "PLAN007",
+            "commands have 40,100 lines, more than the maximum of 30,000",
+        ),
+        (
+            {"commands": ["RESET a"] * 10_001},
+            "PLAN007",
+            "commands has 10,001 elements, more than the maximum of 10,000",
+        ),
     ],
 )
 def test_every_fault_is_told_by_its_path(change, code, message):

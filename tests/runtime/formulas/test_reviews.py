@@ -165,7 +165,10 @@ def test_faulty_metadata_is_null_for_one_review_alone(name: str, value: Any, key
     ("data", "warning"),
     [
         ({"name": 3}, 'the "name" of context 17 is not used: it is a number, not a text'),
-        ({"name": "\udc00"}, 'the "name" of context 17 is not used: it contains a lone surrogate, which is not valid text'),
+        (
+            {"name": "\udc00"},
+            'the "name" of context 17 is not used: it contains a lone surrogate, which is not valid text',
+        ),
         (
             {"as_of": "soon"},
             "\"as_of\" of context 17 is not used: 'soon' can't be read as a date: it is in no form that is read",
