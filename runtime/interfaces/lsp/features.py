@@ -14,7 +14,6 @@ from ....lang import service
 from ....lang.diagnostic import Diagnostic, Edit, compatible, printable
 from ....lang.service import Reading
 from ....lang.source import Span
-from ...runs.event_log import level
 from .documents import Document, Snapshot
 from .protocol import (
     TOKEN_TYPES,
@@ -332,11 +331,11 @@ def _register_edits(server: KnotworkServer) -> None:
 # Assembles and runs the server: its methods, its connection, its end.
 
 
-def serve(stdin: BinaryIO, stdout: BinaryIO) -> bool:
-    """Serve one client over a pair of streams until it leaves. Return whether it shut down in order."""
+def serve(stdin: BinaryIO, stdout: BinaryIO, *, log: bool = False) -> bool:
+    """Serve one client until it disconnects; return whether it shut down in order. ``log``: log the messages to stderr."""
     # A check makes many small values and keeps few: scanning all live objects each time would cost a third of the check's time.
     gc.set_threshold(100_000, 20, 100)
-    logging.getLogger("pygls").setLevel(logging.DEBUG if level() >= 3 else logging.CRITICAL + 1)
+    logging.getLogger("pygls").setLevel(logging.DEBUG if log else logging.CRITICAL + 1)
     server = KnotworkServer()
     register(server)
 

@@ -30,6 +30,7 @@ def perform() -> int:
         raise Misused("lsp needs stdin and stdout", "an editor starts it with both")
     if sys.stdin.isatty():
         say("an editor starts this and talks to it over stdin; Ctrl-D ends it")
+    from ....runs.event_log import level
     from ...lsp.features import serve
 
     # Use duplicates of stdin and stdout: other output then goes to stderr, not between the messages, and a thread that still
@@ -38,7 +39,7 @@ def perform() -> int:
     stdout = open(os.dup(sys.stdout.fileno()), "wb")  # noqa: SIM115
     if sys.stderr is not None:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    ended_well = serve(stdin, stdout)
+    ended_well = serve(stdin, stdout, log=level() >= 3)
     with contextlib.suppress(OSError):  # the client has gone
         stdout.close()
     return Exit.DONE if ended_well else Exit.FAILED
