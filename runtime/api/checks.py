@@ -4,6 +4,7 @@ The same text with the same input, graph and state has the same diagnostics in e
 (``restrict``): a server reads no files for its clients.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ...lang.documents.seed import SeedRead
     from ...lang.service import Known, Reading
     from ...lang.trees.gasl import Program
+    from ...lang.trees.lwt import Call
     from ...lang.trees.seed import FormulaSeed
     from ..gasl.surroundings import Surroundings as Surroundings
     from ..lwt.script_plan import ScriptPlan
@@ -79,6 +81,50 @@ class CheckedScript(Checked):
     script: Script
     plan: "ScriptPlan"
 
+    @property
+    def calls(self) -> "list[Call]":
+        """All calls of operations in the script."""
+        from ...lang.trees import walk
+        from ...lang.trees.lwt import Call
+
+        return [node for step in self.script.steps for node in walk(step) if isinstance(node, Call)]
+
+    @property
+    def needs_default_model(self) -> bool:
+        """Whether a step calls the run's default model. Scripts of constants or graph commands need no model."""
+        from ...lang.catalogue.operations import BUILTIN
+
+        return any(
+            call.operation not in BUILTIN
+            or (call.operation in ("ANSWER", "LLM", "SEED") and call.option("model") is None)
+            or (call.operation == "GASL" and _gasl_calls_model(call))
+            for call in self.calls
+        )
+
+    @property
+    def has_gasl_steps(self) -> bool:
+        """Whether the script has steps that work on a graph."""
+        return any(call.operation == "GASL" for call in self.calls)
+
+    @property
+    def reads_input(self) -> bool:
+        """Whether a step refers to the input."""
+        from ...lang.dependencies import step_references
+
+        return any(reference.name == "input" for step in self.script.steps for reference in step_references(step))
+
+
+_MODEL_COMMAND = re.compile(r"\b(?:PROCESS|CLASSIFY|ANALYZE)\b", re.IGNORECASE)
+
+
+def _gasl_calls_model(call: "Call") -> bool:
+    """Return whether the program of a GASL call may call a model; true for a program in a file."""
+    from ...lang.trees import walk
+    from ...lang.trees.lwt import Text
+
+    texts = [part.value for part in walk(call) if isinstance(part, Text)]
+    return call.option("file") is not None or any(_MODEL_COMMAND.search(text) for text in texts)
+
 
 @frozen
 class CheckedProgram(Checked):
@@ -94,6 +140,18 @@ class CheckedProgram(Checked):
     def runnable(self) -> "PlanDocument | Program":
         """The plan if there is one, otherwise the program: the argument for an executor."""
         return self.plan or self.program
+
+    @property
+    def calls_model(self) -> bool:
+        """Whether a command of the program may call a model."""
+        return any(map(_calls_model, self.program.items))
+
+
+def _calls_model(tree: Any) -> bool:
+    from ...lang.trees import walk
+    from ...lang.trees.gasl import Analyze, Classify, Process
+
+    return any(isinstance(node, Process | Classify | Analyze) for node in walk(tree))
 
 
 @frozen
@@ -340,8 +398,6 @@ def _script_plan(script: Script) -> Plan | None:
 def _program_plan(program: "Program") -> Plan:
     """Return the plan of a program: for each command of the outermost level, the commands whose variables or keys it uses."""
     from ...lang.service.navigation import occurrences_in
-    from ...lang.trees import walk
-    from ...lang.trees.gasl import Analyze, Classify, Process
 
     rows: list[dict[str, Any]] = []
     source_of: dict[tuple[str, str], int] = {}
@@ -360,7 +416,7 @@ def _program_plan(program: "Program") -> Plan:
                 "keys": list(dict.fromkeys(name for kind, name in (*bound, *used) if kind == "key")),
                 "takes_from": list(dict.fromkeys(source_of[name] for name in used if name in source_of)),
                 "from_elsewhere": [name[1] for name in used if name not in source_of and name not in bound],
-                "asks_a_model": any(isinstance(node, Process | Classify | Analyze) for node in walk(statement.command)),
+                "asks_a_model": _calls_model(statement.command),
             }
         )  # fmt: skip
         source_of |= dict.fromkeys(bound, number)

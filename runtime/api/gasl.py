@@ -3,7 +3,7 @@
 Everything is loaded on first use: ``gasl.check`` imports no graph library, no model library and no event loop.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +14,8 @@ from ...lang.trees import gasl as tree
 from . import heard, run_here, when_named
 
 if TYPE_CHECKING:
+    import asyncio
+
     from ...adapters.graph import AdapterError, Caps, GraphAdapter
     from ...adapters.llm import LLM as LLMClient
     from ...adapters.state import StateError, StateStore, StoreError
@@ -25,9 +27,10 @@ if TYPE_CHECKING:
     from ..events import Events
     from ..gasl import ExecutionError, GASLExecutor, ParseError, PlanError
     from ..gasl.records import ContextStore, ExecutionRecord, ExecutionResult, plan_status
+    from ..gasl.records import last_with_value as last_with_value
     from ..gasl.replay import Verdict
     from ..models.factory import NetworkXAdapter
-    from .workspace import Chunks
+    from .workspace import Chunks, Models
 
 
 __all__ = [
@@ -43,7 +46,8 @@ _NAMES = {
     "StoreError": "adapters.state", "ConditionError": "lang.evaluate.conditions", "ContextStore": "runtime.gasl.records",
     "Events": "runtime.events", "ExecutionError": "runtime.gasl", "GASLExecutor": "runtime.gasl",
     "ParseError": "runtime.gasl", "PlanError": "runtime.gasl", "ExecutionRecord": "runtime.gasl.records",
-    "ExecutionResult": "runtime.gasl.records", "plan_status": "runtime.gasl.records", "Verdict": "runtime.gasl.replay",
+    "ExecutionResult": "runtime.gasl.records", "plan_status": "runtime.gasl.records", "last_with_value": "runtime.gasl.records",
+    "Verdict": "runtime.gasl.replay",
     "LLMClient": "adapters.llm:LLM",  # its public name
 }  # fmt: skip
 
@@ -263,6 +267,66 @@ def run_plan(
     """
     with open(graph, state, llm, **options) as executor:
         return executor.run_plan(plan)
+
+
+async def run_checked(
+    executor: "GASLExecutor", plan: Any, models: "Models", *, cancel: "asyncio.Event"
+) -> "tuple[tuple[Diagnostic, ...], list[ExecutionRecord]]":
+    """Check a plan or program and run it; return its warnings and its records. The models are closed at the end.
+
+    Raises ``PlanError`` before anything is run.
+    """
+    from .workspace import close_models
+
+    try:
+        ready = await executor.prepare(plan)
+        return ready.remarks, await executor.arun_plan(ready, cancel=cancel)
+    finally:
+        await close_models(models)
+
+
+async def run_commands(
+    executor: "GASLExecutor", program: tree.Program, models: "Models", *, cancel: "asyncio.Event"
+) -> "list[ExecutionRecord]":
+    """Run the commands of a program one by one until one fails, and return their records. The models are closed at the end."""
+    from .workspace import close_models
+
+    records: list[ExecutionRecord] = []
+    try:
+        for statement in program.statements:
+            text = program.source.slice(statement.command.span)
+            records.append(await executor.aexecute_one(text, statement.why, cancel=cancel))
+            if not records[-1].ok:
+                break
+    finally:
+        await close_models(models)
+    return records
+
+
+def run_document(
+    records: "Sequence[ExecutionRecord]", status: str, state_hash: str, diagnostics: Sequence[Any]
+) -> dict[str, Any]:
+    """Return a run as JSON: its status, the last value, and every record without its value."""
+    from ..gasl.records import last_with_value
+
+    def row(record: "ExecutionRecord") -> dict[str, Any]:
+        return {
+            "step": record.label, "command": record.command, "why": record.why, "status": record.status,
+            "seconds": record.duration, "summary": dict(record.summary), "metrics": dict(record.metrics),
+            "provenance_summary": dict(record.provenance_summary),
+            "error": None if record.error is None else dict(record.error), "variable": record.variable,
+            "commands": [row(inner) for inner in record.nested],
+        }  # fmt: skip
+
+    last = last_with_value(records)
+    return {
+        "status": status,
+        "value": None if last is None else last.value,
+        "variable": None if last is None else last.variable,
+        "commands": [row(record) for record in records],
+        "state": state_hash,
+        "diagnostics": list(diagnostics),
+    }
 
 
 async def areplay(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ...lang.source import Source
     from ...lang.trees.lwt import Mode, Script
     from ..events import Events
+    from ..lwt.operations.operation import Workshop
     from ..lwt.script_plan import UNKNOWN as UNKNOWN
     from ..lwt.script_plan import UNKNOWN_END as UNKNOWN_END
     from ..lwt.script_plan import DryRun as DryRun
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ..results import Failed, Record, Run, ScriptError, StepResult
     from ..runs.journal import RunError
     from ..scheduler import Policy
+    from .checks import CheckedScript
     from .clients import ModelOpener
     from .workspace import Chunks, Models
 
@@ -111,6 +113,29 @@ def dry_run(script: "Script", *, input: Any = None, all_steps: bool = False) -> 
     from ..lwt import script_plan
 
     return script_plan.dry_run(script, input=input, all_steps=all_steps)
+
+
+async def run_checked(
+    checked: "CheckedScript",
+    input: Any,
+    models: "Models",
+    *,
+    record: "Record",
+    workshop: "Workshop | None" = None,
+    **options: Any,
+) -> "Run":
+    """Run a checked script with open models, and close them. ``options`` are those of ``knotwork.runtime.lwt.runner.run``."""
+    from ..lwt import runner
+    from .checks import folder_of
+    from .workspace import close_models
+
+    try:
+        return await runner.run(
+            checked.script, input=input, llm=models.default, models=models.named, record=record, workshop=workshop,
+            folder=folder_of(checked.script), spec=models.spec, plan=checked.plan, **options,
+        )  # fmt: skip
+    finally:
+        await close_models(models)
 
 
 async def run(

@@ -7,10 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..runs.event_log import logged as logged
 from ..runs.journal import COMPILE, FILE, LOOPS, RANK, SEED, Damage, find_folder, whole_records
 from ..runs.journal import RunError as RunError
 
 if TYPE_CHECKING:
+    from ...lang.trees.lwt import Script
+    from ..events import Events
+    from ..lwt.run_store import Recorder as Recorder
+    from ..lwt.run_store import Stored as Stored
     from ..report.account import Account, Figures
 
 COMPILE_PHASES = 3
@@ -50,6 +55,29 @@ def show(run: str) -> dict[str, Any]:
 
         return _loop_document(read_account(path))
     return _seed_document(run) if kind == SEED else _script_document(run)
+
+
+def load(run: str) -> "Stored":
+    """Return the recorded run of a script, to resume it. Raises ``RunError``."""
+    from ..lwt import run_store
+
+    return run_store.load(run)
+
+
+def start(script: "Script", *, input: Any, model: str, options: Mapping[str, Any]) -> "Recorder":
+    """Record a new run of a script. Raises ``RunError``, and ``NotConfigured`` for a key in place of a model's name."""
+    from ..lwt import run_store
+
+    return run_store.start(script, input=input, model=model, options=options)
+
+
+def subscribe_debug_log(events: "Events") -> bool:
+    """Write the events to the debug log if KNOTWORK_DEBUG is set; return whether it is."""
+    from ..runs.event_log import DebugLog, level
+
+    if level():
+        events.subscribe(DebugLog(level()))
+    return level() > 0
 
 
 def _progress(path: Path, kind: str) -> tuple[int, int, int]:

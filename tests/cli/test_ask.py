@@ -66,7 +66,7 @@ def test_the_same_command_goes_on_then_answers_without_a_call_or_a_model(
     first = call(*words, "--llm", model, "--max-steps", "1")
     assert (first.code, first.out) == (1, "")
     assert "there was no answer after 1 step" in first.err
-    assert "go on with: knotwork ask" in first.err and "--max-steps 2" in first.err
+    assert "resume with: knotwork ask" in first.err and "--max-steps 2" in first.err
     second = call(*words, "--llm", model)
     assert (second.code, second.out) == (0, "Valjean meets the most people.\n")
     assert "1 of them before" in second.err
@@ -124,9 +124,9 @@ def test_a_graph_under_another_name_is_the_same_graph(model: str, tmp_path: Path
     first.write_text("source,target\n" + "".join(f"a,{name}\n" for name in "bcdefghijklmnopqrstuvwxyz"))
     second.write_bytes(first.read_bytes())
     words = ("Who meets the most people?", "--state", "run", "--llm", model, "--max-steps", "3")
-    assert "kept in run" in call("ask", str(first), *words).err
+    assert "saved in run" in call("ask", str(first), *words).err
     again = call("ask", str(second), *words)
-    assert "kept in run" in again.err and "findings in" not in again.err
+    assert "saved in run" in again.err and "findings in" not in again.err
     second.write_text(second.read_text() + "b,c\n")
     changed = call("ask", str(second), *words)
     assert changed.code == 2 and "findings in run" in changed.err
@@ -179,6 +179,6 @@ def test_what_can_not_be_kept_is_not_told_as_kept(model: str, tmp_path: Path, mo
     monkeypatch.setattr("knotwork.adapters.state_json.store.JSONStateStore.persist", full)
     done = call("ask", GRAPH, "Who meets the most people?", "--llm", model, "--state", str(tmp_path / "run"))
     assert (done.code, done.out) == (1, "Valjean meets the most people.\n")
-    assert "not all of it is kept in" in done.err and "no space left on device" in done.err
-    assert "\nkept in" not in done.err
+    assert "not everything is saved in" in done.err and "no space left on device" in done.err
+    assert "\nsaved in" not in done.err
     assert "error:" not in done.err

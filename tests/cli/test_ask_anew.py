@@ -29,8 +29,8 @@ def test_the_command_that_is_told_works_where_no_plan_could_run(tmp_path: Path) 
     done = call("ask", GRAPH, QUESTION, *state, "--llm", bad)
     assert (done.code, done.out) == (1, "")
     assert "another model (--llm) may do better" in done.err
-    told = next(line for line in done.err.splitlines() if line.startswith("go on with: "))
-    command = shlex.split(told.removeprefix("go on with: knotwork ").partition(";")[0])
+    told = next(line for line in done.err.splitlines() if line.startswith("resume with: "))
+    command = shlex.split(told.removeprefix("resume with: knotwork ").partition(";")[0])
     cassette(tmp_path, ("hubs LIST, 2", "COMPLETE: Valjean"), ("You are a researcher", FIND))
     for words in (command, ["ask", GRAPH, QUESTION, *state, "--llm", bad, "--again"]):
         assert (call(*words).out) == "Valjean\n"
@@ -41,7 +41,7 @@ def test_calls_are_bounded_and_how_to_raise_it_is_told(tmp_path: Path) -> None:
     words = ("ask", GRAPH, QUESTION, "--llm", model, "--max-calls", "1")
     assert "--max-calls 2 allows more calls" in call(*words).err
     done = call(*words, "--state", str(tmp_path / "run"))
-    assert "the budget of 1 call is used up" in done.err and "--max-calls 2" in done.err.partition("go on with: ")[2]
+    assert "the budget of 1 call is used up" in done.err and "--max-calls 2" in done.err.partition("resume with: ")[2]
     shown = call("ask", "--help").out
     assert "[default: 500]" in shown
 

@@ -71,7 +71,7 @@ def test_a_signal_ends_the_run_and_keeps_what_is_finished(folder: Path, number: 
     assert out == b""
     assert "skipped (final): cancelled while it ran" in told
     assert "cancelled: 1 of 2 steps" in told
-    assert "go on with: knotwork run x.lwt --resume" in told
+    assert "resume with: knotwork run x.lwt --resume" in told
     assert "Traceback" not in told
     assert took < 5
 

@@ -34,7 +34,7 @@ def test_json_in_a_pipe_and_the_figures_on_stderr() -> None:
     assert second == "pass-through: the plan needs no expansion"
     assert re.fullmatch(r"planned 1 step in \d+\.\d s", first)
     assert last.startswith("complete: ranking 6 · 2 calls · 791 tokens · ")
-    assert kept == f"kept in {Path(os.environ['KNOTWORK_HOME']) / 'runs' / told.json['run']}"
+    assert kept == f"saved in {Path(os.environ['KNOTWORK_HOME']) / 'runs' / told.json['run']}"
 
 
 def test_a_table_and_a_plain_line() -> None:
@@ -73,7 +73,7 @@ def test_exit_codes_of_failures(folder: Path) -> None:
     told = rank(ITEMS, "--requests", folder / "two.jsonl", "--llm", MODEL)
     assert (told.code, told.json["status"]) == (4, "partial")
     assert "failed R01 plan: " in told.err
-    assert re.search(r"^go on with: knotwork rank --resume \S+ --llm \S+$", told.err, re.M)
+    assert re.search(r"^resume with: knotwork rank --resume \S+ --llm \S+$", told.err, re.M)
     bad = cassette(folder / "bad.jsonl", {"Analyze": PLAN.format("no"), "Items": "hard to say"})
     told = rank(ITEMS, "--request", "x", "--llm", bad)
     assert (told.code, told.json["ranking"]) == (1, [])
@@ -297,7 +297,7 @@ def test_ctrl_c_ends_it_in_order(folder: Path) -> None:
     assert json.loads(out)["status"] == "cancelled"
     assert json.loads(out)["usage"]["calls"] == 1 and " · 1 call · " in told[-3]
     assert told[0] == "stopping; Ctrl-C again leaves at once"
-    assert told[-1].startswith("go on with: knotwork rank --resume ")
+    assert told[-1].startswith("resume with: knotwork rank --resume ")
 
 
 def test_the_calls_of_a_run_are_bounded_and_help_says_how_many(folder: Path) -> None:

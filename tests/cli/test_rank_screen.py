@@ -175,4 +175,4 @@ def test_ctrl_c_gives_the_terminal_back(folder: Path, twice: bool) -> None:
     assert seen.code == 130
     assert seen.written.rindex("\x1b[?25h") > seen.written.rindex("\x1b[?25l")
     assert "Traceback" not in seen.written
-    assert twice or "go on with: knotwork rank --resume" in seen.screen
+    assert twice or "resume with: knotwork rank --resume" in seen.screen

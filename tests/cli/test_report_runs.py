@@ -29,7 +29,7 @@ def compiled(folder: Path) -> str:
     (folder / "task.md").write_text(TASK, encoding="utf-8")
     told = call("seed", "compile", "task.md", "-o", "s.json", "--llm", f"replay:{CASSETTE}")
     assert told.code == 0
-    (kept,) = [line for line in told.err.splitlines() if line.startswith("kept in ")]
+    (kept,) = [line for line in told.err.splitlines() if line.startswith("saved in ")]
     return kept.rpartition("/")[2]
 
 
@@ -100,7 +100,7 @@ def test_a_compilation_goes_on_where_it_cant_be_kept(folder: Path, monkeypatch: 
     (folder / "task.md").write_text(TASK, encoding="utf-8")
     monkeypatch.setenv("KNOTWORK_HOME", "/proc/nowhere")
     told = call("seed", "compile", "task.md", "--llm", f"replay:{CASSETTE}")
-    assert (told.code, "\nkept in" in told.err) == (0, False)
+    assert (told.code, "\nsaved in" in told.err) == (0, False)
     assert "warning: the run can't be recorded in /proc/nowhere/runs" in told.err
 
 
@@ -130,8 +130,8 @@ def test_a_ranking_that_was_cut_short_says_how_to_go_on() -> None:
 @pytest.mark.parametrize(
     ("made", "said", "hint"),
     [
-        ("ranked", "is a ranking", "continue it with: knotwork rank --resume"),
-        ("compiled", "is a compilation", "repeat the same knotwork seed compile to continue it"),
+        ("ranked", "is a ranking", "knotwork rank --resume goes on with it"),
+        ("compiled", "is a compilation", "the same knotwork seed compile goes on with it"),
     ],
 )
 def test_another_commands_run_is_not_gone_on_with_but_its_command_is_named(

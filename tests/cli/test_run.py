@@ -13,7 +13,7 @@ def test_output_on_stdout_and_the_rest_on_stderr(cafes: str) -> None:
     assert "[2/3] (check) done" in result.err
     assert "complete: 3 of 3 steps · 4 calls · 40 + 8 tokens" in result.err
     assert "critical path" in result.err
-    assert "kept in " in result.err
+    assert "saved in " in result.err
     assert "--resume" not in result.err
 
 
@@ -51,11 +51,11 @@ def test_failed_says_what_and_how_to_go_on(folder: Path, cafes: str) -> None:
     failed = call("run", "cafes.lwt", "-i", "request.json", "--llm", bad)
     assert (failed.code, failed.out) == (1, "")
     assert "failed (final): no, thanks" in failed.err
-    command = failed.err.splitlines()[-1].removeprefix("go on with: knotwork ").split()
+    command = failed.err.splitlines()[-1].removeprefix("resume with: knotwork ").split()
     assert command[:3] == ["run", "cafes.lwt", "--resume"]
     resumed = call(*command, "--llm", cafes)
     assert (resumed.code, resumed.out) == (0, "1\n")
-    assert "2 kept from before" in resumed.err
+    assert "2 reused" in resumed.err
     assert "1 call " in resumed.err
 
 
@@ -83,7 +83,7 @@ def test_partial(folder: Path) -> None:
     result = call("run", "x.lwt", "--llm", spec)
     assert (result.code, result.out) == (4, '["1", null]\n')
     assert "failed (a) item 1: no, thanks" in result.err
-    assert "go on with: knotwork run x.lwt --resume" in result.err
+    assert "resume with: knotwork run x.lwt --resume" in result.err
 
 
 def test_steps_that_are_not_needed(folder: Path) -> None:
@@ -123,7 +123,7 @@ def test_limits_stop_before_they_are_passed(cafes: str) -> None:
 def test_a_list_is_a_table_where_a_person_looks_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "x.lwt").write_text('(final)=CONST(["soup, glad", "cake, sad"])\n')
     assert call("run", "x.lwt").out == '["soup, glad", "cake, sad"]\n'
-    monkeypatch.setattr("knotwork.runtime.interfaces.cli.run_view.is_terminal", lambda stream: True)
+    monkeypatch.setattr("knotwork.runtime.interfaces.cli.run_script.is_terminal", lambda stream: True)
     assert [line.split() for line in call("run", "x.lwt").out.splitlines()[2:]] == [
         ["0", "soup,", "glad"], ["1", "cake,", "sad"]
     ]  # fmt: skip

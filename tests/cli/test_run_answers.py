@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from knotwork import lwt
-from knotwork.runtime.interfaces.cli.commands.run import needs_default
+from knotwork.runtime.api.checks import check_script
 from support.command import call, cassette
 
 GOOD = {"score": 0.9, "meets_criteria": True, "evaluation_reasoning": "Whole.", "improvement_suggestions": []}
@@ -84,7 +83,7 @@ def test_a_template_that_leads_nowhere_would_fail(folder: Path) -> None:
     ],
 )
 def test_a_model_of_the_run_s_own_is_needed_where_none_is_named(call: str, needed: bool) -> None:
-    assert needs_default(lwt.parse(f"(final)={call}")) is needed
+    assert check_script(f"(final)={call}").needs_default_model is needed
 
 
 def test_a_run_prints_the_answer(folder: Path) -> None:

@@ -44,7 +44,7 @@ def test_a_run_says_which_steps_their_conditions_left_out(angry: str) -> None:
     assert (result.code, json.loads(result.out)) == (0, ["thanks", None])
     assert "skipped (sorry): its condition is false: {(score)} > {(limit)}" in result.err
     assert "complete: 3 of 5 steps done · 1 call " in result.err
-    assert "go on with" not in result.err
+    assert "resume with" not in result.err
 
 
 def test_the_document_tells_a_condition_from_a_failure(angry: str) -> None:

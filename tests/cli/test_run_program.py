@@ -112,9 +112,9 @@ def test_a_part_of_the_result_and_a_plan_that_cancels_itself(folder: Path) -> No
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (("--input", "x.json"), "--input is for prompt scripts"),
-        (("--lenient",), "--lenient is for prompt scripts"),
-        (("--all-steps",), "--all-steps is for prompt scripts"),
+        (("--input", "x.json"), "--input is only for prompt scripts"),
+        (("--lenient",), "--lenient is only for prompt scripts"),
+        (("--all-steps",), "--all-steps is only for prompt scripts"),
         (("--dry-run",), "EXPLAIN before a command"),
         (("--state", "kept"), "a program needs a graph"),
         (("--model", "small"), "--model small=local"),

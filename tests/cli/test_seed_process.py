@@ -75,7 +75,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_run_goes_on(folder: Path) -> None
     told = err.decode()
     assert running.returncode == 130
     assert [json.loads(line)["name"] for line in (folder / "r.jsonl").read_text().splitlines()] == ["Mar"]
-    command = told.splitlines()[-1].removeprefix("go on with: knotwork ").split()
+    command = told.splitlines()[-1].removeprefix("resume with: knotwork ").split()
     assert command[:3] == ["seed", "run", "noise.seed.json"]
     at = command.index("--llm")
     command[at + 1] = seed_model(folder / "m.cassette")

@@ -55,7 +55,7 @@ def test_a_result_a_line_on_stdout_and_the_rest_on_stderr(model: str) -> None:
     assert "complete: 3 of 3 contexts complete" in told.err
     assert "reviews: 3 of 5 kept · 3 extracted" in told.err
     assert "3 calls · 30 + 6 tokens" in told.err
-    assert "kept in " in told.err
+    assert "saved in " in told.err
     assert "--resume" not in told.err
 
 
@@ -126,7 +126,7 @@ def test_what_is_not_whole_says_why_and_how_to_go_on(folder: Path, model: str) -
     assert "partial (Luna): 1 of 2 kept reviews failed (50.0%): refused: no, thanks" in told.err
     assert "failed (Sol): the one review that was kept could not be extracted: refused: no, thanks" in told.err
     assert "partial: 1 of 3 contexts complete · 1 partial · 1 failed" in told.err
-    command = told.err.splitlines()[-1].removeprefix("go on with: knotwork ").split()
+    command = told.err.splitlines()[-1].removeprefix("resume with: knotwork ").split()
     assert command[:4] == ["seed", "run", "noise.seed.json", "cafes.jsonl"]
     resumed = call(*command[:-2], "--out", "r.jsonl", "--llm", model)
     assert resumed.code == 0, resumed.err
@@ -135,7 +135,7 @@ def test_what_is_not_whole_says_why_and_how_to_go_on(folder: Path, model: str) -
         ("Luna", "complete"), ("Mar", "complete"), ("Sol", "complete"),
     ]  # fmt: skip
     assert "1 from before" in resumed.err
-    assert "2 calls · 1 kept from before" in resumed.err
+    assert "2 calls · 1 reused" in resumed.err
     fresh = run("--llm", model).out
     assert [each["outputs"] for each in sorted(found, key=lambda each: each["index"])] == [
         each["outputs"] for each in results(fresh)
@@ -160,11 +160,11 @@ def test_results_stand_in_the_order_of_the_contexts(
 
 def test_resume_to_stdout_gives_all_results_and_pays_nothing_twice(model: str) -> None:
     first = run("--llm", model)
-    kept = Path(first.err.split("kept in ")[1].splitlines()[0]).name
+    kept = Path(first.err.split("saved in ")[1].splitlines()[0]).name
     again = run("--resume", kept)
     assert again.code == 0
     assert [each["outputs"] for each in results(again.out)] == [each["outputs"] for each in results(first.out)]
-    assert "0 calls · 3 kept from before" in again.err
+    assert "0 calls · 3 reused" in again.err
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_resume_to_stdout_gives_all_results_and_pays_nothing_twice(model: str) -
 )
 def test_resume_refuses_what_changed(folder: Path, model: str, changed: str, what: str) -> None:
     first = run("--llm", model, "-o", "r.jsonl")
-    kept = Path(first.err.split("kept in ")[1].splitlines()[0]).name
+    kept = Path(first.err.split("saved in ")[1].splitlines()[0]).name
     before = (folder / "r.jsonl").read_text()
     file = folder / changed
     file.write_text(file.read_text().replace("Sol", "Soleil").replace("> 0", "> 9"))
@@ -190,7 +190,7 @@ def test_resume_refuses_what_changed(folder: Path, model: str, changed: str, wha
 def test_contexts_of_a_stream_that_changed_are_noticed(folder: Path, model: str) -> None:
     args = ("seed", "run", "noise.seed.json", "-", "--llm", model, "-o", "r.jsonl")
     first = call(*args, stdin=lines(CONTEXTS))
-    kept = Path(first.err.split("kept in ")[1].splitlines()[0]).name
+    kept = Path(first.err.split("saved in ")[1].splitlines()[0]).name
     told = call(*args, "--resume", kept, stdin=lines(CONTEXTS[::-1]))
     assert told.code == 2
     assert "the contexts changed: Mar in line 1 stands where Luna was" in told.err
@@ -220,7 +220,7 @@ def test_kept_runs_are_listed_and_shown(folder: Path, model: str) -> None:
     )
     shown = call("runs", "show", told["run"])
     assert "3 contexts came to an end: 2 complete, 1 failed" in shown.out
-    assert f"go on with: knotwork seed run noise.seed.json cafes.jsonl --resume {told['run']}" in shown.out
+    assert f"resume with: knotwork seed run noise.seed.json cafes.jsonl --resume {told['run']}" in shown.out
     assert call("runs", "show", told["run"], "--format", "json").json["contexts"][1]["status"] == "failed"
 
 
@@ -275,10 +275,10 @@ def test_a_full_disk_loses_no_answer(folder: Path, model: str, monkeypatch: pyte
         told = run("--llm", model, "-o", "r.jsonl", "--max-concurrency", "1")
     assert told.code == 1
     assert "r.jsonl can't be written: No space left on device" in told.err
-    command = told.err.splitlines()[-1].partition("go on with: knotwork ")[2].split()
+    command = told.err.splitlines()[-1].partition("resume with: knotwork ")[2].split()
     resumed = call(*command)
     assert resumed.code == 0
-    assert "kept from before" in resumed.err
+    assert "reused" in resumed.err
     assert len(results((folder / "r.jsonl").read_text())) == 3
 
 

@@ -87,7 +87,7 @@ def test_an_interrupted_process_keeps_what_is_finished_and_closes_its_connection
         assert time.perf_counter() - began < 3
         until(lambda: server.closed == 40)
     assert (running.returncode, out) == (130, "")
-    assert "go on with: knotwork run" in err
+    assert "resume with: knotwork run" in err
     assert "Traceback" not in err
     (folder,) = (tmp_path / "knotwork" / "runs").iterdir()
     records = [json.loads(line) for line in (folder / "run.jsonl").read_bytes().splitlines()]

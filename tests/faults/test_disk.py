@@ -152,7 +152,7 @@ def test_a_disk_that_fills_up_costs_the_record_and_not_the_answers(tmp_path: Pat
     (folder,) = (tmp_path / "knotwork" / "runs").iterdir()
     again = process("run", "--resume", folder.name, "--llm", spec, home=tmp_path)
     assert (again.code, again.out) == (0, done.out)
-    assert "1 kept from before" in again.err
+    assert "1 reused" in again.err
 
 
 def test_a_disk_that_is_full_from_the_start_ends_it_before_the_first_call(tmp_path: Path) -> None:

@@ -160,12 +160,12 @@ def _report(made: Asked, calls: Calls, asked: Question, unkept: str) -> None:
             say(f"--max-calls {more} allows more calls")
         return
     if unkept:
-        say(printable(f"not all of it is kept in {asked.ground.state}: {unkept}"))
+        say(printable(f"not everything is saved in {asked.ground.state}: {unkept}"))
     else:
-        say(f"kept in {printable(asked.ground.state)}")
+        say(f"saved in {printable(asked.ground.state)}")
     if made.status != "complete":
         also = "; another model (--llm) may do better" if made.stopped in ("refused", "no_progress") else ""
-        say(f"go on with: {_command(made, asked)}{also}")
+        say(f"resume with: {_command(made, asked)}{also}")
 
 
 def _told(found: Finding) -> str:

@@ -3,15 +3,32 @@
 import sys
 from collections.abc import Callable, Sequence
 from threading import Event, RLock, Thread
+from time import perf_counter
 from typing import Any, Protocol, TextIO
 
-from rich.console import Console
+from attrs import define, field
+from rich.console import Console, Group
 from rich.live import Live
+from rich.progress_bar import ProgressBar
 from rich.spinner import Spinner
+from rich.table import Table
 from rich.text import Text
 
 from ....lang.diagnostic import printable
+from ...api.figures import Calls, clock, counted
+from ...events import (
+    BudgetReached,
+    CallFinished,
+    CallRetried,
+    CallStarted,
+    RunStarted,
+    StepFinished,
+    StepSkipped,
+    StepStarted,
+    Warned,
+)
 from ...events import Event as RunEvent
+from .output import say
 
 _SECONDS = 1 / 8
 
@@ -126,3 +143,149 @@ class Display(Protocol):
     def stop(self) -> None:
         """Restore the screen; may be called more than once."""
         ...
+
+
+# The progress of a script: lines in a pipe, a live display on a terminal. Both go to stderr.
+
+
+@define
+class RunFigures(Calls):
+    """Counts the events of a script's run."""
+
+    steps: int = 0
+    done: int = 0
+    reused: int = 0
+    failed: int = 0
+    skipped: int = 0
+    reached: str = ""
+    """The limit that prevented a call."""
+    _planned: frozenset[str] = frozenset()
+
+    def __call__(self, event: RunEvent) -> None:
+        """Count one event."""
+        super().__call__(event)
+        match event:
+            case RunStarted():
+                self._planned = frozenset(step for layer in event.layers for step in layer)
+                self.steps = len(self._planned)
+            case StepFinished():
+                self.done += event.status == "done"
+                self.failed += event.status == "failed"
+                self.reused += event.reused
+            case StepSkipped():
+                self.skipped += event.step in self._planned
+            case BudgetReached():
+                self.reached = event.limit
+
+    @property
+    def summary(self) -> str:
+        """The figures in a few words."""
+        parts = [f"{self.done}/{self.steps} steps"]
+        parts += [f"{count} {what}" for count, what in ((self.failed, "failed"), (self.skipped, "skipped")) if count]
+        return " · ".join([*parts, *([self.line()] if self.calls else [])])
+
+
+def event_line(event: RunEvent) -> str:
+    """Return the line for an event of a script's run; "" for events that the summary reports."""
+    match event:
+        case RunStarted() if event.layers:
+            return f"running {counted(sum(map(len, event.layers)), 'step')} in {counted(len(event.layers), 'layer')}"
+        case StepFinished():
+            how = "reused" if event.reused else f"{event.status} in {event.seconds:.1f} s"
+            return f"({event.step}) {how}" + (f": {event.reason}" if event.reason else "")
+        case CallRetried():
+            place = event.step if event.item is None else f"{event.step}[{event.item}]"
+            kinds = {"retry": "call sent again", "again": "asked again", "repair": "asked to repair the answer"}
+            return f"({place}) {kinds.get(event.kind, event.kind)} ({event.attempt}): {event.reason}"
+        case Warned() if not event.message.startswith("skipped:"):
+            return f"warning: ({event.step}) {event.message}" if event.step else f"warning: {event.message}"
+        case _:
+            return ""
+
+
+@define
+class StepLines:
+    """A line for each finished step."""
+
+    figures: RunFigures
+
+    def __call__(self, event: RunEvent) -> None:
+        """Print the line of an event."""
+        if text := event_line(event):
+            figures = self.figures
+            place = f"[{figures.done + figures.failed}/{figures.steps}] " if isinstance(event, StepFinished) else ""
+            self.note(place + text)
+
+    def note(self, text: str) -> None:
+        """Print a line."""
+        say(printable(text))
+        sys.stderr.flush()
+
+    def stop(self) -> None:
+        """Do nothing."""
+
+
+_ROWS = 10
+"""Maximum number of steps shown; a small terminal must not scroll."""
+
+
+@define
+class _Row:
+    """A step under way: its start, and the calls made and answered for the items of EACH."""
+
+    began: float = field(factory=perf_counter)
+    calls: int = 0
+    answered: int = 0
+    is_each: bool = False
+
+
+class RunScreen:
+    """Shows a run on a terminal. The refreshing thread only reads; events come in the run's thread."""
+
+    def __init__(self, figures: RunFigures, name: str, console: Console | None = None) -> None:
+        self._figures = figures
+        self._name = printable(name)
+        self._began = perf_counter()
+        self._rows: dict[str, _Row] = {}
+        self._foot = Foot(self._drawn, console)
+        self.note, self.stop = self._foot.note, self._foot.stop
+
+    def __call__(self, event: RunEvent) -> None:
+        """Process one event; print lines that stay."""
+        match event:
+            case RunStarted():
+                self._began = perf_counter()
+                self._foot.start()
+            case StepStarted():
+                self._rows[event.step] = _Row()
+            case StepFinished() | StepSkipped():
+                self._rows.pop(event.step, None)
+                if isinstance(event, StepFinished) and event.status == "failed":
+                    self.note(event_line(event), "red")
+            case CallStarted() | CallFinished():
+                if row := self._rows.get(event.step):
+                    row.is_each = row.is_each or event.item is not None
+                    row.calls += isinstance(event, CallStarted)
+                    row.answered += isinstance(event, CallFinished)
+            case _:
+                if text := event_line(event):
+                    self.note(text)
+
+    def _drawn(self) -> Any:
+        figures, now = self._figures, perf_counter()
+        head = Table.grid(padding=(0, 1))
+        head.add_row(
+            self._foot.spinner,
+            Text(self._name, style="bold", overflow="ellipsis", no_wrap=True),
+            ProgressBar(total=max(1, figures.steps), completed=figures.done + figures.failed, width=20),
+            Text(figures.summary),
+            Text(clock(now - self._began), style="dim"),
+        )
+        rows = list(self._rows.items())
+        steps = Table.grid(padding=(0, 1))
+        for name, row in rows[:_ROWS]:
+            calls = f"{row.answered} of {row.calls} answered" if row.is_each else ""
+            steps.add_row("  ", Text(f"({name})", style="cyan"), Text(clock(now - row.began), style="dim"), calls)
+        if len(rows) > _ROWS:
+            steps.add_row("  ", Text(f"and {len(rows) - _ROWS} more", style="dim"), "", "")
+        return Group(head, steps)

@@ -278,12 +278,12 @@ def finish(
     cost = figures(calls.calls - calls.cached, calls.cached, (calls.tokens,), calls.cost, f"{seconds:.2f} s")
     say(f"{paint(status, _STYLES[status], on)}: {result} · {cost}")
     if recorder.damage:
-        say(f"not kept: {printable(recorder.damage)}")
+        say(f"not saved: {printable(recorder.damage)}")
         return _EXITS[status]
-    say(f"kept in {printable(str(recorder.path))}")
+    say(f"saved in {printable(str(recorder.path))}")
     if status != "complete":
         model = () if llm is None else ("--llm", llm)
-        say(f"go on with: {shell_command('knotwork', 'rank', '--resume', recorder.run_id, *model)}")
+        say(f"resume with: {shell_command('knotwork', 'rank', '--resume', recorder.run_id, *model)}")
     return _EXITS[status]
 
 

@@ -175,7 +175,7 @@ def run(
         place = {"task": source.name, "name": "--task-name"}.get(error.parameter, f"--{error.parameter}")
         raise Misused(f"{place}: {error.message}", error.hint) from None
     if made.path is not None:
-        say(printable(f"kept in {made.path}"))
+        say(printable(f"saved in {made.path}"))
     made = evolve(made, warnings=tuple(each for each in made.warnings if each not in warned))
     return _end(
         made,

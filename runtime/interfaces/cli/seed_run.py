@@ -52,7 +52,7 @@ class Results:
         except Unwritten as error:
             self._stop_showing()
             complain(error.message)
-            say(f"what was extracted is kept; go on with: {resume}")
+            say(f"the extractions are saved; resume with: {resume}")
             return Exit.FAILED
         finally:
             self._stop_showing()

@@ -226,11 +226,11 @@ def finish(tally: Tally, totals: Totals, recorder: SeedRecorder, resume: str, ou
     if out is not None and out != "-":
         say(printable(f"written to {out}"))
     if recorder.damage:
-        say(f"not kept: {printable(recorder.damage)}")
+        say(f"not saved: {printable(recorder.damage)}")
         return _CODES[status]
-    say(f"kept in {printable(str(recorder.path))}")
+    say(f"saved in {printable(str(recorder.path))}")
     if status != "complete":
-        say(f"go on with: {resume}")
+        say(f"resume with: {resume}")
     return _CODES[status]
 
 
@@ -238,5 +238,5 @@ def _saved(tally: Tally, totals: Totals) -> tuple[tuple[int, str], ...]:
     return (
         (tally.calls.cached, "answered by the cache"),
         (totals.known, "extractions known before"),
-        (totals.reused, "kept from before"),
+        (totals.reused, "reused"),
     )

@@ -4,33 +4,23 @@ from typing import Annotated, Literal
 
 import typer
 
-from ..params import AsWritten, ChunksFile, GraphSource, OnAnotherGraph, StateFolder, no_key
+from ..params import AsWritten, ChunksFile, GraphSource, OnAnotherGraph, StateFolder, no_key, option
 
 
 def gasl(
     bare: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND]", hidden=True)] = None,
-    commands: Annotated[
-        list[str] | None,
-        typer.Option("--command", "-c", metavar="COMMAND", help="A GASL command. Repeatable.", show_default=False),
-    ] = None,
+    commands: Annotated[list[str] | None, option("--command -c", "COMMAND", "A GASL command. Repeatable.")] = None,
     graph: GraphSource = None,
     state: StateFolder = None,
     llm: Annotated[
-        str | None,
-        typer.Option(
-            "--llm",
-            metavar="SPEC",
-            callback=no_key,
-            show_default=False,
-            help="Model for PROCESS, CLASSIFY and ANALYZE.",
-        ),
+        str | None, option("--llm", "SPEC", "Model for PROCESS, CLASSIFY and ANALYZE.", callback=no_key)
     ] = None,
     chunks: ChunksFile = None,
     force: OnAnotherGraph = False,
     raw: AsWritten = False,
     output_format: Annotated[
         Literal["auto", "table", "json"],
-        typer.Option("--format", help="Table or JSON. auto: a table where a person looks on, else JSON."),
+        typer.Option("--format", help="Table or JSON. auto: a table on a terminal, else JSON."),
     ] = "auto",
 ) -> int:
     """Run GASL commands in order and show the result of the last one.
