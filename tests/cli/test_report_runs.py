@@ -130,8 +130,8 @@ def test_a_ranking_that_was_cut_short_says_how_to_go_on() -> None:
 @pytest.mark.parametrize(
     ("made", "said", "hint"),
     [
-        ("ranked", "is a ranking", "knotwork rank --resume goes on with it"),
-        ("compiled", "is a compilation", "the same knotwork seed compile goes on with it"),
+        ("ranked", "is a ranking", "continue it with: knotwork rank --resume"),
+        ("compiled", "is a compilation", "the same knotwork seed compile"),
     ],
 )
 def test_another_commands_run_is_not_gone_on_with_but_its_command_is_named(

@@ -219,7 +219,7 @@ def test_kept_runs_are_listed_and_shown(folder: Path, model: str) -> None:
         24,
     )
     shown = call("runs", "show", told["run"])
-    assert "3 contexts came to an end: 2 complete, 1 failed" in shown.out
+    assert "3 finished contexts: 2 complete, 1 failed" in shown.out
     assert f"resume with: knotwork seed run noise.seed.json cafes.jsonl --resume {told['run']}" in shown.out
     assert call("runs", "show", told["run"], "--format", "json").json["contexts"][1]["status"] == "failed"
 
