@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shlex
 import sys
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,7 +20,21 @@ from ...results import Run, ScriptError, StepResult, coercions, run_json
 from ..options import Ground, Limits, in_words_of_options, named_specs, open_models
 from .display import Display, RunFigures, RunScreen, StepLines
 from .inputs import Unreadable, raising, read_input, show, telling, warn
-from .output import Exit, Misused, cancelling, colour, complain, drawn, is_terminal, json_text, paint, say, shown, write
+from .output import (
+    Exit,
+    Misused,
+    cancelling,
+    colour,
+    complain,
+    drawn,
+    is_terminal,
+    json_text,
+    paint,
+    say,
+    shell_command,
+    shown,
+    write,
+)
 
 if TYPE_CHECKING:
     from ...api.lwt import PlannedStep
@@ -63,7 +76,7 @@ class RunOptions:
         words += [word for option, value in values if value is not None for word in (option, value)]
         flags = (("--lenient", self.lenient), ("--all-steps", self.all_steps), ("--strict-types", self.strict_types))
         words += [flag for flag, on in flags if on]
-        return shlex.join(words) if sys.platform != "win32" else " ".join(words)
+        return shell_command(*words)
 
 
 def run_script(options: RunOptions, source: Source | None) -> int:
