@@ -108,7 +108,7 @@ def test_a_state_is_not_gone_on_with_another_graph_by_mistake(model: str, tmp_pa
         done = call("ask", "nx:karate_club", question, *state, "--llm", model)
         assert (done.code, done.out) == (2, "")
         assert f"come from {GRAPH}, not from nx:karate_club" in done.err
-        assert "--force goes on in this one" in done.err
+        assert "use this one with --force" in done.err
     (tmp_path / "find.gasl").write_text("FIND nodes WHERE degree > 5 AS some\n")
     for words in (("gasl", "-c", "FIND nodes AS n"), ("run", "find.gasl")):
         done = call(*words, "--graph", "nx:karate_club", *state)
