@@ -192,7 +192,7 @@ cafes = seed.load("docs/examples/cafes/cafes.seed.json")
 context = {"categories": ["Roastery"]}
 result = seed.read_results(Path("docs/examples/cafes/results.jsonl").read_text())[0]
 explanation = seed.explain(cafes, result, context, "VERDICT")
-assert explanation.steps[0].rule == "rule 1 of 2 holds: SCORE is at least 0.7"
+assert explanation.steps[0].rule == "rule 1 of 2 is true: SCORE is at least 0.7"
 changes = seed.sensitivity(cafes, result, context).flips
 assert changes[0].outputs[0].after == "take your chance"
 

@@ -150,10 +150,10 @@ def read_check(written: str) -> Check:
         raise CheckError(f"{written.strip()[:60]!r} is not a check", *_meant(kind.casefold(), rest, bool(colon)))
     if kind == "json":
         if rest.strip():
-            raise CheckError("json takes nothing", "write json; a form is given by schema:{...}")
+            raise CheckError("json takes no value", "write json; for a form write schema:{...}")
         return Check(kind, written)
     if not rest.strip():
-        raise CheckError(f"{kind} says nothing to look for", f"write {FORMS[kind]}")
+        raise CheckError(f"{kind} needs a value", f"write {FORMS[kind]}")
     if kind in ("regex", "not-regex"):
         return Check(kind, written, rest, pattern=_pattern(rest))
     if kind == "contains":
@@ -195,7 +195,7 @@ def _bounds(kind: str, text: str) -> tuple[int | None, int | None]:
     most = int(high) if high else None if found["dots"] else least
     if least is not None and most is not None and least > most:
         meant = f"{kind}:{most}..{least}"
-        raise CheckError(f"no text has from {least} to {most} of {kind}", f"write {meant}", meant)
+        raise CheckError(f"{kind} has a minimum of {least} above its maximum of {most}", f"write {meant}", meant)
     return least, most
 
 
@@ -231,7 +231,8 @@ def _schema(text: str) -> dict[str, Any]:
         raise CheckError(f"the schema is not a valid JSON Schema: {error}", _SMALLER) from None
     if lost := _lost_reference(schema):
         raise CheckError(
-            f"the schema refers to {lost[:80]!r}, which is not in it", "nothing is fetched: put it into $defs"
+            f"the schema refers to {lost[:80]!r}, which it does not contain",
+            "define it under $defs; nothing is downloaded",
         )
     return schema
 

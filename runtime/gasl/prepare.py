@@ -7,7 +7,7 @@ from uuid import uuid4
 import attrs
 from attrs import evolve, field, frozen
 
-from ...lang.catalogue.settings import SETTINGS, fault_of
+from ...lang.catalogue.commands import SETTINGS, fault_of
 from ...lang.diagnostic import Diagnostic, has_errors, nearest
 from ...lang.linter.gasl import check, check_plan
 from ...lang.source import Source

@@ -78,7 +78,7 @@ def test_a_result_that_was_cut_short_is_partial() -> None:
         ("SELECT * FROM nodes", "SELECT ... FROM is SQL"),
         ("MATCH (n) RETURN n", "MATCH is Cypher"),
         ("UPDATE keep WITH x", "DECLARE keep AS LIST"),
-        ("COUNT x AS n", "nothing binds the variable x"),
+        ("COUNT x AS n", "the variable x is not bound"),
         ("SET adapter.caps.max_pathlength = 2", "max_path_length"),
         ("FIND nodes AS x; COUNT x AS n", "move it to a new line"),
         ("FIND nodes WHERE name = 'it's' AS x", "an unescaped ' ends the string here"),

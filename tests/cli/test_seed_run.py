@@ -394,7 +394,7 @@ def test_a_cut_is_told_by_the_run_the_dry_run_and_the_check(folder: Path, model:
     (folder / "one.json").write_text(json.dumps(CONTEXTS))
     checked = call("check", "noise.seed.json", "--input", "one.json")
     assert (
-        "3 of 3 kept reviews would be cut at 9 characters; 43% of the text of those kept would not be read"
+        "3 of 3 kept reviews would be cut at 9 characters; 43% of the text of all kept reviews would not be read"
         in checked.out + checked.err
     )
     told = run("--llm", seed_model(folder / "cut", {"eview": {"level": "loud", "minutes": 5}}))

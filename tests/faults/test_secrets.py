@@ -302,7 +302,7 @@ def test_a_key_as_a_model_s_name_in_a_script_is_not_repeated(alone: Path, key: s
     told = call("run", "keyed.lwt", "--llm", "openai:m", "--model", "small=openai:m")
     (alone / "keyed.lwt").unlink()
     assert told.code == 3
-    assert "names a model that is not offered here" in told.err
+    assert "names a model that the host does not offer" in told.err
     assert "Ab12Cd34" not in told.out + told.err + written(alone)
 
 
@@ -314,4 +314,4 @@ def test_a_script_with_a_key_as_a_model_s_name_is_not_run_and_not_kept(alone: Pa
         asyncio.run(lwt.run(script, llm="replay:none.jsonl"))
     assert "Ab12Cd34" not in str(refused.value) + written(alone)
     (found,) = [d for d in plan_of(script, models=["small"]).diagnostics if d.severity == "error"]
-    assert found.message == "`model` names a model that is not offered here"
+    assert found.message == "`model` names a model that the host does not offer"

@@ -42,9 +42,9 @@ def test_json_counts_code_points_from_one_in_lines_and_columns():
 def test_picture():
     source = Source("(a)=LLM()\n(final)=LLM('日本 {(b)}')", "x.lwt")
     start = source.text.index("{")
-    drawn = picture(Diagnostic("LWT012", "error", "there is no step (b)", Span(start, start + 5), ("look",)), source)
+    drawn = picture(Diagnostic("LWT012", "error", "unknown step (b)", Span(start, start + 5), ("look",)), source)
     assert drawn.splitlines() == [
-        "error[LWT012]: there is no step (b)",
+        "error[LWT012]: unknown step (b)",
         "  --> x.lwt:2:17",
         "   2 | (final)=LLM('日本 {(b)}')",
         "     |                   ^^^^^",

@@ -8,14 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork.lang.catalogue.rules import RULES, Rule
 from knotwork.lang.diagnostic import apply_edits, has_errors, picture, sort_key
-from knotwork.lang.linter.lwt import LINTS, check
+from knotwork.lang.linter.lwt import check
+from knotwork.lang.linter.lwt.context import lint
 from knotwork.lang.parse.lwt import parse_lwt
 from knotwork.lang.printer.lwt_printer import format_lwt
 from knotwork.lang.trees.lwt import MISSING, Script
 from support.scripts import scripts
 
 EXAMPLES = [rule for rule in RULES.values() if rule.bad and rule.language == "lwt"]
-LINT_CODES = {lint.code for lint in LINTS}
+LINT_CODES = {each.code for each in lint.all}
 
 
 def found(rule: Rule, text: str) -> list:
@@ -95,8 +96,8 @@ def test_an_ignore_comment_reaches_one_step_only():
 def test_each_useless_code_of_an_ignore_comment_is_named():
     report = check(parse_lwt(f"# knotwork: ignore[LWT017, LWT034, LWT999]\n{DEAD}"))
     assert [diagnostic.message for diagnostic in report] == [
-        "nothing here has the code LWT034, so the comment silences nothing",
-        "there is no rule `LWT999`",
+        "this comment silences nothing: no diagnostic here has the code LWT034",
+        "unknown rule `LWT999`",
     ]
     assert codes(f"# knotwork: ignore[LWT034, LWT017, LWT032]\n{DEAD}") == []
     assert codes('# knotwork: ignore\n(final)=LLM("y")') == ["LWT032"]

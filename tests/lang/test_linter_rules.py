@@ -27,7 +27,7 @@ def call(arguments: str) -> list[str]:
 
 
 def test_unknown_reference_points_at_the_name():
-    assert report('(check)=LLM("x")\n(final)=LLM("{(chekc)}[0]")') == ["LWT012 chekc: there is no step (chekc)"]
+    assert report('(check)=LLM("x")\n(final)=LLM("{(chekc)}[0]")') == ["LWT012 chekc: unknown step (chekc)"]
     assert fixed('(check)=LLM("x")\n(final)=LLM("{(chekc)}[0]")') == '(check)=LLM("x")\n(final)=LLM("{(check)}[0]")'
 
 
@@ -44,7 +44,7 @@ def test_a_way_into_a_value_that_is_not_closed_is_an_error(begun: str, mode: str
     script = parse_lwt(f'(0)=CONST([1, 2])\n(final)=LLM("""{{(0)}}{begun} """)', mode)
     (found,) = [d for d in check(script) if d.code == "LWT030"]
     assert found.severity == "error"
-    assert "begins a way into (0) and is not closed" in found.message
+    assert "begins a path into (0), but is not closed" in found.message
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_brackets_behind_a_reference_that_may_be_text(text: str, severity: str):
 def test_a_cycle_names_its_whole_path():
     text = '(a)=LLM("{(b)}")\n(b)=LLM("{(c)}")\n(c)=LLM("{(a)}")\n(final)=LLM("{(a)} {(final)}")'
     assert report(text) == [
-        "LWT013 {(b)}: steps wait for each other: a → b → c → a",
+        "LWT013 {(b)}: steps refer to each other in a circle: a → b → c → a",
         "LWT013 {(final)}: step (final) refers to itself",
     ]
 
@@ -66,8 +66,8 @@ def test_a_cycle_names_its_whole_path():
 def test_dead_steps():
     text = '(a)=LLM("x")\n(b)=LLM("{(a)}")\n(final)=LLM("y")'
     assert report(text) == [
-        "LWT017 a: the final step (final) doesn't need (a), so it is skipped",
-        "LWT017 b: the final step (final) doesn't need (b), so it is skipped",
+        "LWT017 a: the step (a) is skipped: the final step (final) does not depend on it",
+        "LWT017 b: the step (b) is skipped: the final step (final) does not depend on it",
     ]
 
 
@@ -80,9 +80,9 @@ def test_dead_steps():
         ("{(input)}", "LWT021 {(input)}: LLM takes a string, its prompt, here, not a reference"),
         ("3", "LWT021 3: LLM takes a string, its prompt, here, not a number"),
         ('LLM("x")', 'LWT021 LLM("x"): LLM takes a string, its prompt, here, not a call'),
-        ('retries=1, "a"', 'LWT021 "a": this argument of LLM stands behind an option'),
+        ('retries=1, "a"', 'LWT021 "a": this argument of LLM follows an option'),
         ('"a", temp=1', "LWT019 temp: LLM has no option `temp`"),
-        ('"a", retries=1, retries=2', "LWT039 retries: `retries` is given twice in this call"),
+        ('"a", retries=1, retries=2', "LWT039 retries: this call has the option `retries` twice"),
         ('"a", temperature=hot', "LWT020 hot: `temperature` takes a number, not a bare word"),
         ('"a", temperature="0.5"', 'LWT020 "0.5": `temperature` takes a number, not a string'),
         ('"a", temperature=true', "LWT020 true: `temperature` takes a number, not true"),
@@ -102,14 +102,14 @@ def test_dead_steps():
         ('"a", system=3', "LWT020 3: `system` takes a string, not a number"),
         ('"a", stop=["a", 3]', "LWT020 3: `stop` takes strings, not a number"),
         ('"a", stop=[]', "LWT020 []: `stop` takes one to four strings, not 0"),
-        ('"a", stop=""', 'LWT020 "": `stop` is empty, and every answer ends with nothing'),
+        ('"a", stop=""', 'LWT020 "": `stop` is empty, so that every answer would be empty'),
         ('"a", type=jsn', 'LWT020 jsn: `type` takes one of text, json, list, int, float, bool, not "jsn"'),
         ('"a", type="yes"', 'LWT020 "yes": `type` takes one of text, json, list, int, float, bool, not "yes"'),
         ('"a", type=3', "LWT020 3: `type` takes one of text, json, list, int, float, bool, or a choice, not a number"),
         ('"a", type="yes|no"', 'LWT020 "yes|no": `type` has a choice inside one string'),
         ('"a", type="x" | "x"', 'LWT020 "x": `type` has the label "x" twice'),
         ('"a", type="x" | ""', 'LWT020 "": `type` has a choice with an empty label'),
-        ('"a", type="x" | "{(input)}"', 'LWT020 "{(input)}": `type` has a choice with a reference in it'),
+        ('"a", type="x" | "{(input)}"', 'LWT020 "{(input)}": `type` has a reference in a choice'),
     ],
 )
 def test_arguments_and_options(arguments, expected):
@@ -148,7 +148,9 @@ def test_fixes(wrong, right):
 def test_models_that_the_host_offers():
     text = '(final)=LLM("a", model="smal")'
     assert report(text) == []
-    assert report(text, models=["small", "large"]) == ['LWT020 "smal": `model` names "smal", which is not offered here']
+    assert report(text, models=["small", "large"]) == [
+        'LWT020 "smal": `model` names "smal", which the host does not offer'
+    ]
     assert fixed(text, models=["small", "large"]) == '(final)=LLM("a", model="small")'
 
 
@@ -159,13 +161,13 @@ def test_models_that_the_host_offers():
         ("EACH({(input)})", "LWT021 EACH({(input)}): EACH lacks its call"),
         ('EACH({(input)}, "{(x)}")', 'LWT021 "{(x)}": EACH takes a call here, not a string'),
         ("EACH({(input)}, CONST(1))", "LWT021 CONST(1): EACH can't run CONST for each item"),
-        ('EACH({(item)}, LLM("{(item)}"))', "LWT022 {(item)}: `{(item)}` stands outside the call of an EACH"),
+        ('EACH({(item)}, LLM("{(item)}"))', "LWT022 {(item)}: `{(item)}` is used outside the call of an EACH"),
         ('EACH({(input)}, LLM("{(item)}"), on_error=no)',
          'LWT020 no: `on_error` takes one of fail, keep, drop, not "no"'),
         ('CONST("{(x)}")', "LWT021 {(x)}: CONST is constant and can't refer to (x)"),
         ("CONST([1, yes])", "LWT021 yes: CONST takes a constant JSON value here, not a bare word"),
-        ('CONST({"a": 1, "a": 2})', 'LWT020 "a": the key "a" stands twice in this object'),
-        ('LLM("{(index)}")', "LWT022 {(index)}: `{(index)}` stands outside the call of an EACH"),
+        ('CONST({"a": 1, "a": 2})', 'LWT020 "a": this object has the key "a" twice'),
+        ('LLM("{(index)}")', "LWT022 {(index)}: `{(index)}` is used outside the call of an EACH"),
     ],
 )  # fmt: skip
 def test_each_and_const(text, expected):
@@ -192,7 +194,7 @@ DATA = {
         ('["text"][0:4]', None),
         ('["json"]["k"][0]', None),
         ('["itmes"]', '["itmes"]: the input has no key "itmes" here'),
-        ('["items"][2]', "[2]: there is no element 2: the list has 2 elements, counted from 0"),
+        ('["items"][2]', "[2]: the list has no element 2: it has 2 elements, counted from 0"),
         ('["items"]["name"]', '["name"]: the input has a list of 2 here, which has no key "name"'),
         ('["items"]["1"]["name"]', '["1"]: the input has a list of 2 here, which has no key "1"'),
         ("[3]", "[3]: the input has an object here, not a list"),
@@ -223,7 +225,7 @@ def test_items_of_an_input_list():
     assert each(items, '["nmae"]') == ['LWT023 ["nmae"]: the item has no key "nmae" here']
     assert each('{(input)}["json"]["k"]', "") == []
     assert each('{(input)}["n"]', "") == [
-        'LWT023 {(input)}["n"]: EACH goes through a list, and this is a number in the input that was given'
+        'LWT023 {(input)}["n"]: EACH needs a list, but this is a number in the given input'
     ]
     assert each('{(input)}["itmes"]', '["x"]') == ['LWT023 ["itmes"]: the input has no key "itmes" here']
 
@@ -239,7 +241,7 @@ def test_without_an_input_the_first_reference_to_it_is_an_error_and_the_others_a
     text = '(a)=LLM("{(input)}["k"]", when="{(input)} != 1")\n(final)=EACH({(input)}, LLM("{(item)} {(a)}"))'
     (found,) = check(parse_lwt(text, mode), input=ABSENT)
     assert (found.code, found.severity, found.span.start) == ("LWT023", "error", text.index("{(input)}"))
-    assert found.message == "the script refers to the input, and the run has none (and 2 more references to it)"
+    assert found.message == "the script refers to the input, but the run has no input (and 2 more references to it)"
     assert check(parse_lwt("(final)=LLM(\"say {{(input)} and 'input'\")", mode), input=ABSENT) == []
 
 
@@ -308,7 +310,7 @@ def test_no_slip(text):
 
 def test_a_head_inside_a_prompt_is_pointed_at():
     assert report('(final)=LLM("one\n  (b)=LLM(two)")') == [
-        "LWT028 (b)=LLM(: this line looks like a step and stands inside the string that begins in line 1"
+        "LWT028 (b)=LLM(: this line looks like a step, but is inside the string that begins in line 1"
     ]
     assert report('(final)=LLM("(b)=LLM(two)\nf(x)= g")') == []
 
@@ -317,9 +319,9 @@ def test_odd_characters():
     text = '(final)=LLM("a\x00b\u202ec\rd\ud800")'
     script = parse_lwt(text)
     assert [(d.code, d.severity, d.message) for d in check(script) if d.code == "LWT035"] == [
-        ("LWT035", "warning", "there is a control character (U+0000) here"),
-        ("LWT035", "warning", "there is an invisible character (U+202E) here"),
-        ("LWT035", "warning", "there is a control character (U+000D) here"),
+        ("LWT035", "warning", "the text has a control character (U+0000) here"),
+        ("LWT035", "warning", "the text has an invisible character (U+202E) here"),
+        ("LWT035", "warning", "the text has a control character (U+000D) here"),
         ("LWT035", "error", "half a surrogate pair (U+D800) is not a character"),
     ]
     assert report('(final)=LLM("a\tb")\r\n# é 日本 😀\r\n') == []

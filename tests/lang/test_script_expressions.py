@@ -62,17 +62,17 @@ def test_what_is_right_is_not_complained_of(call: str) -> None:
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        ('EXPR("score * 2")', "LWT043 score: there is no value `score` (EXPR050)"),
-        ('EXPR("n + m", n={(score)})', "LWT043 m: there is no value `m` (EXPR050)"),
-        ('EXPR("lenn(n)", n={(score)})', "LWT043 lenn: there is no function `lenn` (EXPR051)"),
+        ('EXPR("score * 2")', "LWT043 score: unknown value `score` (EXPR050)"),
+        ('EXPR("n + m", n={(score)})', "LWT043 m: unknown value `m` (EXPR050)"),
+        ('EXPR("lenn(n)", n={(score)})', "LWT043 lenn: unknown function `lenn` (EXPR051)"),
         (
             'EXPR("context.k + n", n={(score)})',
-            "LWT043 context.k: `context.` belongs to Formula Seeds; there is none here",
+            "LWT043 context.k: `context.` exists only in Formula Seeds",
         ),
         ('EXPR("n", n={(score)}, m={(mood)})', "LWT045 m: the expression does not use `m`"),
         (
             'EXPR("1", if={(score)})',
-            "LWT046 if: no value can be called `if`: the word means something else in an expression",
+            "LWT046 if: a value can't be called `if`: the name is reserved in expressions",
         ),
         ("EXPR(\"m == 'happy'\", m={(mood)})", "LWT047 'happy': m is never \"happy\""),
         ("EXPR(\"'happy' != m\", m={(mood)})", "LWT047 'happy': m is never \"happy\""),
@@ -82,22 +82,22 @@ def test_what_is_right_is_not_complained_of(call: str) -> None:
         ('EXPR("s == 1", s={(sure)})', "LWT047 1: s is true or false, never a number"),
         (
             "EXPR(\"l == '3'\", l={(loose)})",
-            "LWT047 '3': l is never the text \"3\": an answer that reads as a value is that value",
+            "LWT047 '3': l is never the text \"3\": an answer that reads as a value becomes that value",
         ),
         ('LLM("x", when="{(mood)} == \'happy\'")', "LWT047 'happy': {(mood)} is never \"happy\""),
-        ('LLM("x", when="score > 3")', "LWT043 score: there is no value `score` (EXPR050)"),
+        ('LLM("x", when="score > 3")', "LWT043 score: unknown value `score` (EXPR050)"),
         ('LLM("x", when="{(loose)}{(score)}")', "LWT043"),
         ('LLM("x", when="2{(score)}")', "LWT043"),
         (
             'EACH({(loose)}, LLM("{(item)}", when="{(item)}"))',
-            'LWT048 when="{(item)}": a condition belongs to a step, not to the call that it repeats',
+            'LWT048 when="{(item)}": a condition is allowed on a step, not on the call that EACH repeats',
         ),
         ('SEED(file="a.json")', 'LWT021 SEED(file="a.json"): SEED lacks `context=`'),
         (
             'SEED(file="a.json", context=LLM("x"))',
             'LWT020 LLM("x"): `context` takes a reference or a constant, not a call',
         ),
-        ('EXPR("n", n={"{(mood)}": 1})', 'LWT020 "{(mood)}": `n` has a key with a reference in it'),
+        ('EXPR("n", n={"{(mood)}": 1})', 'LWT020 "{(mood)}": `n` has a reference in a key'),
         ('EXPR("n", n=["a" | "b"])', 'LWT020 "a" | "b": `n` takes a reference or a constant, not a choice'),
     ],
 )

@@ -27,7 +27,7 @@ def test_an_error_is_a_picture_and_a_line_and_nothing_after_it_runs(shell: Shell
     assert "GASL050" in told.html and "     |      ^^^^" in told.html and "did you mean hubs?" in told.text
     assert "RANK hubs BY id AS a" in told.text.split("with the fix:")[1]
     assert "  --> In[1]:3:6" in told.text
-    assert str(told.error) == "not run: nothing binds the variable hbus (GASL050) at In[1]:3:6; did you mean hubs?"
+    assert str(told.error) == "not run: the variable hbus is not bound (GASL050) at In[1]:3:6; did you mean hubs?"
     assert told.printed.strip().endswith(str(told.error)) and "Traceback" not in told.printed
     assert "hubs" not in shell.names and "the history is empty" in shell.run("%kw log").text
 

@@ -85,7 +85,7 @@ def test_a_variable_that_is_deleted_is_gone(shell: Shell) -> None:
     shell.run("%kw x")
     shell.run("%kw y = x + 1")
     shell.run("del x, y")
-    assert "there is no value `x`" in str(shell.run("%kw x").error)
+    assert "unknown value `x`" in str(shell.run("%kw x").error)
     assert "no values yet" in shell.run("%kw vars").text
 
 

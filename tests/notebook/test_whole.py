@@ -15,11 +15,11 @@ HUBS = "FIND nodes WHERE degree > 20 AS hubs"
 FAULTS = {
     f'%%gasl\n{HUBS}\nPROCESS hubs USING "Who?" AS who\nRNAK hubs BY id AS ranked': "unknown command RNAK (GASL001) at In[1]:4:1",
     f'%%gasl\n{HUBS}\n(who)=LLM("Who are {{(hbus)}}?")': "no step (hbus) (LWT012) at In[1]:3:22; did you mean `{(hubs)}`?",
-    f"%%kw\n{HUBS}\nn = len(hubs)\nlenn(hubs)": "there is no function `lenn` (EXPR051) at In[1]:4:1; did you mean `len`?",
+    f"%%kw\n{HUBS}\nn = len(hubs)\nlenn(hubs)": "unknown function `lenn` (EXPR051) at In[1]:4:1; did you mean `len`?",
     f"%%kw\n{HUBS}\n.vras": "unknown command .vras; did you mean %kw vars?",
     f"%%kw\n{HUBS}\n.Output x.csv": "is not available in a notebook: cells show the results",
-    '%%lwt\n(a)=LLM("x")\n(b)=LLM("{(c)}")': "there is no step (c) (LWT012) at In[1]:3:12",
-    f"%%kw\nn = len(hubs)\n{HUBS}": "there is no value `hubs`",
+    '%%lwt\n(a)=LLM("x")\n(b)=LLM("{(c)}")': "unknown step (c) (LWT012) at In[1]:3:12",
+    f"%%kw\nn = len(hubs)\n{HUBS}": "unknown value `hubs`",
     "%%gasl\nUPDATE hubs WITH hubs\nDECLARE hubs AS LIST": "the key hubs is not declared",
 }
 
@@ -128,6 +128,4 @@ def test_the_place_of_an_error_is_that_of_the_cell(shell: Shell) -> None:
 
 def test_a_step_is_not_what_was_meant_in_itself(shell: Shell) -> None:
     told = shell.run('%%lwt\n(o)=LLM("{(p)}")')
-    assert (
-        "there is no step (p)" in str(told.error) and "(o)" not in str(told.error) and "with the fix" not in told.text
-    )
+    assert "unknown step (p)" in str(told.error) and "(o)" not in str(told.error) and "with the fix" not in told.text

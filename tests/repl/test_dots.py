@@ -238,8 +238,8 @@ def test_save_as_a_script_has_the_last_of_each_step(folder: Path) -> None:
 def test_save_says_what_keeps_a_file_from_being_run_and_what_takes_all_of_it(kept: Session, folder: Path) -> None:
     run_all(kept, "n = len(hubs)\nTRY\n  FIND nodes WHERE degree > ${n} AS more\nEND")
     for name, line in (
-        ("x.gasl", "line 7: nothing binds the variable n"),
-        ("x.lwt", "line 5: there is no step (hubs)"),
+        ("x.gasl", "line 7: the variable n is not bound"),
+        ("x.lwt", "line 5: unknown step (hubs)"),
     ):
         told = run(kept, f".save {name}")
         assert told.is_good and line in told.notes[0] and "x.txt" in told.notes[1], told

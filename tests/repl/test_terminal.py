@@ -55,7 +55,7 @@ Valjean
 Gavroche
 2 nodes in hubs · scan
 knotwork> RANK hbus BY id AS ranked
-error[GASL050]: nothing binds the variable hbus
+error[GASL050]: the variable hbus is not bound
   --> <input>:1:6
    1 | RANK hbus BY id AS ranked
      |      ^^^^

@@ -165,7 +165,7 @@ def test_a_fault_is_told_where_it_stands() -> None:
     script = '(a)=CONST("Ada")\n(final)=GASL("FIND nodes WHERE id = {(a)} AS x\nCOUNT y AS n")'
     (fault,) = found(script)
     assert script[fault.span.start : fault.span.end] == "y"
-    assert fault.message == "nothing binds the variable y (GASL050)"
+    assert fault.message == "the variable y is not bound (GASL050)"
     (fault,) = found('(final)=GASL("FIND node AS x")')
     (edit,) = fault.edits
     assert (edit.text, edit.span) == ("nodes", fault.span)

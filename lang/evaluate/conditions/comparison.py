@@ -34,7 +34,7 @@ class ConditionError(KnotworkError):
 
 def too_deep(what: str) -> ConditionError:
     """Return the error for a condition or a value that nests deeper than ``DEEPEST``."""
-    return ConditionError(f"{what} nests more than {DEEPEST} levels deep")
+    return ConditionError(f"{what} is nested more than {DEEPEST} levels deep")
 
 
 # Access to a JSON value: the part under a path, its length, its identity, its sort key.

@@ -240,15 +240,15 @@ def logarithm(meter: Meter, value: Any, *base: Any) -> float:
     if not base:
         return natural
     if number(base[0], "log takes a number as its base") == 1:
-        raise ExprError("value", "1 is not a base of a logarithm")
+        raise ExprError("value", "the base of a logarithm can't be 1")
     return natural / _logarithm("log", math.log, base[0])
 
 
 def _logarithm(name: str, function: Callable[[Any], float], value: Any) -> float:
     if not value > 0 or value == math.inf:
         raise ExprError(
-            "value", f"there is no logarithm of {shown(value)}: {name}({shown(value)})",
-            hint="it takes a number above 0; log(x + 1) takes 0 too",
+            "value", f"no logarithm exists for {shown(value)}: {name}({shown(value)})",
+            hint="the argument must be above 0; log(x + 1) also accepts 0",
         )  # fmt: skip
     return function(value)
 
@@ -276,7 +276,7 @@ def _check_numbers(values: Sequence[Any]) -> None:
         if found == "boolean":
             raise ExprError("type", "sum takes numbers, not a boolean", hint="count with sum(1 for x in xs if ...)")
         if found != "number":
-            hint = "leave nulls out: `... for x in xs if x is not None`" if value is None else ""
+            hint = "exclude nulls: `... for x in xs if x is not None`" if value is None else ""
             raise ExprError("type", f"sum takes numbers, not {a(value)}: {shown(value)}", hint=hint)
 
 
@@ -285,7 +285,7 @@ def _exact(values: Sequence[Any]) -> float:
     from fractions import Fraction  # imported on demand: almost never needed
 
     if any(isinstance(value, float) and not math.isfinite(value) for value in values):
-        raise ExprError("overflow", "the sum has an infinite number in it")
+        raise ExprError("overflow", "the sum contains an infinite number")
     unit = 1 << 1074  # all floats are multiples of 1 / unit
     parts = (value.as_integer_ratio() for value in values)
     try:

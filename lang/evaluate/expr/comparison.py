@@ -47,7 +47,7 @@ def equal(meter: Meter, left: Any, right: Any, depth: int = 0) -> bool:
     if first == "generator":
         raise ExprError("type", "a generator can't be compared", hint="write [... for ...]")
     if depth > DEEPEST:
-        raise ExprError("limit", f"a value nests more than {DEEPEST} levels deep")
+        raise ExprError("limit", f"a value is nested more than {DEEPEST} levels deep")
     meter.step(12)
     if len(left) != len(right):
         return False
@@ -146,9 +146,9 @@ def key_of(meter: Meter, value: Any, depth: int = 0) -> Hashable:
     if found == "null":
         return None
     if found != "list":
-        raise ExprError("type", f"{a(value)} can't stand in a set: {shown(value)}")
+        raise ExprError("type", f"{a(value)} can't be in a set: {shown(value)}")
     if depth > DEEPEST:
-        raise ExprError("limit", f"a value nests more than {DEEPEST} levels deep")
+        raise ExprError("limit", f"a value is nested more than {DEEPEST} levels deep")
     meter.make_list(len(value))
     meter.step(6 + len(value))
     return ("list", tuple([key_of(meter, each, depth + 1) for each in value]))
@@ -261,14 +261,14 @@ def _check_order(meter: Meter, values: Sequence[Any], function: str) -> None:
         return
     if classes <= NUMBERS:
         if float in classes and any(value != value for value in values):
-            raise ExprError("value", f"{function} can't place what is not a number")
+            raise ExprError("value", f"{function} can't order NaN")
         return
     first = values[0]
     for value in values:
         if value is None:
             raise ExprError(
                 "type", f"{function} takes numbers or texts, not null",
-                hint="leave nulls out: `... for x in xs if x is not None`",
+                hint="exclude nulls: `... for x in xs if x is not None`",
             )  # fmt: skip
         found = kind(value)
         if found not in ("number", "text"):
@@ -337,9 +337,7 @@ def extreme(function: str) -> Callable[..., Any]:
             taken = values
         if not taken:
             if default is _MISSING:
-                raise ExprError(
-                    "value", f"{function} of nothing", hint=f"say what it is then: {function}(xs, default=0)"
-                )
+                raise ExprError("value", f"{function} of an empty list", hint=f"write {function}(xs, default=0)")
             return default
         _check_order(meter, taken, function)
         return extreme_of(pick, pick(taken), taken) if len(values) == 1 else pick(taken)
@@ -374,16 +372,16 @@ def subscript(meter: Meter, value: Any, index: Any) -> Any:
         key = mapping_key(meter, index)
         if key in value:
             return value[key]
-        raise ExprError("key", f"there is no key {shown(index)}", hint=meant(index, keys_of(value)))
+        raise ExprError("key", f"unknown key {shown(index)}", hint=meant(index, keys_of(value)))
     if found not in ("list", "text"):
-        raise ExprError("type", f"{a(value)} has no elements to take: {_subscripted(value, index)}")
+        raise ExprError("type", f"{a(value)} has no elements: {_subscripted(value, index)}")
     if kind(index) != "number" or not isinstance(index, int):
         wrong = shown(index) if kind(index) == "number" else a(index)
         raise ExprError("type", f"an index is a whole number, not {wrong}: {_subscripted(value, index)}")
     if not -len(value) <= index < len(value):
         part = "character" if found == "text" else "element"
         has = f"has {len(value):,} {part}{'s' if len(value) > 1 else ''}" if len(value) else "is empty"
-        raise ExprError("index", f"the {found} {has}, there is no [{shown(index)}]")
+        raise ExprError("index", f"the {found} {has}: [{shown(index)}] does not exist")
     return value[index]
 
 
@@ -398,9 +396,9 @@ def sliced(meter: Meter, value: Any, start: Any, stop: Any, step: Any) -> Any:
         raise ExprError("type", f"can't take a slice of {a(value)}: {shown(value)}")
     for part in (start, stop, step):
         if part is not None and (kind(part) != "number" or not isinstance(part, int)):
-            raise ExprError("type", f"a slice goes from a whole number to a whole number, not {a(part)}: {shown(part)}")
+            raise ExprError("type", f"the bounds of a slice are whole numbers, not {a(part)}: {shown(part)}")
     if step == 0:
-        raise ExprError("value", "a slice can't go in steps of 0")
+        raise ExprError("value", "the step of a slice can't be 0")
     taken = slice(start, stop, step)
     length = len(range(*taken.indices(len(value))))
     if found == "text":

@@ -100,7 +100,7 @@ def most_frequent(meter: Meter, values: Any) -> Any:
     """Return the most frequent element of ``values``; the first one if there are several."""
     taken = values if kind(values) == "text" else elements_of(meter, values, "mode")
     if not taken:
-        raise ExprError("value", "mode of nothing", hint="say what it is then: mode(xs) if len(xs) > 0 else null")
+        raise ExprError("value", "mode of an empty list", hint="write mode(xs) if len(xs) > 0 else null")
     meter.make_table(len(taken), "an object")
     counts: dict[Any, list[Any]] = {}
     for value in taken:
@@ -111,7 +111,7 @@ def most_frequent(meter: Meter, values: Any) -> Any:
 def _sorted(meter: Meter, values: Any, name: str) -> list[Any]:
     taken = ordered(meter, _numbers(meter, values, name))
     if not taken:
-        raise ExprError("value", f"{name} of nothing", hint="say what it is then: ... if len(xs) > 0 else null")
+        raise ExprError("value", f"{name} of an empty list", hint="write ... if len(xs) > 0 else null")
     return taken
 
 
@@ -120,7 +120,7 @@ def _numbers(meter: Meter, values: Any, name: str) -> Sequence[Any]:
     for value in taken:
         found = kind(value)
         if found != "number":
-            hint = "leave nulls out: `... for x in xs if x is not None`" if value is None else ""
+            hint = "exclude nulls: `... for x in xs if x is not None`" if value is None else ""
             raise ExprError(
                 "type", f"{name} takes numbers, not {a(value)}: {shown(value)}" if value is not None else f"{name} takes numbers, not null",
                 hint=hint,
@@ -335,7 +335,7 @@ METHOD_TABLE: Mapping[str, Callable[..., Any]] = {
 def function(name: str, arguments: int, keywords: tuple[str, ...] = ()) -> Callable[..., Any]:
     """Return the function ``name`` for a call with ``arguments`` arguments. Raises ``ExprError`` if the call is invalid."""
     if name not in FUNCTIONS:
-        raise ExprError("name", f"there is no function `{name:.60}`", hint=meant(name, FUNCTIONS))
+        raise ExprError("name", f"unknown function `{name:.60}`", hint=meant(name, FUNCTIONS))
     signature = FUNCTIONS[name]
     for keyword in keywords:
         if keyword not in signature.keywords or keywords.count(keyword) > 1:
@@ -347,7 +347,7 @@ def function(name: str, arguments: int, keywords: tuple[str, ...] = ()) -> Calla
 def method(name: str, arguments: int) -> Callable[..., Any]:
     """Return the method ``name`` for a call with ``arguments`` arguments. Raises ``ExprError`` if the call is invalid."""
     if name not in METHODS:
-        raise ExprError("name", f"there is no method `.{name:.60}`", hint=meant(name, METHODS))
+        raise ExprError("name", f"unknown method `.{name:.60}`", hint=meant(name, METHODS))
     _check_count(f".{name}", arguments, METHODS[name].least, METHODS[name].most, METHODS[name].signature)
     return METHOD_TABLE[name]
 

@@ -71,7 +71,7 @@ class Evaluator:
                 return value
             return checked_result(value, expr.span, evaluation.meter)
         except RecursionError:  # the caller's own stack is deep
-            raise ExprError("limit", "there is no room left on the stack for the expression", span=expr.span) from None
+            raise ExprError("limit", "the expression is nested too deeply for the stack", span=expr.span) from None
 
 
 def is_null_literal(node: Expr) -> bool:
@@ -115,7 +115,7 @@ class _Evaluation:
         self.depth = depth + 1
         try:
             if depth >= self.deepest:
-                raise ExprError("limit", f"the expression nests more than {self.deepest} levels deep")
+                raise ExprError("limit", f"the expression is nested more than {self.deepest} levels deep")
             value = _WAYS[found](self, node, bound)
         except ExprError as error:
             if error.span is None:
@@ -127,13 +127,13 @@ class _Evaluation:
     def name(self, node: Name, bound: Mapping[str, Any]) -> Any:
         if node.name in self.names:
             return self.names[node.name]
-        raise ExprError("name", f"there is no value `{node.name:.60}`", hint=meant(node.name, chain(bound, self.names)))
+        raise ExprError("name", f"unknown value `{node.name:.60}`", hint=meant(node.name, chain(bound, self.names)))
 
     def field(self, node: Field, bound: Mapping[str, Any]) -> Any:
         space = self.spaces.get(node.namespace)
         if space is None:
             hint = "it is known where a step goes through the extractions" if node.namespace != "context" else ""
-            raise ExprError("name", f"there is no `{node.namespace}` here", hint=hint)
+            raise ExprError("name", f"`{node.namespace}` is not available here", hint=hint)
         if node.name in space or node.namespace != "context":
             return space.get(node.name)  # values not extracted, or unknown for a review, are null
         raise ExprError("key", f"the context has no `{node.name:.60}`", hint=meant(node.name, space))
@@ -197,7 +197,7 @@ class _Evaluation:
                 holds = ((right if is_null_literal(before) else left) is None) is (test in ("==", "is"))
             elif test in ("is", "is not"):
                 raise ExprError(
-                    "type", f"`{test}` stands only before null", hint=f"write {'==' if test == 'is' else '!='}"
+                    "type", f"`{test}` is allowed only before null", hint=f"write {'==' if test == 'is' else '!='}"
                 )
             else:
                 holds = TESTS[test](self.meter, left, right)
@@ -266,7 +266,7 @@ class _Evaluation:
             return keys_of(value)
         label = _label(node)
         told = f": {label} is {a(value)}" if label else "" if value is None else f": {shown(value)}"
-        raise ExprError("type", f"can't go through {a(value)} with `for`{told}", span=node.span)
+        raise ExprError("type", f"can't iterate over {a(value)} with `for`{told}", span=node.span)
 
     def subscript(self, node: Subscript, bound: Mapping[str, Any]) -> Any:
         return subscript(self.meter, self.of(node.value, bound), self.of(node.index, bound))

@@ -122,13 +122,13 @@ class Meter:
         """Charge for ``size`` bytes of memory."""
         self.room -= size
         if self.room < 0:
-            raise ExprError("limit", f"the expression makes values of more than {self.limits.memory:,} bytes in all")
+            raise ExprError("limit", f"the expression creates values of more than {self.limits.memory:,} bytes in all")
 
     def sized(self, count: int, what: str) -> None:
         """Raise an error for ``what`` ("a list", "a text") with more elements or characters than ``size``."""
         if count > self.limits.size:
             parts = "characters" if what == "a text" else "elements"
-            raise ExprError("limit", f"the expression makes {what} of more than {self.limits.size:,} {parts}")
+            raise ExprError("limit", f"the expression creates {what} of more than {self.limits.size:,} {parts}")
 
     def make_list(self, count: int) -> None:
         """Charge for creating a list of ``count`` existing elements; call it before."""
@@ -380,11 +380,11 @@ class _Copy:
         if found == "boolean":
             return bool(value)
         if found == "set":
-            raise ExprError("result", "a set is not a result", hint="write sorted(...) around it")
+            raise ExprError("result", "the result can't be a set", hint="write sorted(...) around it")
         if found == "generator":
-            raise ExprError("result", "a generator is not a result", hint="write [... for ...] or sum(... for ...)")
+            raise ExprError("result", "the result can't be a generator", hint="write [... for ...] or sum(... for ...)")
         if depth >= DEEPEST:
-            raise ExprError("limit", f"the result nests more than {DEEPEST} levels deep")
+            raise ExprError("limit", f"the result is nested more than {DEEPEST} levels deep")
         self.elements += len(value) + 1
         if self.elements > self.meter.limits.size + 1:
             raise ExprError("limit", f"the result has more than {self.meter.limits.size:,} elements in all")
@@ -396,7 +396,9 @@ class _Copy:
         self.meter.hold(100 + 90 * len(value))
         for key in value:
             if not isinstance(key, str):
-                raise ExprError("result", "the keys of an object in a result are texts", hint='write "..." around them')
+                raise ExprError(
+                    "result", "the keys of an object in a result must be texts", hint='write "..." around them'
+                )
         return {self.text(key): self.of(each, depth + 1) for key, each in value.items()}
 
     def text(self, value: str) -> str:
@@ -408,7 +410,7 @@ class _Copy:
             try:
                 value.encode()
             except UnicodeEncodeError:
-                raise ExprError("result", f"the text has half a character in it: {shown(value)}") from None
+                raise ExprError("result", f"the text contains half a surrogate pair: {shown(value)}") from None
         return value if value.__class__ is str else str(value)
 
 
@@ -420,5 +422,5 @@ def _number(value: Any) -> Any:
             raise ExprError("result", "an integer of a result has at most 64 bits", hint="write float(...) around it")
         return int(value)
     if not math.isfinite(value):
-        raise ExprError("result", f"{'infinity' if value == value else 'NaN'} is not a result")
+        raise ExprError("result", f"the result can't be {'infinity' if value == value else 'NaN'}")
     return float(value)

@@ -60,7 +60,7 @@ def step_in_words(step: SeedStep) -> str:
         case Lookup():
             return f"{_LOOKUPS[step.match]} {format_expr(step.source)}; {shown(step.default)} if there is none"
         case Case():
-            return "value of the first rule that holds"
+            return "value of the first true rule"
         case Formula():
             return format_expr(step.expr)
         case Const():
@@ -269,8 +269,8 @@ class _Explainer:
     def _rule(self, step: Case) -> str:
         for position, rule in enumerate(step.rules, 1):
             if truth(self.run.evaluated(rule.test)):
-                return f"rule {position} of {len(step.rules)} holds: {condition_in_words(rule.test)}"
-        return "no rule holds, so the value is that of else"
+                return f"rule {position} of {len(step.rules)} is true: {condition_in_words(rule.test)}"
+        return "no rule is true: the value is that of else"
 
     def _comprehensions(self, expr: Expr) -> Iterator[Selection]:
         """Yield the rows used by each comprehension over ``extractions``, tested one by one; all rows for other uses of it."""
@@ -361,7 +361,7 @@ def as_text(explanation: Explanation, rows: Sequence[Row], *, reviews: int = 5) 
         name, depth = stack.pop()
         step, indent = steps[name], "  " * min(depth, _DEEPEST)
         if name in told:
-            lines.append(f"{indent}{_head(step)} (told above)")
+            lines.append(f"{indent}{_head(step)} (see above)")
             continue
         told.add(name)
         lines += [f"{indent}{_head(step)}", *(f"{indent}  {line}" for line in _body(step, explanation, rows, reviews))]

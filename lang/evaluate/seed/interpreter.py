@@ -336,7 +336,7 @@ class Interpreter:
         if not isinstance(part, FilterUse):
             return truth(self._of_row(part, index))
         if part.name not in self.filters:
-            raise ExprError("name", f"there is no filter {part.name} before this step", span=part.span)
+            raise ExprError("name", f"no earlier step defines the filter {part.name}", span=part.span)
         return self.filters[part.name][index] is part.holds
 
     def elements(self, step: Aggregate) -> list[tuple[int, Any]]:

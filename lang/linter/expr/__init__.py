@@ -1,7 +1,7 @@
 """Check an expression before it is evaluated: names, functions and their arguments, and unintended constructs.
 
-Modules by subject: ``names`` (and calls), ``values``; ``expression_context`` has the input of the rules. A new rule is a function
-in one of the modules, with an entry in that module's ``LINTS`` and in ``lang.catalogue.rules``.
+Modules by subject: ``names`` (and calls), ``values``; ``expression_context`` has the input of the lints. A new lint is a function with
+the decorator ``lint`` in one of the modules, and a rule in ``lang.catalogue.rules``.
 """
 
 from collections.abc import Collection, Mapping
@@ -11,15 +11,11 @@ from ...evaluate.expr.values import Limits
 from ...parse.expr.engine import depth
 from ...trees.expr import Expr
 from ...trees.seed import Extracted
-from . import names as calls
-from . import names as naming
-from . import values
-from .expression_context import Context, Lint
+from . import names as naming  # noqa: F401  # they register their lints
+from . import values  # noqa: F401
+from .expression_context import Context, lint
 
-__all__ = ["LINTS", "check_expr"]
-
-LINTS: tuple[Lint, ...] = (*naming.LINTS, *calls.CALL_LINTS, *values.LINTS)
-"""All rules."""
+__all__ = ["check_expr"]
 
 
 def check_expr(
@@ -38,6 +34,6 @@ def check_expr(
     """
     most = Limits().nesting
     if depth(expr) > most:
-        return [Diagnostic("EXPR090", "error", f"the expression nests more than {most} levels deep")]
+        return [Diagnostic("EXPR090", "error", f"the expression is nested more than {most} levels deep")]
     context = Context(expr, names, row, fields, context_keys)
-    return sorted([found for rule in LINTS for found in rule.find(context)], key=sort_key)
+    return sorted(lint.run(context), key=sort_key)

@@ -4,22 +4,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
 from typing import Literal as OneOf
-from typing import TypeAlias
 
 import attrs
 
-from ...catalogue.rules import RULES
-from ...diagnostic import Diagnostic, Edit
+from ...diagnostic import Diagnostic, Edit, Severity
 from ...evaluate.seed.step_dependencies import EXTRACTIONS
 from ...source import NOWHERE, Span
 from ...trees import Node, walk
 from ...trees.expr import Clause, Comprehension, Expr, MethodCall, Name, Subscript
 from ...trees.expr import Literal as LiteralNode
 from ...trees.seed import Extracted
-from .. import Lint as AnyLint
-from .. import Suggestions, lint
-
-__all__ = ["Binding", "Context", "Lint", "Place", "lint", "listed", "row_part"]
+from ..framework import LintContext, Lints, Suggestions
 
 _LOOKED_AT = 100_000
 """Maximum number of known names compared for the did-you-means of one check: an expression is checked once per step."""
@@ -39,7 +34,7 @@ class Place:
 
 
 @attrs.frozen(slots=False)
-class Context:
+class Context(LintContext):
     """An expression under check.
 
     ``names``, ``fields`` and ``context_keys`` are None if unknown; ``row``: the expression is evaluated for each extraction,
@@ -68,33 +63,25 @@ class Context:
         """Return all nodes, each with the variables that are bound there."""
         return tuple(_places(self.expr))
 
-    def found(self, code: str, message: str, span: Span, *hints: str, edits: Iterable[Edit] = ()) -> Diagnostic:
-        """Make a diagnostic with the catalogue's severity; an expression built by a program gets no edit."""
-        where = None if span == NOWHERE else span
-        kept = () if where is None else tuple(edits)
-        return Diagnostic(code, RULES[code].severity, message, where, tuple(hint for hint in hints if hint), kept)
-
-    @property
-    def has_enough(self) -> bool:
-        """Return whether the limit of look-ups is reached."""
-        return self._suggestions.has_enough
-
-    def suggestion(self, name: str, known: Collection[str]) -> str | None:
-        """Return the known name that was most likely meant; None after many names were looked up."""
-        return self._suggestions.find(name, known)
+    def found(
+        self, code: str, message: str, span: Span | None, *hints: str, edits: Iterable[Edit] = (),
+        severity: Severity | None = None,
+    ) -> Diagnostic:  # fmt: skip
+        """Return a diagnostic; that of an expression built by a program has neither a place nor edits."""
+        place = None if span == NOWHERE else span
+        return super().found(code, message, place, *hints, edits=edits, severity=severity)
 
 
-Lint: TypeAlias = AnyLint[Context]
-"""A rule of expressions."""
+lint: Lints[Context] = Lints()
 
 
 def listed(known: Iterable[str], most: int = 12) -> str:
-    """Return the names for a hint: "there are `a`, `b`"; "" if there are none or very many."""
+    """Return the names for a hint, "known: `a`, `b`"; "" if there are none or very many."""
     names = sorted(islice(known, _MOST_LISTED + 1))
     if not 0 < len(names) <= _MOST_LISTED:
         return ""
     shown = ", ".join(f"`{name:.60}`" for name in names[:most])
-    return f"there {'is' if len(names) == 1 else 'are'} {shown}" + (", ..." if len(names) > most else "")
+    return f"known: {shown}" + (", ..." if len(names) > most else "")
 
 
 def _places(expr: Expr) -> Iterator[Place]:

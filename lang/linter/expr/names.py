@@ -24,7 +24,7 @@ from ...trees.expr import (
     Not,
     Subscript,
 )
-from .expression_context import Context, Lint, Place, lint, listed, row_part
+from .expression_context import Context, Place, lint, listed, row_part
 
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,100}")
 
@@ -42,7 +42,7 @@ def unknown_names(context: Context) -> Iterator[Diagnostic]:
 
 def _unknown_name(context: Context, place: Place, node: Name) -> Diagnostic:
     name, names = node.name, context.known or frozenset()
-    message = f"there is no value `{name:.60}`"
+    message = f"unknown value `{name:.60}`"
     if name in FUNCTIONS:
         hint = f"it is a function: write `{FUNCTIONS[name].signature}`"
         return context.found("EXPR050", message, node.span, hint)
@@ -61,7 +61,7 @@ def _unknown_name(context: Context, place: Place, node: Name) -> Diagnostic:
     known = names.union(place.variables)
     near = context.suggestion(name, known)
     edits = [Edit(node.span, near)] if near else []
-    hint = f"did you mean `{near}`?" if near else listed(known) if known else "no values are given to the expression"
+    hint = f"did you mean `{near}`?" if near else listed(known) if known else "the expression has no values"
     return context.found("EXPR050", message, node.span, hint, edits=edits)
 
 
@@ -111,10 +111,13 @@ def namespaces(context: Context) -> Iterator[Diagnostic]:
         key = f"[{json.dumps(node.name)}]"
         part = key if node.namespace == "extraction" else f'["meta"]{key}'
         edits = [Edit(node.span, rows[0] + part)] if len(rows) == 1 else []
-        hint = f"write `{rows[0]}{part}`" if edits else f"go through the extractions: `e{part} for e in {EXTRACTIONS}`"
+        hint = (
+            f"write `{rows[0]}{part}`" if edits else f"iterate over the extractions: `e{part} for e in {EXTRACTIONS}`"
+        )
         if not edits and context.known is not None and EXTRACTIONS not in context.known:
-            hint = "values are named without anything before them"
-        message = f"no {'extraction' if node.namespace == 'extraction' else 'review'} is at hand here: `{node.namespace}.{node.name:.60}`"
+            hint = "values are named without a prefix"
+        what = "extraction" if node.namespace == "extraction" else "review"
+        message = f"`{node.namespace}.{node.name:.60}` has no value: there is no current {what} here"
         yield context.found("EXPR055", message, node.span, hint, edits=edits)
 
 
@@ -139,12 +142,12 @@ def unknown_fields(context: Context) -> Iterator[Diagnostic]:
 
 
 def _no_field(context: Context, name: str, whole: Span, span: Span, written: str | None, *, quoted: bool) -> Diagnostic:
-    message = f"no field is named `{name:.60}`"
+    message = f"unknown field `{name:.60}`"
     fields: Collection[str] = context.fields or {}
     if written is not None:
         shown = f"e[{written}]" if quoted else written
         return context.found(
-            "EXPR056", message, whole, f"it is known of the review: `{shown}`", edits=[Edit(whole, written)]
+            "EXPR056", message, whole, f"it is metadata of the review: write `{shown}`", edits=[Edit(whole, written)]
         )
     near = context.suggestion(name, fields)
     edits = [Edit(span, json.dumps(near, ensure_ascii=False) if quoted else near)] if near else []
@@ -172,7 +175,7 @@ def unknown_metadata(context: Context) -> Iterator[Diagnostic]:
             continue
         near = context.suggestion(name, META_KEYS)
         edits = [Edit(inner, json.dumps(near) if quoted else near)] if near else []
-        hint = f"did you mean `{near}`?" if near else f"it has {', '.join(META_KEYS)}"
+        hint = f"did you mean `{near}`?" if near else f"a review has {', '.join(META_KEYS)}"
         yield context.found("EXPR057", f"a review has no `{name:.60}`", span, hint, edits=edits)
 
 
@@ -201,20 +204,15 @@ def shadowing(context: Context) -> Iterator[Diagnostic]:
             name = clause.name
             why = ""
             if name in taken:
-                why = "another `for` has it already"
+                why = "another `for` has this variable"
             elif context.known is not None and name in context.known:
-                why = "it is a value already"
+                why = "a value has this name"
             elif name in FUNCTIONS:
-                why = "it is a function"
+                why = "a function has this name"
             if why:
-                hint = "give the variable a name of its own"
+                hint = "rename the variable"
                 yield context.found("EXPR062", f"`for {name:.60}`: {why}", clause.span, hint)
             taken.add(name)
-
-
-LINTS: tuple[Lint, ...] = (
-    unknown_names, namespaces, unknown_fields, unknown_metadata, unknown_context, shadowing,
-)  # fmt: skip
 
 
 # Rules about calls: unknown functions and methods, their arguments, generators as arguments, a set as the result.
@@ -231,7 +229,7 @@ def unknown_functions(context: Context) -> Iterator[Diagnostic]:
             edits = [Edit(span, near)] if near else []
             hint = _INSTEAD.get(node.function.lower()) or (f"did you mean `{near}`?" if near else listed(FUNCTIONS, 30))
             edits = [] if node.function.lower() in _INSTEAD else edits
-            yield context.found("EXPR051", f"there is no function `{node.function:.60}`", span, hint, edits=edits)
+            yield context.found("EXPR051", f"unknown function `{node.function:.60}`", span, hint, edits=edits)
 
 
 _INSTEAD = {
@@ -247,9 +245,9 @@ _INSTEAD = {
     "count": "count with `sum(1 for x in xs if ...)`", "countif": "count with `sum(1 for x in xs if ...)`",
     "count_if": "count with `sum(1 for x in xs if ...)`", "filter": "write `[x for x in xs if ...]`",
     "map": "write `[... for x in xs]`", "next": "write `[x for x in xs if ...][0]`",
-    "range": "there are no numbered loops; go through a list", "dict": 'write `{"key": value}`',
-    "isinstance": "the kinds of values can't be asked for", "type": "the kinds of values can't be asked for",
-    "print": "an expression gives a value and does nothing else", "reversed": "write `xs[::-1]`",
+    "range": "expressions have no numbered loops; iterate over a list", "dict": 'write `{"key": value}`',
+    "isinstance": "expressions can't test the type of a value", "type": "expressions can't test the type of a value",
+    "print": "an expression only returns a value", "reversed": "write `xs[::-1]`",
     "sign": "write `1 if x > 0 else -1 if x < 0 else 0`", "trunc": "write `int(x)`",
 }  # fmt: skip
 """Replacements for functions of Python and of spreadsheets."""
@@ -263,7 +261,7 @@ def unknown_methods(context: Context) -> Iterator[Diagnostic]:
         if isinstance(node, MethodCall) and node.method not in METHODS:
             near = context.suggestion(node.method, METHODS)
             hint = f"did you mean `.{near}`?" if near else listed((f".{name}" for name in METHODS), 12)
-            yield context.found("EXPR052", f"there is no method `.{node.method:.60}`", node.span, hint)
+            yield context.found("EXPR052", f"unknown method `.{node.method:.60}`", node.span, hint)
 
 
 @lint("EXPR053")
@@ -339,7 +337,7 @@ def sums_of_booleans(context: Context) -> Iterator[Diagnostic]:
         written = _written(Call("sum", (counted,)))
         hint = f"count with `{written:.200}`" if written else "count with `sum(1 for x in xs if ...)`"
         edits = [Edit(node.span, written)] if written else []
-        yield context.found("EXPR061", "sum takes numbers, and true is not 1", node.span, hint, edits=edits)
+        yield context.found("EXPR061", "sum takes numbers, but true is not 1", node.span, hint, edits=edits)
 
 
 def _is_boolean(node: Expr) -> bool:
@@ -376,7 +374,7 @@ def misplaced_generators(context: Context) -> Iterator[Diagnostic]:
             hint = f"count with `{written:.200}`" if written else "write `[... for ...]` for a list"
             edits = [Edit(node.span, written)] if written else []
             message = (
-                "a generator has no length" if node.function == "len" else f"{node.function} goes through no generator"
+                "a generator has no length" if node.function == "len" else f"{node.function} does not take a generator"
             )
             yield context.found("EXPR063", message, node.span, hint, edits=edits)
 
@@ -388,9 +386,6 @@ def set_as_result(context: Context) -> Iterator[Diagnostic]:
     if isinstance(node, Call) and node.function == "set":
         written = _written(Call("sorted", (node,)))
         edits = [Edit(node.span, written)] if written else []
-        yield context.found("EXPR067", "a set is not a result", node.span, "write sorted(...) around it", edits=edits)
-
-
-CALL_LINTS: tuple[Lint, ...] = (
-    unknown_functions, unknown_methods, argument_counts, keywords, sums_of_booleans, misplaced_generators, set_as_result,
-)  # fmt: skip
+        yield context.found(
+            "EXPR067", "the result can't be a set", node.span, "write sorted(...) around it", edits=edits
+        )

@@ -28,7 +28,7 @@ from ...trees.expr import (
     TupleDisplay,
 )
 from ...trees.seed import Extracted
-from .expression_context import Context, Lint, Place, lint, listed, row_part
+from .expression_context import Context, Place, lint, listed, row_part
 
 Kind: TypeAlias = OneOf["null", "boolean", "number", "text", "list", "object", ""]
 
@@ -88,18 +88,16 @@ def _comparison(context: Context, left: Expr, test: Test, right: Expr) -> Iterat
     span = left.span | right.span
     if "null" in (first, second):
         if test in _ORDER or test in ("in", "not in"):
-            hint = "null is tested with `== null` and `!= null`"
-            yield context.found("EXPR060", f"`{test}` with null never holds", span, hint)
+            hint = "test for null with `== null` or `!= null`"
+            yield context.found("EXPR060", f"`{test}` with null is never true", span, hint)
         return
     if not first or not second or test in ("is", "is not"):
         return
     if test in ("in", "not in"):
         if second in ("number", "boolean"):
-            yield context.found(
-                "EXPR060", f"{_A[second]} has no elements to look in", span, "`in` takes a list or a text"
-            )
+            yield context.found("EXPR060", f"{_A[second]} has no elements", span, "`in` takes a list or a text")
         elif second == "text" and first != "text":
-            yield context.found("EXPR060", f"{_A[first]} is not part of a text", span, "write the number in quotes")
+            yield context.found("EXPR060", f"{_A[first]} is not part of a text", span, "write the value in quotes")
         return
     if first == second:
         return
@@ -195,7 +193,7 @@ def _arithmetic(context: Context, node: Arithmetic) -> Iterator[Diagnostic]:
     for sign, operand in node.rest:
         yield from _operand(context, sign, operand)
         if sign in ("/", "//", "%") and operand in (Literal(0), Literal(0.0)):
-            yield context.found("EXPR064", "nothing can be divided by zero", operand.span)
+            yield context.found("EXPR064", "division by zero", operand.span)
         kinds = {static_kind(before), static_kind(operand)}
         if sign == "+" and kinds == {"text", "number"}:
             number = before if static_kind(before) == "number" else operand
@@ -226,7 +224,9 @@ def repeated_keys(context: Context) -> Iterator[Diagnostic]:
             if isinstance(key, Literal):
                 if key in seen:
                     shown = json.dumps(key.value, ensure_ascii=False)
-                    yield context.found("EXPR065", f"the key {shown:.60} stands twice", key.span, "leave one out")
+                    yield context.found(
+                        "EXPR065", f"the key {shown:.60} is repeated", key.span, "remove one of the two"
+                    )
                 seen.add(key)
 
 
@@ -253,7 +253,7 @@ def _meant_list(node: BoolChain, at: int) -> tuple[str, list[Edit]]:
     """Return ``x == "a" or "b" or "c"`` rewritten with ``in``."""
     first = node.operands[at - 1]
     if not isinstance(first, Comparison) or len(first.rest) != 1 or first.rest[0][0] != "==" or node.operator != "or":
-        return "compare it too, as in `x == 1 or x == 2`", []
+        return "write another comparison, as in `x == 1 or x == 2`", []
     literals = [first.rest[0][1]]
     for operand in node.operands[at:]:
         if not isinstance(operand, Literal):
@@ -262,9 +262,6 @@ def _meant_list(node: BoolChain, at: int) -> tuple[str, list[Edit]]:
     try:
         written = format_expr(Comparison(first.first, (("in", ListDisplay(tuple(literals))),)))
     except ValueError:
-        return "compare it too", []
+        return "write another comparison", []
     span = Span(first.span.start, literals[-1].span.end)
     return f"write `{written:.200}`", [Edit(span, written)]
-
-
-LINTS: tuple[Lint, ...] = (unlisted, comparisons, operands, repeated_keys, literal_alternatives)

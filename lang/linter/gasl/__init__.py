@@ -1,33 +1,32 @@
 """Check a program before it runs: faults found by the parser, and faults that need the whole program, the graph and the state.
 
 Modules by subject: ``variables`` (and keys of the state), ``arguments`` (kinds, settings and numbers), ``conditions``, ``graph``
-(against its schema), ``bare_names`` (unquoted words); ``context`` has the input of the rules. A new rule is a function in one of
-the modules, with an entry in that module's ``LINTS`` and in ``lang.catalogue.rules``.
+(against its schema), ``bare_names`` (unquoted words); ``context`` has the input of the lints. A new lint is a function with the
+decorator ``lint`` in one of the modules, and a rule in ``lang.catalogue.rules``.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from ... import linter
 from ...catalogue.schema import Schema
 from ...diagnostic import Diagnostic, sort_key
 from ...trees import Node
 from ...trees.gasl import Comment, Program, Statement, StateType, Try
-from . import arguments, conditions, graph, variables
-from . import variables as keys
+from ..framework import Commented, sorted_with
+from . import arguments, conditions, graph  # noqa: F401  # they register their lints
 from .bare_names import resolved
-from .context import Context, Lint, nests_within
+from .context import Context, lint, nests_within
 from .variables import named
 
 if TYPE_CHECKING:
     from ...documents.plan import PlanRead
 
-__all__ = ["LINTS", "check", "check_plan", "diagnose"]
+__all__ = ["check", "check_plan", "diagnose"]
 
 
-# Ignore comments in programs: ``# knotwork: ignore[GASL052]`` above a command or after it. See ``linter``.
+# Ignore comments in programs: ``# knotwork: ignore[GASL052]`` above a command or after it.
 
 
 def _is_trailing(item: Node) -> bool:
@@ -41,19 +40,9 @@ def _blocks(item: Node) -> Sequence[Sequence[Node]]:
     return [block for block in (command.body, command.caught, command.always) if block]
 
 
-_PROGRAMS = linter.Commented("command", "GASL074", lambda item: isinstance(item, Comment), _is_trailing, _blocks)
+_PROGRAMS = Commented("command", "GASL074", lambda item: isinstance(item, Comment), _is_trailing, _blocks)
 
 
-def silence(context: Context, found: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return ``found`` without silenced diagnostics, plus a diagnostic for each ignore comment that silences nothing."""
-    program = context.program
-    return linter.silence(program.items, program.source.text, found, _PROGRAMS, context.found)
-
-
-LINTS: tuple[Lint, ...] = (
-    *variables.LINTS, *keys.KEY_LINTS, *arguments.LINTS, *arguments.LIMIT_LINTS, *conditions.LINTS, *graph.LINTS,
-)  # fmt: skip
-"""All rules that check a tree."""
 _DEEPEST = 200
 """Maximum depth of nested commands that is checked; the parser's limit is much lower, except in faulty text."""
 
@@ -104,7 +93,7 @@ _OF_BINDING = frozenset({"GASL050", "GASL051", "GASL055"})
 def _of_a_step(found: Diagnostic) -> Diagnostic:
     if found.code not in _OF_BINDING or found.severity != "error":
         return found
-    hint = "the plan's stop_on_error is false: a step that needs it ends with binding_failure, and the plan goes on"
+    hint = "stop_on_error is false: a step that needs it ends with binding_failure, and the plan continues"
     return evolve(found, severity="warning", hints=(*found.hints, hint))
 
 
@@ -114,9 +103,7 @@ def diagnose(context: Context) -> list[Diagnostic]:
     if not nests_within(program.items, _DEEPEST):
         deep = context.found("GASL023", f"commands nest deeper than {_DEEPEST} levels", None)
         return sorted([*program.diagnostics, deep], key=sort_key)
-    found = [diagnostic for rule in LINTS for diagnostic in rule.find(context)]
-    errors = [diagnostic for diagnostic in program.diagnostics if diagnostic.severity == "error"]
-    remarks = [diagnostic for diagnostic in program.diagnostics if diagnostic.severity != "error"]
-    errors, found = named(context, errors, found)
-    errors = resolved(context, errors)
-    return sorted([*errors, *silence(context, [*remarks, *found])], key=sort_key)
+    found = list(lint.run(context))
+    parsed, found = named(context, program.diagnostics, found)
+    parsed = resolved(context, parsed)
+    return sorted_with(parsed, found, program.items, program.source.text, _PROGRAMS, context)

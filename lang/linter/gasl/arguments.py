@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...catalogue.commands import BY_NODE
-from ...catalogue.settings import SETTINGS, fault_of
+from ...catalogue.commands import BY_NODE, SETTINGS, fault_of
 from ...diagnostic import Diagnostic, Edit, Severity
 from ...printer.gasl_printer import format_key, format_text
 from ...source import Span
@@ -11,7 +10,7 @@ from ...trees import gasl
 from ...trees.conditions import Field, NullTest
 from ...trees.gasl import Command, Name, Path
 from .conditions import leaves, tested
-from .context import Context, Lint, Use, lint
+from .context import Context, Use, lint
 
 _OFFERED = 30
 """Maximum number of fields that a hint lists."""
@@ -29,13 +28,15 @@ def wrong_kind(context: Context) -> Iterator[Diagnostic]:
             if use.role != "source":
                 continue
             if use.kind == "number":
-                message = f"{word} takes a list of items, and {use.name} is a number"
-                yield context.found("GASL059", message, use.span, "COUNT ... BY a field gives rows")
+                message = f"{word} takes a list of items, but {use.name} is a number"
+                yield context.found("GASL059", message, use.span, "COUNT ... BY field returns rows")
             elif spec.takes == "nodes" and not _has_nodes(use):
                 is_object = use.kind in ("answer", "error")
-                what = "an answer" if is_object else f"rows of {', '.join(use.columns or ())[:80]}"
-                message = f"{word} takes nodes, and {use.name} is {what}"
-                yield context.found("GASL059", message, use.span, "rows with an id count as nodes")
+                what = (
+                    "an answer" if is_object else f"a list of rows with the fields {', '.join(use.columns or ())[:80]}"
+                )
+                message = f"{word} takes nodes, but {use.name} is {what}"
+                yield context.found("GASL059", message, use.span, "rows with an id are accepted as nodes")
 
 
 def _has_nodes(use: Use) -> bool:
@@ -90,7 +91,7 @@ def _unknown(context: Context, use: Use, path: Path, span: Span, severity: Sever
     edits = [Edit(span, format_key(Path(tuple(near.split(".")))))] if near and all(near.split(".")) else []
     more = f" and {len(columns) - _OFFERED} more" if len(columns) > _OFFERED else ""
     hints = [f"did you mean {near}?"] if near else []
-    hints.append(f"there are: {', '.join(columns[:_OFFERED])}{more}" if columns else "they have no fields")
+    hints.append(f"the fields are {', '.join(columns[:_OFFERED])}{more}" if columns else "the rows have no fields")
     message = f"the rows of {use.name} have no field {path.text}"
     return context.found("GASL073", message, span, *hints, edits=edits, severity=severity)
 
@@ -105,7 +106,7 @@ def repeated_field(context: Context) -> Iterator[Diagnostic]:
     for _, command in context.commands(gasl.SelectFields, gasl.Find, gasl.Aggregate):
         for this, before, what in _repeated(command):
             edit = Edit(type(this.span)(before.span.end, this.span.end), "")
-            yield context.found("GASL060", f"{what} stands twice", this.span, "leave one out", edits=[edit])
+            yield context.found("GASL060", f"{what} is listed twice", this.span, "remove one of them", edits=[edit])
 
 
 _Listed = gasl.Path | gasl.Order | gasl.Computation
@@ -131,9 +132,6 @@ def _repeated(command: Command) -> Iterator[tuple[_Listed, _Listed, str]]:
         seen.add(text)
 
 
-LINTS: tuple[Lint, ...] = (wrong_kind, repeated_field, unknown_column)
-
-
 # Rules about settings and numbers: settings of SET, limits of the host, searches that find nothing.
 
 MEASURES = (
@@ -154,8 +152,8 @@ def unknown_setting(context: Context) -> Iterator[Diagnostic]:
         last = {key.rsplit(".", 1)[-1]: key for key in SETTINGS}
         near = last.get(command.key.text.rsplit(".", 1)[-1]) or context.suggestion(command.key.text, tuple(SETTINGS))
         edits = [Edit(command.key.span, near)] if near else []
-        hint = f"did you mean {near}?" if near else f"there are: {', '.join(SETTINGS)}"
-        yield context.found("GASL061", f"there is no setting {command.key.text}", command.key.span, hint, edits=edits)
+        hint = f"did you mean {near}?" if near else f"the settings are {', '.join(SETTINGS)}"
+        yield context.found("GASL061", f"unknown setting {command.key.text}", command.key.span, hint, edits=edits)
 
 
 @lint("GASL062")
@@ -173,8 +171,12 @@ def setting_value(context: Context) -> Iterator[Diagnostic]:
         elif setting.key == "llm.model" and context.models is not None and value not in context.models:
             near = context.suggestion(str(value), tuple(context.models))
             edits = [Edit(span, format_text(near))] if near else []
-            hint = f"did you mean {near}?" if near else f"there are: {', '.join(sorted(context.models)) or 'none'}"
-            yield context.found("GASL062", f"the model {value} is not offered here", span, hint, edits=edits)
+            hint = (
+                f"did you mean {near}?"
+                if near
+                else f"the host offers {', '.join(sorted(context.models)) or 'no models'}"
+            )
+            yield context.found("GASL062", f"the host does not offer the model {value}", span, hint, edits=edits)
 
 
 def _value_span(context: Context, command: gasl.SetCommand) -> Span:
@@ -215,8 +217,8 @@ def above_ceiling(context: Context) -> Iterator[Diagnostic]:
         if setting is None or fault_of(setting, value):
             continue
         span, text = _value_span(context, command), f"{most:g}" if most % 1 else str(int(most))
-        message = f"{command.key.text} can be {text} at most here, not {value}"
-        hint = "the ceiling is set by who runs the plan"
+        message = f"{command.key.text} may be at most {text} here, not {value}"
+        hint = "the host of the plan sets this limit"
         yield context.found("GASL063", message, span, hint, edits=[Edit(span, text)], severity="error")
     yield from _long_searches(context, ceiling)
 
@@ -228,8 +230,8 @@ def _long_searches(context: Context, ceiling: Mapping[str, float]) -> Iterator[D
             if most is None or number <= most:
                 continue
             span = _number_span(context, command, word, number)
-            message = f"{word} {number:,} is above the ceiling of {cap}, {int(most):,}"
-            hint = "the search goes no further than the ceiling, and its status is partial when that cuts it short"
+            message = f"{word} {number:,} is above the limit {cap}, which is {int(most):,}"
+            hint = "the search stops at the limit; if results are missing, its status is partial"
             edits = [Edit(span, str(int(most)))] if span != command.span else []
             yield context.found("GASL063", message, span, hint, edits=edits)
 
@@ -266,9 +268,9 @@ def finds_nothing(context: Context) -> Iterator[Diagnostic]:
     for _, command in context.commands(gasl.Find, gasl.FindPaths, gasl.Walk, gasl.Rank):
         for word, number, _cap in _numbers(command):
             if number == 0 and word != "RADIUS":
-                what = "keeps nothing" if word == "LIMIT" else "reaches nothing"
+                what = "excludes every result" if word == "LIMIT" else "reaches no other node"
                 yield context.found("GASL075", f"{word} 0 {what}", _number_span(context, command, word, 0),
-                                    "leave it out, or give a number above 0")  # fmt: skip
+                                    "remove it, or write a number above 0")  # fmt: skip
 
 
 @lint("GASL064")
@@ -281,8 +283,8 @@ def unknown_algorithm(context: Context) -> Iterator[Diagnostic]:
         span = context.spelled(command.algorithm, command.span, _algorithm_begins(context, command)) or command.span
         near = context.suggestion(command.algorithm, known)
         edits = [Edit(span, near)] if near and span != command.span else []
-        hint = f"did you mean {near}?" if near else f"there are: {', '.join(known)}"
-        yield context.found("GASL064", f"there is no algorithm {command.algorithm}", span, hint, edits=edits)
+        hint = f"did you mean {near}?" if near else f"the algorithms are {', '.join(known)}"
+        yield context.found("GASL064", f"unknown algorithm {command.algorithm}", span, hint, edits=edits)
 
 
 def _algorithm_begins(context: Context, command: gasl.Measure) -> int:
@@ -290,8 +292,3 @@ def _algorithm_begins(context: Context, command: gasl.Measure) -> int:
     start = command.source.span.end if command.source is not None else command.span.start
     at = text.find("USING", max(0, start - command.span.start))
     return command.span.start + at + len("USING") if at >= 0 else command.span.start
-
-
-LIMIT_LINTS: tuple[Lint, ...] = (
-    unknown_setting, setting_value, above_ceiling, unknown_algorithm, finds_nothing,
-)  # fmt: skip

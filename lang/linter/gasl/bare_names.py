@@ -87,9 +87,7 @@ def _with_target(context: Context, fault: Diagnostic, faults: Sequence[Diagnosti
     if len(fits) != 1:
         return fault
     ((kind, target),) = fits
-    return evolve(
-        fault, hints=(f"write FIND {kind}: of nodes and edges only {kind} have these fields",), edits=(target,)
-    )
+    return evolve(fault, hints=(f"write FIND {kind}: only {kind} have these fields",), edits=(target,))
 
 
 def _words(context: Context, fault: Diagnostic) -> Iterator[_Word]:
@@ -231,9 +229,9 @@ def _of_field(context: Context, fault: Diagnostic, word: _Word, meaning: _Meanin
     is_plain = left is not None and left.quantifier is None and len(left.path) == 1 and "." not in name
     if left is not None and is_plain and sign in ("==", "!=", "<", "<=", ">", ">="):
         compared = f"[n for n in items if n[{json.dumps(left.path[0])}] {sign} n[{json.dumps(name)}]]"
-        hints.append(f"compare two fields outside of GASL, with an expression over the items found: {compared}")
+        hints.append(f"compare two fields outside of GASL, with an expression over the found items: {compared}")
     else:
-        hints.append("compare two fields outside of GASL, with an expression over the items found")
+        hints.append("compare two fields outside of GASL, with an expression over the found items")
     named = next((part for part in name.split() if part == name or not _NAME.fullmatch(name)), name)
-    message = f"{named} is a field, and a condition compares a field with a value"
+    message = f"{named} is a field, but a condition compares a field with a value"
     return evolve(fault, message=message, span=word.span, hints=tuple(hints), edits=())

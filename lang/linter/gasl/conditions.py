@@ -11,7 +11,7 @@ from ...evaluate.conditions.comparison import is_of_empty_list
 from ...printer.gasl_printer import format_condition, format_name, format_text
 from ...trees import Node, walk
 from ...trees.conditions import And, Comparison, Condition, Constant, Field, Items, Length, Not, NullTest, Or, Variable
-from .context import Context, Lint, Step, conditions_of, lint
+from .context import Context, Step, conditions_of, lint
 
 # The single tests of a condition and the kind of item that each tests; shared by the rules about conditions.
 
@@ -103,10 +103,10 @@ def _never(context: Context, test: Comparison | NullTest) -> Iterator[Diagnostic
     if isinstance(right, Items):
         nulls = [item for item in right.items if item.value is None]
         if not right.items and operator == "IN":
-            message, hint = "nothing is in an empty list", "write the values that are meant"
+            message, hint = "IN an empty list is never true", "write the values into the list"
         elif nulls and (operator == "NOT IN" or len(nulls) == len(right.items)):
             message = f"{operator} a list with null is never true"
-            hint = "a comparison with null is unknown; IS NULL asks for null"
+            hint = "the result of a comparison with null is unknown; IS NULL tests for null"
             kept = [context.text(item.span) for item in right.items if item.value is not None]
             edits = [Edit(right.span, f"({', '.join(kept)})")] if kept else []
     elif isinstance(right, Constant):
@@ -128,7 +128,7 @@ def _of_length(test: Comparison, right: Constant) -> tuple[str, str, list[Edit]]
     if kind != "number":
         digits = kind == "text" and value.strip().isascii() and value.strip().isdigit() and len(value) < 18
         edits = [Edit(right.span, str(int(value)))] if digits else []
-        return f"LEN is a number, and this is a {kind}", "", edits
+        return f"LEN is a number, but this is a {kind}", "", edits
     if (test.operator in ("<", "<=", "=") and value < 0) or (test.operator == "<" and value == 0):
         return f"LEN is never {test.operator} {value}", "LEN is 0 or more", []
     if test.operator == "=" and value != int(value):
@@ -146,7 +146,7 @@ def _contradictions(context: Context, both: And) -> Iterator[Diagnostic]:
         earlier = before.setdefault(what, [])
         clash = next((test for test in earlier[:10] if _excludes(test, operand)), None)
         if clash is not None:
-            message = f"{format_condition(operand)[:80]} can't be true where {format_condition(clash)[:80]} is"
+            message = f"{format_condition(operand)[:80]} contradicts {format_condition(clash)[:80]}"
             yield context.found(
                 "GASL065", message, operand.span, "write OR, or IN with both values" if _equal(clash, operand) else ""
             )
@@ -206,14 +206,14 @@ def quantifier(context: Context) -> Iterator[Diagnostic]:
                 if field.quantifier is not None and on not in ("paths", "path items"):
                     word = field.quantifier.upper()
                     what = {"edge items": "edges", "rows": "rows"}.get(on, on)
-                    message = f"{word} speaks of a path's nodes or edges, and this condition is on {what}"
+                    message = f"{word} tests the nodes or edges of a path, but this condition tests {what}"
                     plain = Field(field.path[1:])
                     whose = {"nodes": "node", "edges": "edge"}.get(on, "")
                     fits = whose == field.path[0] and len(field.path) > 1
                     if fits and word == "NONE":  # without the keyword the test would be negated
                         hint, edits = f"write NOT ({_written(plain)} ...)", []
                     else:
-                        hint = "write the field alone" if fits else ""
+                        hint = "write the field without it" if fits else ""
                         edits = [Edit(field.span, _written(plain))] if fits else []
                     yield context.found("GASL066", message, field.span, hint, edits=edits)
                 elif (
@@ -223,7 +223,7 @@ def quantifier(context: Context) -> Iterator[Diagnostic]:
                     and field.path[0] in ("node", "edge")
                 ):
                     message = f"a path has several {field.path[0]}s: {'.'.join(field.path)[:80]} needs ANY, ALL or NONE"
-                    hint = "write ANY before it if one is enough, ALL if each must"
+                    hint = "write ANY before it if one match is enough, ALL if all must match"
                     yield context.found("GASL066", message, field.span, hint)
 
 
@@ -263,9 +263,9 @@ def field_without_item(context: Context) -> Iterator[Diagnostic]:
                 field = leaf.test.left
                 if isinstance(field, Field):
                     meant = _meant(context, step, field, leaf.test)
-                    message = f"{'.'.join(field.path)[:80]} is a field, and there is no item here that could have it"
+                    message = f"{'.'.join(field.path)[:80]} is a field, but this condition has no item"
                     edits = [Edit(field.span, meant)] if field.path[0] in context.bound_names else []
-                    yield context.found("GASL068", message, field.span, f"a variable is written {meant}", edits=edits)
+                    yield context.found("GASL068", message, field.span, f"write a variable as {meant}", edits=edits)
 
 
 def _meant(context: Context, step: Step, field: Field, test: Comparison | NullTest) -> str:
@@ -299,11 +299,11 @@ def ends_of_no_edge(context: Context) -> Iterator[Diagnostic]:
                 if on == "nodes":
                     if field.quantifier is not None:
                         continue
-                    message, hint = f"{name} is of an edge, and this condition is on nodes", "FIND edges has both ends"
+                    message, hint = f"{name} belongs to an edge, but this condition tests nodes", "use FIND edges"
                 else:
                     kind = on.removesuffix(" items") + "s"
-                    message = f"{name} is not kept with the {kind} of a variable"
-                    hint = f"test it where the {kind} are found: FIND {kind} WHERE {name} = ... AS name"
+                    message = f"{name} is not stored with the {kind} of a variable"
+                    hint = f"test it when the {kind} are found: FIND {kind} WHERE {name} = ... AS name"
                 yield context.found("GASL069", message, field.span, hint)
 
 
@@ -312,6 +312,3 @@ def _is_of_a_node(field: Field) -> bool:
     if len(field.path) < 2:
         return False
     return field.path[0] == "node" if field.quantifier is not None else field.path[0] in ("source", "target")
-
-
-LINTS: tuple[Lint, ...] = (never_true, quantifier, bad_pattern, field_without_item, ends_of_no_edge)

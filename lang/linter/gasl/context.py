@@ -8,18 +8,12 @@ import attrs
 from attrs import define, field, frozen
 
 from ...catalogue.commands import BY_NODE, Kind
-from ...catalogue.rules import RULES
 from ...catalogue.schema import Schema
-from ...diagnostic import Diagnostic, Edit, Severity
 from ...source import NOWHERE, Span
 from ...trees import Node, gasl, walk
 from ...trees.conditions import And, Comparison, Condition, Not, NullTest, Or, Variable
 from ...trees.gasl import Command, Declare, Item, Name, Program, Statement, StateType
-from .. import Lint as AnyLint
-from .. import Suggestions, lint
-
-__all__ = ["Binding", "Context", "Flow", "Lint", "Step", "Use", "conditions_of", "lint", "nests_within", "trace"]
-
+from ..framework import LintContext, Lints
 
 # The variables of a program at run time: which commands bind and read them, and the kinds of their values.
 # One walk in execution order. A command in a BRANCH, an ON or a CATCH may or may not run, so a name can have several bindings
@@ -335,7 +329,7 @@ def _grouped(by: str, made: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @attrs.frozen(slots=False)
-class Context:
+class Context(LintContext):
     """A program under check. Data that the rules share is computed once.
 
     ``schema``, ``state``, ``ceiling``, ``measures`` and ``models`` are None if unknown; ``variables`` are bound before the
@@ -350,31 +344,6 @@ class Context:
     variables: Collection[str] = ()
     models: Collection[str] | None = None
     fields: Mapping[str, tuple[str, ...]] = {}
-    _suggestions: Suggestions = attrs.field(factory=Suggestions, init=False, eq=False, repr=False)
-
-    def found(
-        self,
-        code: str,
-        message: str,
-        span: Span | None,
-        *hints: str,
-        edits: Iterable[Edit] = (),
-        severity: Severity | None = None,
-    ) -> Diagnostic:
-        """Make a diagnostic, by default with the catalogue's severity."""
-        edits = tuple(edits) if span is not None and span != NOWHERE else ()
-        return Diagnostic(
-            code, severity or RULES[code].severity, message, span, tuple(hint for hint in hints if hint), edits
-        )
-
-    def suggestion(self, name: str, known: Collection[str]) -> str | None:
-        """Return the known name that was most likely meant; None after many different names were looked up."""
-        return self._suggestions.find(name, known)
-
-    @property
-    def has_enough(self) -> bool:
-        """Return whether the limit of did-you-mean look-ups is reached."""
-        return self._suggestions.has_enough
 
     def text(self, span: Span) -> str:
         """Return the source text under ``span``; an empty text if the program was not parsed from text."""
@@ -429,8 +398,7 @@ class Context:
         return ((step, step.command) for step in self.steps if isinstance(step.command, kinds))
 
 
-Lint: TypeAlias = AnyLint[Context]
-"""A rule of GASL."""
+lint: Lints[Context] = Lints()
 
 
 def _names_behind_as(text: str) -> set[str]:

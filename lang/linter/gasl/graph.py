@@ -18,7 +18,7 @@ from ...trees.conditions import Comparison, Constant, Field, NullTest
 from ...trees.gasl import Path
 from .arguments import fields_of
 from .conditions import Leaf, On, constants_of, kind_of_value, leaves, tested
-from .context import Context, Lint, lint
+from .context import Context, lint
 
 HAS_THIS_VALUE = "has this value"
 """Note on a field in a hint: the field has the value of the condition."""
@@ -156,8 +156,10 @@ def _unknown(
     if place.whose == "paths":
         return _bare_on_path(context, place, schema, span, severity, in_test=test is not None)
     if name in DEGREES and place.whose == "nodes":
-        hint = f"the {name} is known where nodes are found: FIND nodes WHERE {name} > 1 ORDER BY {name} DESC; MEASURE gives it as a field"
-        return context.found("GASL070", f"the nodes of a variable have no {name}", span, hint, severity="error")
+        hint = f"FIND knows the {name}: FIND nodes WHERE {name} > 1 ORDER BY {name} DESC; MEASURE returns it as a field"
+        return context.found(
+            "GASL070", f"the nodes of a variable do not store the {name}", span, hint, severity="error"
+        )
     near = context.suggestion(name, _namable(built_in[place.whose], known))
     holder = _holder(test, known)
     hints, edits = [], []
@@ -166,9 +168,9 @@ def _unknown(
         hints.append(f"{meant} {HAS_THIS_VALUE}; did you mean it?" if holder == meant else f"did you mean {meant}?")
     hints += _elsewhere(place, schema, name)
     hints.append(
-        f"{place.whose} have: {_listed(tuple(known))}"
+        f"{place.whose} have {_listed(tuple(known))}"
         if known
-        else f"{place.whose} have no attributes here, only {_listed(sorted(built_in[place.whose]))}"
+        else f"{place.whose} have no attributes, only {_listed(sorted(built_in[place.whose]))}"
     )
     return context.found("GASL070", message, span, *hints, edits=edits, severity=severity)
 
@@ -197,7 +199,7 @@ def _bare_on_path(
         if whose == "node" and place.kept:
             continue
         if ".".join(place.path) in known or place.path[0] in known:
-            hints.insert(0, f"{whose}s have it: ANY {whose}.{name}, ALL {whose}.{name}, NONE {whose}.{name}")
+            hints.insert(0, f"{whose}s have it: write ANY {whose}.{name}, ALL {whose}.{name} or NONE {whose}.{name}")
     # No edit: only the author knows whether one match is enough (ANY) or all must match (ALL).
     return context.found("GASL070", message, span, *hints, severity=severity)
 
@@ -229,11 +231,11 @@ def _holder(test: Comparison | NullTest | None, known: Mapping[str, Attribute]) 
 def _elsewhere(place: Place, schema: Schema, name: str) -> list[str]:
     first = place.path[0]
     if place.whose == "edges" and (name in schema.node_attributes or first in schema.node_attributes):
-        return [f"nodes have it: source.{name} or target.{name}"]
+        return [f"nodes have it: write source.{name} or target.{name}"]
     if place.whose == "nodes" and (name in schema.edge_attributes or first in schema.edge_attributes):
-        return ["edges have it: FIND edges"]
+        return ["edges have it: use FIND edges"]
     if place.whose == "nodes" and len(place.path) > 1 and first in ("source", "target"):
-        return [f"{first}.x is of an edge: FIND edges"]
+        return [f"{first}.x belongs to an edge: use FIND edges"]
     return []
 
 
@@ -281,7 +283,9 @@ def unknown_value(context: Context) -> Iterator[Diagnostic]:
             edits = [Edit(constant.span, format_text(near))] if near is not None else []
             hints = [f"did you mean {format_text(near)}?"] if near is not None else _owners(value, place, schema)
             message = f"{attribute.name} is never {shown}"
-            yield context.found("GASL071", message, constant.span, *hints, f"it is one of {values.listed}", edits=edits)
+            yield context.found(
+                "GASL071", message, constant.span, *hints, f"its values are {values.listed}", edits=edits
+            )
 
 
 def _all_values(attribute: Attribute, place: Place, schema: Schema) -> _Values | None:
@@ -303,9 +307,9 @@ def _all_values(attribute: Attribute, place: Place, schema: Schema) -> _Values |
 def _owners(value: object, place: Place, schema: Schema) -> list[str]:
     """Return which other attributes have a value."""
     if place.whose == "nodes" and value in schema.relations and schema.relation_attribute:
-        return [f"edges have it as {schema.relation_attribute}: FIND edges"]
+        return [f"edges have it as {schema.relation_attribute}: use FIND edges"]
     if place.whose == "edges" and value in schema.labels and schema.label_attribute:
-        return [f"nodes have it: source.{schema.label_attribute} or target.{schema.label_attribute}"]
+        return [f"nodes have it: write source.{schema.label_attribute} or target.{schema.label_attribute}"]
     known = attributes_of(place.whose, schema).items()
     owners = [name for name, a in known if any(value == each and type(value) is type(each) for each, _ in a.values)]
     return [f"{owners[0]} has this value"] if owners else []
@@ -349,14 +353,14 @@ def attribute_type(context: Context) -> Iterator[Diagnostic]:
             kinds = " or ".join(sorted({_KINDS[kind] for kind in attribute.types if kind in _KINDS}))
             kind = kind_of_value(constant.value)
             if test.operator in _TEXTUAL or test.operator == "CONTAINS":
-                message = f"{attribute.name} is always a {kinds}, and {test.operator} finds nothing in it"
+                message = f"{attribute.name} is always a {kinds}, which {test.operator} never matches"
             else:
                 message = f"{attribute.name} is always a {kinds}, never a {kind}"
             edit = _other_type(context, attribute, constant, test.operator)
             severity: Severity = "error" if leaf.must and test.operator not in ("!=", "IN") else "warning"
-            hint = f"write {edit.text}" if edit else "different types are unequal and have no order"
+            hint = f"write {edit.text}" if edit else "values of different types are unequal and have no order"
             if kinds == "text" and test.operator in _ORDER:
-                hint = "texts are ordered letter by letter, and not as numbers"
+                hint = "texts are ordered letter by letter, not as numbers"
             yield context.found(
                 "GASL072", message, constant.span, hint, edits=[edit] if edit else [], severity=severity
             )
@@ -377,6 +381,3 @@ def _other_type(context: Context, attribute: Attribute, constant: Constant, oper
     if isinstance(value, str) and kinds == {"number"} and _NUMBER.fullmatch(value):
         return Edit(constant.span, value)
     return None
-
-
-LINTS: tuple[Lint, ...] = (unknown_attribute, unknown_value, attribute_type)

@@ -11,7 +11,7 @@ from ...printer.gasl_printer import format_key, format_name
 from ...source import Span
 from ...trees import gasl
 from ...trees.gasl import Key, StateType
-from .context import Binding, Context, Lint, Step, Use, lint
+from .context import Binding, Context, Step, Use, lint
 
 _OFFERED = 8
 _COMMON = frozenset({
@@ -29,7 +29,7 @@ def unbound(context: Context) -> Iterator[Diagnostic]:
             continue
         near = context.suggestion(use.name, context.bound_names)
         edits = _renamed(context, use, near) if near else []
-        yield context.found("GASL050", f"nothing binds the variable {use.name}", use.span, *_unbound_hints(context, use, near),
+        yield context.found("GASL050", f"the variable {use.name} is not bound", use.span, *_unbound_hints(context, use, near),
                             edits=edits)  # fmt: skip
 
 
@@ -41,13 +41,13 @@ def used_too_early(context: Context) -> Iterator[Diagnostic]:
         if use.bindings or later is None:
             continue
         if later.command is use.command:
-            message, hint = f"the variable {use.name} is bound only by this command itself", "bind it first"
+            message, hint = f"the variable {use.name} is bound only by this command itself", "bind it before"
         elif later.span.start > use.span.start:
             message = f"the variable {use.name} is used before it is bound, in line {context.line(later.span)}"
-            hint = "put the command that binds it first"
+            hint = "move the command that binds it up"
         else:
-            message = f"the variable {use.name} is bound only where this command isn't reached, in line {context.line(later.span)}"
-            hint = "EXPLAIN binds nothing; a CATCH and an ELSE see what stands before them"
+            message = f"the variable {use.name} is bound in line {context.line(later.span)}, which has no effect on this command"
+            hint = "EXPLAIN binds nothing; CATCH and ELSE read only the variables bound before their block"
         yield context.found("GASL051", message, use.span, hint)
 
 
@@ -57,7 +57,7 @@ def _unbound_hints(context: Context, use: Use, near: str | None) -> list[str]:
         hints.append(f"{use.name} is a key of the state; commands read variables, ANALYZE reads keys")
     elif not near and (names := _bound_before(context, use)):
         more = ", ..." if len(names) > _OFFERED else ""
-        hints.append(f"there are: {', '.join(names[:_OFFERED])}{more}")
+        hints.append(f"the variables are {', '.join(names[:_OFFERED])}{more}")
     elif not near:
         hints.append(f"bind it first: FIND nodes AS {format_name(use.name)}")
     return hints
@@ -85,8 +85,8 @@ def _renamed(context: Context, use: Use, name: str) -> list[Edit]:
 def overwritten(context: Context) -> Iterator[Diagnostic]:
     """Report results that are overwritten before they are read."""
     for old, new in context.flow.overwritten:
-        message = f"the variable {new.name} is bound anew before what line {context.line(old.span)} put there is used"
-        hint = "give one of the two another name, or leave the first command out"
+        message = f"the variable {new.name} is overwritten before its value from line {context.line(old.span)} is read"
+        hint = "rename one of the two variables, or remove the first command"
         yield context.found("GASL052", message, new.span, hint)
 
 
@@ -112,8 +112,8 @@ def on_apart(context: Context) -> Iterator[Diagnostic]:
             before = above[id(before)]
         if before is not None and not any(_is_in(binding, before.command) for binding in use.bindings):
             line = context.line(use.bindings[-1].span)
-            message = f"this ON stands apart from the command that binds {command.source.text}, in line {line}"
-            hint = "put it directly behind that command: a status that stops has stopped the plan before"
+            message = f"this ON does not directly follow the command that binds {command.source.text}, in line {line}"
+            hint = "move it directly after that command: a status that stops the plan stops it before this ON"
             yield context.found("GASL053", message, command.source.span, hint)
 
 
@@ -129,11 +129,8 @@ def named_like_keyword(context: Context) -> Iterator[Diagnostic]:
         word = binding.name.upper()
         if word in keywords() and word not in _COMMON and binding.name not in seen:
             seen.add(binding.name)
-            message = f"the variable {binding.name} is named like a word of the language"
-            yield context.found("GASL054", message, binding.span, "another name reads more easily")
-
-
-LINTS: tuple[Lint, ...] = (unbound, used_too_early, overwritten, on_apart, named_like_keyword)
+            message = f"the variable {binding.name} has the name of a keyword"
+            yield context.found("GASL054", message, binding.span, "another name is easier to read")
 
 
 # Rules about keys of the state: declared before they are used, with one type, updated with values of that type.
@@ -181,7 +178,7 @@ def _undeclared(
     if isinstance(step.command, gasl.Analyze):
         message = f"the key {key.text} is not declared"
         return context.found(
-            "GASL055", message, key.span, "UPDATE puts into a key what ANALYZE looks at", severity=severity
+            "GASL055", message, key.span, "UPDATE stores the values that ANALYZE reads", severity=severity
         )
     lines = [f"DECLARE {format_key(parent)} AS DICT" for parent in missing]
     lines += [f"DECLARE {format_key(each)} AS {kind}" for each, kind in itself]
@@ -190,7 +187,7 @@ def _undeclared(
     before = context.program.source.text[head:start]
     indent = before if before.isspace() else ""
     what = "the key" if itself else "the parent key"
-    message, hints = f"{what} {key.text} is not declared", [f"put {'; '.join(lines)} before it"]
+    message, hints = f"{what} {key.text} is not declared", [f"add {'; '.join(lines)} before it"]
     edits = [Edit(Span(start, start), "".join(f"{line}\n{indent}" for line in lines))]
     elsewhere = _elsewhere(context, key) if itself else None
     if elsewhere is not None:
@@ -243,10 +240,10 @@ def redeclared(context: Context) -> Iterator[Diagnostic]:
         key, before = command.key.text, known.get(command.key.text)
         if before is not None and before != command.type:
             where = f"in line {context.line(lines[key])}" if key in lines else "in the state"
-            message = f"the key {key} is declared as {before} {where}, and can't be {command.type}"
+            message = f"the key {key} is already declared as {before} {where}, not as {command.type}"
             at = context.spelled(command.type, command.span, command.key.span.end)
             edits = [Edit(at, before)] if at else []
-            yield context.found("GASL056", message, command.key.span, "a key keeps its type", edits=edits)
+            yield context.found("GASL056", message, command.key.span, "the type of a key can't change", edits=edits)
         known.setdefault(key, command.type)
         lines.setdefault(key, command.span)
 
@@ -260,7 +257,7 @@ def parent_is_no_dict(context: Context) -> Iterator[Diagnostic]:
             for count in range(1, min(len(command.key.parts), 100)):
                 parent = ".".join(command.key.parts[:count])
                 if known.get(parent, "DICT") != "DICT":
-                    message = f"{parent} is a {known[parent]}, and only a DICT has keys in it"
+                    message = f"{parent} is a {known[parent]}, but only a DICT can contain keys"
                     yield context.found("GASL057", message, command.key.span, f"declare {parent} as DICT")
                     break
 
@@ -316,13 +313,10 @@ def _is_counts(use: Use) -> bool:
 
 def _remedy(kind: StateType, use: Use) -> str:
     if kind == "COUNTER":
-        return f"COUNT {format_name(use.name)} AS n gives a number"
+        return f"COUNT {format_name(use.name)} AS n returns a number"
     if kind == "DICT":
-        return "a list goes into a LIST" if use.kind != "number" else "a number goes into a COUNTER"
-    return "a number goes into a COUNTER"
-
-
-KEY_LINTS: tuple[Lint, ...] = (undeclared, redeclared, parent_is_no_dict, wrong_shape)
+        return "store a list in a LIST" if use.kind != "number" else "store a number in a COUNTER"
+    return "store a number in a COUNTER"
 
 
 # A command without AS and its name, and an unbound name below: reported as one fault with its fix.
@@ -351,7 +345,7 @@ def named(
         names = [name for name, start in unbound.items() if _start(each) < start < end]
         if len(names) == 1:
             given[each] = names[0]
-    explained = [f"nothing binds the variable {name}" for name in given.values()]
+    explained = [f"the variable {name} is not bound" for name in given.values()]
     mended = [_with_name(each, given[each]) if each in given else each for each in faults]
     return mended, [each for each in found if each.code != _UNBOUND or each.message not in explained]
 
@@ -367,5 +361,5 @@ def _start(fault: Diagnostic) -> int:
 def _with_name(fault: Diagnostic, name: str) -> Diagnostic:
     end = fault.span.end if fault.span is not None else 0
     written = format_name(name)
-    hints = (f"write AS {written} behind it: nothing else binds {written}", *fault.hints[1:])
+    hints = (f"add AS {written} at the end: a later command reads {written}", *fault.hints[1:])
     return evolve(fault, hints=hints, edits=(Edit(Span(end, end), f" AS {written}"),))

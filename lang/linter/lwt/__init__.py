@@ -1,38 +1,28 @@
 """Check a script before it runs: faults found by the parser, and faults that need the whole script.
 
 Modules by subject: ``references``, ``calls`` (and iterative answers), ``options``, ``strings`` (and programs), ``expressions``;
-``context`` has the input of the rules. The rules about steps and their graph are below. A new rule is a function in one of the
-modules, with an entry in that module's ``LINTS`` and in ``lang.catalogue.rules``.
+``context`` has the input of the lints. The lints of steps and their graph are below. A new lint is a function with the decorator
+``lint`` in one of the modules, and a rule in ``lang.catalogue.rules``.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from ... import linter
 from ...catalogue.operations import BUILTIN, Signature
-from ...diagnostic import Diagnostic, Edit, sort_key
+from ...diagnostic import Diagnostic, Edit
 from ...parse.lwt.shapes import end_of_line
 from ...source import NOWHERE, Span
 from ...trees.lwt import MISSING, RESERVED, Comment, Reference, Script, Step
-from . import calls, expressions, options, references, strings
-from . import calls as answers
-from . import strings as programs
-from .context import Context, Lint, lint
+from ..framework import Commented, sorted_with
+from . import calls, expressions, options, references, strings  # noqa: F401  # they register their lints
+from .context import Context, lint
 from .references import input_path
 
-__all__ = ["LINTS", "STRUCTURE_LINTS", "Context", "check", "diagnose", "input_faults"]
+__all__ = ["Context", "check", "diagnose", "input_faults"]
 
 
-# Ignore comments in prompt scripts: ``# knotwork: ignore[LWT012]`` above a step. See ``linter``.
-
-_SCRIPTS = linter.Commented("step", "LWT032", lambda item: isinstance(item, Comment))
-
-
-def silence(context: Context, found: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return ``found`` without silenced diagnostics, plus a diagnostic for each ignore comment that silences nothing."""
-    script = context.script
-    return linter.silence(script.items, script.source.text, found, _SCRIPTS, context.found)
-
+_SCRIPTS = Commented("step", "LWT032", lambda item: isinstance(item, Comment))
+"""Ignore comments in prompt scripts: ``# knotwork: ignore[LWT012]`` above a step."""
 
 # Rules about the whole script: its steps, their ids and their graph.
 
@@ -53,9 +43,9 @@ def cycle(context: Context) -> Iterator[Diagnostic]:
             message = f"step ({path[0]}) refers to itself"
         else:
             shown = path if len(path) <= _MOST else (*path[: _MOST // 2], "…", *path[-_MOST // 2 :])
-            message = f"steps wait for each other: {' → '.join(shown)}"
+            message = f"steps refer to each other in a circle: {' → '.join(shown)}"
         span = uses[path[0], path[1]].span if (path[0], path[1]) in uses else context.steps[path[0]].span
-        yield context.found("LWT013", message, span, "leave out one of the references")
+        yield context.found("LWT013", message, span, "remove one of the references")
 
 
 @lint("LWT014")
@@ -73,14 +63,14 @@ def duplicate_id(context: Context) -> Iterator[Diagnostic]:
         number = 2
         while f"{step.id}_{number}" in taken:
             number += 1
-        message = f"there is a step ({step.id}) already, in line {line}"
+        message = f"a step ({step.id}) already exists, in line {line}"
         span = context.id_span(step)
         if step == first[step.id]:
-            hint, edit = "it is the same step twice: leave one out", Edit(_lines(context, step), "")
+            hint, edit = "the two steps are equal: remove one", Edit(_lines(context, step), "")
         else:
             new = f"{step.id}_{number}"
             taken.add(new)
-            hint, edit = f"give this one an id of its own, such as ({new})", Edit(span, new)
+            hint, edit = f"give this step another id, such as ({new})", Edit(span, new)
         yield context.found("LWT014", message, span, hint, edits=[edit] if step.span != NOWHERE else [])
 
 
@@ -95,8 +85,8 @@ def reserved_id(context: Context) -> Iterator[Diagnostic]:
     """Report a step with the name of the input."""
     for step in context.script.steps:
         if step.id in RESERVED:
-            what = "the run's input" if step.id == "input" else "what EACH is at"
-            message = f"no step can be called ({step.id}): it is the name of {what}"
+            what = "the run's input" if step.id == "input" else "the current element of EACH"
+            message = f"the id ({step.id}) is reserved for {what}"
             yield context.found("LWT015", message, context.id_span(step), "give the step another id")
 
 
@@ -105,7 +95,7 @@ def empty_script(context: Context) -> Iterator[Diagnostic]:
     """Report a script without steps."""
     if not context.script.steps:
         span = Span(0, min(1, len(context.script.source.text)))
-        yield context.found("LWT016", "the script has no step", span, 'a step is (final)=LLM("...")')
+        yield context.found("LWT016", "the script has no steps", span, 'a step is, for example, (final)=LLM("...")')
 
 
 @lint("LWT017", needs_all_steps=True)
@@ -119,8 +109,8 @@ def dead_step(context: Context) -> Iterator[Diagnostic]:
         return
     for step in context.steps.values():
         if step.id not in wanted and step.id not in context.half_named:
-            message = f"the final step ({final}) doesn't need ({step.id}), so it is skipped"
-            hint = f"refer to it, {{({step.id})}}, or leave it out"
+            message = f"the step ({step.id}) is skipped: the final step ({final}) does not depend on it"
+            hint = f"refer to it, {{({step.id})}}, or remove it"
             yield context.found("LWT017", message, context.id_span(step), hint)
 
 
@@ -130,24 +120,11 @@ def chosen_final(context: Context) -> Iterator[Diagnostic]:
     if context.final is None or context.final[1] == "final" or context.cycles:
         return  # steps in a cycle leave no sink, so the rule does not apply
     final, rule = context.final
-    why = "it is the only one that no other refers to" if rule == "only sink" else "it is the last of several"
+    why = "no other step refers to it" if rule == "only sink" else "it is the last step to which no other refers"
     message = f"the output of ({final}) is the result: {why}"
-    yield context.found("LWT031", message, context.id_span(context.steps[final]), "call it (final) to say so")
-
-
-STRUCTURE_LINTS: tuple[Lint, ...] = (cycle, duplicate_id, reserved_id, empty_script, dead_step, chosen_final)
-
-LINTS: tuple[Lint, ...] = (
-    *STRUCTURE_LINTS,
-    *references.LINTS,
-    *calls.LINTS,
-    *options.LINTS,
-    *strings.LINTS,
-    *programs.PROGRAM_LINTS,
-    *expressions.LINTS,
-    *answers.ANSWER_LINTS,
-)
-"""All rules that check a tree."""
+    yield context.found(
+        "LWT031", message, context.id_span(context.steps[final]), "call it (final) to make this explicit"
+    )
 
 
 def check(
@@ -169,20 +146,18 @@ def check(
 
 def input_faults(context: Context) -> list[Diagnostic]:
     """Return the diagnostics about missing parts of the run's input: for a part of a script that is still streaming in."""
-    return list(input_path.find(context))
+    return list(input_path(context))
 
 
 def diagnose(context: Context) -> list[Diagnostic]:
     """Run ``check`` on an existing context, whose cached analysis (the graph, the final step) stays available to the caller."""
     script = context.script
     reported = {diagnostic.code for diagnostic in script.diagnostics}
-    found = [
+    found = (
         diagnostic
-        for rule in LINTS
+        for each in lint.all
         # The parser reports some of these itself, with more detail (for example a step dropped because of its id).
-        if not (rule.code == "LWT014" and rule.code in reported) and (context.is_whole or not rule.needs_all_steps)
-        for diagnostic in rule.find(context)
-    ]
-    errors = [diagnostic for diagnostic in script.diagnostics if diagnostic.severity == "error"]
-    remarks = [diagnostic for diagnostic in script.diagnostics if diagnostic.severity != "error"]
-    return sorted([*errors, *silence(context, [*remarks, *found])], key=sort_key)
+        if not (each.code == "LWT014" and each.code in reported) and (context.is_whole or not each.needs_all_steps)
+        for diagnostic in each.find(context)
+    )
+    return sorted_with(script.diagnostics, found, script.items, script.source.text, _SCRIPTS, context)

@@ -21,7 +21,7 @@ from ...trees.lwt import (
     Word,
     references,
 )
-from .context import Context, Lint, lint
+from .context import Context, lint
 
 # Edits that move an argument or an option of a call to its place.
 
@@ -91,7 +91,7 @@ def unknown_operation(context: Context) -> Iterator[Diagnostic]:
             near = near if near in context.operations else context.suggestion(call.operation, context.operations) or ""
             hint = f"did you mean `{near}`?" if near else f"the operations are {', '.join(context.operations)}"
             edits = [Edit(span, near)] if near and span else []
-            message = f"there is no operation `{call.operation}`"
+            message = f"unknown operation `{call.operation}`"
             yield context.found("LWT018", message, span or call.span, hint, edits=edits)
 
 
@@ -126,11 +126,9 @@ def arguments(context: Context) -> Iterator[Diagnostic]:
             if first is not None and value.span != NOWHERE and value.span.start > first:
                 if len(call.arguments) > len(signature.parameters):
                     break  # an extra argument; it is reported already
-                message = f"this argument of {call.operation} stands behind an option"
+                message = f"this argument of {call.operation} follows an option"
                 edits = first_of(context, call, value.span) if len(call.arguments) == 1 else []
-                yield context.found(
-                    "LWT021", message, value.span, "arguments come first, then the options", edits=edits
-                )
+                yield context.found("LWT021", message, value.span, "write arguments before options", edits=edits)
 
 
 def _left_out(context: Context, call: Call, signature: Signature) -> Iterator[Diagnostic]:
@@ -151,7 +149,7 @@ def _counted(context: Context, call: Call, signature: Signature) -> Iterator[Dia
     if signature.instead and any(option.name == signature.instead for option in call.options):
         if given:
             what = f"{call.operation} takes {signature.instead}= or its {wanted[0].name}, not both"
-            yield context.found("LWT021", what, given[0].span, "leave one of them out")
+            yield context.found("LWT021", what, given[0].span, "remove one of them")
         return
     if len(given) < len(wanted):
         missing = " and ".join(f"its {parameter.name}" for parameter in wanted[len(given) :])
@@ -165,16 +163,14 @@ def _counted(context: Context, call: Call, signature: Signature) -> Iterator[Dia
         names = f" ({', '.join(parameter.name for parameter in wanted)})" if wanted else ""
         many = f"{call.operation} takes {takes}{names}; this is one too many"
         one_string = isinstance(extra, Template) and bool(wanted)
-        hint = "write one string; a comma between quotes parts arguments" if one_string else ""
+        hint = "write one string; a comma outside of quotes separates arguments" if one_string else ""
         edits = []
         if isinstance(extra, ObjectValue) and (new := as_options(context, signature, extra)):
-            hint, edits = f"options are written one by one: `{new}`", [Edit(extra.span, new)]
+            hint, edits = f"write the options separately: `{new}`", [Edit(extra.span, new)]
         elif fraction := _decimal_comma(context, call, extra):
-            hint, edits = "a number has a decimal point, not a comma", [Edit(fraction, ".")]
+            hint, edits = "write a decimal point, not a comma", [Edit(fraction, ".")]
         elif isinstance(extra, Word | Scalar | Choice):
-            hint = (
-                "an option has a name: `temperature=0`" if signature.bindings is None else "a value has a name: `n=2`"
-            )
+            hint = "options need a name: `temperature=0`" if signature.bindings is None else "values need a name: `n=2`"
         yield context.found("LWT021", many, extra.span, hint, edits=edits)
 
 
@@ -199,26 +195,30 @@ def _template(context: Context, call: Call, parameter: Parameter, value: Value) 
     if isinstance(value, Reference):
         new = f'"{format_reference(value)}"'
         return _wrong(context, call, value, what, f"write `{new}`", new=new)
-    hint = "give the inner call a step of its own and refer to it" if isinstance(value, Call) else ""
-    return _wrong(context, call, value, what, hint or "put the text in quotes")
+    hint = "move the inner call to a separate step and refer to it" if isinstance(value, Call) else ""
+    return _wrong(context, call, value, what, hint or "write the text in quotes")
 
 
 def _expression(context: Context, call: Call, parameter: Parameter, value: Value) -> Diagnostic | None:
     if isinstance(value, Template):
         return None  # its contents are checked in ``expressions``
-    hint = 'give the reference a name: `EXPR("n", n={(id)})`' if isinstance(value, Reference) else "put it in quotes"
+    hint = 'give the reference a name: `EXPR("n", n={(id)})`' if isinstance(value, Reference) else "write it in quotes"
     return _wrong(context, call, value, f"a string, its {parameter.name},", hint)
 
 
 def _json(context: Context, call: Call, parameter: Parameter, value: Value) -> Diagnostic | None:
     if isinstance(value, Word | Call | Choice):
-        hint = "put the text in quotes" if isinstance(value, Word) else "a choice is an option's value: `type=`"
-        hint = "give the inner call a step of its own" if isinstance(value, Call) else hint
+        hint = (
+            "write the text in quotes"
+            if isinstance(value, Word)
+            else "a choice is allowed only as the value of `type=`"
+        )
+        hint = "move the inner call to a separate step" if isinstance(value, Call) else hint
         return _wrong(context, call, value, "a constant JSON value", hint)
     found = next(references(value), None)
     if found is not None:
         message = f"{call.operation} is constant and can't refer to ({found.name})"
-        hint = "refer to the other step where its output is used; for a literal `{(` in a string write `{{(`"
+        hint = "refer to the step where its output is used; for a literal `{(` in a string write `{{(`"
         return context.found("LWT021", message, found.span, hint)
     return _not_json_inside(context, call, value)
 
@@ -229,7 +229,7 @@ def _not_json_inside(context: Context, call: Call, value: Value) -> Diagnostic |
     while stack:
         inner = stack.pop()
         if isinstance(inner, Word | Call | Choice):
-            return _wrong(context, call, inner, "a constant JSON value", "put the text in quotes")
+            return _wrong(context, call, inner, "a constant JSON value", "write the text in quotes")
         if isinstance(inner, ListValue):
             stack += reversed(inner.items)
         elif isinstance(inner, ObjectValue):
@@ -240,7 +240,7 @@ def _not_json_inside(context: Context, call: Call, value: Value) -> Diagnostic |
 def _list(context: Context, call: Call, parameter: Parameter, value: Value) -> Diagnostic | None:
     if isinstance(value, Reference):
         return _no_list(context, call, value)
-    hint = 'write `{(input)}["reviews"]`, or the id of a step that gives a list'
+    hint = 'write `{(input)}["reviews"]`, or a reference to a step that returns a list'
     if isinstance(value, ListValue):
         return _list_of_its_own(context, call, value)
     elif isinstance(value, Template) and len(value.parts) == 1 and isinstance(value.parts[0], Reference):
@@ -260,8 +260,8 @@ def _no_list(context: Context, call: Call, value: Reference) -> Diagnostic | Non
     constant = step.call.arguments[0]
     if not isinstance(constant, ObjectValue | Scalar):
         return None
-    message = f"{call.operation} goes through a list, and ({value.name}) is {kind(constant)}"
-    return context.found("LWT021", message, value.span, "a list is `CONST([...])`")
+    message = f"{call.operation} needs a list, but ({value.name}) is {kind(constant)}"
+    return context.found("LWT021", message, value.span, "write a list as `CONST([...])`")
 
 
 def _list_of_its_own(context: Context, call: Call, value: ListValue) -> Diagnostic:
@@ -270,7 +270,7 @@ def _list_of_its_own(context: Context, call: Call, value: ListValue) -> Diagnost
     name = f"{step.id}_list" if step else "list"
     while name in context.known:
         name += "_"
-    hint = f"give the list a step of its own, `({name})=CONST([...])`, and refer to it: `{{({name})}}`"
+    hint = f"move the list to a separate step, `({name})=CONST([...])`, and refer to it: `{{({name})}}`"
     edits = []
     text = context.script.source.text
     constant = next(references(value), None) is None and _not_json_inside(context, call, value) is None
@@ -294,11 +294,11 @@ def _call(context: Context, call: Call, parameter: Parameter, value: Value) -> D
         message = f"{call.operation} can't run {value.operation} for each item"
         hint = "it takes a call of LLM"
         if value.operation == "EXPR":
-            hint = 'an expression goes through a list by itself: `EXPR("[x * 2 for x in xs]", xs={(list)})`'
+            hint = 'an expression can iterate over the list: `EXPR("[x * 2 for x in xs]", xs={(list)})`'
         elif value.operation == "SEED":
-            hint = "`knotwork seed run` goes through many contexts"
+            hint = "`knotwork seed run` runs a seed on many contexts"
         elif value.operation == "ANSWER":
-            hint = "an ANSWER is a step of its own; each item can have an `LLM` call, and an ANSWER can work on all of them"
+            hint = "use an `LLM` call for each item, and an ANSWER in a separate step"
         return context.found("LWT021", message, value.span, hint)
     return None
 
@@ -322,8 +322,6 @@ _KINDS = {
     ObjectValue: "an object",
     Call: "a call",
 }
-
-LINTS: tuple[Lint, ...] = (unknown_operation, arguments)
 
 
 # Rules about iterative answers: their judges and checks.
@@ -357,12 +355,10 @@ def nothing_evaluates(context: Context) -> Iterator[Diagnostic]:
         if call.option("check") is not None or not call.arguments:
             continue
         judges, criteria = call.option("judges"), call.option("criteria")
-        hint = 'say what a good answer is, `criteria="..."`, or give a check: `check="words:10..40"`'
+        hint = 'describe a good answer, `criteria="..."`, or add a check: `check="words:10..40"`'
         if isinstance(judges, Scalar) and judges.value == 0:
-            message = "with no judge and no check nothing evaluates this answer"
-            yield context.found(
-                "LWT051", message, call.span, 'give a check, such as `check="words:10..40"`, or a judge'
-            )
+            message = "nothing evaluates this answer: it has no judge and no check"
+            yield context.found("LWT051", message, call.span, 'add a check, such as `check="words:10..40"`, or a judge')
         elif criteria is None:
             if not any(option.name in _MEANT for option in call.options):  # the fix of that option also fixes this
                 yield context.found("LWT051", "this ANSWER has neither criteria nor a check", call.span, hint)
@@ -374,5 +370,3 @@ def nothing_evaluates(context: Context) -> Iterator[Diagnostic]:
 
 _MEANT = ("checks", "criterion", "eval_crit", "evaluation", "rubric")
 """Unknown options that certainly mean a judge or a check."""
-
-ANSWER_LINTS: tuple[Lint, ...] = (faulty_check, nothing_evaluates)

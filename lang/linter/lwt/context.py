@@ -1,7 +1,7 @@
 """The definition and the input of a lint rule: the script, walked once, and helpers that find spans in its text."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,18 +10,17 @@ import attrs
 from ... import dependencies, literals
 from ...catalogue.operations import Signature
 from ...catalogue.rules import RULES
-from ...diagnostic import Diagnostic, Edit, Severity, nearest
+from ...diagnostic import Diagnostic, Severity
 from ...parse.lwt.recovery.references import find_lookalikes, find_slips, has_lookalikes
 from ...parse.lwt.shapes import ID
 from ...source import Source, Span
 from ...trees.lwt import RESERVED, Call, Choice, ListValue, ObjectValue, Reference, Script, Step, Template, Value, Word
+from ..framework import LintContext, Lints
 
 if TYPE_CHECKING:
     from ...parse.expr import ExprRead
 
 _HEAD_LINE = re.compile(rf"^[ \t]*+\((?P<id>{ID})\)[ \t]*+=", re.MULTILINE)
-_SUGGESTIONS = 50
-"""Maximum number of did-you-mean look-ups among the same names; more faults than that have one cause."""
 
 
 class Use(NamedTuple):
@@ -40,22 +39,8 @@ class RawString(NamedTuple):
     offset: int
 
 
-@attrs.frozen
-class Lint:
-    """A rule: its code and its function. ``needs_all_steps``: skipped if some steps could not be read."""
-
-    code: str
-    find: Callable[["Context"], Iterable[Diagnostic]]
-    needs_all_steps: bool = False
-
-
-def lint(code: str, *, needs_all_steps: bool = False) -> Callable[[Callable[["Context"], Iterable[Diagnostic]]], Lint]:
-    """Return a decorator that makes a function the rule for ``code``."""
-    return lambda find: Lint(code, find, needs_all_steps)
-
-
 @attrs.frozen(slots=False)
-class Context:
+class Context(LintContext):
     """A script under check. Data that the rules share is computed once, in one walk over the tree."""
 
     script: Script
@@ -64,37 +49,16 @@ class Context:
     models: Collection[str] | None
     given: Collection[str] = ()
     """Names of values that exist without a step of the script: those of steps that ran before, in a session."""
-    _asked: dict[int, dict[str, str | None]] = attrs.field(factory=dict, init=False, eq=False, repr=False)
     _readings: dict[str, literals.Reading | literals.Unreadable] = attrs.field(
         factory=dict, init=False, eq=False, repr=False
     )
     expressions: "dict[str, ExprRead]" = attrs.field(factory=dict, init=False, eq=False, repr=False)
     """The expressions of the script that were parsed so far, by their text."""
 
-    def found(
-        self,
-        code: str,
-        message: str,
-        span: Span | None,
-        *hints: str,
-        edits: Iterable[Edit] = (),
-        severity: Severity | None = None,
-    ) -> Diagnostic:
-        """Make a diagnostic with the severity that the catalogue gives ``code`` in this script's mode."""
-        rule = RULES[code]
-        if severity is None:
-            severity = (rule.lenient or rule.severity) if self.script.mode == "lenient" else rule.severity
-        return Diagnostic(code, severity, message, span, tuple(hint for hint in hints if hint), tuple(edits))
-
-    def suggestion(self, name: str, known: Iterable[str]) -> str | None:
-        """Return the known name that was most likely meant; None after many different names were looked up."""
-        # A collection that lives as long as the check is cached by its identity; a list made for one call is not cached.
-        lasts = isinstance(known, tuple | Mapping)
-        asked = self._asked.setdefault(id(known) if lasts else 0, {})
-        key = name if lasts else str(len(asked))
-        if key not in asked:
-            asked[key] = nearest(name, known) if len(asked) < _SUGGESTIONS else None
-        return asked[key]
+    def severity(self, code: str) -> Severity:
+        """Return the severity that the catalogue gives ``code`` in this script's mode."""
+        lenient = RULES[code].lenient if self.script.mode == "lenient" else None
+        return lenient or super().severity(code)
 
     def reading(self, text: str) -> literals.Reading | literals.Unreadable:
         """Return the value that ``text`` in the input is read as; a long text is read once."""
@@ -312,6 +276,9 @@ class Context:
         """Return the span of a reference's name, or None."""
         at = Span(reference.span.start + 2, reference.span.start + 2 + len(reference.name))
         return self.spelled(at, reference.name, reference.span)
+
+
+lint: Lints[Context] = Lints()
 
 
 def _raw(template: Template, text: str) -> RawString | None:

@@ -20,7 +20,7 @@ from ...trees import walk
 from ...trees.expr import Comparison, Expr, ListDisplay, Literal, Name, TupleDisplay
 from ...trees.lwt import Call, Choice, Option, Reference, Step, Template, Text, Word
 from .calls import without
-from .context import Context, Lint, lint
+from .context import Context, lint
 
 # Known types of the values in an expression before the run: finds comparisons that no answer can make true.
 
@@ -92,22 +92,22 @@ def _never(
     if known.untyped:
         if not isinstance(value, str) or not isinstance(found := read(value), Reading):
             return None
-        message = f"{name} is never the text {shown}: an answer that reads as a value is that value"
+        message = f"{name} is never the text {shown}: an answer that reads as a value becomes that value"
         written = value.strip() if found.how == "json" else str(found.value)
-        return message, f"compare it with {written[:40]}, or give ({reference.name}) the option `type=text`"
+        return message, f"compare with {written[:40]}, or add the option `type=text` to ({reference.name})"
     if known.labels and isinstance(value, str):
         if value in known.labels:
             return None
         near = nearest(value, known.labels)
         there = ", ".join(short(label) for label in known.labels[:_MOST_LABELS])
-        hint = f"did you mean {short(near)}?" if near else f"({reference.name}) is one of {there}"
+        hint = f"did you mean {short(near)}?" if near else f"the labels of ({reference.name}) are {there}"
         return f"{name} is never {shown}", hint
     kind = "true or false" if isinstance(value, bool) else kind_of(value)
     if kind == known.kind:
         return None
     return (
         f"{name} is {known.kind}, never {kind}",
-        f"({reference.name}) has the option `type=`; compare with what it can be",
+        f"the option `type=` of ({reference.name}) determines its type",
     )
 
 
@@ -130,7 +130,7 @@ def outside(
     own = [hint for hint in found.hints if not (found.edits and inner.is_of_own(hint))]
     if len(own) < len(found.hints) and found.code == "GASL027":
         # "write in_1" becomes "write {(x)}", the text in the script.
-        own.insert(0, "a reference is a value; a name is written out in the program, as AS found")
+        own.insert(0, "a reference is a value; write names in the program itself, as in AS found")
     told = [*map(inner.in_words_of_script, own), *hints]
     places = Places(context.script.source, inner)
     span = template.span if found.span is None or not inner.parts else places.span(found.span)
@@ -275,7 +275,9 @@ def _of_reference(context: Context, template: Template, told: Diagnostic) -> Dia
         at = text.find("{", span.start, max(span.end, span.start + 1))
         found = respelled(text, at, template.span.end) if at >= 0 else None
         if found and text[found[0].start : found[0].end] != found[1]:
-            return evolve(told, hints=(f"a value of the script is a reference: `{found[1]}`",), edits=(Edit(*found),))
+            return evolve(
+                told, hints=(f"write a value of the script as a reference: `{found[1]}`",), edits=(Edit(*found),)
+            )
     return told
 
 
@@ -292,8 +294,8 @@ def _no_context(context: Context, template: Template, inner: Embedded, expr: "Ex
     places = Places(context.script.source, inner)
     for node in walk(expr):
         if isinstance(node, Field) and node.namespace == "context":
-            hint = 'a part of the input is `{(input)}["key"]`'
-            message = "`context.` belongs to Formula Seeds; there is none here"
+            hint = 'for a part of the input write `{(input)}["key"]`'
+            message = "`context.` exists only in Formula Seeds"
             yield context.found("LWT043", message, places.span(node.span), hint)
 
 
@@ -303,7 +305,7 @@ def _unknown(
     """Return the diagnostic and the edits that bind an unknown name to the value of a step or of the input with that name."""
     meant = None if is_condition else _misspelt_binding(call, inner, name)
     if meant is not None:
-        hint = f"`{meant.name}` is not in the expression: call the value `{name}`"
+        hint = f"the expression does not use `{meant.name}`: rename the value to `{name}`"
         return evolve(found, hints=(hint,), edits=()), [
             Edit(Span(meant.span.start, meant.span.start + len(meant.name)), name)
         ]
@@ -315,9 +317,9 @@ def _unknown(
     reference = f"{{({there})}}"
     at = Places(context.script.source, inner).verbatim(found.span) if found.span is not None else None
     if is_condition:
-        hint = f"a value of the script is a reference: `{reference}`"
+        hint = f"write a value of the script as a reference: `{reference}`"
         return evolve(found, hints=(hint,), edits=()), [Edit(at, reference)] if at is not None else []
-    hint = f"give the value its name in the call: `{name}={reference}`"
+    hint = f"pass the value in the call: `{name}={reference}`"
     end = max((part.span.end for part in (*call.arguments, *call.options)), default=0)
     edits = [Edit(Span(end, end), f", {name}={reference}")] if call.span != NOWHERE and there == name else []
     return evolve(found, hints=(hint,), edits=()), edits
@@ -365,14 +367,14 @@ def _to_be_bound(context: Context, call: Call, template: Template) -> Diagnostic
         spans.append((span, names[written]))
     first = next(part for part in template.parts if isinstance(part, Reference))
     written = format_reference(first)
-    hint = f"give the value a name: `{names[written]}` in the expression, and `{names[written]}={written}` behind it"
+    hint = f"name the value: write `{names[written]}` in the expression, and `{names[written]}={written}` after the expression"
     edits = [Edit(span, name) for span, name in spans if span is not None and span != NOWHERE]
     if len(edits) == len(spans) and call.span != NOWHERE and not _runs_on(context, template):
         end = max(part.span.end for part in (*call.arguments, *call.options))
         edits.append(Edit(Span(end, end), "".join(f", {name}={written}" for written, name in names.items())))
     else:
         edits = []
-    message = "an expression refers to values by their names, not by references"
+    message = "an expression uses names of values, not references"
     return context.found("LWT044", message, first.span, hint, edits=edits)
 
 
@@ -402,10 +404,10 @@ def _in_quotes(context: Context, inner: Embedded, number: int, reference: Refere
     """Return a diagnostic about a quoted reference; the edit removes the quotes if they contain nothing else."""
     span, text = _with_quotes(context, inner, number), context.script.source.text
     edits = [] if span is None else [Edit(span, text[reference.span.start : reference.span.end])]
-    hint = "leave out the quotes around it"
+    hint = "remove the quotes around it"
     if span is None:
-        hint = f'texts are joined with +: `"..." + {format_reference(reference)}`'
-    message = "a reference in a condition is a value; between quotes it would be text"
+        hint = f'join texts with +: `"..." + {format_reference(reference)}`'
+    message = "a reference in a condition is a value; inside quotes it would be text"
     return context.found("LWT044", message, reference.span, hint, edits=edits)
 
 
@@ -441,7 +443,7 @@ def unused_binding(context: Context) -> Iterator[Diagnostic]:
                 span = Span(option.span.start, option.span.start + len(option.name))
                 edits = [Edit(without(context, call, option.span), "")] if option.span != NOWHERE else []
                 message = f"the expression does not use `{option.name}`"
-                yield context.found("LWT045", message, span, "leave it out, or use it", edits=edits)
+                yield context.found("LWT045", message, span, "remove it, or use it", edits=edits)
 
 
 @lint("LWT046")
@@ -451,8 +453,8 @@ def binding_name(context: Context) -> Iterator[Diagnostic]:
         for option in call.options:
             if option.name not in COMMON_OPTIONS and not is_name(option.name):
                 span = Span(option.span.start, option.span.start + len(option.name))
-                message = f"no value can be called `{option.name}`: the word means something else in an expression"
-                yield context.found("LWT046", message, span, f"call it `{option.name}_value`, or the like")
+                message = f"a value can't be called `{option.name}`: the name is reserved in expressions"
+                yield context.found("LWT046", message, span, f"rename it, for example to `{option.name}_value`")
 
 
 @lint("LWT048")
@@ -465,10 +467,10 @@ def misplaced_condition(context: Context) -> Iterator[Diagnostic]:
             if option.name == "when" and _is_condition(context, call):
                 kept = f'({step.id}_kept)=EXPR("[x for x in xs if ...]", xs={{(list)}})'
                 hints = (
-                    f"leave items out before: `{kept}`, and go through that",
-                    "or give the condition to the step itself",
+                    f"select the items before: `{kept}`, and use that list",
+                    "or add the condition to the step itself",
                 )
-                message = "a condition belongs to a step, not to the call that it repeats"
+                message = "a condition is allowed on a step, not on the call that EACH repeats"
                 yield context.found("LWT048", message, option.span, *hints)
 
 
@@ -479,6 +481,3 @@ def is_name(name: str) -> bool:
 
     is_word = re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) is not None
     return is_word and not (name in FUNCTIONS or name in NAMESPACES or name.lower() in RESERVED or name[:2] == "__")
-
-
-LINTS: tuple[Lint, ...] = (faulty_expression, reference_as_text, unused_binding, binding_name, misplaced_condition)

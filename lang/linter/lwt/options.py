@@ -14,7 +14,7 @@ from ...printer.lwt_printer import format_reference, format_value
 from ...source import NOWHERE, Span
 from ...trees.lwt import Call, Choice, ListValue, ObjectValue, Option, Reference, Scalar, Template, Text, Value, Word
 from .calls import as_choice, kind, named_argument, without
-from .context import Context, Lint, lint
+from .context import Context, lint
 
 _MODELS = ("model", "judge")
 """The options that name models."""
@@ -35,7 +35,7 @@ def unknown_option(context: Context) -> Iterator[Diagnostic]:
             span = _name_span(context, option)
             message = f"{call.operation} has no option `{option.name}`"
             if any(option.name == parameter.name for parameter in signature.parameters):
-                hint = f"the {option.name} is written first and without a name"
+                hint = f"write the {option.name} first, without a name"
                 edits = named_argument(context, call, option)
                 yield context.found("LWT019", message, span or option.span, hint, edits=edits)
                 continue
@@ -57,10 +57,10 @@ def repeated_option(context: Context) -> Iterator[Diagnostic]:
         for option in call.options:
             if option.name in seen:
                 span = _name_span(context, option) or option.span
-                message = f"`{option.name}` is given twice in this call"
+                message = f"this call has the option `{option.name}` twice"
                 same = seen[option.name] == option and option.span != NOWHERE
                 edits = [Edit(without(context, call, option.span), "")] if same else []
-                yield context.found("LWT039", message, span, "leave one of them out", edits=edits)
+                yield context.found("LWT039", message, span, "remove one of them", edits=edits)
             seen[option.name] = option
 
 
@@ -103,8 +103,8 @@ def _duplicate_keys(context: Context) -> Iterator[Diagnostic]:
         for key, _ in value.entries:
             name = key.constant
             if name is not None and name in seen:
-                message = f"the key {short(name)} stands twice in this object"
-                yield context.found("LWT020", message, key.span, "leave one of them out")
+                message = f"this object has the key {short(name)} twice"
+                yield context.found("LWT020", message, key.span, "remove one of them")
             elif name is not None:
                 seen.add(name)
 
@@ -145,17 +145,17 @@ def _value(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | Non
             for key, entry in reversed(inner.entries):
                 stack.append(entry)
                 if key.constant is None:
-                    return _wrong(context, spec, key, "has a key with a reference in it", "keys are constant strings")
+                    return _wrong(context, spec, key, "has a reference in a key", "keys must be constant strings")
         elif isinstance(inner, Template) and inner.constant is None:
             alone = inner.parts[0] if len(inner.parts) == 1 else None
             new = format_reference(alone) if isinstance(alone, Reference) else ""
-            hint = f"without quotes: `{new}`" if new else "a reference stands on its own here, outside of quotes"
+            hint = f"without quotes: `{new}`" if new else "write the reference alone, without quotes"
             return _wrong(context, spec, inner, "takes a reference or a constant, not a prompt", hint, new=new)
         elif isinstance(inner, Word | Call | Choice):
             step = isinstance(inner, Word) and inner.value in context.known
             new = f"{{({inner.value})}}" if isinstance(inner, Word) and step else ""
-            hint = f"write `{new}`" if new else "put a text in quotes" if isinstance(inner, Word) else ""
-            hint = "give the inner call a step of its own and refer to it" if isinstance(inner, Call) else hint
+            hint = f"write `{new}`" if new else "write a text in quotes" if isinstance(inner, Word) else ""
+            hint = "move the inner call to a separate step and refer to it" if isinstance(inner, Call) else hint
             return _wrong(context, spec, inner, f"takes a reference or a constant, not {kind(inner)}", hint, new=new)
     return None
 
@@ -176,18 +176,20 @@ def _string(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | No
 
 def _model(context: Context, spec: OptionSpec, value: Template, name: str) -> Diagnostic | None:
     if "://" in name or name.startswith(_SPECS):
-        hint = "write the name of a model that the host offers; who runs the script chooses where models are"
+        hint = "write the name of a model that the host offers; the host decides where models run"
         return _wrong(context, spec, value, "takes a model's name, not an address or a specification", hint)
     if not name.strip():
-        return _wrong(context, spec, value, "is empty", "leave the option out for the run's own model")
+        return _wrong(context, spec, value, "is empty", "without this option the run's model is used")
     if context.models is None or name in context.models:
         return None
     near = context.suggestion(name, context.models)
     there = f"the models here are {', '.join(sorted(context.models)[:8])}" if context.models else ""
-    hint = f"did you mean `{near}`?" if near else there or "leave the option out for the run's own model"
+    hint = f"did you mean `{near}`?" if near else there or "without this option the run's model is used"
     new = format_value(_like(near)) if near else ""
     # A name without a near match may be an API key typed in its place: it is not repeated.
-    what = f"names {short(name)}, which is not offered here" if near else "names a model that is not offered here"
+    what = (
+        f"names {short(name)}, which the host does not offer" if near else "names a model that the host does not offer"
+    )
     return _wrong(context, spec, value, what, hint, new=new)
 
 
@@ -205,7 +207,7 @@ def _strings(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | N
         if text.constant is None:
             return _wrong(context, spec, text, "takes constant strings, without references")
         if not text.constant:
-            return _wrong(context, spec, text, "is empty, and every answer ends with nothing")
+            return _wrong(context, spec, text, "is empty, so that every answer would be empty")
     return None
 
 
@@ -216,10 +218,10 @@ def _checks(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | No
         return _wrong(context, spec, value, f"takes one to {MOST} checks, not {len(values)}")
     for text in values:
         if not isinstance(text, Template):
-            hint = 'a check is written in quotes: `"words:10..40"`'
+            hint = 'write a check in quotes: `"words:10..40"`'
             return _wrong(context, spec, text, f"takes strings, not {kind(text)}", hint)
         if text.constant is None:
-            hint = "what an answer says must not become a check; `criteria` can refer to other steps"
+            hint = "the output of a step must not become a check; `criteria` can refer to other steps"
             return _wrong(context, spec, text, "takes constant strings, without references", hint)
     return None
 
@@ -279,13 +281,17 @@ def _choice(context: Context, spec: OptionSpec, value: Choice) -> Diagnostic | N
     for label in value.labels:
         text = label.constant
         if text is None:
-            return _wrong(context, spec, label, "has a choice with a reference in it", "labels are constant strings")
+            return _wrong(context, spec, label, "has a reference in a choice", "labels must be constant strings")
         if not text.strip():
             return _wrong(context, spec, label, "has a choice with an empty label")
         if text.strip() in seen:
-            return _wrong(context, spec, label, f"has the label {short(text)} twice", "leave one of them out")
+            return _wrong(context, spec, label, f"has the label {short(text)} twice", "remove one of them")
         seen.add(text.strip())
-    return _wrong(context, spec, value, "has a choice of one", "give at least two labels") if len(seen) < 2 else None
+    return (
+        _wrong(context, spec, value, "has a choice with one label", "write at least two labels")
+        if len(seen) < 2
+        else None
+    )
 
 
 def _name(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | None:
@@ -318,5 +324,3 @@ _CHECKS = {
     "template": _template, "string": _string, "strings": _strings, "int": _number, "float": _number, "type": _type,
     "name": _name, "condition": _condition, "value": _value, "checks": _checks,
 }  # fmt: skip
-
-LINTS: tuple[Lint, ...] = (unknown_option, repeated_option, option_value)

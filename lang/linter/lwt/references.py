@@ -10,11 +10,11 @@ from ...literals import Reading, kind_of, short
 from ...parse.lwt.recovery.references import path_of
 from ...source import NOWHERE, Span
 from ...trees.lwt import ABSENT, MISSING, Accessor, Call, Choice, Index, Key, Reference, Slice, Step, Template, Word
-from .context import Context, Lint, Use, lint
+from .context import Context, Use, lint
 
 _SHOWN = 8
 """Maximum number of names that a message lists."""
-_GIVE_ONE = "give the run one: `--input FILE` on the command line, `input=` in Python, `input` in a request, `%kw input NAME` in a notebook"
+_GIVE_ONE = "pass an input: `--input FILE` on the command line, `input=` in Python, `input` in a request, `%kw input NAME` in a notebook"
 _ITEMS = 20
 """Maximum number of elements of an input list that are checked for the keys of ``{(item)}``."""
 
@@ -36,7 +36,7 @@ def _dotted(context: Context, reference: Reference, in_each: bool) -> Diagnostic
     right = f"{{({first})}}{path_of('.' + rest, _mark(context, reference))}"
     span = context.name_span(reference)
     whole = Span(span.start - 2, span.end + 2) if span else reference.span
-    message = f"there is no step ({short(reference.name, 60)[1:-1]}), and no dots lead into ({first})"
+    message = f"unknown step ({short(reference.name, 60)[1:-1]}); a path into ({first}) has no dots"
     hint = f"for a part of `{first}` write `{right}`"
     return context.found("LWT012", message, span or whole, hint, edits=[Edit(whole, right)] if span else [])
 
@@ -49,7 +49,7 @@ def _mark(context: Context, reference: Reference) -> str:
 
 def _unknown(context: Context, reference: Reference, step: Step) -> Diagnostic:
     span = context.name_span(reference)
-    message = f"there is no step ({short(reference.name, 60)[1:-1]})"
+    message = f"unknown step ({short(reference.name, 60)[1:-1]})"
     near = context.suggestion(reference.name, context.nameable)
     if near == step.id:  # a step cannot refer to itself
         near = context.suggestion(reference.name, [name for name in context.nameable if name != step.id])
@@ -68,8 +68,8 @@ def item_outside_each(context: Context) -> Iterator[Diagnostic]:
     """Report ``{(item)}`` outside of EACH."""
     for reference, step, each in context.uses:
         if reference.name in ("item", "index") and each is None and not _meant_as_each(context, step):
-            hint = f'EACH gives it to its call: `({step.id})=EACH({{(input)}}, LLM("... {{({reference.name})}} ..."))`'
-            message = f"`{{({reference.name})}}` stands outside the call of an EACH"
+            hint = f'only the call inside an EACH has it: `({step.id})=EACH({{(input)}}, LLM("... {{({reference.name})}} ..."))`'
+            message = f"`{{({reference.name})}}` is used outside the call of an EACH"
             yield context.found("LWT022", message, reference.span, hint)
 
 
@@ -86,7 +86,7 @@ def accessor_on_scalar(context: Context) -> Iterator[Diagnostic]:
     for step in context.script.steps:
         kind = step.call.option("type") if step.call.options else None
         if isinstance(kind, Choice) and len(kind.labels) > 1:
-            scalars[step.id] = "one of a few words"
+            scalars[step.id] = "the label of a choice"
         elif isinstance(kind, Word | Template):
             name = kind.value if isinstance(kind, Word) else kind.constant
             if name in ("int", "float", "bool"):
@@ -95,7 +95,7 @@ def accessor_on_scalar(context: Context) -> Iterator[Diagnostic]:
         return
     for reference, _, _ in context.uses:
         if reference.accessors and (what := scalars.get(reference.name)):
-            is_word = what == "one of a few words"
+            is_word = what == "the label of a choice"
             if is_word and isinstance(reference.accessors[0], Slice):
                 continue  # a slice of a word is text
             where = reference.accessors[0].span
@@ -113,7 +113,7 @@ def input_path(context: Context) -> Iterator[Diagnostic]:
         if uses := [use.reference for use in context.uses if use.reference.name == "input"]:
             others = len(uses) - 1
             also = f" (and {others} more reference{'s' if others > 1 else ''} to it)" if others else ""
-            message = f"the script refers to the input, and the run has none{also}"
+            message = f"the script refers to the input, but the run has no input{also}"
             yield context.found("LWT023", message, uses[0].span, _GIVE_ONE)
         return
     lists: dict[int, Sequence[Any] | None] = {}
@@ -143,7 +143,7 @@ def _not_lists(context: Context) -> Iterator[Diagnostic]:
             found = context.reading(value)
             value = found.value if isinstance(found, Reading) else value
         if not isinstance(value, list | tuple):
-            message = f"EACH goes through a list, and this is {kind_of(value)} in the input that was given"
+            message = f"EACH needs a list, but this is {kind_of(value)} in the given input"
             yield context.found("LWT023", message, source.span, _lists_in(value, source))
 
 
@@ -221,14 +221,14 @@ def _fault(context: Context, value: Any, accessor: Accessor, reference: Referenc
         hint = new = ""
         if isinstance(accessor, Index) and isinstance(value, dict) and str(accessor.value) in value:
             new = f'["{accessor.value}"]'
-            hint = f"the object has a key of this name: write `{new}`"
+            hint = f"the object has a key with this name: write `{new}`"
         elif isinstance(value, dict):
             hint = _keys(value)
         message = f"{what} has {kind_of(value)} here, not a list"
         return _nowhere(context, message, accessor, reference, hint, new=new)
     if isinstance(accessor, Index) and not -len(value) <= accessor.value < len(value):
         count = f"{len(value)} element{'' if len(value) == 1 else 's'}"
-        message = f"there is no element {accessor.value}: the list has {count}, counted from 0"
+        message = f"the list has no element {accessor.value}: it has {count}, counted from 0"
         return _nowhere(context, message, accessor, reference)
     return None
 
@@ -238,7 +238,7 @@ def _key_fault(context: Context, value: Any, accessor: Key, reference: Reference
     if isinstance(value, list | tuple):
         digits = accessor.value.isascii() and accessor.value.isdigit()
         new = f"[{int(accessor.value)}]" if digits and len(accessor.value) < 19 else ""
-        hint = f"write `{new}`" if new else "write `[0]` for its first element"
+        hint = f"write `{new}`" if new else "write `[0]` for the first element"
         message = f"{what} has a list of {len(value)} here, which has no key {shown}"
         return _nowhere(context, message, accessor, reference, hint, new=new)
     if not isinstance(value, dict):
@@ -264,6 +264,3 @@ def _keys(value: dict[Any, Any]) -> str:
     keys = [short(key, 40) for key in list(value)[:_SHOWN] if isinstance(key, str)]
     more = f" and {len(value) - _SHOWN} more" if len(value) > _SHOWN else ""
     return f"the keys are {', '.join(keys)}{more}" if keys else "the object is empty"
-
-
-LINTS: tuple[Lint, ...] = (unknown_reference, item_outside_each, input_path, accessor_on_scalar)

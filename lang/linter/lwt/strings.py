@@ -13,17 +13,20 @@ from ...parse.lwt.recovery.references import SLIPS, path_of
 from ...parse.lwt.shapes import ID
 from ...source import Source, Span
 from ...trees.lwt import ABSENT, MISSING, Reference, Template, Text, Word
-from .context import Context, Lint, lint
+from .context import Context, lint
 from .expressions import expression_strings, outside, placeholder
 
 
-def _slip(code: str) -> Lint:
-    def find(context: Context) -> Iterator[Diagnostic]:
+def _register_slip(code: str) -> None:
+    @lint(code)
+    def slips(context: Context) -> Iterator[Diagnostic]:
         # The lenient parser has already repaired and reported these.
         if context.script.mode == "strict":
             yield from (slip for slip in context.slips if slip.code == code)
 
-    return Lint(code, find)
+
+for _code in sorted(SLIPS):
+    _register_slip(_code)
 
 
 @lint("LWT041")
@@ -57,8 +60,8 @@ def _dotted(context: Context) -> Iterator[Diagnostic]:
                 continue
             right = path_of(found[0], text[raw.template.span.start])
             span = Span(start, found.end())
-            message = f"`{found[0]}` behind `{{({before.name})}}` is text, not a way into it"
-            hint = f"a part of ({before.name}) is `{text[before.span.start : before.span.end]}{right}`"
+            message = f"`{found[0]}` after `{{({before.name})}}` is read as text, not as a path"
+            hint = f"for a part of ({before.name}) write `{text[before.span.start : before.span.end]}{right}`"
             yield context.found("LWT041", message, span, hint, edits=[Edit(span, right)])
 
 
@@ -80,7 +83,7 @@ def head_inside_prompt(context: Context) -> Iterator[Diagnostic]:
         if ")" in raw.text and (found := _INNER_HEAD.search(raw.text)):
             start = raw.offset + found.start() + len(found[0]) - len(found[0].lstrip())
             line = context.script.source.position(raw.template.span.start)[0]
-            message = f"this line looks like a step and stands inside the string that begins in line {line}"
+            message = f"this line looks like a step, but is inside the string that begins in line {line}"
             hint = "if it is a step, close the string above it with a quote and `)`"
             yield context.found("LWT028", message, Span(start, raw.offset + found.end()), hint)
 
@@ -117,7 +120,8 @@ def backslash_n(context: Context) -> Iterator[Diagnostic]:
         what = "a newline" if mark == "\\n" else "a tab"
         more = f" ({len(spans)} of them in this string)" if len(spans) > 1 else ""
         message = f"`{mark}` in a string is a backslash and a letter, not {what}{more}"
-        yield context.found("LWT029", message, spans[0], f"if you mean {what}, write exactly that", edits=edits)
+        hint = "break the line in the string" if mark == "\\n" else "write a tab character"
+        yield context.found("LWT029", message, spans[0], hint, edits=edits)
 
 
 _OPENED = re.compile(
@@ -132,9 +136,9 @@ _BEGUN = re.compile(r"\[\w[^\s\[\]]{0,60}")
 
 def _unclosed(context: Context, before: Reference, start: int, end: int, shown: str) -> Diagnostic:
     message = (
-        f"`{shown if len(shown) <= 40 else shown[:37] + '...'}` begins a way into ({before.name}) and is not closed"
+        f"`{shown if len(shown) <= 40 else shown[:37] + '...'}` begins a path into ({before.name}), but is not closed"
     )
-    hints = ('close it with `]`, as in `[3]` or `["key"]`', "if text is meant, write `\\[`")
+    hints = ('close it with `]`, as in `[3]` or `["key"]`', "for text, write `\\[`")
     return context.found("LWT030", message, Span(start, end), *hints, severity="error")
 
 
@@ -160,15 +164,13 @@ def not_an_accessor(context: Context) -> Iterator[Diagnostic]:
                     if word := _BEGUN.match(text, start, part.span.end):
                         yield _unclosed(context, before, start, word.end(), word[0])
                     elif part.value == "[" and part is not parts[-1]:
-                        message = f"a way into ({before.name}) holds no reference, so `[` stays as text"
-                        hint = (
-                            f'compute it: EXPR("xs[i]", xs={{({before.name})}}, i=...); if text is meant, write `\\[`'
-                        )
+                        message = f"a path into ({before.name}) can't contain a reference, so `[` is read as text"
+                        hint = f'use an expression: EXPR("xs[i]", xs={{({before.name})}}, i=...); for text, write `\\[`'
                         yield context.found("LWT030", message, part.span, hint, severity="warning")
                     continue
                 shown = text[start : end + 1]
-                message = f"`{shown if len(shown) <= 40 else shown[:37] + '...'}` is no way into ({before.name}); it stays as text"
-                hints = ("if text is meant, write `\\[`", 'if a key is meant, put it in quotes: `["..."]`')
+                message = f"`{shown if len(shown) <= 40 else shown[:37] + '...'}` is not a path into ({before.name}), and is read as text"
+                hints = ("for text, write `\\[`", 'for a key, write quotes: `["..."]`')
                 edits = [Edit(Span(start, start), "\\")]
                 yield context.found("LWT030", message, Span(start, end + 1), *hints, edits=edits)
 
@@ -183,7 +185,7 @@ def empty_prompt(context: Context) -> Iterator[Diagnostic]:
         for parameter, value in zip(signature.parameters, call.arguments, strict=False):
             if parameter.kind == "template" and isinstance(value, Template) and _says_nothing(value):
                 message = f"the {parameter.name} of this {call.operation} is empty"
-                yield context.found("LWT034", message, value.span, "say what is wanted")
+                yield context.found("LWT034", message, value.span, "write the task for the model")
 
 
 def _says_nothing(template: Template) -> bool:
@@ -210,8 +212,8 @@ def option_in_prompt(context: Context) -> Iterator[Diagnostic]:
         found = _OPTION.search(raw.text, max(0, len(raw.text) - 300))
         if found and any(found["name"] in signature.option_names for signature in context.operations.values()):
             at = Span(raw.offset + found.start("name"), raw.offset + len(raw.text))
-            message = f"`{found['name']}=` looks like an option and is part of the prompt"
-            hint = "a quote behind a backslash ends no string: leave that backslash out if the option is meant as one"
+            message = f"`{found['name']}=` looks like an option, but is part of the prompt"
+            hint = "a quote after a backslash does not end the string: for an option, remove the backslash"
             yield context.found("LWT040", message, at, hint)
 
 
@@ -240,19 +242,7 @@ def odd_character(context: Context) -> Iterator[Diagnostic]:
             continue
         what = "a control character" if code < 0xA0 else "an invisible character"
         edits = [] if found[0] == "\r" else [Edit(span, "")]
-        yield context.found("LWT035", f"there is {what} (U+{code:04X}) here", span, "leave it out", edits=edits)
-
-
-LINTS: tuple[Lint, ...] = (
-    lookalike,
-    *(_slip(code) for code in sorted(SLIPS)),
-    head_inside_prompt,
-    backslash_n,
-    not_an_accessor,
-    empty_prompt,
-    odd_character,
-    option_in_prompt,
-)
+        yield context.found("LWT035", f"the text has {what} (U+{code:04X}) here", span, "remove it", edits=edits)
 
 
 # Rules about programs inside scripts: the strings of ``GASL`` calls.
@@ -281,10 +271,7 @@ def faulty_program(context: Context) -> Iterator[Diagnostic]:
 def _on_line_breaks(template: Template) -> Iterator[str]:
     r"""Yield a hint about the spelling of line breaks, if the text has ``\n`` for one."""
     if any(isinstance(part, Text) and _WRITTEN_BREAK.search(part.value) for part in template.parts):
-        yield r"a line break is written as one: the string may go over several lines, and \n in it is not a break"
+        yield r"break the line in the string, which may have several lines; \n in it is not a line break"
 
 
 _WRITTEN_BREAK = re.compile(r"\\n\s*[A-Z#]")
-
-
-PROGRAM_LINTS: tuple[Lint, ...] = (faulty_program,)

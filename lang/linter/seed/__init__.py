@@ -1,8 +1,8 @@
 """Check a Formula Seed before it runs: faults found by the parser, and faults that need the whole seed and its contexts.
 
-Modules by subject: ``names`` (and expressions), ``extraction`` (fields and reviews), ``steps``; ``context`` has the
-input of the rules. A new rule is a function in one of them, with an entry in that module's ``LINTS``
-and in ``lang.catalogue.rules.seed_rules``.
+Modules by subject: ``names`` (and expressions), ``extraction`` (fields and reviews), ``steps``; ``context`` has the input of the
+lints. A new lint is a function with the decorator ``lint`` or ``lint_of_steps`` in one of the modules, and a rule in
+``lang.catalogue.rules``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,19 +10,11 @@ from typing import Any
 
 from ...diagnostic import Diagnostic, sort_key
 from ...trees.seed import FormulaSeed
-from . import extraction, names, steps
-from .context import Context, Kept, Lint
+from . import extraction, names, steps  # noqa: F401  # they register their lints
+from .context import Context, Kept, lint
 
-__all__ = ["LINTS", "Kept", "check"]
+__all__ = ["Kept", "check"]
 
-LINTS: tuple[Lint, ...] = (
-    *names.LINTS,
-    *extraction.LINTS,
-    *names.EXPRESSION_LINTS,
-    *steps.LINTS,
-    *extraction.REVIEW_LINTS,
-)
-"""All rules that check a seed."""
 _MOST = 1_000
 """Maximum number of diagnostics of one seed; more usually have one cause."""
 
@@ -39,11 +31,10 @@ def check(
 
 
 def _found(context: Context) -> Iterable[Diagnostic]:
-    """Return the diagnostics of the rules; after the limit is reached, the remaining rules are skipped."""
+    """Return the diagnostics of the rules; the remaining lints are skipped after the limit."""
     found = dict.fromkeys(context.seed.diagnostics)
-    for rule in LINTS:
-        for diagnostic in rule.find(context):
-            found[diagnostic] = None
-            if len(found) >= _MOST:
-                return found
+    for diagnostic in lint.run(context):
+        found[diagnostic] = None
+        if len(found) >= _MOST:
+            break
     return found

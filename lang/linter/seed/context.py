@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 import attrs
 from attrs import evolve
 
-from ...catalogue.rules import RULES
 from ...diagnostic import Diagnostic, Edit, Severity, nearest
 from ...documents.json_tree import JsonNode, JsonPath, StringMap, path_text
 from ...evaluate.seed.step_dependencies import EXTRACTIONS, names_in, needs, parts
@@ -31,11 +30,7 @@ from ...trees.expr import (
     TupleDisplay,
 )
 from ...trees.seed import Aggregate, DefineFilter, Extracted, FilterUse, Formula, FormulaSeed, SeedStep
-from .. import Lint as AnyLint
-from .. import Suggestions, lint
-
-__all__ = ["Context", "Kept", "Lint", "lint", "lint_of_steps"]
-
+from ..framework import LintContext, Lints, Suggestions
 
 # Facts about a single step, independent of its place: its names, its expressions, whether it counts.
 
@@ -203,7 +198,7 @@ class Kept:
 
 
 @attrs.frozen(slots=False)
-class Context:
+class Context(LintContext):
     """A seed under check. Data that the rules share is computed once.
 
     ``contexts`` and ``kept`` are None if the contexts of the run are unknown.
@@ -225,12 +220,10 @@ class Context:
 
         ``edits`` are of the document.
         """
-        kept = tuple(hint for hint in hints if hint)
-        if self.root is None or span is None or span == NOWHERE:
-            return Diagnostic(code, severity or RULES[code].severity, message, None, kept)
-        path = self.path_at(span)
+        place = span if self.root is not None and span != NOWHERE else None
+        path = self.path_at(place) if place is not None else ()
         placed = f"{path_text(path)}: {message}" if path else message
-        return Diagnostic(code, severity or RULES[code].severity, placed, span, kept, tuple(edits))
+        return super().found(code, placed, place, *hints, edits=edits, severity=severity)
 
     def in_expression(self, diagnostic: Diagnostic) -> Diagnostic:
         """Return a diagnostic of an expression's tree as one of the document: placed, with edits that keep it JSON."""
@@ -252,10 +245,6 @@ class Context:
         """Return the edit that replaces the last ``name`` under ``span`` with ``text``; nothing if ``name`` is escaped there."""
         at = self.seed.source.text.rfind(name, span.start, span.end)
         return (Edit(Span(at, at + len(name)), text),) if at >= 0 else ()
-
-    def suggestion(self, name: str, known: Collection[str]) -> str | None:
-        """Return the known name that was most likely meant; None after many different names were looked up."""
-        return self._suggestions.find(name, known)
 
     # The document
 
@@ -428,23 +417,19 @@ class Context:
         return self.seed.field_by_name
 
 
-Lint: TypeAlias = AnyLint[Context]
-"""A rule of seeds."""
+lint: Lints[Context] = Lints()
 OfStep: TypeAlias = Callable[[Context, SeedStep], Iterable[Diagnostic]]
 """Finds a rule's faults in one step. The result depends only on the step, the fields and the meaning of the step's names."""
 
 
-def lint_of_steps(code: str) -> Callable[[OfStep], Lint]:
-    """Return a decorator that makes a function the rule for ``code``; it is called for each step."""
+def lint_of_steps(code: str) -> Callable[[OfStep], OfStep]:
+    """Return a decorator that registers a function, which is called for each step, as a lint for ``code``."""
 
-    def made(find: OfStep) -> Lint:
-        def in_all(context: Context) -> Iterator[Diagnostic]:
-            for step in context.seed.steps:
-                yield from find(context, step)
+    def register(find: OfStep) -> OfStep:
+        lint(code)(lambda context: (found for step in context.seed.steps for found in find(context, step)))
+        return find
 
-        return Lint(code, in_all)
-
-    return made
+    return register
 
 
 def _near(name: str, known: Collection[str]) -> str | None:

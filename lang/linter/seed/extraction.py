@@ -14,7 +14,7 @@ from ...source import NOWHERE, Span
 from ...trees import walk
 from ...trees.expr import Expr, Field, Literal, Name
 from ...trees.seed import Aggregate, DefineFilter, Extracted, FilterUse, Lookup, SeedStep
-from .context import Compared, Context, Lint, compared, expressions_of, fields_in, lint, lint_of_steps, number_of
+from .context import Compared, Context, compared, expressions_of, fields_in, lint, lint_of_steps, number_of
 
 _NUMBERS = ("stars", "useful", "year", "month", "age_days")
 
@@ -41,9 +41,9 @@ def unknown_fields(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
             seen.add(node.span.start)
             is_known = name in context.fields or name in context.unread_fields or not context.has_fields
             if namespace == "extraction" and not is_known:
-                yield _unknown(context, node, name, known, "no field is named", "the fields are")
+                yield _unknown(context, node, name, known, "unknown field", "the fields are")
             elif namespace == "meta" and name not in META_KEYS:
-                yield _unknown(context, node, name, META_KEYS, "a review has no", "it has")
+                yield _unknown(context, node, name, META_KEYS, "a review has no", "a review has")
 
 
 def _unknown(context: Context, node: Any, name: str, known: tuple[str, ...], message: str, listing: str) -> Diagnostic:
@@ -66,9 +66,9 @@ def unknown_names(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
             hint = f"did you mean {near}?" if near else ""
             if not near and isinstance(step, Lookup):
                 near = f"context.{node.name}"
-                hint = f"what is known of the place stands in context.: write {near:.100}"
+                hint = f"values of the context have the prefix context.: write {near:.100}"
             edits = context.named(node.span, node.name, near) if near else ()
-            yield context.found("SEED040", f"no step is named {node.name}", node.span, hint, edits=edits)
+            yield context.found("SEED040", f"unknown step {node.name}", node.span, hint, edits=edits)
 
 
 @lint_of_steps("SEED044")
@@ -118,10 +118,10 @@ def misfit_elements(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     element = step.element
     kind = _kind(context, element.namespace, element.name)
     if step.operation == "sum" and kind not in (None, "int", "float"):
-        hint = "count where it holds" if kind == "bool" else "only numbers are summed"
-        yield context.found("SEED064", f"{element.name} is {_A[kind]}, and can't be summed", element.span, hint)
+        hint = "count the extractions where it is true" if kind == "bool" else "a sum takes numbers"
+        yield context.found("SEED064", f"{element.name} is {_A[kind]} and can't be summed", element.span, hint)
     elif step.operation in ("max", "min") and kind in ("enum", "bool", "list"):
-        hint = "a case gives each value its number" if kind == "enum" else ""
+        hint = "convert each value to a number with a case" if kind == "enum" else ""
         yield context.found("SEED064", f"{element.name} is {_A[kind]}, which has no order", element.span, hint)
 
 
@@ -139,12 +139,12 @@ def _kind(context: Context, namespace: str, name: str) -> str | None:
 
 def _misfit(context: Context, kind: str, each: Compared) -> Iterator[Diagnostic]:
     if kind == "list" and not any(isinstance(v, Literal) and v.value is None for v in each.values):
-        message = f"{each.name} is a list, and is never one value"
+        message = f"{each.name} is a list and never equals a single value"
         hint = f'in an expression: "x" in {each.namespace}.{each.name}'
         yield context.found("SEED064", message, each.subject.span, hint)
         return
     if each.test not in (*_EQUALITY, "is", "is not") and kind in ("enum", "bool"):
-        hint = 'name the values: {"in": [...]}' if kind == "enum" else "compare it with true or false"
+        hint = 'list the values: {"in": [...]}' if kind == "enum" else "compare it with true or false"
         message = f"{each.name} is {_A[kind]}, which has no order"
         yield context.found("SEED064", message, each.subject.span, hint)
         return
@@ -154,7 +154,7 @@ def _misfit(context: Context, kind: str, each: Compared) -> Iterator[Diagnostic]
             inside = _is_in_string(context, literal.span)
             text = "" if inside and text.startswith("{") else text
             edits = [Edit(literal.span, context.escaped(text) if inside else text)] if text else []
-            hint = f"write {text}" if text else f"it is compared with {_A[kind]}"
+            hint = f"write {text}" if text else f"compare it with {_A[kind]}"
             message = f"{each.name} is {_A[kind]}, never {_said(literal)}"
             yield context.found("SEED064", message, literal.span, hint, edits=edits)
 
@@ -213,13 +213,13 @@ def declared(context: Context) -> Iterator[Diagnostic]:
         node = context.node(*context.path_at(Span(field.span.start, field.span.start))) if context.root else None
         at = node.fields["name"].span if node is not None and "name" in node.fields else field.span
         if field.name in seen:
-            yield context.found("SEED063", f"the field {field.name} stands twice", at, "give one another name")
+            yield context.found("SEED063", f"two fields have the name {field.name}", at, "rename one of them")
         elif field.name == "meta":
-            hint = "give it another name: in formulas, e['meta'] is what is known of the review"
-            yield context.found("SEED063", "meta is not a name for a field", at, hint)
+            hint = "rename it: in formulas, e['meta'] is the metadata of the review"
+            yield context.found("SEED063", "the field name meta is reserved", at, hint)
         elif field.name.casefold() in {name.casefold() for name in seen}:
             message = f"{field.name} differs from another field only in case"
-            yield context.found("SEED063", message, at, "give one another name", severity="warning")
+            yield context.found("SEED063", message, at, "rename one of them", severity="warning")
         seen.setdefault(field.name, field)
         if field.type == "enum":
             yield from _enum(context, field, at)
@@ -227,22 +227,20 @@ def declared(context: Context) -> Iterator[Diagnostic]:
         span = context.root.span if context.root is not None else NOWHERE
         place = Span(span.start, span.start + 1)
         yield context.found(
-            "SEED069", "the seed extracts nothing", place, "without fields, steps see only meta and context"
+            "SEED069", "the seed extracts no fields", place, "without fields, steps can use only meta and context"
         )
 
 
 def _enum(context: Context, field: Extracted, at: Span) -> Iterator[Diagnostic]:
     if len(field.values) == 1:
-        hint = "give it a value for reviews where it does not apply, such as none"
-        yield context.found("SEED062", f"the enum {field.name} has one value only", at, hint)
+        hint = "add a value for reviews where it does not apply, such as none"
+        yield context.found("SEED062", f"the enum {field.name} has only one value", at, hint)
     folded: dict[str, str] = {}
     for value in field.values:
         key = value.strip().casefold()
         if key in folded:
-            message = (
-                f"the values {folded[key]!r} and {value!r} of {field.name} are one: case and blanks around don't count"
-            )
-            yield context.found("SEED066", message, at, "leave one out")
+            message = f"the values {folded[key]!r} and {value!r} of {field.name} are the same: case and surrounding blanks are ignored"
+            yield context.found("SEED066", message, at, "remove one of them")
         folded.setdefault(key, value)
 
 
@@ -263,7 +261,7 @@ def contexts(context: Context) -> Iterator[Diagnostic]:
             if lacking == len(given):
                 near = context.suggestion(name, keys)
                 edits = context.named(node.span, name, near) if near else ()
-                hint = f"did you mean {near}?" if near else f"it has {', '.join(keys[:12])}" if keys else ""
+                hint = f"did you mean {near}?" if near else f"the context has {', '.join(keys[:12])}" if keys else ""
                 yield context.found("SEED065", f"the context has no {name}", node.span, hint, edits=edits)
             elif lacking:
                 message = f"{lacking:,} of {len(given):,} contexts have no {name}"
@@ -279,17 +277,6 @@ def _is_text(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(isinstance(item, str) or item is None for item in value)
     return value is None or isinstance(value, str)
-
-
-LINTS: tuple[Lint, ...] = (
-    unknown_fields,
-    unknown_names,
-    unlisted,
-    misfit_comparisons,
-    misfit_elements,
-    declared,
-    contexts,
-)
 
 
 # Rules about reviews: the filter's keywords and the prompt.
@@ -322,8 +309,8 @@ def none(context: Context) -> Iterator[Diagnostic]:
     if not context.seed.keep.keywords and (node is None or node.value == []):
         root = context.root
         span = node.span if node is not None else Span(root.start, root.start + 1) if root is not None else NOWHERE
-        hint = "each review is one call; keywords keep the reviews that may tell something"
-        yield context.found("SEED057", "there are no keywords: all reviews are kept", span, hint)
+        hint = "each review is one call; keywords select the relevant reviews"
+        yield context.found("SEED057", "the filter has no keywords: all reviews are kept", span, hint)
 
 
 @lint("SEED056")
@@ -340,19 +327,19 @@ def keywords(context: Context) -> Iterator[Diagnostic]:
             return
         if not word.strip():
             told += 1
-            yield context.found("SEED068", "an empty keyword keeps all reviews", span, "leave it out",
+            yield context.found("SEED068", "an empty keyword keeps all reviews", span, "remove it",
                                 edits=_without(context, node, number))  # fmt: skip
         elif folded in seen:
             told += 1
-            message = f"the keyword {word!r:.60} stands twice"
-            yield context.found("SEED058", message, span, "leave one out", edits=_without(context, node, number))
+            message = f"the keyword {word!r:.60} is listed twice"
+            yield context.found("SEED058", message, span, "remove one of them", edits=_without(context, node, number))
         elif keep.match == "substring" and len(word.strip()) <= 3:
             told += 1
-            message = f"{word!r} is also a part of many other words"
+            message = f"the keyword {word!r} is a part of many other words"
             hint = (
-                'take a longer keyword, or "match": "word" in the filter'
+                'write a longer keyword, or "match": "word" in the filter'
                 if context.seed.form == "002"
-                else "take a longer one"
+                else "write a longer keyword"
             )
             yield context.found("SEED056", message, span, hint)
         seen.setdefault(folded, number)
@@ -413,16 +400,16 @@ def prompts(context: Context) -> Iterator[Diagnostic]:
         del meant[misspelt]
         at = context.placed(node, match.start(), match.end(), "").span
         edits: tuple[Edit, ...] = (context.placed(node, match.start(1), match.end(1), "review_text"),)
-        message = f"the prompt doesn't say the review: {match[0]} is sent as it stands"
+        message = f"the prompt does not contain the review: {match[0]} is sent unchanged"
         yield context.found("SEED060", message, at, "did you mean {review_text}?", edits=edits)
     elif is_without:
-        hints = ["{review_text} stands for the review"]
+        hints = ["{review_text} is replaced by the text of the review"]
         edits = ()
         if node is not None:
             edits = (Edit(Span(node.end - 1, node.end - 1), "\\n\\n{review_text}"),)
-            hints.append("put it where the review is to stand, such as at the end")
+            hints.append("insert it where the review belongs, for example at the end")
         yield context.found(
-            "SEED060", "the prompt doesn't say the review", Span(span.start, span.start + 1), *hints, edits=edits
+            "SEED060", "the prompt does not contain the review", Span(span.start, span.start + 1), *hints, edits=edits
         )
     for match, name in zip(found, meant, strict=False):
         if not match[1].lower().startswith("review") and not is_without:
@@ -430,7 +417,11 @@ def prompts(context: Context) -> Iterator[Diagnostic]:
         edits = ()
         if name and node is not None:
             edits = (context.placed(node, match.start(1), match.end(1), name),)
-        hint = f"did you mean {{{name}}}?" if name else f"there are {', '.join(f'{{{each}}}' for each in PLACEHOLDERS)}"
+        hint = (
+            f"did you mean {{{name}}}?"
+            if name
+            else f"the placeholders are {', '.join(f'{{{each}}}' for each in PLACEHOLDERS)}"
+        )
         at = context.placed(node, match.start(), match.end(), "").span if node is not None else NOWHERE
         yield context.found(
             "SEED061", f"unknown placeholder {match[0]}; it is sent to the model unchanged", at, hint, edits=edits
@@ -468,11 +459,8 @@ def cut(context: Context) -> Iterator[Diagnostic]:
     share = counts.cut_characters / counts.characters
     most = context.seed.review_handling.max_length
     message = (
-        f"{counts.cut:,} of {counts.kept:,} kept reviews would be cut at {most:,} characters; {share:.0%} of the text of those kept"
-        " would not be read"
+        f"{counts.cut:,} of {counts.kept:,} kept reviews would be cut at {most:,} characters; {share:.0%} of the text of all kept "
+        "reviews would not be read"
     )
-    hint = 'leave review_handling out, or write "strategy": "split": long reviews are read in parts then'
+    hint = 'remove review_handling, or write "strategy": "split": long reviews are then read in parts'
     yield context.found("SEED071", message, node.span if node is not None else NOWHERE, hint)
-
-
-REVIEW_LINTS: tuple[Lint, ...] = (none, keywords, patterns, prompts, kept, cut)

@@ -12,7 +12,7 @@ from ...trees import Node, walk
 from ...trees.expr import Comparison, Expr, Literal, Name
 from ...trees.seed import Aggregate, Case, DefineFilter, FilterUse, Formula, SeedStep
 from ..expr import check_expr
-from .context import Context, Lint, lint, lint_of_steps, name_in
+from .context import Context, lint, lint_of_steps, name_in
 
 _NAMESPACES = frozenset({"extraction", "meta", "context"})
 _WORDS = frozenset(keyword.kwlist) | {"true", "false", "null"}
@@ -26,13 +26,13 @@ def undefined(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
             near = context.suggestion(part.name, context.filters)
             edits = context.named(_key_of(context, part), part.name, near) if near else ()
             hint = f"did you mean ${near}?" if near else _there_are(context.filters, "filter")
-            message = f"there is no filter {part.name}"
+            message = f"unknown filter {part.name}"
             yield context.found("SEED040", message, part.span, hint, edits=edits)
 
 
 def _there_are(names: Sequence[str], what: str) -> str:
     shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-    return f"there are {shown}" if names else f"there is no {what}"
+    return f"the {what}s are {shown}" if names else f"the seed has no {what}"
 
 
 def _key_of(context: Context, use: FilterUse) -> Span:
@@ -55,13 +55,11 @@ def forward(context: Context) -> Iterator[Diagnostic]:
             node = context.use(index, name)
             circles = circles or _circles(context)  # most seeds have no candidates for a cycle
             if later == index:
-                yield context.found(
-                    "SEED041", f"{name} uses itself", node.span, "a step uses only what stands before it"
-                )
+                yield context.found("SEED041", f"{name} uses itself", node.span, "a step can use only earlier steps")
                 continue
             if circles.get(name, -1) == circles.get(step.name, -2):
-                message = f"{name} is computed after {step.name}, and needs it{_way(context, name, step.name)}"
-                yield context.found("SEED041", message, node.span, "one of them must do without the other")
+                message = f"{name} and {step.name} depend on each other{_way(context, name, step.name)}"
+                yield context.found("SEED041", message, node.span, "remove one of the two dependencies")
                 continue
             edits = _move(context, later, index) if name not in moved else ()
             moved.add(name)
@@ -128,7 +126,7 @@ def _way(context: Context, start: str, goal: str) -> str:
 def _where_to(context: Context, name: str, user: str, later: int, index: int) -> str:
     own = [need for need in context.uses[later] if context.positions.get(need, -1) >= index]
     if not own:
-        return f"put {name} before {user}"
+        return f"move {name} before {user}"
     return f"the right order: {', '.join((*own, name, user))}" if len(own) <= _SHOWN else ""
 
 
@@ -157,8 +155,8 @@ def twice(context: Context) -> Iterator[Diagnostic]:
         first = context.positions[step.name]
         if first != index:
             where = f"{context.steps_key}[{_number(context, first)}]"
-            message = f"the name {step.name} is given in {where} already"
-            yield context.found("SEED042", message, context.span_of(step, "name"), "give one of the two another name")
+            message = f"the name {step.name} is already used in {where}"
+            yield context.found("SEED042", message, context.span_of(step, "name"), "rename one of the two steps")
 
 
 def _number(context: Context, index: int) -> int:
@@ -176,14 +174,14 @@ def reserved(context: Context) -> Iterator[Diagnostic]:
         elif step.name == EXTRACTIONS:
             what = "the list of all extractions"
         elif step.name in _WORDS:
-            what = "a word of expressions"
+            what = "a keyword of expressions"
         else:
             continue
         new = f"{step.name}_value"
         while new in context.names:
             new += "_"
         edits = _renamed(context, step, new)
-        hint = f"call it {new}" if edits else "give it another name"
+        hint = f"rename it to {new}" if edits else "rename it"
         yield context.found("SEED043", f"{step.name} is {what}", context.span_of(step, "name"), hint, edits=edits)
 
 
@@ -216,16 +214,16 @@ def filters(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     for part in parts(step):
         if isinstance(part, FilterUse):
             if context.are_filters.get(part.name) is False:
-                message = f"{part.name} is a value, and $ stands before filters"
+                message = f"{part.name} is a value, but $ is the prefix of filters"
                 edits = context.named(_key_of(context, part), f"${part.name}", part.name)
                 yield context.found("SEED047", message, part.span, f"write `{part.name}`", edits=edits)
             continue
         for name in names_in(part):
             if context.are_filters.get(name):
-                message = f"{name} is a filter, and has no value"
+                message = f"{name} is a filter and has no value"
                 node = name_in(part, name)
                 edits = context.named(node.span, name, f"${name}") if _is_plain_use(context, part, node.span) else ()
-                hint = f'a filter stands in a where: {{"${name}": true}}'
+                hint = f'use a filter in a where: {{"${name}": true}}'
                 yield context.found("SEED047", message, node.span, hint, edits=edits)
 
 
@@ -249,10 +247,10 @@ def unused(context: Context) -> Iterator[Diagnostic]:
     used |= {context.suggestion(name, values) or "" for name in misnamed}
     for step in context.seed.steps:
         if step.name not in used:
-            hint = f"leave it out, or put {step.name} into {context.outputs_key}"
+            hint = f"remove it, or add {step.name} to {context.outputs_key}"
             if isinstance(step, DefineFilter):
-                hint = f'leave it out, or use it in a where: {{"${step.name}": true}}'
-            message = f"nothing uses {step.name}"
+                hint = f'remove it, or use it in a where: {{"${step.name}": true}}'
+            message = f"{step.name} is not used"
             yield context.found("SEED048", message, context.span_of(step, "name"), hint)
 
 
@@ -268,7 +266,7 @@ def outputs(context: Context) -> Iterator[Diagnostic]:
     node = context.node(context.outputs_key)
     if not context.seed.outputs and (context.root is None or (node is not None and node.value == [])):
         span = node.span if node is not None else NOWHERE
-        yield context.found("SEED050", "the seed returns nothing", span, "name the steps whose values are wanted")
+        yield context.found("SEED050", "the seed has no output", span, "list the steps whose values are returned")
     if context.root is not None and not context.seed.steps and not context.step_nodes:
         steps = context.node(context.steps_key)
         if steps is None or steps.value != []:
@@ -279,19 +277,16 @@ def outputs(context: Context) -> Iterator[Diagnostic]:
         span = nodes[place].span if place < len(nodes) and nodes[place].value == name else NOWHERE
         step = context.seed.step_by_name.get(name)
         if isinstance(step, DefineFilter):
-            message = f"{name} is a filter, and has no value"
+            message = f"{name} is a filter and has no value"
             yield context.found("SEED049", message, span, f'count it: {{"op": "count", "where": {{"${name}": true}}}}')
         elif step is None and name not in context.unread and not context.has_nameless:
             near = context.suggestion(name, values)
             edits = [Edit(span, f'"{near}"')] if near and near not in context.seed.outputs else []
             hint = f"did you mean {near}?" if edits else _there_are(values, "step")
-            yield context.found("SEED049", f"no step is named {name:.100}", span, hint, edits=edits)
+            yield context.found("SEED049", f"unknown step {name:.100}", span, hint, edits=edits)
         elif name in seen:
-            yield context.found("SEED049", f"{name} stands twice", span, "leave one out", severity="warning")
+            yield context.found("SEED049", f"{name} is listed twice", span, "remove one of the two", severity="warning")
         seen.add(name)
-
-
-LINTS: tuple[Lint, ...] = (undefined, forward, twice, reserved, filters, unused, outputs)
 
 
 # Rules about expressions: the diagnostics of the check of expressions, placed in the document.
@@ -314,6 +309,3 @@ def expressions(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     for expr in exprs:
         for found in check_expr(expr, names=context.known, row=is_row, fields=fields):
             yield context.in_expression(found)
-
-
-EXPRESSION_LINTS: tuple[Lint, ...] = (expressions,)

@@ -11,7 +11,7 @@ from ...source import Span
 from ...trees import walk
 from ...trees.expr import Arithmetic, Comparison, Conditional, Expr, Name
 from ...trees.seed import Aggregate, Case, Lookup, SeedStep
-from .context import Context, Lint, expressions_of, lint_of_steps, number_of
+from .context import Context, expressions_of, lint_of_steps, number_of
 
 
 @lint_of_steps("SEED051")
@@ -44,7 +44,7 @@ def _division(context: Context, expr: Expr, node: Arithmetic, operand: Name) -> 
         guarded = guarded if node is expr else f"({guarded})"
         edits = [Edit(node.span, guarded)]
         hint = f"write `{guarded}`" if len(guarded) <= 100 else hint
-    message = f"{operand.name} may be 0, and dividing by it is an error then"
+    message = f"{operand.name} may be 0, which would make this division an error"
     return context.found("SEED051", message, operand.span, hint, edits=edits)
 
 
@@ -54,12 +54,12 @@ def without_default(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     node = context.step_node(step)
     is_said = node is not None and "default" in node.fields
     if isinstance(step, Aggregate) and step.operation in ("max", "min") and step.default is None and not is_said:
-        message = f"{step.name} has no default, and is null where nothing matches"
-        hint = 'say what it is then, such as "default": 0'
+        message = f"{step.name} has no default and is null if nothing matches"
+        hint = 'add a default, such as "default": 0'
         yield context.found("SEED052", message, context.span_of(step, "op"), hint)
     elif isinstance(step, Lookup) and step.default is None and not is_said:
-        message = f"{step.name} has no default, and is null where no key matches"
-        yield context.found("SEED052", message, context.span_of(step, "op"), 'say what it is then: "default"')
+        message = f"{step.name} has no default and is null if no key matches"
+        yield context.found("SEED052", message, context.span_of(step, "op"), 'add a "default"')
 
 
 @lint_of_steps("SEED053")
@@ -70,7 +70,7 @@ def without_else(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     node = context.step_node(step)
     rules = node.fields["rules"].items if node is not None and "rules" in node.fields else ()
     if step.otherwise is None and not any("else" in rule.fields for rule in rules):
-        message = f"{step.name} has no else, and is null where no rule is true"
+        message = f"{step.name} has no else and is null if no rule is true"
         yield context.found("SEED053", message, context.span_of(step, "op"), 'add {"else": ...} as the last rule')
 
 
@@ -131,7 +131,7 @@ def unreachable_rules(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
         is_same = ranges[before] == ranges[index] if ranges[index] is not None else True
         there, here = nodes.get(first.span.start), nodes.get(rule.span.start)
         edits: tuple[Edit, ...] = ()
-        place = "one before"
+        place = "an earlier one"
         if there is not None and here is not None:
             place = f"rules[{_index(node, first.span.start)}]"
             text = context.seed.source.text
@@ -140,8 +140,8 @@ def unreachable_rules(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
                     Edit(there.span, text[here.start : here.end]),
                     Edit(here.span, text[there.start : there.end]),
                 )
-        what = "has the same test" if is_same else "is true wherever this is"
-        hint = "leave one out" if is_same else "put it before that rule"
+        what = "has the same test" if is_same else "is true whenever this is"
+        hint = "remove one of them" if is_same else "move it before that rule"
         yield context.found("SEED054", f"this rule is never reached: {place} {what}", rule.span, hint, edits=edits)
 
 
@@ -179,9 +179,9 @@ def unreachable_branches(context: Context, step: SeedStep) -> Iterator[Diagnosti
             for index, _ in enumerate(ranges):
                 before = _taken_by(tests, ranges, index)
                 if before is not None:
-                    what = "has the same test" if tests[before] == tests[index] else "is true wherever this is"
-                    message = f"this branch is never reached: one before {what}"
-                    yield context.found("SEED054", message, tests[index].span, "the first that is true decides")
+                    what = "has the same test" if tests[before] == tests[index] else "is true whenever this is"
+                    message = f"this branch is never reached: an earlier one {what}"
+                    yield context.found("SEED054", message, tests[index].span, "the first true test decides")
 
 
 @lint_of_steps("SEED055")
@@ -193,19 +193,19 @@ def tables(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
     keys = node.fields["table"].keys if node is not None and "table" in node.fields else {}
     at = context.span_of(step, "table")
     if not step.table:
-        yield context.found("SEED055", "the table is empty", Span(at.start, at.start + 1), "give it keys with values")
+        yield context.found("SEED055", "the table is empty", Span(at.start, at.start + 1), "add keys with values")
         return
     if step.match in ("substring_max", "word_max"):
         yield from _greatest(context, step, at)
     if "" in keys or any(key == "" for key, _ in step.table):
         message = "an empty key matches only an empty text" if step.match == "exact" else "an empty key matches nothing"
-        yield context.found("SEED055", message, keys.get("", at), "the value where no key matches is the default",
+        yield context.found("SEED055", message, keys.get("", at), "the default is the value if no key matches",
                             severity="warning")  # fmt: skip
     if step.match != "exact":
         yield from _folded(context, step, keys, at)
     kinds = {_kind(value) for _, value in step.table}
     if step.default is not None and len(kinds) == 1 and _kind(step.default) not in kinds and len(step.table) > 1:
-        message = f"the default is {_kind(step.default)}, and all values of the table are {_PLURAL[kinds.pop()]}"
+        message = f"the default is {_kind(step.default)}, but all values of the table are {_PLURAL[kinds.pop()]}"
         yield context.found("SEED055", message, context.span_of(step, "default"), severity="warning")
 
 
@@ -214,8 +214,8 @@ def _greatest(context: Context, step: Lookup, at: Span) -> Iterator[Diagnostic]:
     if odd is not None and {_kind(value) for _, value in step.table} != {"a text"}:
         node = context.step_node(step)
         span = node.fields["table"].fields[odd].span if node is not None else at
-        message = f"the greatest value is wanted, and that of {odd!r:.40} is {_kind(dict(step.table)[odd])}"
-        yield context.found("SEED055", message, span, 'give numbers, or take "match": "substring_first"')
+        message = f"the lookup returns the greatest value, but that of {odd!r:.40} is {_kind(dict(step.table)[odd])}"
+        yield context.found("SEED055", message, span, 'write numbers, or "match": "substring_first"')
 
 
 def _folded(context: Context, step: Lookup, keys: Any, at: Span) -> Iterator[Diagnostic]:
@@ -224,11 +224,11 @@ def _folded(context: Context, step: Lookup, keys: Any, at: Span) -> Iterator[Dia
     for key, _ in step.table[:1_000]:
         folded = key.casefold()
         if folded in seen:
-            message = f"{seen[folded]!r:.40} and {key!r:.40} are one key: case doesn't count"
-            yield context.found("SEED055", message, keys.get(key, at), "leave one out", severity="warning")
+            message = f"{seen[folded]!r:.40} and {key!r:.40} are the same key: case is ignored"
+            yield context.found("SEED055", message, keys.get(key, at), "remove one of them", severity="warning")
         elif is_part and (inner := next((each for each in seen if each and each in folded), None)) is not None:
-            message = f"{key!r:.40} is never reached: {seen[inner]!r:.40} before it is a part of it"
-            hint = "put it before that key; the table's order decides"
+            message = f"{key!r:.40} is never reached: the earlier key {seen[inner]!r:.40} is a part of it"
+            hint = "move it before that key; the first match decides"
             yield context.found("SEED055", message, keys.get(key, at), hint, severity="warning")
         seen.setdefault(folded, key)
 
@@ -246,6 +246,3 @@ def _kind(value: Any) -> str:
     if isinstance(value, int | float):
         return "a number"
     return "a text" if isinstance(value, str) else "a list" if isinstance(value, list | tuple) else "an object"
-
-
-LINTS: tuple[Lint, ...] = (divisions, without_default, without_else, unreachable_rules, unreachable_branches, tables)

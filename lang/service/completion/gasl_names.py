@@ -7,8 +7,8 @@ from itertools import islice
 
 from attrs import frozen
 
+from ...catalogue.commands import SETTINGS
 from ...catalogue.schema import Attribute
-from ...catalogue.settings import SETTINGS
 from ...linter.gasl.arguments import MEASURES, fields_of
 from ...linter.gasl.conditions import tested
 from ...linter.gasl.context import Flow, Step, Use, trace

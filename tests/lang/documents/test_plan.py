@@ -213,7 +213,7 @@ def test_faults_of_commands_point_into_the_json():
     assert diagnostic.message.startswith("commands[1]: ")
     assert under(read, diagnostic) == "noes"
     found = check_plan(read)
-    assert [(d.message, under(read, d)) for d in found][1:] == [("commands[2]: nothing binds the variable q", "q")]
+    assert [(d.message, under(read, d)) for d in found][1:] == [("commands[2]: the variable q is not bound", "q")]
 
 
 def test_edits_keep_the_document_json():

@@ -60,22 +60,22 @@ def test_what_is_no_fault(text):
 @pytest.mark.parametrize(
     ("text", "options", "expected"),
     [
-        ("totl + 1", {}, "EXPR050 totl: there is no value `totl`"),
-        ("severity", {"row": True}, "EXPR050 severity: there is no value `severity`"),
-        ("stars > 2", {"row": True}, "EXPR050 stars: there is no value `stars`"),
-        ("max > 2", {}, "EXPR050 max: there is no value `max`"),
-        ("nope(1)", {}, "EXPR051 nope: there is no function `nope`"),
-        ("total.title()", {}, "EXPR052 total.title(): there is no method `.title`"),
+        ("totl + 1", {}, "EXPR050 totl: unknown value `totl`"),
+        ("severity", {"row": True}, "EXPR050 severity: unknown value `severity`"),
+        ("stars > 2", {"row": True}, "EXPR050 stars: unknown value `stars`"),
+        ("max > 2", {}, "EXPR050 max: unknown value `max`"),
+        ("nope(1)", {}, "EXPR051 nope: unknown function `nope`"),
+        ("total.title()", {}, "EXPR052 total.title(): unknown method `.title`"),
         ("log()", {}, "EXPR053 log(): log takes 1 to 2 arguments, not none"),
         ("max()", {}, "EXPR053 max(): max takes at least 1 argument, not none"),
         ("'a'.upper(1)", {}, "EXPR053 'a'.upper(1): .upper takes no argument, not 1"),
         ("sorted([1], revrse=true)", {}, "EXPR054 true: sorted takes no `revrse=`"),
         ("max([1], key=1)", {}, "EXPR054 1: max takes no `key=`"),
-        ("extraction.score", {}, "EXPR055 extraction.score: no extraction is at hand here: `extraction.score`"),
-        ("meta.stars", {}, "EXPR055 meta.stars: no review is at hand here: `meta.stars`"),
-        ("extraction.scor", {"row": True}, "EXPR056 extraction.scor: no field is named `scor`"),
-        ("[e['scor'] for e in extractions]", {}, "EXPR056 'scor': no field is named `scor`"),
-        ("[e.get('scor') for e in extractions]", {}, "EXPR056 'scor': no field is named `scor`"),
+        ("extraction.score", {}, "EXPR055 extraction.score: `extraction.score` has no value: there is no current extraction here"),
+        ("meta.stars", {}, "EXPR055 meta.stars: `meta.stars` has no value: there is no current review here"),
+        ("extraction.scor", {"row": True}, "EXPR056 extraction.scor: unknown field `scor`"),
+        ("[e['scor'] for e in extractions]", {}, "EXPR056 'scor': unknown field `scor`"),
+        ("[e.get('scor') for e in extractions]", {}, "EXPR056 'scor': unknown field `scor`"),
         ("[e['meta']['star'] for e in extractions]", {}, "EXPR057 'star': a review has no `star`"),
         ("context.names", {}, "EXPR058 context.names: the context has no `names`"),
         ("[e for e in extractions if 'sever' == e['severity']]", {}, 'EXPR059 \'sever\': severity is never "sever"'),
@@ -83,21 +83,21 @@ def test_what_is_no_fault(text):
         ("len([1]) == '1'", {}, "EXPR060 len([1]) == '1': a number and a text are never equal"),
         ("str(total) != 1", {}, "EXPR060 str(total) != 1: a text and a number are always unequal"),
         ("(total > 1) == 1", {}, "EXPR060 (total > 1) == 1: a boolean and a number are never equal"),
-        ("total > null", {}, "EXPR060 total > null: `>` with null never holds"),
+        ("total > null", {}, "EXPR060 total > null: `>` with null is never true"),
         ("'a' < 1", {}, "EXPR060 'a' < 1: a text can't be compared with a number"),
         ("1 in 'abc'", {}, "EXPR060 1 in 'abc': a number is not part of a text"),
         ("total in 5", {}, None),
-        ("1 in 5", {}, "EXPR060 1 in 5: a number has no elements to look in"),
+        ("1 in 5", {}, "EXPR060 1 in 5: a number has no elements"),
         ("sum(not e['score'] for e in extractions)", {},
-         "EXPR061 sum(not e['score'] for e in extractions): sum takes numbers, and true is not 1"),
-        ("[total for total in [1]]", {}, "EXPR062 for total in [1]: `for total`: it is a value already"),
-        ("[x for x in [1] for x in [2]]", {}, "EXPR062 for x in [2]: `for x`: another `for` has it already"),
-        ("str(x for x in [1])", {}, "EXPR063 str(x for x in [1]): str goes through no generator"),
+         "EXPR061 sum(not e['score'] for e in extractions): sum takes numbers, but true is not 1"),
+        ("[total for total in [1]]", {}, "EXPR062 for total in [1]: `for total`: a value has this name"),
+        ("[x for x in [1] for x in [2]]", {}, "EXPR062 for x in [2]: `for x`: another `for` has this variable"),
+        ("str(x for x in [1])", {}, "EXPR063 str(x for x in [1]): str does not take a generator"),
         ("total + null", {}, "EXPR064 null: `+` takes numbers, not null"),
         ("total - true", {}, "EXPR064 true: `-` takes numbers, not a boolean"),
         ("total % 'a'", {}, "EXPR064 'a': `%` takes numbers, not a text"),
         ("-'a'", {}, "EXPR064 'a': `-` takes numbers, not a text"),
-        ("total / 0.0", {}, "EXPR064 0.0: nothing can be divided by zero"),
+        ("total / 0.0", {}, "EXPR064 0.0: division by zero"),
         ("total == 'a' and 'b'", {}, "EXPR066 'b': `\"b\"` alone is always true"),
     ],
 )  # fmt: skip
@@ -137,13 +137,13 @@ def test_the_fix(text, options, expected):
 
 
 def test_hints_say_what_there_is():
-    assert hints("zzzz") == ["there are `extractions`, `n_mild`, `total`"]
+    assert hints("zzzz") == ["known: `extractions`, `n_mild`, `total`"]
     assert hints("score") == ['it is a field of each extraction: `e["score"] for e in extractions`']
     assert hints("max") == ["it is a function: write `max(xs)`"]
-    assert hints("x", names=[]) == ["no values are given to the expression"]
+    assert hints("x", names=[]) == ["the expression has no values"]
     assert hints("mean(total)") == ["write `sum(xs) / len(xs)`"]
-    assert hints("meta.stars", names=["total"]) == ["values are named without anything before them"]
-    assert hints("extraction.severity == 'q'", row=True) == ["there are `mild`, `none`, `severe`"]
+    assert hints("meta.stars", names=["total"]) == ["values are named without a prefix"]
+    assert hints("extraction.severity == 'q'", row=True) == ["known: `mild`, `none`, `severe`"]
     assert hints("clamp(1)") == ["write `clamp(x, low, high)`: x, but at least low and at most high"]
 
 
@@ -161,7 +161,9 @@ def test_what_a_program_built_has_no_place_and_no_edit():
     assert (one.span, one.edits) == (None, ())
     for _ in range(20_000):
         tree = Not(tree)
-    assert [each.message for each in check_expr(tree, names=[])] == ["the expression nests more than 100 levels deep"]
+    assert [each.message for each in check_expr(tree, names=[])] == [
+        "the expression is nested more than 100 levels deep"
+    ]
     assert Constant(1) != Constant(True)
 
 

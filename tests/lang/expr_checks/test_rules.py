@@ -4,7 +4,8 @@ import pytest
 from knotwork.lang.catalogue.rules.expr_rules import EXPR_CHECK_RULES
 from knotwork.lang.diagnostic import apply_edits
 from knotwork.lang.evaluate.expr import ExprError, evaluate
-from knotwork.lang.linter.expr import LINTS, check_expr
+from knotwork.lang.linter.expr import check_expr
+from knotwork.lang.linter.expr.expression_context import lint
 from knotwork.lang.parse.expr import parse_expr
 from knotwork.lang.trees.seed import Extracted
 
@@ -44,6 +45,6 @@ def test_the_edits_of_a_bad_example_make_a_text_without_the_fault(rule):
 
 
 def test_every_rule_is_in_the_catalogue_and_every_entry_has_a_rule():
-    assert {rule.code for rule in LINTS} | {EVALUATION} == {rule.code for rule in EXPR_CHECK_RULES}
+    assert {rule.code for rule in lint.all} | {EVALUATION} == {rule.code for rule in EXPR_CHECK_RULES}
     assert [rule.code for rule in EXPR_CHECK_RULES] == sorted(rule.code for rule in EXPR_CHECK_RULES)
     assert len({rule.name for rule in EXPR_CHECK_RULES}) == len(EXPR_CHECK_RULES)

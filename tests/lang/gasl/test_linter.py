@@ -7,7 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from knotwork.lang.catalogue.rules import RULES
 from knotwork.lang.catalogue.rules.gasl_rules import GASL_CHECK_RULES
 from knotwork.lang.diagnostic import apply_edits
-from knotwork.lang.linter.gasl import LINTS, check
+from knotwork.lang.linter.gasl import check
+from knotwork.lang.linter.gasl.context import lint
 from knotwork.lang.parse.gasl import parse_gasl
 from knotwork.lang.printer.gasl_printer import format_gasl
 from support.gasl_schema import CEILING, PEOPLE
@@ -44,7 +45,7 @@ def test_most_rules_offer_an_edit():
 
 
 def test_every_lint_is_in_the_catalogue():
-    codes = [lint.code for lint in LINTS]
+    codes = [each.code for each in lint.all]
     assert sorted({*codes, "GASL074"}) == IDS
     assert len(set(codes)) == len(codes)
     assert all(RULES[code].language == "gasl" for code in codes)
@@ -71,12 +72,12 @@ def test_ignore_comments_silence(text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (f"# knotwork: ignore[GASL062]\n\n{IGNORED}", "this ignore comment stands above no command"),
-        (f"{IGNORED}\n# knotwork: ignore[GASL062]", "this ignore comment stands above no command"),
+        (f"# knotwork: ignore[GASL062]\n\n{IGNORED}", "this ignore comment is not above a command"),
+        (f"{IGNORED}\n# knotwork: ignore[GASL062]", "this ignore comment is not above a command"),
         ("# knotwork: ignore\nRESET a", "this ignore comment silences nothing"),
-        (f"# knotwork: ignore[GASL062, GASL999]\n{IGNORED}", "there is no rule `GASL999`"),
+        (f"# knotwork: ignore[GASL062, GASL999]\n{IGNORED}", "unknown rule `GASL999`"),
         (f"TRY\n# knotwork: ignore[GASL052]\n{IGNORED}\nEND",
-         "nothing here has the code GASL052, so the comment silences nothing"),
+         "this comment silences nothing: no diagnostic here has the code GASL052"),
     ],
 )  # fmt: skip
 def test_ignore_comments_that_do_nothing_are_reported(text, message):

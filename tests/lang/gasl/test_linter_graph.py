@@ -76,11 +76,11 @@ def test_what_the_graph_has(text):
         ("FIND nodes AS v\nSELECT v FIELDS id, agee AS w", "GASL070 error agee: no node has an attribute agee",
          "FIND nodes AS v\nSELECT v FIELDS id, age AS w"),
         ("FIND nodes AS v\nCOUNT v BY weight AS w", "GASL070 error weight: no node has an attribute weight", None),
-        ("FIND nodes AS v\nRANK v BY in_degree AS w", "GASL070 error in_degree: the nodes of a variable have no in_degree", None),
+        ("FIND nodes AS v\nRANK v BY in_degree AS w", "GASL070 error in_degree: the nodes of a variable do not store the in_degree", None),
         ("FIND edges ORDER BY source.agee AS v", "GASL070 error source.agee: no node has an attribute agee",
          "FIND edges ORDER BY source.age AS v"),
         ("FIND paths AS p\nRANK p BY weight AS v", "GASL070 error weight: a path has no attribute weight", None),
-        ("FIND nodes AS v\nRANK v BY degree AS w", "GASL070 error degree: the nodes of a variable have no degree", None),
+        ("FIND nodes AS v\nRANK v BY degree AS w", "GASL070 error degree: the nodes of a variable do not store the degree", None),
         ("FIND nodes AS v\nSELECT v WHERE agee > 1 AS w", "GASL070 error agee: no node has an attribute agee",
          "FIND nodes AS v\nSELECT v WHERE age > 1 AS w"),
     ],
@@ -97,14 +97,14 @@ def test_attributes(text, expected, right):
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("FIND nodes WHERE weight > 1 AS v", "edges have it: FIND edges"),
-        ("FIND edges WHERE age > 1 AS v", "nodes have it: source.age or target.age"),
-        ("FIND nodes WHERE zzz > 1 AS v", "nodes have: entity_type, name, age, active, tags, address, mixed, attr.id"),
-        ("FIND nodes WHERE source.age > 1 AS v", "source.x is of an edge: FIND edges"),
-        ('FIND nodes WHERE entity_type = "KNOWS" AS v', "edges have it as relation: FIND edges"),
-        ('FIND edges WHERE relation = "PERSON" AS v', "nodes have it: source.entity_type or target.entity_type"),
-        ('FIND nodes WHERE entity_type = "ROBOT" AS v', 'it is one of "PERSON", "COMPANY"'),
-        ("FIND nodes WHERE age > true AS v", "different types are unequal and have no order"),
+        ("FIND nodes WHERE weight > 1 AS v", "edges have it: use FIND edges"),
+        ("FIND edges WHERE age > 1 AS v", "nodes have it: write source.age or target.age"),
+        ("FIND nodes WHERE zzz > 1 AS v", "nodes have entity_type, name, age, active, tags, address, mixed, attr.id"),
+        ("FIND nodes WHERE source.age > 1 AS v", "source.x belongs to an edge: use FIND edges"),
+        ('FIND nodes WHERE entity_type = "KNOWS" AS v', "edges have it as relation: use FIND edges"),
+        ('FIND edges WHERE relation = "PERSON" AS v', "nodes have it: write source.entity_type or target.entity_type"),
+        ('FIND nodes WHERE entity_type = "ROBOT" AS v', 'its values are "PERSON", "COMPANY"'),
+        ("FIND nodes WHERE age > true AS v", "values of different types are unequal and have no order"),
     ],
 )
 def test_hints(text, hint):
@@ -131,11 +131,11 @@ def test_hints(text, hint):
          'FIND nodes WHERE name = "1.50" AS v'),
         ("FIND nodes WHERE name > 3 AS v", "GASL072 error 3: name is always a text, never a number", None),
         ('FIND nodes WHERE age CONTAINS "3" AS v',
-         'GASL072 error "3": age is always a number, and CONTAINS finds nothing in it', None),
+         'GASL072 error "3": age is always a number, which CONTAINS never matches', None),
         ('FIND nodes WHERE tags STARTS_WITH "3" AS v',
-         'GASL072 error "3": tags is always a list, and STARTS_WITH finds nothing in it', None),
+         'GASL072 error "3": tags is always a list, which STARTS_WITH never matches', None),
         ("FIND nodes WHERE name CONTAINS 3 AS v",
-         "GASL072 error 3: name is always a text, and CONTAINS finds nothing in it", None),
+         "GASL072 error 3: name is always a text, which CONTAINS never matches", None),
         ('FIND nodes WHERE age IN (30, "40") AS v', 'GASL072 warning "40": age is always a number, never a text',
          "FIND nodes WHERE age IN (30, 40) AS v"),
         ('FIND edges WHERE weight = "1" OR relation = "KNOWS" AS v', 'GASL072 warning "1": weight is always a number, never a text',
@@ -161,7 +161,7 @@ def test_a_graph_without_attributes():
     schema = Schema(False, False, 3, 2, {}, {})
     assert found('FIND nodes WHERE id = "a" AND degree > 1 AS v', schema) == []
     (diagnostic,) = found("FIND nodes WHERE name = 'a' AS v", schema)
-    assert diagnostic.hints == ("nodes have no attributes here, only degree, id, in_degree, out_degree",)
+    assert diagnostic.hints == ("nodes have no attributes, only degree, id, in_degree, out_degree",)
 
 
 def test_a_degree_is_a_number_whatever_the_graph():

@@ -51,24 +51,24 @@ def test_what_may_be_bound_is_no_fault(text):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("FIND nodes AS a\nWALK b AS c", ["GASL050 b: nothing binds the variable b"]),
-        ("ASSERT ${a.b} = 1", ["GASL050 ${a.b}: nothing binds the variable a"]),
-        ("ON EMPTY a THEN RESET k", ["GASL050 a: nothing binds the variable a"]),
-        ("REQUIRE EXISTS a", ["GASL050 a: nothing binds the variable a"]),
+        ("FIND nodes AS a\nWALK b AS c", ["GASL050 b: the variable b is not bound"]),
+        ("ASSERT ${a.b} = 1", ["GASL050 ${a.b}: the variable a is not bound"]),
+        ("ON EMPTY a THEN RESET k", ["GASL050 a: the variable a is not bound"]),
+        ("REQUIRE EXISTS a", ["GASL050 a: the variable a is not bound"]),
         ("FIND paths FROM a TO (id = ${b}) AS p",
-         ["GASL050 a: nothing binds the variable a", "GASL050 ${b}: nothing binds the variable b"]),
-        ("ASSERT ${error.message} = 'x'", ["GASL050 ${error.message}: nothing binds the variable error"]),
+         ["GASL050 a: the variable a is not bound", "GASL050 ${b}: the variable b is not bound"]),
+        ("ASSERT ${error.message} = 'x'", ["GASL050 ${error.message}: the variable error is not bound"]),
         ("EXPLAIN FIND nodes AS a\nCOUNT a AS n",
-         ["GASL051 a: the variable a is bound only where this command isn't reached, in line 1"]),
+         ["GASL051 a: the variable a is bound in line 1, which has no effect on this command"]),
         ("BRANCH IF ${x} = 1 THEN FIND nodes AS a ELSE COUNT a AS n",
-         ["GASL051 a: the variable a is bound only where this command isn't reached, in line 1"]),
+         ["GASL051 a: the variable a is bound in line 1, which has no effect on this command"]),
         ("COUNT a AS n\n\nFIND nodes AS a", ["GASL051 a: the variable a is used before it is bound, in line 3"]),
         ("WALK a AS a", ["GASL051 a: the variable a is bound only by this command itself"]),
         ("FIND nodes AS a\nFIND edges AS a",
-         ["GASL052 a: the variable a is bound anew before what line 1 put there is used"]),
+         ["GASL052 a: the variable a is overwritten before its value from line 1 is read"]),
         ("FIND nodes AS a\nRESET k\nON EMPTY a THEN RESET k\nON ERROR a THEN RESET k",
-         ["GASL053 a: this ON stands apart from the command that binds a, in line 1"] * 2),
-        ("FIND nodes AS end", ["GASL054 end: the variable end is named like a word of the language"]),
+         ["GASL053 a: this ON does not directly follow the command that binds a, in line 1"] * 2),
+        ("FIND nodes AS end", ["GASL054 end: the variable end has the name of a keyword"]),
     ],
 )  # fmt: skip
 def test_variables(text, expected):
@@ -93,7 +93,7 @@ def test_names_are_put_right(text, right):
 def test_a_key_is_no_variable():
     text = "DECLARE people AS LIST\nCOUNT people AS n"
     assert "people is a key of the state; commands read variables, ANALYZE reads keys" in hints(text)
-    assert "there are: given" in hints("COUNT people AS n", variables=("given",))
+    assert "the variables are given" in hints("COUNT people AS n", variables=("given",))
     assert "bind it first: FIND nodes AS people" in hints("COUNT people AS n")
 
 
@@ -127,7 +127,7 @@ def test_parents_are_declared_too():
     assert report(text) == ["GASL055 a.b.c: the parent key a.b is not declared", "GASL055 z: the key z is not declared"]
     assert fixed(text).startswith("DECLARE a AS DICT\nDECLARE a.b AS DICT\nDECLARE a.b.c AS LIST\n")
     assert report("DECLARE a.b AS LIST", state={"a": "COUNTER"}) == [
-        "GASL057 a.b: a is a COUNTER, and only a DICT has keys in it"
+        "GASL057 a.b: a is a COUNTER, but only a DICT can contain keys"
     ]
 
 
@@ -143,7 +143,7 @@ def test_misspelt_keys():
 def test_a_key_keeps_its_type():
     assert report("DECLARE a AS LIST\nDECLARE a AS list") == []
     assert report("DECLARE a AS LIST", state={"a": "COUNTER"}) == [
-        "GASL056 a: the key a is declared as COUNTER in the state, and can't be LIST"
+        "GASL056 a: the key a is already declared as COUNTER in the state, not as LIST"
     ]
     assert fixed("DECLARE a AS LIST\nDECLARE a AS DICT") == "DECLARE a AS LIST\nDECLARE a AS LIST"
 
@@ -233,7 +233,7 @@ def test_fields_of_joined_rows(use, found):
     program = parse_gasl(text)
     told = [d for d in check(program, schema=schema) if d.code in ("GASL070", "GASL073")]
     assert [f"{d.code} {program.source.slice(d.span)}" for d in told] == found
-    assert all(hint.startswith("there are: source, target, weight") for d in told for hint in d.hints[-1:])
+    assert all(hint.startswith("the fields are source, target, weight") for d in told for hint in d.hints[-1:])
 
 
 def test_fields_listed_twice():
@@ -248,27 +248,27 @@ def test_fields_listed_twice():
 @pytest.mark.parametrize(
     ("text", "message", "right"),
     [
-        ("SET max_paths = 3", "there is no setting max_paths", "SET adapter.caps.max_paths = 3"),
-        ("SET foo = 3", "there is no setting foo", None),
+        ("SET max_paths = 3", "unknown setting max_paths", "SET adapter.caps.max_paths = 3"),
+        ("SET foo = 3", "unknown setting foo", None),
         ("SET llm.max_tokens = '20'", "llm.max_tokens takes a whole number, not a text", "SET llm.max_tokens = 20"),
         ("SET llm.max_tokens = 2.0", "llm.max_tokens takes a whole number, not 2.0", "SET llm.max_tokens = 2"),
         ("SET llm.max_tokens = 0", "llm.max_tokens takes a whole number of at least 1 and at most 1,000,000, not 0", None),
         ("SET llm.temperature = true", "llm.temperature takes a number, not true", None),
         ("SET llm.temperature = null", "llm.temperature takes a number, not null", None),
         ("SET llm.model = 3", "llm.model takes a text, not a number", None),
-        ('SET llm.model = "smal"', "the model smal is not offered here", 'SET llm.model = "small"'),
-        ("SET adapter.caps.max_paths = 101", "adapter.caps.max_paths can be 100 at most here, not 101",
+        ('SET llm.model = "smal"', "the host does not offer the model smal", 'SET llm.model = "small"'),
+        ("SET adapter.caps.max_paths = 101", "adapter.caps.max_paths may be at most 100 here, not 101",
          "SET adapter.caps.max_paths = 100"),
-        ("SET adapter.caps.timeout_s = 61", "adapter.caps.timeout_s can be 60.5 at most here, not 61",
+        ("SET adapter.caps.timeout_s = 61", "adapter.caps.timeout_s may be at most 60.5 here, not 61",
          "SET adapter.caps.timeout_s = 60.5"),
-        ('FIND nodes WHERE a = "LIMIT 2000" LIMIT 2000 AS v', "LIMIT 2,000 is above the ceiling of max_results, 1,000",
+        ('FIND nodes WHERE a = "LIMIT 2000" LIMIT 2000 AS v', "LIMIT 2,000 is above the limit max_results, which is 1,000",
          'FIND nodes WHERE a = "LIMIT 2000" LIMIT 1000 AS v'),
-        ("FIND paths MAXLEN 9 WHERE length > 1 AS p", "MAXLEN 9 is above the ceiling of max_path_length, 8",
+        ("FIND paths MAXLEN 9 WHERE length > 1 AS p", "MAXLEN 9 is above the limit max_path_length, which is 8",
          "FIND paths MAXLEN 8 WHERE length > 1 AS p"),
-        ("SUBGRAPH a RADIUS 99 AS v", "RADIUS 99 is above the ceiling of max_path_length, 8", "SUBGRAPH a RADIUS 8 AS v"),
-        ("WALK a DEPTH 0 AS v", "DEPTH 0 reaches nothing", None),
-        ("MEASURE a USING `page rank` AS v", "there is no algorithm page rank", None),
-        ("MEASURE degree USING degre AS v", "there is no algorithm degre", "MEASURE degree USING degree AS v"),
+        ("SUBGRAPH a RADIUS 99 AS v", "RADIUS 99 is above the limit max_path_length, which is 8", "SUBGRAPH a RADIUS 8 AS v"),
+        ("WALK a DEPTH 0 AS v", "DEPTH 0 reaches no other node", None),
+        ("MEASURE a USING `page rank` AS v", "unknown algorithm page rank", None),
+        ("MEASURE degree USING degre AS v", "unknown algorithm degre", "MEASURE degree USING degree AS v"),
     ],
 )  # fmt: skip
 def test_settings_and_numbers(text, message, right):
@@ -290,18 +290,18 @@ def test_the_engine_says_what_it_measures():
 @pytest.mark.parametrize(
     ("condition", "message"),
     [
-        ("a IN ()", "nothing is in an empty list"),
+        ("a IN ()", "IN an empty list is never true"),
         ("a NOT IN (1, null)", "NOT IN a list with null is never true"),
         ("a IN (null)", "IN a list with null is never true"),
         ("a STARTS_WITH 3", "STARTS_WITH takes a text, not a number"),
-        ("a = 1 AND a = 2", "a = 2 can't be true where a = 1 is"),
-        ("a = 1 AND b = 2 AND a > 1", "a > 1 can't be true where a = 1 is"),
-        ("a IN (1, 2) AND a = 3", "a = 3 can't be true where a IN (1, 2) is"),
-        ("a < 2 AND a >= 2", "a >= 2 can't be true where a < 2 is"),
-        ('a = "x" AND a STARTS_WITH "y"', 'a STARTS_WITH "y" can\'t be true where a = "x" is'),
-        ("a IS NULL AND a != 1", "a != 1 can't be true where a IS NULL is"),
-        ("a IS NULL AND a IS NOT NULL", "a IS NOT NULL can't be true where a IS NULL is"),
-        ("b = 1 OR (a > 5 AND NOT b = 1 AND a < 3)", "a < 3 can't be true where a > 5 is"),
+        ("a = 1 AND a = 2", "a = 2 contradicts a = 1"),
+        ("a = 1 AND b = 2 AND a > 1", "a > 1 contradicts a = 1"),
+        ("a IN (1, 2) AND a = 3", "a = 3 contradicts a IN (1, 2)"),
+        ("a < 2 AND a >= 2", "a >= 2 contradicts a < 2"),
+        ('a = "x" AND a STARTS_WITH "y"', 'a STARTS_WITH "y" contradicts a = "x"'),
+        ("a IS NULL AND a != 1", "a != 1 contradicts a IS NULL"),
+        ("a IS NULL AND a IS NOT NULL", "a IS NOT NULL contradicts a IS NULL"),
+        ("b = 1 OR (a > 5 AND NOT b = 1 AND a < 3)", "a < 3 contradicts a > 5"),
     ],
 )
 def test_never_true(condition, message):
@@ -324,7 +324,7 @@ def test_quantified_fields_differ_from_node_to_node():
 
 def test_lengths():
     assert report('ASSERT LEN ${g} = "3"', variables=("g",)) == [
-        'GASL065 LEN ${g} = "3": LEN is a number, and this is a text'
+        'GASL065 LEN ${g} = "3": LEN is a number, but this is a text'
     ]
     assert fixed('ASSERT LEN ${g} = "3"', variables=("g",)) == "ASSERT LEN ${g} = 3"
     assert codes("ASSERT LEN ${g} < 0", variables=("g",)) == ["GASL065"]
@@ -351,7 +351,7 @@ def test_quantifiers(text, right):
     [
         (
             "FIND paths WHERE node.a = 1 OR edge.`b c` = 2 AS p",
-            "write ANY before it if one is enough, ALL if each must",
+            "write ANY before it if one match is enough, ALL if all must match",
         ),
         ("FIND nodes AS v\nSELECT v WHERE NONE node.a = 1 AS w", "write NOT (a ...)"),
         ("FIND nodes WHERE ANY edge.a = 1 AS v", ""),
@@ -379,17 +379,17 @@ def test_a_test_has_no_item():
     assert fixed("COUNT g AS n\nBRANCH IF n > 0 THEN RESET k", variables=("g",)) == (
         "COUNT g AS n\nBRANCH IF ${n} > 0 THEN RESET k"
     )
-    assert hints("ASSERT a.b = 1") == ["a variable is written ${a.b}"]
+    assert hints("ASSERT a.b = 1") == ["write a variable as ${a.b}"]
 
 
 def test_ends_are_of_edges():
     assert report("FIND nodes WHERE source.a = 1 AS v") == [
-        "GASL069 source.a: source.a is of an edge, and this condition is on nodes"
+        "GASL069 source.a: source.a belongs to an edge, but this condition tests nodes"
     ]
     text = "FIND paths AS p\nSELECT p WHERE source.a = 1 OR ALL node.b = 2 OR ANY edge.c = 3 OR ANY node.id = 'x' AS q"
     assert report(text) == [
-        "GASL069 source.a: source.a is not kept with the paths of a variable",
-        "GASL069 ALL node.b: ALL node.b is not kept with the paths of a variable",
+        "GASL069 source.a: source.a is not stored with the paths of a variable",
+        "GASL069 ALL node.b: ALL node.b is not stored with the paths of a variable",
     ]
     assert codes("FIND edges WHERE source.a = 1 AS v\nSELECT v WHERE source.id = 'x' AND weight > 1 AS w") == []
 

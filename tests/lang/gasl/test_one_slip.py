@@ -70,21 +70,21 @@ def test_a_key_that_stands_elsewhere_is_offered_and_not_taken(text, hint):
     (found,) = told(text)
     assert found.code == "GASL055"
     assert found.hints[0] == hint
-    assert found.hints[1].startswith("put DECLARE")
+    assert found.hints[1].startswith("add DECLARE")
     assert found.edits == ()
 
 
 def test_a_key_inside_of_one_that_is_declared_is_new():
     text = "DECLARE answer AS LIST\nDECLARE r AS DICT\nFIND nodes AS a\nUPDATE r.answer WITH a"
     (found,) = told(text)
-    assert found.hints == ("put DECLARE r.answer AS LIST before it",)
+    assert found.hints == ("add DECLARE r.answer AS LIST before it",)
     assert found.edits
 
 
 def test_of_two_such_keys_neither_is_offered():
     text = "DECLARE a AS DICT\nDECLARE a.x AS LIST\nDECLARE b AS DICT\nDECLARE b.x AS LIST\nFIND nodes AS n\nUPDATE x WITH n"
     (found,) = told(text)
-    assert found.hints == ("put DECLARE x AS LIST before it",)
+    assert found.hints == ("add DECLARE x AS LIST before it",)
 
 
 def test_what_a_command_that_could_not_be_read_may_declare_is_not_declared_again():

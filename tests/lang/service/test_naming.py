@@ -129,7 +129,7 @@ REFUSED = [
         "seed",
         "GOOD",
         "if",
-        "with the name if the check would report: compute[0].name: if is a word of expressions (SEED043)",
+        "with the name if the check would report: compute[0].name: if is a keyword of expressions (SEED043)",
     ),
     ("expr", "x for", "xs", "a variable xs exists already"),
     ("expr", "x for", "null", "with the name null the text would have another meaning"),

@@ -54,7 +54,7 @@ TRUE, FALSE, UNKNOWN = (Comparison(A, "=", Constant(value)) for value in (1, 2, 
         ("b", "NOT IN", ("b", None), False),
         ("c", "NOT IN", ("b",), True),
         (None, "NOT IN", ("b",), None),
-        (None, "NOT IN", (), True),  # nothing is in an empty list, whatever null may be
+        (None, "NOT IN", (), True),  # IN an empty list is never true, whatever null may be
         (None, "IN", (), False),
         (1, "IN", (True, "1"), False),
         (1, "IN", (1.0,), True),

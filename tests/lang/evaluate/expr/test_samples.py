@@ -47,13 +47,13 @@ def test_values(text: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("median([])", "median of nothing", "say what it is then"), ("mode([])", "mode of nothing", "say what it is then"),
-        ("percentile([], 0.5)", "percentile of nothing", "say what it is then"),
+        ("median([])", "median of an empty list", "write "), ("mode([])", "mode of an empty list", "write "),
+        ("percentile([], 0.5)", "percentile of an empty list", "write "),
         ("stdev([1])", "stdev takes at least two numbers, not 1", "if len(xs) > 1 else null"),
         ("variance([])", "variance takes at least two numbers, not 0", "if len(xs) > 1 else null"),
         ("percentile([1, 2], 95)", "percentile takes p from 0 to 1, not 95", "write 0.95"),
         ("percentile([1, 2], -0.1)", "percentile takes p from 0 to 1, not -0.1", ""),
-        ("median([1, null])", "median takes numbers, not null", "leave nulls out"),
+        ("median([1, null])", "median takes numbers, not null", "exclude nulls"),
         ("stdev([1, true])", "stdev takes numbers, not a boolean: true", ""), ("median('abc')", "median takes a list, not a text", ""),
         ("median([1e308, 1e308])", "the number is too large", ""), ("variance([1e200, -1e200])", "the variance is too large", ""),
     ],

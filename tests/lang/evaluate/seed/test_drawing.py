@@ -1,6 +1,7 @@
 """The compute DAG as a drawing: the steps, what they take from, the outputs, and what no output needs."""
 
-from knotwork.lang.evaluate.seed.step_dependencies import dot, mermaid, needed_steps, step_graph
+from knotwork.lang.dependencies import dot, mermaid
+from knotwork.lang.evaluate.seed.step_dependencies import needed_steps, operations_of, step_graph
 from support.computing import seed_file, seed_of
 
 SEED = seed_of(
@@ -51,8 +52,10 @@ digraph seed {
 
 
 def test_the_drawings() -> None:
-    assert mermaid(SEED) == MERMAID
-    assert dot(SEED) == DOT
+    graph = step_graph(SEED)
+    drawn = graph, operations_of(SEED, graph), SEED.outputs, needed_steps(graph, SEED.outputs)
+    assert mermaid(*drawn) == MERMAID
+    assert dot(*drawn, "seed") == DOT
 
 
 def test_seed_000s_own_graph_is_drawn() -> None:

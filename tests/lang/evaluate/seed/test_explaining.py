@@ -78,12 +78,12 @@ def test_an_aggregate_names_its_rows_and_what_each_gave() -> None:
 
 def test_a_formula_has_its_operands_a_case_its_rule_a_lookup_its_keys() -> None:
     assert step("TRUST_SCORE").operands == (("TRUST_RAW", 1.0),)
-    assert step("VERDICT").rule == "no rule holds, so the value is that of else"
-    assert step("TRAJECTORY_MULTIPLIER").rule == "no rule holds, so the value is that of else"
+    assert step("VERDICT").rule == "no rule is true: the value is that of else"
+    assert step("TRAJECTORY_MULTIPLIER").rule == "no rule is true: the value is that of else"
     rules = [{"when": "< 4", "then": 1}, {"when": "< 8", "then": 2}]
     case = {"name": "X", "op": "case", "source": "V", "rules": rules}
     seed = seed_of({"name": "V", "op": "const", "value": 5}, case)
-    assert step("X", explain(seed, [], {}, "X")).rule == "rule 2 of 2 holds: V is below 8"
+    assert step("X", explain(seed, [], {}, "X")).rule == "rule 2 of 2 is true: V is below 8"
     lookup = step("CUISINE_MODIFIER")
     assert lookup.matched == (("Thai", 2.0), ("Pizza", 0.5))
     assert lookup.operands == (("context.categories", ["Thai", "Pizza"]),)
@@ -144,7 +144,7 @@ def test_the_text_goes_from_the_value_to_the_reviews() -> None:
     lines = as_text(explain(SEED, ROWS, CONTEXT, "VERDICT"), ROWS).splitlines()
     assert lines[0] == 'VERDICT = "Critical Risk"'
     assert "    20.0 = max(0.0, min(20.0, RAW_RISK)), RAW_RISK = " in "\n".join(lines)
-    assert any(line.strip() == "TRUST_SCORE = 1.0 (told above)" for line in lines)
+    assert any(line.strip() == "TRUST_SCORE = 1.0 (see above)" for line in lines)
     assert any(line.strip() == 'matched: "Thai" gives 2.0, "Pizza" gives 0.5' for line in lines)
     assert any(line.strip() == "BASE_RISK = 2.0, a constant" for line in lines)
 

@@ -87,7 +87,7 @@ def test_trees_that_no_reader_makes_fail_with_a_message(rows: list[Any]) -> None
     def values(*steps: Any) -> Any:
         return interpret(FormulaSeed(steps=steps, outputs=("X",)), rows, {})
 
-    assert values(Formula("X", Name("X"))).errors[0].message == "there is no value `X`"
+    assert values(Formula("X", Name("X"))).errors[0].message == "unknown value `X`"
     assert values(Formula("X", Name("Y")), Const("Y", 1)).errors[0].kind == "name"
     unknown = values(Aggregate("X", "count", where=(FilterUse("F"),)))
     assert [error.kind for error in unknown.errors] == (["name"] if rows else [])
