@@ -93,6 +93,6 @@ def test_a_remark_inside_an_open_prompt_stays_in_it() -> None:
 @pytest.mark.parametrize("program", ["FIND nodes AS {(x)}", "RANK y BY {(x)} AS z"])
 def test_no_hint_writes_what_stands_there(program: str) -> None:
     found = [each for each in check(parse_lwt(f'(x)=CONST([1])\n(final)=GASL("{program}")\n')) if each.code == "LWT042"]
-    assert found[0].message.startswith("a bare name stands here, not {(x)}")
+    assert found[0].message.startswith("only the name is allowed here, not {(x)}")
     assert found[0].hints[0] == "a reference is a value; write names in the program itself, as in AS found"
     assert not any("write {(x)}" in hint for each in found for hint in each.hints)
