@@ -20,8 +20,6 @@ Told = list[dict[str, Any]]
 _LISTED = re.compile(
     r"(?:there are|nodes have|edges have|allowed(?: keys)?|(?:it is |op must be )?one of|the \w+ are|its values are|known):? (.*)"
 )
-    r"(?:there are|nodes have|edges have|allowed(?: keys)?|(?:it is |op must be )?one of|the \w+ are|its values are|known):? (.*)"
-)
 
 
 def mend(text: str, told: str) -> str:
