@@ -12,18 +12,23 @@ if TYPE_CHECKING:
     from ...adapters.graph import Caps
     from ..errors import RequestError
     from ..events import Events
+    from ..loops.search import MOST_CALLS as MOST_CALLS
     from ..loops.search import Rollout, Settings
+    from ..loops.search import Tree as Tree
     from ..loops.search.policies import Valued
     from ..loops.traversal.loop import Choose
     from ..loops.traversal.traversal_results import Asked
+    from ..loops.traversal.traversal_results import Explored as Explored
+    from ..loops.traversal.traversal_results import Finding as Finding
     from ..runs.journal import RunError
-    from .workspace import Chunks
+    from .workspace import Chunks, OpeningCallbacks, Workspace
 
 __all__ = ["Asked", "RequestError", "RunError", "ask", "ask_sync"]
 
 _NAMES = {
     "RequestError": "runtime.errors",
-    "Asked": "runtime.loops.traversal.traversal_results",
+    **dict.fromkeys(("Asked", "Explored", "Finding"), "runtime.loops.traversal.traversal_results"),
+    **dict.fromkeys(("MOST_CALLS", "Tree"), "runtime.loops.search"),
     "RunError": "runtime.runs.journal",
 }
 
@@ -133,6 +138,73 @@ async def ask(
         hint = f"max_calls={max(1, 2 * max_calls)} allows more, None any number{'' if state is None else ': it goes on where it stood'}"
         made = evolve(made, reason=f"{made.reason}; {hint}")
     return evolve(made, warnings=(*made.warnings, *warned.messages))
+
+
+class QuestionRun:
+    """A checked question about a graph with a name, opened and run once. Most arguments are those of ``ask``.
+
+    ``stored`` is the answer that the state already has, else None. ``cache=True``: the user's own call cache. Raises ``RequestError``,
+    ``RunError`` and ``AdapterError``.
+    """
+
+    def __init__(
+        self, graph: str, question: str, *, state: str | None = None, llm: str | None = None, chunks: str | None = None,
+        max_steps: int = 12, max_repairs: int = 2, prompt_characters: int | None = None, time_limit: float | None = None,
+        search: Mapping[str, Any] | None = None, value: str | None = None, again: bool = False, force: bool = False,
+        raw: bool = False, max_concurrency: int = 8, **limits: Any,
+    ) -> None:  # fmt: skip
+        from ..loops.traversal.setup import QuestionRequest, answered_before, room_for
+        from ..loops.traversal.traversal_results import Bounds, checked_folder, search_request
+        from .workspace import WorkspaceOptions
+
+        spec = llm or _spec_of(None)
+        bounds = Bounds(max_steps, max_repairs, prompt_characters or room_for(spec), time_limit)
+        self._request = QuestionRequest(
+            question, bounds, checked_folder(state), again, spec=spec, searching=search_request(search, value), graph=graph,
+            force=force,
+        )  # fmt: skip
+        self.question = self._request.question
+        self.stored = answered_before(self._request, lambda: _hash_of(graph, raw))
+        self._options = WorkspaceOptions(graph, state, chunks, self.question, force, raw=raw)
+        self._llm, self._limits, self._max_concurrency = llm, limits, max_concurrency
+        self._workspace: Workspace | None = None
+
+    def open(self, callbacks: "OpeningCallbacks") -> None:
+        """Open graph, state and model. Raises what ``workspace.open_workspace`` raises, and ``NotConfigured``."""
+        from .clients import ModelOpener, default_spec
+        from .workspace import open_workspace
+
+        opener = ModelOpener(callbacks.warn, max_concurrency=self._max_concurrency, **self._limits)
+        models = lambda: opener.open_all(self._llm or default_spec(), {})  # noqa: E731 - created after the graph is loaded
+        self._workspace = open_workspace(self._options, models, callbacks, needs_graph=True)
+
+    async def run(self, events: "Events", cancel: "asyncio.Event") -> "Asked":
+        """Return the answer, and close what ``open`` opened. ``unkept`` says why the state could not be stored.
+
+        Raises ``RunError`` and ``StoreError``.
+        """
+        from contextlib import suppress
+
+        from attrs import evolve
+
+        from ...adapters.state import StoreError
+        from ..loops.traversal.setup import traverse
+        from .workspace import close_models
+
+        workspace = self._workspace
+        assert workspace is not None  # noqa: S101 - the caller has opened it
+        try:
+            executor = workspace.executor(events=events, max_concurrency=self._max_concurrency)
+            asked = await traverse(self._request, executor, workspace.models.default, cancel=cancel)
+            try:
+                workspace.close()
+            except StoreError as error:
+                asked = evolve(asked, unkept=error.message)
+            return asked
+        finally:
+            await close_models(workspace.models)
+            with suppress(StoreError):  # reported already
+                workspace.close()
 
 
 def ask_sync(graph: Any, question: str, **settings: Any) -> "Asked":

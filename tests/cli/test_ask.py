@@ -155,7 +155,7 @@ def test_a_stdin_that_can_not_be_read_is_a_diagnostic(model: str, folder: Path, 
 def test_a_question_in_the_graphs_place_is_seen(words: tuple[str, str]) -> None:
     done = call("ask", *words, "--llm", "replay:no-such-file")
     assert (done.code, done.out) == (2, "")
-    assert "the graph stands first, then the question" in done.err
+    assert "the graph comes before the question" in done.err
 
 
 def test_a_model_that_answers_nothing_is_told_of(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_the_tree_is_written_as_the_files_name_asks(name: str, begins: str, mode
 def test_a_large_tree_is_shown_by_its_best_way_and_whole_where_it_is_wanted(model: str) -> None:
     words = ("ask", GRAPH, QUESTION, "--llm", model, "--search", "beam", "--enough", "1", "--max-steps", "20")
     short, whole = call(*words), call(*words, "--tree", "-")
-    assert "other branches; --tree - shows them" in short.err
+    assert "other branches; --tree - shows the whole tree" in short.err
     assert len(whole.err.splitlines()) > len(short.err.splitlines())
     assert "the value of this answer is 0.90; 1 would be enough" in short.err
 
@@ -91,7 +91,7 @@ def test_nothing_left_to_try_is_told_with_a_larger_search(model: str, tmp_path: 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--search", "deep"), "--search"), (("--width", "2"), "--width is for a search"),
+        (("--search", "deep"), "--search"), (("--width", "2"), "--width needs a search"),
         (("--depth", "0", "--search", "beam"), "--depth"),
         (("--branching", "9", "--search", "beam"), "--branching"), (("--enough", "2", "--search", "beam"), "--enough"),
         (("--search", "beam", "--tree", "no/folder/t.txt"), "the directory does not exist"),
@@ -108,7 +108,7 @@ def test_a_tree_without_a_search_is_refused_before_a_model_is_asked(tmp_path: Pa
     words = ("ask", GRAPH, QUESTION, "--tree", str(tmp_path / "t.txt"))
     done = call(*words, "--llm", "replay:no-such-file")
     assert (done.code, done.out) == (2, "")
-    assert "--tree is for a search\n  = help: add --search beam, or leave it out" in done.err
+    assert "--tree needs a search\n  = help: add --search beam, or omit --tree" in done.err
 
 
 def test_branches_tell_their_plans_and_what_came_of_them(model: str) -> None:
@@ -142,7 +142,7 @@ def test_a_budget_counts_what_was_sent_and_one_is_no_plural(model: str) -> None:
     assert done.code == 1
     assert " · 1 call · " in done.err, done.err
     assert "the budget of 1 call is used up" in done.err
-    assert "with --state DIR the same command goes on where it stood" in done.err
+    assert "with --state DIR, the same command would continue here" in done.err
 
 
 @pytest.mark.slow

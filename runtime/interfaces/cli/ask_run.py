@@ -1,25 +1,21 @@
 """The run of ``ask``: a stored answer, or graph, state and models opened, the loop, its output, the end."""
 
 import asyncio
-import os
 import shlex
 import sys
-from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal
 
-from attrs import define, evolve, field
+from attrs import define, field
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ....adapters.llm import NotConfigured
 from ....adapters.state import StoreError
+from ...api.ask import Asked, QuestionRun, RequestError, RunError
 from ...api.checks import Checked
-from ...api.figures import Calls, clock
-from ...api.workspace import close_models
-from ...errors import RequestError
+from ...api.figures import Calls, clock, counted
 from ...events import (
     BranchClosed,
     BranchOpened,
@@ -35,16 +31,13 @@ from ...events import (
     PlanStarted,
     StateChanged,
 )
-from ...loops.traversal.setup import QuestionRequest, answered_before, room_for, traverse
-from ...loops.traversal.traversal_results import Asked, Bounds, checked_folder, search_request
-from ...models.factory import default_spec, open_graph
 from ...runs.event_log import DebugLog, level
-from ...runs.journal import RunError
+from ..options import in_words_of_options, price_of
 from .ask_summary import Lines, Question, Searched, finish
 from .display import Display, Foot, beside, one_line
-from .inputs import STDIN, Unreadable, read_source, show, writable
+from .inputs import STDIN, Unreadable, read_source, show, telling, writable
 from .output import Exit, Misused, cancelling, complain, is_terminal, say
-from .run_program import STYLES, Opened, open_executor
+from .run_program import STYLES
 
 _OPTIONS = {
     "question": "QUESTION", "max_steps": "--max-steps", "max_repairs": "--max-repairs", "time_limit": "--time-limit",
@@ -68,65 +61,53 @@ def run(asked: Question) -> int:
         show([Checked((error.diagnostic,), error.source)], sys.stderr)
         say("nothing was asked")
         return Exit.ERRORS
-    spec = asked.llm or _default()
-    bounds = Bounds(
-        asked.max_steps, asked.max_repairs, asked.prompt_characters or room_for(spec or ""), asked.time_limit
-    )
+    graph, search = str(asked.ground.graph), asked.search
+    limits, state = asked.limits, asked.ground.state
     try:
-        folder = checked_folder(asked.ground.state)
-        search = search_request(asked.search.settings, asked.search.value if asked.search.strategy else None)
-        source = str(asked.ground.graph)
-        wanted = QuestionRequest(
-            text, bounds, folder, asked.again, spec=spec or "", searching=search, graph=source, force=asked.ground.force
-        )
-        before = answered_before(wanted, lambda: open_graph(source, raw=asked.ground.raw).adapter.schema.hash)
+        question = QuestionRun(
+            graph, text, state=state, llm=asked.llm, chunks=asked.ground.chunks, max_steps=asked.max_steps,
+            max_repairs=asked.max_repairs, prompt_characters=asked.prompt_characters, time_limit=asked.time_limit,
+            search=search.settings, value=search.value if search.strategy else None, again=asked.again, force=asked.ground.force,
+            raw=asked.ground.raw, max_concurrency=asked.max_concurrency, max_calls=limits.max_calls, max_tokens=limits.max_tokens,
+            max_cost=limits.max_cost, price=price_of(limits.price), rate=limits.rate, cache=limits.cache,
+        )  # fmt: skip
     except RequestError as error:
         option = _OPTIONS.get(error.parameter, error.parameter)
         raise Misused(f"{option}: {error.message}", error.hint.replace("force", "--force")) from None
     except RunError as error:
         complain(error.message, error.hint)
         return Exit.FAILED
-    if asked.search.tree is not None and search is None and (before is None or before.tree is None):
-        hint = "add --search beam, or leave it out" if before is None else "--again --search beam asks anew"
-        raise Misused("--tree is for a search" if before is None else "this answer was found without a search", hint)
+    stored = question.stored
+    if search.tree is not None and search.strategy is None and (stored is None or stored.tree is None):
+        if stored is None:
+            raise Misused("--tree needs a search", "add --search beam, or omit --tree")
+        raise Misused("this answer was found without a search", "--again --search beam answers the question again")
     calls = Calls()
-    if before is not None:
-        return finish(before, calls, asked)
-    events, lines = Events(), _display(calls, wanted.question, asked.max_steps)
-    for subscriber in (calls, lines or DebugLog(level())):
+    if stored is not None:
+        return finish(stored, calls, asked)
+    events, view = Events(), _display(calls, question.question, asked.max_steps)
+    for subscriber in (calls, view):
         events.subscribe(subscriber)
-    note = lines.note if lines is not None else say
-    opened = open_executor(
-        evolve(asked.ground, query=wanted.question), asked.llm, {}, asked.limits, asked.max_concurrency, events,
-        asks=True, warn=lambda message: note(f"warning: {message}"),
-    )  # fmt: skip
+    with in_words_of_options():
+        question.open(telling(lambda message: view.note(f"warning: {message}")))
+
+    async def answer() -> Asked:
+        cancel = asyncio.Event()
+        with cancelling(cancel, view.note, view.stop):
+            return await question.run(events, cancel)
+
     try:
         try:
-            made = asyncio.run(_answered(wanted, opened, lines))
+            made = asyncio.run(answer())
         finally:
-            if lines is not None:
-                lines.stop()
-        return finish(made, calls, asked, _unkept(made, opened))
+            view.stop()
+        return finish(made, calls, asked)
     except RunError as error:
         complain(error.message, error.hint)
         return Exit.FAILED
     except StoreError as error:
-        complain(
-            error.message, "once that is mended, the same command goes on where it stood" if folder else error.hint
-        )
+        complain(error.message, "after it is repaired, the same command continues" if state is not None else error.hint)
         return Exit.FAILED
-    finally:
-        with suppress(StoreError):  # already reported
-            opened.state.close()
-
-
-def _unkept(made: Asked, opened: Opened) -> str:
-    """Close the state before it is reported as saved; return why it, or its question, could not be saved, "" on success."""
-    try:
-        opened.state.close()
-    except StoreError as error:
-        return error.message
-    return made.unkept
 
 
 def _check(asked: Question) -> None:
@@ -137,11 +118,11 @@ def _check(asked: Question) -> None:
     graph, text, search = str(asked.ground.graph), asked.text, asked.search
     if not _is_source(graph) and (_is_source(text) or " " in graph.strip()):
         example = (text, graph) if _is_source(text) else ("GRAPH", graph)
-        raise Misused("the graph stands first, then the question", f"knotwork ask {shlex.join(example)}")
+        raise Misused("the graph comes before the question", f"knotwork ask {shlex.join(example)}")
     if search.strategy is None:
         for name, option in _OF_SEARCH.items():
             if getattr(search, name) != getattr(Searched(), name):
-                raise Misused(f"{option} is for a search", "add --search beam, or leave it out")
+                raise Misused(f"{option} needs a search", f"add --search beam, or omit {option}")
     if search.tree is not None and search.tree != "-":
         folder = Path(search.tree).parent
         if Path(search.tree).is_dir() or not folder.is_dir():
@@ -153,33 +134,23 @@ def _is_source(text: str) -> bool:
     return text.startswith("nx:") or Path(text).exists()
 
 
-def _display(calls: Calls, question: str, most: int) -> Display | None:
-    """Return the display: live on a terminal, lines in a pipe, none if the debug log is on."""
+def _display(calls: Calls, question: str, most: int) -> Display:
+    """Return the display: live on a terminal, lines in a pipe, the debug log if it is on."""
     if level():
-        return None
-    if not is_terminal(sys.stderr):
-        return Lines(most)
-    # imports rich, which a pipe does not need
-
-    return Screen(calls, question, most)
+        return DebugLines(most)
+    return Screen(calls, question, most) if is_terminal(sys.stderr) else Lines(most)
 
 
-def _default() -> str | None:
-    """Return the default model's spec; None if there is none, which a stored answer does not need."""
-    try:
-        return default_spec(os.environ)
-    except NotConfigured:
-        return None
+class DebugLines(Lines):
+    """The debug log in place of the lines."""
 
+    def __init__(self, most: int) -> None:
+        super().__init__(most)
+        self._log = DebugLog(level())
 
-async def _answered(wanted: QuestionRequest, opened: Opened, lines: Display | None) -> Asked:
-    cancel = asyncio.Event()
-    note, stop = (say, None) if lines is None else (lines.note, lines.stop)
-    with cancelling(cancel, note, stop):
-        try:
-            return await traverse(wanted, opened.executor, opened.models.default, cancel=cancel)
-        finally:
-            await close_models(opened.models)
+    def __call__(self, event: Event) -> None:
+        """Write one event."""
+        self._log(event)
 
 
 # The live display of a question: step, hypothesis, commands, branches, findings, figures. Finished parts stay above it.
@@ -230,7 +201,7 @@ class PlanRows:
             case PlanFinished() if event.plan == self._plan:
                 self.phase = "over"
                 for row in self.rows:
-                    row.status = "passed over" if row.status in ("waiting", "running") else row.status
+                    row.status = "skipped" if row.status in ("waiting", "running") else row.status
             case _:
                 pass
 
@@ -253,7 +224,7 @@ class PlanRows:
             self.rows = [*self.rows, found]
         else:
             for row in waiting[: waiting.index(found)]:
-                row.status = "done before" if self._resumed else "passed over"
+                row.status = "done before" if self._resumed else "skipped"
         return found
 
     def _finished(self, event: CommandFinished) -> None:
@@ -300,7 +271,7 @@ class Screen:
             self._plan(event)
         match event:
             case CallStarted() if self._plan.phase != "running" and not self._open:
-                self._doing = "asking the model"
+                self._doing = "waiting for the model"
             case DecisionMade():
                 self._step, self._decision = event.step, event.decision
                 self._doing = "done" if event.decision == "terminate" else "checking the plan"
@@ -322,7 +293,7 @@ class Screen:
             return
         if isinstance(event, PlanFinished):
             self._release()
-            self._doing = "looking at what came of it"
+            self._doing = "evaluating the results"
         if not isinstance(event, CallFinished):  # answers are counted in the display
             self._lines(event)
 
@@ -348,7 +319,7 @@ class Screen:
         first = next((each for each in self._open if each.node == event.node), None)
         self._open = [each for each in self._open if each is not first]
         self._closed += 1
-        self._doing = self._doing if self._open else "looking at what came of it"
+        self._doing = self._doing if self._open else "evaluating the results"
         if event.value is not None:
             self._best = event.value if self._best is None else max(self._best, event.value)
 
@@ -390,9 +361,9 @@ class Screen:
 
     def _status(self, row: Row) -> Text:
         if row.status == "running":
-            answers = f" {row.answers:,} answer{'' if row.answers == 1 else 's'}" if row.answers else ""
+            answers = f" {counted(row.answers, 'answer')}" if row.answers else ""
             return Text(f"running{answers} {clock(perf_counter() - row.began)}", style="cyan")
-        if row.status in ("waiting", "passed over", "done before"):
+        if row.status in ("waiting", "skipped", "done before"):
             return Text(row.status, style="dim")
         count = f" {row.count:,}" if row.count is not None else ""
         return Text(f"{row.status}{count}", style=STYLES.get(row.status, "red"))

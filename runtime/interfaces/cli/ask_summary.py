@@ -8,12 +8,11 @@ from typing import Any, Literal
 from attrs import define, evolve, field, frozen
 
 from ....lang.diagnostic import printable
-from ...api.figures import Calls
+from ...api.ask import MOST_CALLS, Asked, Explored, Finding, Tree
+from ...api.figures import Calls, counted
 from ...api.files import replace_file
 from ...events import BranchClosed, BranchOpened, DecisionMade, Event, HypothesisFormed, RepairAsked
 from ...excerpts import clipped, excerpt
-from ...loops.search import MOST_CALLS, Tree
-from ...loops.traversal.traversal_results import Asked, Explored, Finding
 from ..options import Ground, Limits
 from .output import Exit, colour, complain, is_terminal, json_text, paint, say, write
 from .run_program import CommandLines
@@ -75,8 +74,8 @@ _TREE = 15
 """Maximum lines of a tree shown; of a larger tree only the path to the best state."""
 
 
-def finish(made: Asked, calls: Calls, asked: Question, unkept: str = "") -> int:
-    """Write the answer and the report; return the exit code. ``unkept``: why something could not be saved."""
+def finish(made: Asked, calls: Calls, asked: Question) -> int:
+    """Write the answer and the report; return the exit code."""
     if asked.form == "json":
         print(json_text(made.as_json()))
     elif made.answer:
@@ -86,11 +85,11 @@ def finish(made: Asked, calls: Calls, asked: Question, unkept: str = "") -> int:
         say()
     if made.search is not None:
         _searched(made.search, whole=asked.search.tree == "-")
-    _report(made, calls, asked, unkept)
+    _report(made, calls, asked)
     code = _CODES[made.status]
     if made.incomplete and code == Exit.DONE:
         code = Exit.PARTIAL
-    if unkept and code in (Exit.DONE, Exit.PARTIAL):
+    if made.unkept and code in (Exit.DONE, Exit.PARTIAL):
         code = Exit.FAILED
     return (
         code
@@ -103,24 +102,21 @@ def _searched(search: Explored, whole: bool) -> None:
     """Report the search: of a large tree only the path to the best state."""
     lines = [] if search.tree is None else search.tree.text().splitlines()
     way = [line for line in lines if line.startswith("*")]
-    value = "of a value that could not be told" if search.value is None else f"worth {search.value:.2f}"
-    plans = f"{search.plans} plan{'' if search.plans == 1 else 's'}"
+    value = "without a value" if search.value is None else f"worth {search.value:.2f}"
+    plans = counted(search.plans, "plan")
     count = 0 if search.tree is None else len(search.tree.nodes)
-    states = f", {count} state{'' if count == 1 else 's'}" if count else ""
+    states = f", {counted(count, 'state')}" if count else ""
     say(f"{search.strategy}: {plans}{states}, the best {value}")
     for line in lines if whole or len(lines) <= _TREE else way:
         say(printable(line))
     if not whole and len(lines) > _TREE:
-        beside = len(lines) - len(way)
-        say(
-            f"  and {beside} other branch{'' if beside == 1 else 'es'}; --tree - shows {'it' if beside == 1 else 'them'}"
-        )
+        say(f"  and {counted(len(lines) - len(way), 'other branch', 'other branches')}; --tree - shows the whole tree")
 
 
 def _written(tree: Tree | None, path: Path) -> bool:
     """Write the tree in the format of the file's suffix; return whether that succeeded."""
     if tree is None:
-        complain(f"there is no tree to write to {path}", "it is there after --search")
+        complain(f"no tree to write to {path}", "only --search makes one")
         return False
     forms = {".json": tree.dumps, ".mmd": tree.mermaid, ".dot": tree.dot}
     text = forms.get(path.suffix.lower(), tree.text)()
@@ -132,7 +128,7 @@ def _written(tree: Tree | None, path: Path) -> bool:
     return True
 
 
-def _report(made: Asked, calls: Calls, asked: Question, unkept: str) -> None:
+def _report(made: Asked, calls: Calls, asked: Question) -> None:
     if made.evidence:
         say("evidence:")
         for found in made.evidence[:_FINDINGS]:
@@ -141,12 +137,11 @@ def _report(made: Asked, calls: Calls, asked: Question, unkept: str) -> None:
             say(f"  and {len(made.evidence) - _FINDINGS} more; --format json has them")
     if not made.calls:  # a stored answer: its warnings were not shown yet
         for reason in made.incomplete:
-            say(printable(f"the answer may not be the whole one: {reason}"))
+            say(printable(f"the answer may be incomplete: {reason}"))
     status = paint(made.status, _STYLES[made.status], colour(sys.stderr))
-    steps = f"{len(made.steps)} step{'' if len(made.steps) == 1 else 's'}"
     parts = [
-        steps,
-        *([f"{made.earlier} of them before"] if made.earlier else []),
+        counted(len(made.steps), "step"),
+        *([f"{made.earlier} in earlier runs"] if made.earlier else []),
         calls.line(),
         f"{made.seconds:.2f} s",
     ]
@@ -155,12 +150,12 @@ def _report(made: Asked, calls: Calls, asked: Question, unkept: str) -> None:
         say(printable(made.reason))
     if asked.ground.state is None:
         if made.status != "complete":
-            say("with --state DIR the same command goes on where it stood")
+            say("with --state DIR, the same command would continue here")
         if more := _more_calls(made, asked):
             say(f"--max-calls {more} allows more calls")
         return
-    if unkept:
-        say(printable(f"not everything is saved in {asked.ground.state}: {unkept}"))
+    if made.unkept:
+        say(printable(f"not everything is saved in {asked.ground.state}: {made.unkept}"))
     else:
         say(f"saved in {printable(asked.ground.state)}")
     if made.status != "complete":
@@ -258,18 +253,20 @@ class Lines:
                 say(f"step {event.step} of at most {self.most} · {decision}{by}{printable(why)}")
             case HypothesisFormed():
                 if event.resumed:
-                    self.note(f"step {event.step} goes on behind what was done of its plan {event.plan}")
+                    self.note(f"step {event.step} continues its plan {event.plan}")
                 if event.hypothesis and not (self._open and event.hypothesis == self._hypothesis):
                     self.note(f"  hypothesis: {clipped(event.hypothesis, _LONGEST)}")
                 self._hypothesis = event.hypothesis
                 if event.alternatives and not self._open:  # a search tries the others too
-                    self.note(f"  taken with confidence {event.confidence:g}, before {event.alternatives} other plans")
+                    self.note(
+                        f"  chosen with confidence {event.confidence:g} over {counted(event.alternatives, 'other plan')}"
+                    )
             case RepairAsked():
                 first = next(
                     (each["message"] for each in event.diagnostics if each["severity"] == "error"),
                     event.reason or "it can't be read",
                 )
-                refused = "refused, asked" if event.written else "asked"  # without an answer nothing was refused
+                refused = "plan refused, asked" if event.written else "asked"  # without an answer nothing was refused
                 self.note(f"  {refused} again ({event.attempt}): {clipped(str(first), _LONGEST)}")
             case BranchOpened():
                 self._open.setdefault(event.node, []).append(event)
