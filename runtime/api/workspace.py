@@ -281,7 +281,7 @@ def _findings_of_another(
         return False
     message = told_of_findings(folder, made, name, now)
     if not options.force:
-        raise OtherGraph(message, hint="another graph takes another state; force=True goes on in this one all the same")
+        raise OtherGraph(message, hint="choose another state for another graph, or use this one with force=True")
     callbacks.warn(message)
     return True
 

@@ -69,7 +69,7 @@ def test_the_same_command_goes_on_then_answers_without_a_call_or_a_model(
     assert "resume with: knotwork ask" in first.err and "--max-steps 2" in first.err
     second = call(*words, "--llm", model)
     assert (second.code, second.out) == (0, "Valjean meets the most people.\n")
-    assert "1 of them before" in second.err
+    assert "1 in earlier runs" in second.err
     monkeypatch.setattr("knotwork.runtime.models.factory.find_spec", lambda name: None)
     monkeypatch.delenv("KNOTWORK_LLM", raising=False)
     monkeypatch.setattr("knotwork.runtime.api.workspace.open_graph", None)  # no graph is read for it

@@ -108,8 +108,12 @@ def test_a_plan_stays_above_once_it_is_over_and_only_then(shown: Any) -> None:
         CallStarted("planner", "?"),
     )
     assert "[2/3] FIND nodes WHERE degree > 20 AS some → empty 0" in screen.out.getvalue()
-    assert "waiting for the model" in screen.drawn()[0]
-    assert [line.split()[-2:] for line in screen.drawn()[3:6]] == [["success", "0"], ["empty", "0"], ["passed", "over"]]
+    assert "asking the model" in screen.drawn()[0]
+    assert [line.split()[-2:] for line in screen.drawn()[3:6]] == [
+        ["success", "0"],
+        ["empty", "0"],
+        ["some", "skipped"],
+    ]
 
 
 def test_what_was_done_of_a_plan_that_is_cut_short_is_told(shown: Any) -> None:
@@ -220,7 +224,7 @@ def test_on_a_terminal_the_lines_stay_and_the_display_is_gone(folder: Path, colu
 
     seen = Terminal((*WORDS, *MODEL), folder, columns=columns, env={"NO_COLOR": "1"}).run()
     assert seen.code == 0
-    for text in ("waiting for the model", "\x1b[?25l", "\x1b[?25h"):
+    for text in ("asking the model", "\x1b[?25l", "\x1b[?25h"):
         assert text in seen.written
     assert not re.search(r"\x1b\[[\d;]*3[0-7]m", seen.written)  # no colour
     joined = " ".join(seen.screen.split())
@@ -245,7 +249,7 @@ def test_ctrl_c_gives_the_terminal_back_and_says_how_to_go_on(folder: Path) -> N
 
     with silent_server() as (spec, _):
         words = (*WORDS, "--llm", spec, "--state", "run")
-        seen = Terminal(words, folder, when=[("waiting for the model", Terminal.interrupt)]).run()
+        seen = Terminal(words, folder, when=[("asking the model", Terminal.interrupt)]).run()
     assert seen.code == 130
     assert "stopping; Ctrl-C again leaves at once" in seen.screen
     assert "cancelled: 0 steps" in seen.screen
@@ -260,7 +264,7 @@ def test_a_terminal_that_is_resized_meanwhile(folder: Path) -> None:
     from support.terminal import Terminal
 
     with silent_server() as (spec, _):
-        when = [("waiting for the model", lambda each: each.resize(30)), ("asking", Terminal.interrupt)]
+        when = [("asking the model", lambda each: each.resize(30)), ("asking", Terminal.interrupt)]
         seen = Terminal((*WORDS, "--llm", spec), folder, when=when).run()
     assert seen.code == 130
     assert "Traceback" not in seen.written

@@ -34,7 +34,7 @@ def test_the_findings_of_another_graph_are_refused_and_nothing_is_written(state:
     before = files_of(state)
     with pytest.raises(OtherGraph, match=f"the findings in .* come from {FOUND_IN}, not from {OTHER}") as error:
         open_workspace(WorkspaceOptions(OTHER, state), Models)
-    hint = "another graph takes another state; force=True goes on in this one all the same"
+    hint = "choose another state for another graph, or use this one with force=True"
     assert error.value.hint == hint and str(error.value) == f"{error.value.message}; {hint}"
     assert files_of(state) == before
     open_state(state).close()  # and nobody holds it

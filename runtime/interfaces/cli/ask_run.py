@@ -271,7 +271,7 @@ class Screen:
             self._plan(event)
         match event:
             case CallStarted() if self._plan.phase != "running" and not self._open:
-                self._doing = "waiting for the model"
+                self._doing = "asking the model"
             case DecisionMade():
                 self._step, self._decision = event.step, event.decision
                 self._doing = "done" if event.decision == "terminate" else "checking the plan"

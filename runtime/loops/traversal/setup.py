@@ -95,7 +95,7 @@ def answered_before(wanted: QuestionRequest, graph: Callable[[], str]) -> Asked 
 
 def _other_graph(wanted: QuestionRequest, before: str) -> RequestError:
     told = told_of_another(wanted.folder or "the state", before, wanted.graph)
-    return RequestError("state", told, "another graph takes another state; force goes on in this one all the same")
+    return RequestError("state", told, "choose another state for another graph, or use this one with force")
 
 
 async def traverse(
