@@ -14,11 +14,18 @@ from attrs import evolve, field, frozen
 
 from ...lang.diagnostic import Diagnostic, compatible, has_errors, printable, sort_key
 from ...lang.source import Source
-from ...lang.trees.lwt import MAX_STEPS, MISSING, Mode, Script
+from ...lang.trees.lwt import MAX_STEPS as MAX_STEPS
+from ...lang.trees.lwt import MISSING as MISSING
+from ...lang.trees.lwt import Mode as Mode
+from ...lang.trees.lwt import Script
 from . import when_named
 
 if TYPE_CHECKING:
     from ...lang.catalogue.operations import Signature
+    from ...lang.catalogue.rules import RULES as RULES
+    from ...lang.catalogue.rules import Rule as Rule
+    from ...lang.catalogue.rules import find_rule as find_rule
+    from ...lang.catalogue.rules import nearest_rule as nearest_rule
     from ...lang.documents.plan import Plan as PlanDocument
     from ...lang.documents.plan import PlanRead
     from ...lang.documents.seed import SeedRead
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
     from ...lang.trees.seed import FormulaSeed
     from ..gasl.surroundings import Surroundings as Surroundings
     from ..lwt.script_plan import ScriptPlan
+    from ..seeds.reviews import ContextError as ContextError
 
 __all__ = [
     "FINAL_RULES",
@@ -42,12 +50,19 @@ __all__ = [
     "check_script",
     "check_seed",
     "folder_of",
+    "format_text",
     "plan_of",
     "read_program",
 ]
 
 if not TYPE_CHECKING:  # type checkers see the imports above
-    __getattr__ = when_named(__name__, {"Surroundings": "runtime.gasl.surroundings"})
+    __getattr__ = when_named(
+        __name__,
+        {
+            "Surroundings": "runtime.gasl.surroundings", "ContextError": "runtime.seeds.reviews",
+            **dict.fromkeys(("RULES", "Rule", "find_rule", "nearest_rule"), "lang.catalogue.rules"),
+        },
+    )  # fmt: skip
 
 
 @frozen
@@ -313,6 +328,36 @@ def check_reading(reading: "Reading", known: "Known") -> tuple[Diagnostic, ...]:
             pass
     found = diagnose("seed", reading, known)
     return tuple(sorted(dict.fromkeys((*found, *reading.seed.diagnostics)), key=sort_key))
+
+
+# Formatting.
+
+
+def format_text(
+    source: Source, language: Literal["script", "program"], mode: Mode = "strict", max_steps: int | None = MAX_STEPS
+) -> tuple[Checked, str]:
+    """Return the diagnostics of reading a text, and its canonical format: "" for a text with errors.
+
+    ``mode`` and ``max_steps`` apply to scripts. Raises ``RuntimeError`` if the formatted text would have another meaning.
+    """
+    read: Script | Program
+    if language == "script":
+        from ...lang.parse.lwt import parse_lwt
+        from ...lang.printer.lwt_printer import format_lwt
+
+        read = parse_lwt(source, mode, max_steps)
+        text = "" if has_errors(read.diagnostics) else format_lwt(read)
+        is_equal = not text or parse_lwt(text, max_steps=None).items == read.items
+    else:
+        from ...lang.parse.gasl import parse_gasl
+        from ...lang.printer.gasl_printer import format_gasl
+
+        read = parse_gasl(source)
+        text = "" if has_errors(read.diagnostics) else format_gasl(read)
+        is_equal = not text or parse_gasl(Source(text, source.name)).items == read.items
+    if not is_equal:
+        raise RuntimeError(f"formatting {source.name} would change its meaning")
+    return Checked(read.diagnostics, source), text
 
 
 # The plan of a run: the steps of a checked text, and the steps that each depends on.

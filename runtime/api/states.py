@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import asdict
 
+from ...adapters.state import Snapshot as Snapshot
+from ...adapters.state import StateError as StateError
 from ...lang.diagnostic import nearest
 from ..errors import Misused
 
 if TYPE_CHECKING:
     from ...adapters.graph import GraphAdapter
     from ...adapters.state import Difference, StateStore
-    from ...lang.catalogue.schema import Attribute, Schema
+    from ...lang.catalogue.schema import Attribute as Attribute
+    from ...lang.catalogue.schema import Schema
     from ..gasl.surroundings import Surroundings
     from ..models.factory import Loaded
 
@@ -78,7 +81,6 @@ def diff(folder: str, before: str, after: str | None, warn: Callable[[str], None
 
     ``after`` is the current state by default. Raises ``Misused`` for an unknown hash, and ``StoreError``.
     """
-    from ...adapters.state import Snapshot, StateError
 
     def state(name: str) -> Snapshot | str:
         if not Path(name).exists():

@@ -14,8 +14,17 @@ from attrs import evolve, frozen
 
 from ....lang.diagnostic import WIDTH, Diagnostic, as_json, nearest, picture, printable, sort_key
 from ....lang.source import Source, Span
-from ....lang.trees.lwt import MAX_STEPS, MISSING, Mode
-from ...api.checks import Checked, CheckedScript, CheckedSeed, check_program, check_script, check_seed
+from ...api.checks import (
+    MAX_STEPS,
+    MISSING,
+    Checked,
+    CheckedScript,
+    CheckedSeed,
+    Mode,
+    check_program,
+    check_script,
+    check_seed,
+)
 from ...api.files import UnknownSuffix, known_suffix
 from ...events import BudgetReached
 from .output import Exit, Misused, colour, is_terminal, json_text, picture_in_colour, say
@@ -295,7 +304,7 @@ def _check_file(
 
 def seed_against(source: Source, given: Any = None) -> CheckedSeed:
     """Check a seed, against a context or a list of contexts. Raises ``Misused`` for an input that is neither."""
-    from ...seeds.reviews import ContextError
+    from ...api.checks import ContextError
 
     try:
         return check_seed(source, given)

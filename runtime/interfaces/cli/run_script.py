@@ -9,9 +9,8 @@ from attrs import evolve, field, frozen
 
 from ....lang.diagnostic import all_as_json, printable
 from ....lang.source import Source
-from ....lang.trees.lwt import MAX_STEPS, MISSING
 from ...api import lwt, runs, states
-from ...api.checks import FINAL_RULES, Checked, CheckedScript, check_script
+from ...api.checks import FINAL_RULES, MAX_STEPS, MISSING, Checked, CheckedScript, check_script
 from ...api.clients import default_spec, on_graph
 from ...api.figures import counted, dollars
 from ...api.lwt import UNKNOWN, UNKNOWN_END

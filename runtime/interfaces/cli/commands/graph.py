@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from .....lang.catalogue.schema import Attribute
 from .....lang.diagnostic import printable
 from ....api import states
 from ....api.figures import attribute_rows, cut_value
@@ -83,7 +82,7 @@ def schema(graph: Source, raw: AsWritten = False, output_format: Form = "table")
     return Exit.DONE
 
 
-def _print_attributes(kind: str, attributes: Mapping[str, Attribute]) -> None:
+def _print_attributes(kind: str, attributes: "Mapping[str, states.Attribute]") -> None:
     if not attributes:
         print(f"\n{kind}s have no attributes")
         return

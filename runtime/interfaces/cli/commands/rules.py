@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from .....lang.catalogue.rules import RULES, Rule, find_rule, nearest_rule
+from ....api.checks import RULES, Rule, find_rule, nearest_rule
 from ..output import Exit, colour, complain, json_text, paint
 
 

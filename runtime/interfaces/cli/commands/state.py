@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from .....adapters.state import Snapshot, StateError
 from .....lang.diagnostic import nearest, printable
 from ....api import states
 from ....api.figures import (
@@ -76,7 +75,7 @@ def show(
     return Exit.DONE
 
 
-def _show_key(state: Snapshot, key: str, evidence: bool, form: Literal["table", "json"]) -> int:
+def _show_key(state: states.Snapshot, key: str, evidence: bool, form: Literal["table", "json"]) -> int:
     value = state.get(key)
     pieces: Any = state.evidence(key) if evidence else None
     if form == "json":
@@ -189,7 +188,7 @@ def rollback(
     """
     try:
         before, after = states.roll_back(folder, to, "knotwork state rollback")
-    except StateError as error:
+    except states.StateError as error:
         complain(error.message, error.hint)
         return Exit.FAILED
     if before == after:
