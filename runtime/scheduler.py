@@ -20,7 +20,7 @@ _TURN = 32
 
 @define
 class _Waiting:
-    """A step with unsettled inputs. ``root`` is the failed step that makes it impossible, from the first such input."""
+    """A step with unsettled inputs; ``missing`` counts them."""
 
     inputs: tuple[str, ...]
     missing: int

@@ -96,7 +96,7 @@ class Execution:
         reason = f"({final}) does not need it"
         self._steps.pop(step, None)
         self.warn(step, f"skipped: {reason}")
-        self._skipped(step, reason)
+        self.skip(step, reason)
 
     def has_begun(self, step: str) -> bool:
         """Return whether ``step`` is running or has a result."""
@@ -154,7 +154,7 @@ class Execution:
             if self.events:
                 self.events.emit(StepStarted(step_id))
             self._under_way.add(step_id)
-            operation = self._operations.get(step.call.operation) or self._find(step.call.operation)
+            operation = self._find(step.call.operation)
             outcome = await operation.run(
                 step.call, Context(step_id, scope, self.caller, self.workshop, self.folder, self.spec)
             )
@@ -173,8 +173,10 @@ class Execution:
         return outcome is not None
 
     def skip(self, step: str, reason: str) -> None:
-        """Save the result of a step that will not run because of another step."""
-        self._skipped(step, reason)
+        """Save the result of a step that will not run."""
+        self.results[step] = StepResult(step, "skipped", reason=reason)
+        if self.events:
+            self.events.emit(StepSkipped(step, reason))
 
     async def run_steps(self, cancel: asyncio.Event | None) -> None:
         """Run until every step is settled, or ``cancel`` is set. Subscribers are also notified of a cancellation."""
@@ -220,18 +222,17 @@ class Execution:
         return "partial" if flawed or any(not r.is_good or r.failed_items for r in attempted) else "complete"
 
     def _find(self, name: str) -> Operation:
-        self._operations[name] = found = find(name)
-        return found
+        if name not in self._operations:
+            self._operations[name] = find(name)
+        return self._operations[name]
 
     def _unmet(self, step: Step, scope: Scope) -> str:
         """Return why ``step`` does not run, if its condition is false; "" if it is true or missing."""
         condition = step.call.option("when")
         if condition is None:
             return ""
-        if step.call.operation not in OPERATIONS:
-            operation = self._operations.get(step.call.operation) or self._find(step.call.operation)
-            if "when" in operation.signature.options:
-                return ""  # from a plugin with its own ``when``, older than the common option
+        if step.call.operation not in OPERATIONS and "when" in self._find(step.call.operation).signature.options:
+            return ""  # from a plugin with its own ``when``, older than the common option
         from .operations.basic import unmet  # few scripts have conditions, and the module loads a grammar
 
         try:
@@ -262,9 +263,7 @@ class Execution:
     def _settle(self, result: StepResult, outcome: Outcome | None) -> None:
         step = result.id
         self.results[step] = result
-        before = 0.0
-        for name in self._inputs[step]:
-            before = max(before, self._paths.get(name, 0.0))
+        before = max((self._paths.get(name, 0.0) for name in self._inputs[step]), default=0.0)
         self._paths[step] = before + result.seconds
         if self.record is not None:
             self.record.step_done(result, outcome)
@@ -274,13 +273,8 @@ class Execution:
         for failed in result.failed_items:
             self.warn(step, failed.message if failed.item is None else f"item {failed.item} failed: {failed.message}")
 
-    def _skipped(self, step: str, reason: str) -> None:
-        self.results[step] = StepResult(step, "skipped", reason=reason)
-        if self.events:
-            self.events.emit(StepSkipped(step, reason))
-
     def _leave(self) -> None:
         """Give every step without a result the status cancelled."""
         for step in self._steps:
             if step not in self.results:
-                self._skipped(step, "cancelled while it ran" if step in self._under_way else "cancelled")
+                self.skip(step, "cancelled while it ran" if step in self._under_way else "cancelled")

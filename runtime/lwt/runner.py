@@ -29,11 +29,6 @@ MAX_CONCURRENCY = 16
 """Default maximum number of concurrent steps, and of concurrent calls."""
 
 
-def _input_of(value: Any) -> Any:
-    """Return a run's input for the check: None means no input."""
-    return ABSENT if value is None else value
-
-
 async def run(
     script: Script,
     *,
@@ -69,7 +64,7 @@ async def run(
     """
     if plan is None:
         earlier = tuple(before.results) if before is not None else ()
-        plan = plan_of(script, _input_of(input), tuple(models or ()), earlier, folder=folder)
+        plan = plan_of(script, ABSENT if input is None else input, tuple(models or ()), earlier, folder=folder)
     plan.require(script)
     graph, final, wanted = plan.graph, plan.final, plan.graph.keys() if all_steps else plan.needed
     execution = Execution.of(
@@ -119,19 +114,10 @@ async def run_stream(
     and is raised.
     """
     execution = Execution.of(
-        input,
-        llm,
-        models,
-        "lenient",
-        "eager",
-        max_concurrency,
-        events,
-        record,
-        prompts,
-        workshop,
+        input, llm, models, "lenient", "eager", max_concurrency, events, record, prompts, workshop,
         strict_types=strict_types,
-    )
-    arrival = _Arrival(execution, input, tuple(models or ()))
+    )  # fmt: skip
+    arrival = _Arrival(execution, ABSENT if input is None else input, tuple(models or ()))
     if execution.events:
         execution.events.emit(RunStarted((), ""))
     reader = asyncio.ensure_future(arrival.read(chunks))
@@ -196,7 +182,8 @@ class _Arrival:
         if not self.is_held and _lacks_input(self.feed, steps, self.input):
             self._hold()
         for step in steps:
-            if self.is_held or not _operations(step) <= _WITHOUT_EFFECT:
+            operations = {node.operation for node in walk(step) if isinstance(node, Call)}
+            if self.is_held or not operations <= _WITHOUT_EFFECT:
                 continue
             names = dict.fromkeys(reference.name for reference in step_references(step))
             self.graph[step.id] = tuple(name for name in names if name not in RESERVED)
@@ -206,7 +193,7 @@ class _Arrival:
 
     def _close(self) -> None:
         script = self.feed.close()[1]
-        plan = plan_of(script, _input_of(self.input), self.models)
+        plan = plan_of(script, self.input, self.models)
         execution = self.execution
         execution.scope.expressions = plan.expressions
         self.whole = (script, plan)
@@ -267,8 +254,4 @@ def _lacks_input(feed: "StepFeed", steps: list[Step], input: Any) -> bool:
     from ...lang.linter.lwt import input_faults
 
     part = Script(tuple(steps), feed.source, "lenient")
-    return bool(input_faults(context_of(part, _input_of(input))))
-
-
-def _operations(step: Step) -> set[str]:
-    return {node.operation for node in walk(step) if isinstance(node, Call)}
+    return bool(input_faults(context_of(part, input)))

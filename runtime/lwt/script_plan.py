@@ -70,7 +70,9 @@ def plan_of(
     derived properties: a server runs one script many times.
     """
     plans: dict[object, ScriptPlan] = vars(script).setdefault("_plans", {})
-    names_files = folder is not None and _names_files(script)
+    names_files = folder is not None and any(
+        step.call.options and step.call.option("file") is not None for step in script.steps
+    )
     key = (input is ABSENT, None if models is None else tuple(models))
     is_plain = (input is MISSING or input is ABSENT) and not given and not names_files and operations is None
     plan = plans.get(key) if is_plain else None
@@ -113,18 +115,12 @@ def context_of(
 
     if operations is None:
         named = {step.call.operation for step in script.steps}
-        operations = BUILTIN if named <= BUILTIN.keys() else _signatures(named)
+        operations = BUILTIN
+        if not named <= BUILTIN.keys():
+            from .operations import signatures  # plugins: loads their packages
+
+            operations = signatures(named)
     return Context(script, input, operations, models, given)
-
-
-def _signatures(named: set[str]) -> Mapping[str, Signature]:
-    from .operations import signatures
-
-    return signatures(named)
-
-
-def _names_files(script: Script) -> bool:
-    return any(step.call.options and step.call.option("file") is not None for step in script.steps)
 
 
 # A dry run: the prompts that are known before any call. References to the input and to constants are filled in.

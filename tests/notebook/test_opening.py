@@ -64,7 +64,7 @@ def test_a_state_of_another_graph_is_refused_and_nothing_is_written(shell: Shell
     before = files_of(state)
     shell.run("%kw n = 41")
     told = shell.run(f"%kw open {OTHER} --state {state}")
-    assert f"the findings in {state} are of {FOUND_IN}, not of {OTHER}" in str(told.error)
+    assert f"the findings in {state} come from {FOUND_IN}, not from {OTHER}" in str(told.error)
     assert "use this one with --force" in str(told.error)
     assert files_of(state) == before
     assert shell.run("%kw n + 1").text == "42"  # the session that there was goes on

@@ -10,7 +10,7 @@ from ....lang.catalogue.operations import BUILTIN, Signature
 from ....lang.diagnostic import nearest
 from ....lang.trees.lwt import Call
 from ...results import Failed, Outcome, StepFailed
-from .basic import run_const, run_each, run_llm
+from .basic import run_answer, run_const, run_each, run_expr, run_llm
 from .operation import Context, Operation, constant, read_options
 
 __all__ = ["OPERATIONS", "Context", "Operation", "constant", "find", "read_options", "signatures"]
@@ -23,13 +23,6 @@ async def _run_gasl(call: Call, context: Context) -> Outcome:
     return await run_gasl(call, context)
 
 
-async def _run_expr(call: Call, context: Context) -> Outcome:
-    """Evaluate an expression. The import loads the grammar only if needed."""
-    from .basic import run_expr
-
-    return await run_expr(call, context)
-
-
 async def _run_seed(call: Call, context: Context) -> Outcome:
     """Run a Formula Seed. The import loads the seed engine only if needed."""
     from .seed_step import run_seed
@@ -37,21 +30,14 @@ async def _run_seed(call: Call, context: Context) -> Outcome:
     return await run_seed(call, context)
 
 
-async def _run_answer(call: Call, context: Context) -> Outcome:
-    """Write an answer iteratively. The import loads the answer loop only if needed."""
-    from .basic import run_answer
-
-    return await run_answer(call, context)
-
-
 OPERATIONS: Mapping[str, Operation] = {
     "LLM": Operation(BUILTIN["LLM"], run_llm),
     "CONST": Operation(BUILTIN["CONST"], run_const),
-    "EXPR": Operation(BUILTIN["EXPR"], _run_expr),
+    "EXPR": Operation(BUILTIN["EXPR"], run_expr),
     "EACH": Operation(BUILTIN["EACH"], run_each),
     "GASL": Operation(BUILTIN["GASL"], _run_gasl),
     "SEED": Operation(BUILTIN["SEED"], _run_seed),
-    "ANSWER": Operation(BUILTIN["ANSWER"], _run_answer),
+    "ANSWER": Operation(BUILTIN["ANSWER"], run_answer),
 }
 """The built-in operations by name."""
 

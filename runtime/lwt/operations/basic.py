@@ -1,4 +1,4 @@
-"""LLM: one completion; and CONST, a constant without a call."""
+"""The operations LLM, CONST, EACH, EXPR and ANSWER, and ``when=``, the condition of any step."""
 
 import asyncio
 import json
@@ -306,28 +306,23 @@ def _digest(request: AnswerRequest, options: Mapping[str, Any]) -> str:
 
 def _outcome(made: Answered, request: AnswerRequest, digest: str, call: Call, *, kept: bool) -> Outcome:
     text = made.final_answer
-    if text is None:
-        raise StepFailed(_failed(made, call), usage=made.usage, cost=made.cost, calls=made.calls)
-    lacking = () if made.success else (Failed("partial", _lacking(made), span=call.span),)
+    if text is None:  # the failure of the last call, if that is the cause
+        last = made.iterations[-1].error if made.iterations else None
+        kind = last.kind if last is not None else made.stopped or "answer"
+        hint = last.hint if last is not None and last.hint not in made.reason else ""
+        failed = Failed(kind, made.reason, hint, call.span)
+        raise StepFailed(failed, usage=made.usage, cost=made.cost, calls=made.calls)
+    failures: tuple[Failed, ...] = ()
+    if not made.success:
+        best = made.iterations[made.best].evaluation if made.best is not None else None
+        suggestions = best.improvement_suggestions if best is not None else ()
+        reason = f"{made.reason} ({clipped(suggestions[0], _SHOWN)})" if suggestions else made.reason
+        failures = (Failed("partial", reason, span=call.span),)
     return Outcome(
         text, _value(text, request), made.usage, made.cost, made.calls, made.calls,
         reused=kept and not made.calls, input_hash=digest if made.success else "",
-        failed_items=lacking,
+        failed_items=failures,
     )  # fmt: skip
-
-
-def _failed(made: Answered, call: Call) -> Failed:
-    """Return why there is no answer: the failure of the last call, if that is the cause."""
-    last = made.iterations[-1].error if made.iterations else None
-    kind = last.kind if last is not None else made.stopped or "answer"
-    return Failed(kind, made.reason, last.hint if last is not None and last.hint not in made.reason else "", call.span)
-
-
-def _lacking(made: Answered) -> str:
-    """Return why the best answer was not accepted, with the first suggestion."""
-    best = made.iterations[made.best].evaluation if made.best is not None else None
-    suggestions = best.improvement_suggestions if best is not None else ()
-    return f"{made.reason} ({clipped(suggestions[0], _SHOWN)})" if suggestions else made.reason
 
 
 def _value(text: str, request: AnswerRequest) -> Any:

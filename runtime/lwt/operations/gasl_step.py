@@ -65,7 +65,14 @@ async def run_gasl(call: Call, context: Context) -> Outcome:
         again = bool(shop.run_id) and plan_id in shop.committed()
         executor = shop.open(shop.state.fork() if again else shop.state, program.context())
         try:
-            records = await executor.arun_plan(_plan(plan_id, context.step, program.text))
+            plan = {
+                "plan_id": plan_id,
+                "why": f"step ({context.step}) of a script",
+                # One block, so that the state gets the changes of all commands or of none.
+                "commands": ["TRY", program.text, "END"],
+                "config": {"continue_on_empty": True},
+            }
+            records = await executor.arun_plan(plan)
         except ParseError as error:
             raise StepFailed(_refused(error, call, program.told)) from None
     made = _outcome(records, call, program.told)
@@ -79,16 +86,6 @@ def _plan_id(run_id: str, step: str) -> str:
 
     name = step if len(step) <= 100 else f"{step[:60]}~{blake3(step.encode()).hexdigest(length=16)}"
     return f"{run_id}/{name}"
-
-
-def _plan(plan_id: str, step: str, text: str) -> dict[str, Any]:
-    """Return the plan: the commands in one block, so that the state gets all of them or none."""
-    return {
-        "plan_id": plan_id,
-        "why": f"step ({step}) of a script",
-        "commands": ["TRY", text, "END"],
-        "config": {"continue_on_empty": True},
-    }
 
 
 def _program(call: Call, context: Context) -> _Program:

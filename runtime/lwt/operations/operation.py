@@ -80,28 +80,21 @@ def _option(value: Value, spec: OptionSpec) -> Any:
                 return number
     elif spec.kind == "string" and isinstance(value, Template) and value.constant is not None:
         return value.constant
-    elif spec.kind == "checks":
-        return _checks(value)
-    elif spec.kind == "strings":
+    elif spec.kind in ("checks", "strings"):  # the evaluator parses checks
         given = constant(value)
         texts = [given] if isinstance(given, str) else given
-        if isinstance(texts, list) and texts and len(texts) <= 4 and all(isinstance(text, str) for text in texts):
+        few = spec.kind == "checks" or (isinstance(texts, list) and len(texts) <= 4)
+        if isinstance(texts, list) and texts and few and all(isinstance(text, str) for text in texts):
             return texts
     allowed = f"one of {', '.join(spec.values)}" if spec.values else _range(spec)
     raise StepFailed(Failed("operation", f"{spec.name}= must be {allowed}", span=value.span))
 
 
-def _checks(value: Value) -> list[str]:
-    """Return checks as written; the evaluator parses them."""
-    given = constant(value)
-    texts = [given] if isinstance(given, str) else given
-    if isinstance(texts, list) and texts and all(isinstance(text, str) for text in texts):
-        return texts
-    raise StepFailed(Failed("operation", "check= must be a text, or a list of them", span=value.span))
-
-
 def _range(spec: OptionSpec) -> str:
-    noun = {"int": "a whole number", "float": "a number", "strings": "a text or a list of up to four"}.get(spec.kind)
+    noun = {
+        "int": "a whole number", "float": "a number", "strings": "a text or a list of up to four",
+        "checks": "a text, or a list of texts",
+    }.get(spec.kind)  # fmt: skip
     bounds = f" from {spec.minimum:g} to {spec.maximum:g}" if None not in (spec.minimum, spec.maximum) else ""
     return f"{noun or 'a text'}{bounds}"
 
