@@ -307,10 +307,10 @@ class _Reader:
         if parallel:
             self.add_parallel(graph)
             return graph
-        for source, target, element in self.edges:
+        for *_, element in self.edges:
             if id := element.attributes.get("id"):
                 element.data["id"] = id
-            graph.add_edges_from([(source, target, element.data)])
+        graph.add_edges_from((source, target, element.data) for source, target, element in self.edges)
         return graph
 
     def add_parallel(self, graph: Any) -> None:
