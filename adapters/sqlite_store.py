@@ -47,7 +47,7 @@ def value_table(name: str, what: str) -> Table:
     )
 
 
-class Shelf:
+class SQLiteStore:
     """The file at ``path`` (created with folder mode 0700 and file mode 0600) with one table. It belongs to one event loop.
 
     ``busy``: seconds to wait for another process that writes.
@@ -187,7 +187,7 @@ class Shelf:
         self._reader = self._writer = None
 
 
-class Values(Shelf):
+class Values(SQLiteStore):
     """A file with one ``value_table``. Each value has a checksum that detects damage: SQLite itself has no checksums."""
 
     def value(self, key: bytes, missing: Any = None) -> Any:

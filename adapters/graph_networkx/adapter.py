@@ -16,7 +16,7 @@ from ...lang.catalogue.schema import Attribute
 from ...lang.trees.conditions import Comparison, Condition, Constant, Field, Or
 from ...lang.trees.gasl import Order
 from ..graph import DEFAULT_CAPS, MOST_TEXTS, AdapterError, Caps, Direction, Found, Item, NodeId, Plan, Schema, tree_of
-from .find import MISSING, find, node_named, plan_of
+from .find import MISSING, find, find_node, plan_of
 from .rows import item_value, json_value, node_id, node_item, reserved
 from .tables import Computed, computed, forget
 
@@ -50,11 +50,11 @@ class NetworkXAdapter:
 
         Raises ``ConditionError``, and ``AdapterError`` if the search takes longer than ``Caps`` allow.
         """
-        return _whole(self.nodes(conditions, limit=limit, caps=Caps(max_results=maxsize)))
+        return _all_items(self.nodes(conditions, limit=limit, caps=Caps(max_results=maxsize)))
 
     def find_edges(self, conditions: Condition | None = None, limit: int | None = None) -> list[Item]:
         """Return the edges for which the condition is true, in the graph's own order; errors as in ``find_nodes``."""
-        return _whole(self.edges(conditions, limit=limit, caps=Caps(max_results=maxsize)))
+        return _all_items(self.edges(conditions, limit=limit, caps=Caps(max_results=maxsize)))
 
     def find_paths(self, starts: Sequence[NodeId], ends: Sequence[NodeId], max_length: int) -> list[list[NodeId]]:
         """Return the simple paths from a start to an end, as lists of ids; paths that differ only in parallel edges appear once.
@@ -62,12 +62,12 @@ class NetworkXAdapter:
         Raises ``AdapterError`` if there are more than a million paths or the search takes longer than ``Caps`` allow.
         """
         caps = Caps(max_path_length=max_length, max_paths=_MOST_PATHS, max_results=_MOST_PATHS)
-        found = _whole(self.paths(starts, ends, max_length=max_length, caps=caps))
+        found = _all_items(self.paths(starts, ends, max_length=max_length, caps=caps))
         return [list(nodes) for nodes in dict.fromkeys(tuple(item["nodes"]) for item in found)]
 
     def get_node(self, name_or_id: NodeId) -> Item | None:
         """Return the node with this id, else the only node with this name, label or title; None if none or several match."""
-        node = node_named(self.graph, self._kept(), name_or_id)
+        node = find_node(self.graph, self._kept(), name_or_id)
         if node is not MISSING:
             return node_item(node, self.graph.nodes[node])
         if not isinstance(name_or_id, str):
@@ -197,7 +197,7 @@ class NetworkXAdapter:
         return computed(self.graph, self.strict)
 
 
-def _whole(found: Found) -> list[Item]:
+def _all_items(found: Found) -> list[Item]:
     """Return all items; raise an error if a cap cut the result short."""
     if found.caps_hit:
         raise AdapterError(f"the search was cut short by {', '.join(found.caps_hit)}", hint="pass higher caps")

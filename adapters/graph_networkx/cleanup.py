@@ -341,8 +341,8 @@ def _relabelled(graph: "nx.Graph[Any]", ids: dict[Any, Any], keys: dict[Any, Any
 def _attributes(graph: "nx.Graph[Any]", log: ChangeLog, raw: bool, *, write: bool) -> None:
     multi = graph.is_multigraph()
     nodes, edges = (
-        _grouped(data for _, data in graph.nodes(data=True)),
-        _grouped(data for *_, data in graph.edges(data=True)),
+        _rows_by_attribute(data for _, data in graph.nodes(data=True)),
+        _rows_by_attribute(data for *_, data in graph.edges(data=True)),
     )
     marked = not raw and any(
         is_marked({name: [row[name] for row in rows] for name, rows in columns.items() if name == "source_id"})
@@ -352,7 +352,7 @@ def _attributes(graph: "nx.Graph[Any]", log: ChangeLog, raw: bool, *, write: boo
     _columns("edge", edges, reserved("edges", multi), log, raw, write, marked)
 
 
-def _grouped(rows: Iterable[dict[Any, Any]]) -> dict[Any, list[dict[Any, Any]]]:
+def _rows_by_attribute(rows: Iterable[dict[Any, Any]]) -> dict[Any, list[dict[Any, Any]]]:
     """Return, by attribute, the data of the nodes or edges that have it."""
     columns: dict[Any, list[dict[Any, Any]]] = {}
     for row in rows:
@@ -403,10 +403,10 @@ def _column(values: list[Any], where: str, log: ChangeLog, raw: bool, marked: bo
     new = values
     if str in kinds and not raw:
         new = without_habits(new, kinds, where, log, marked=marked)
-    return _needed(new, where, log, values)
+    return _as_json_column(new, where, log, values)
 
 
-def _needed(values: list[Any], where: str, log: ChangeLog, given: list[Any]) -> list[Any] | None:
+def _as_json_column(values: list[Any], where: str, log: ChangeLog, given: list[Any]) -> list[Any] | None:
     kinds = set(map(type, values))
     if kinds <= {bool, type(None)}:
         return None if values is given else values

@@ -56,7 +56,7 @@ MISSING: Any = object()
 """Marker for an unknown id."""
 
 
-def node_named(graph: Any, kept: Computed, identifier: Any) -> Any:
+def find_node(graph: Any, kept: Computed, identifier: Any) -> Any:
     """Return the node with id ``identifier``, or ``MISSING``. A node that is neither text nor integer is found by its text."""
     if isinstance(identifier, bool) or not isinstance(identifier, str | int):
         return MISSING
@@ -82,7 +82,7 @@ def _texts(graph: Any, kept: Computed) -> Mapping[str, Any]:
 # Every search that uses columns compares a few rows of them with the live graph, other rows each time. On a difference, a
 # warning is issued and the columns are rebuilt.
 
-Watched: TypeAlias = "tuple[tuple[Column, Callable[..., Any]], ...]"
+AuditColumns: TypeAlias = "tuple[tuple[Column, Callable[..., Any]], ...]"
 """Columns, each with a function that reads the same value from a row of the live graph."""
 
 _ROWS = 8
@@ -104,7 +104,7 @@ def warn_stale() -> None:
     )
 
 
-def watched(graph: Any, kept: Computed, kind: Kind, where: Condition) -> Watched:
+def audit_columns(graph: Any, kept: Computed, kind: Kind, where: Condition) -> AuditColumns:
     """Return the columns that ``where`` reads, and how to read the same values from the live graph."""
     pairs = []
     for at in {field.path: field for field in fields_of(where)}.values():
@@ -114,7 +114,7 @@ def watched(graph: Any, kept: Computed, kind: Kind, where: Condition) -> Watched
     return tuple(pairs)
 
 
-def audited(kept: Computed, table: "Table", columns: Watched) -> bool:
+def agrees_with_graph(kept: Computed, table: "Table", columns: AuditColumns) -> bool:
     """Return whether a few rows of the columns agree with the live graph."""
     kept.turn += 1
     size = len(table)
@@ -145,7 +145,7 @@ def positions_of(
     """
     import numpy as np
 
-    question = _question(graph, kept, kind, where, strict)
+    question = _prepared(graph, kept, kind, where, strict)
     decision, table = question.decision, kept.table(graph, kind)
     candidates: Any = range(len(table))
     if decision.way != "scan":
@@ -167,7 +167,7 @@ def plan_of(graph: Any, kept: Computed, kind: Kind, where: Condition | None, str
     size = graph.number_of_nodes() if kind == "nodes" else graph.number_of_edges()
     if where is None:
         return Plan("scan", size, ("no condition: returns all",))
-    question = _question(graph, kept, kind, where, strict)
+    question = _prepared(graph, kept, kind, where, strict)
     decision = question.decision
     notes = []
     if decision.rows is not None:
@@ -209,14 +209,14 @@ def find(
     with a ``StaleGraphWarning``, and the live graph is scanned.
     """
     deadline = Deadline.of(caps)
-    question = None if where is None else _question(graph, kept, kind, where, strict)
+    question = None if where is None else _prepared(graph, kept, kind, where, strict)
     if question is None or question.decision.way == "scan":
-        return _scanned(graph, kind, None if question is None else question.predicate, order, limit, caps)
+        return _scan_result(graph, kind, None if question is None else question.predicate, order, limit, caps)
     predicate, decision = question.predicate, question.decision
     positions = selected(graph, kept, kind, decision)
     examined = len(kept.table(graph, kind)) if decision.rows is None else decision.rows
     table = kept.table(graph, kind)
-    stale = not audited(kept, table, question.columns)
+    stale = not agrees_with_graph(kept, table, question.columns)
     settle = None
     rows: Any = positions
     if not decision.exact or len(positions) <= _RECHECKED:
@@ -229,20 +229,20 @@ def find(
     else:
         sample = table.rows(positions[:: max(1, len(positions) // _SAMPLED)].tolist())
         stale = stale or len(predicate.select(sample)) < len(sample)
-        settle = _settling(table, predicate)
+        settle = _rechecker(table, predicate)
     if stale:
         warn_stale()
         forget(graph)
-        return _scanned(graph, kind, predicate, order, limit, caps)
+        return _scan_result(graph, kind, predicate, order, limit, caps)
     if order:
         if settle is None:
             rows = ordered(rows, order, readers_of(graph, kind))
         else:
             rows = positions[by_columns(graph, kept, kind, order, positions)]
-    return _within(kind, rows, settle, limit, caps, deadline, decision.used, examined)
+    return _limited(kind, rows, settle, limit, caps, deadline, decision.used, examined)
 
 
-def _settling(table: Table, predicate: Predicate) -> Callable[[Any], Sequence[Any]]:
+def _rechecker(table: Table, predicate: Predicate) -> Callable[[Any], Sequence[Any]]:
     def settle(positions: Any) -> Sequence[Any]:
         rows = table.rows(positions.tolist())
         found = predicate.select(rows)
@@ -253,7 +253,7 @@ def _settling(table: Table, predicate: Predicate) -> Callable[[Any], Sequence[An
     return settle
 
 
-def _scanned(
+def _scan_result(
     graph: Any, kind: Kind, predicate: Predicate | None, order: Sequence[Order], limit: int | None, caps: Caps
 ) -> Found:
     deadline = Deadline.of(caps)
@@ -262,10 +262,10 @@ def _scanned(
     rows, examined = scan(rows_of(graph, kind), predicate, None if order else most + 1, deadline)
     if order:
         rows = ordered(rows, order, readers_of(graph, kind))
-    return _within(kind, rows, None, limit, caps, deadline, "scan", examined)
+    return _limited(kind, rows, None, limit, caps, deadline, "scan", examined)
 
 
-def _within(
+def _limited(
     kind: Kind,
     rows: Any,
     settle: Callable[[Any], Sequence[Any]] | None,
@@ -284,20 +284,20 @@ def _within(
 
 
 @frozen(eq=False)
-class _Question:
+class _Prepared:
     """A condition with its compiled parts: the predicate, the decision, and the columns to audit."""
 
     predicate: Predicate
     decision: Decision
-    columns: Watched
+    columns: AuditColumns
 
 
-def _question(graph: Any, kept: Computed, kind: Kind, condition: Condition, strict: bool) -> _Question:
-    def make() -> _Question:
+def _prepared(graph: Any, kept: Computed, kind: Kind, condition: Condition, strict: bool) -> _Prepared:
+    def make() -> _Prepared:
         where = simplified(condition)
         # Compile first: an invalid condition is refused before columns are built for it.
         predicate = predicate_of(graph, kind, where)
         decision = decide(graph, kept, kind, where, strict)
-        return _Question(predicate, decision, () if decision.way == "scan" else watched(graph, kept, kind, where))
+        return _Prepared(predicate, decision, () if decision.way == "scan" else audit_columns(graph, kept, kind, where))
 
     return kept.prepared(("question", kind, strict), condition, make)

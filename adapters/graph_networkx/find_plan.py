@@ -105,10 +105,10 @@ def fields_of(condition: Condition) -> Iterable[Field]:
 
 def column_of_field(graph: Any, kept: Computed, kind: Kind, at: Field) -> Any:
     """Return the column of a field; None if it can't have one (its values nest too deeply)."""
-    return kept.part(("column", kind, at.path), lambda: _made(graph, kept, kind, at.path))
+    return kept.part(("column", kind, at.path), lambda: _build_column(graph, kept, kind, at.path))
 
 
-def _made(graph: Any, kept: Computed, kind: Kind, path: tuple[str, ...]) -> Any:
+def _build_column(graph: Any, kept: Computed, kind: Kind, path: tuple[str, ...]) -> Any:
     from .tables import Through, column_of
 
     if kind == "edges" and path[0] in ("source", "target"):

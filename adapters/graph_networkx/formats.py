@@ -182,7 +182,7 @@ class _Strict(ValueError):
 
 def read_node_link(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.Graph[Any]":
     """Return the graph in ``data``. Without "multigraph", parallel edges make it a multigraph. Raises ``AdapterError``."""
-    document = _decoded(data, name)
+    document = _parsed_json(data, name)
 
     def fail(message: str, hint: str = f"the shape is {_SHAPE}") -> NoReturn:
         raise fault(name, None, message, hint)
@@ -261,7 +261,7 @@ def _id(value: Any) -> Any:
     return value
 
 
-def _decoded(data: bytes, name: str) -> Any:
+def _parsed_json(data: bytes, name: str) -> Any:
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         known = dict(items)
         if len(known) < len(items):
@@ -313,7 +313,7 @@ _PLAIN = (
 
 
 @frozen
-class _Sized:
+class _Generator:
     """A generator with ``least`` to ``most`` numeric arguments, and an estimate of its nodes and edges."""
 
     function: str
@@ -323,29 +323,31 @@ class _Sized:
     seeded: bool = False
 
 
-_SIZED: Mapping[str, _Sized] = {
-    "balanced_tree": _Sized("balanced_tree", 2, 2, lambda r, h: 2 * (float(r) + 1) ** (h + 1)),
-    "barabasi_albert": _Sized("barabasi_albert_graph", 2, 3, lambda n, m, seed=0: n * (m + 1), seeded=True),
-    "barbell": _Sized("barbell_graph", 2, 2, lambda m, n: m * m + n),
-    "binomial_tree": _Sized("binomial_tree", 1, 1, lambda n: 2.0 ** (n + 1)),
-    "circular_ladder": _Sized("circular_ladder_graph", 1, 1, lambda n: 5 * n),
-    "complete": _Sized("complete_graph", 1, 1, lambda n: n * n),
-    "complete_bipartite": _Sized("complete_bipartite_graph", 2, 2, lambda m, n: m * n + m + n),
-    "cycle": _Sized("cycle_graph", 1, 1, lambda n: 2 * n),
-    "erdos_renyi": _Sized("erdos_renyi_graph", 2, 3, lambda n, p, seed=0: n * n / 2, seeded=True),
-    "gnp_random": _Sized("gnp_random_graph", 2, 3, lambda n, p, seed=0: n * n / 2, seeded=True),
-    "fast_gnp_random": _Sized("fast_gnp_random_graph", 2, 3, lambda n, p, seed=0: n + n * n * p, seeded=True),
-    "grid_2d": _Sized("grid_2d_graph", 2, 2, lambda m, n: 3 * m * n),
-    "hypercube": _Sized("hypercube_graph", 1, 1, lambda n: n * 2.0**n),
-    "ladder": _Sized("ladder_graph", 1, 1, lambda n: 5 * n),
-    "lollipop": _Sized("lollipop_graph", 2, 2, lambda m, n: m * m + n),
-    "path": _Sized("path_graph", 1, 1, lambda n: 2 * n),
-    "powerlaw_cluster": _Sized("powerlaw_cluster_graph", 3, 4, lambda n, m, p, seed=0: n * (m + 1) * 2, seeded=True),
-    "scale_free": _Sized("scale_free_graph", 1, 1, lambda n: 4 * n, seeded=True),
-    "star": _Sized("star_graph", 1, 1, lambda n: 2 * n),
-    "turan": _Sized("turan_graph", 2, 2, lambda n, r: n * n),
-    "watts_strogatz": _Sized("watts_strogatz_graph", 3, 4, lambda n, k, p, seed=0: n * (k + 1), seeded=True),
-    "wheel": _Sized("wheel_graph", 1, 1, lambda n: 3 * n),
+_SIZED: Mapping[str, _Generator] = {
+    "balanced_tree": _Generator("balanced_tree", 2, 2, lambda r, h: 2 * (float(r) + 1) ** (h + 1)),
+    "barabasi_albert": _Generator("barabasi_albert_graph", 2, 3, lambda n, m, seed=0: n * (m + 1), seeded=True),
+    "barbell": _Generator("barbell_graph", 2, 2, lambda m, n: m * m + n),
+    "binomial_tree": _Generator("binomial_tree", 1, 1, lambda n: 2.0 ** (n + 1)),
+    "circular_ladder": _Generator("circular_ladder_graph", 1, 1, lambda n: 5 * n),
+    "complete": _Generator("complete_graph", 1, 1, lambda n: n * n),
+    "complete_bipartite": _Generator("complete_bipartite_graph", 2, 2, lambda m, n: m * n + m + n),
+    "cycle": _Generator("cycle_graph", 1, 1, lambda n: 2 * n),
+    "erdos_renyi": _Generator("erdos_renyi_graph", 2, 3, lambda n, p, seed=0: n * n / 2, seeded=True),
+    "gnp_random": _Generator("gnp_random_graph", 2, 3, lambda n, p, seed=0: n * n / 2, seeded=True),
+    "fast_gnp_random": _Generator("fast_gnp_random_graph", 2, 3, lambda n, p, seed=0: n + n * n * p, seeded=True),
+    "grid_2d": _Generator("grid_2d_graph", 2, 2, lambda m, n: 3 * m * n),
+    "hypercube": _Generator("hypercube_graph", 1, 1, lambda n: n * 2.0**n),
+    "ladder": _Generator("ladder_graph", 1, 1, lambda n: 5 * n),
+    "lollipop": _Generator("lollipop_graph", 2, 2, lambda m, n: m * m + n),
+    "path": _Generator("path_graph", 1, 1, lambda n: 2 * n),
+    "powerlaw_cluster": _Generator(
+        "powerlaw_cluster_graph", 3, 4, lambda n, m, p, seed=0: n * (m + 1) * 2, seeded=True
+    ),
+    "scale_free": _Generator("scale_free_graph", 1, 1, lambda n: 4 * n, seeded=True),
+    "star": _Generator("star_graph", 1, 1, lambda n: 2 * n),
+    "turan": _Generator("turan_graph", 2, 2, lambda n, r: n * n),
+    "watts_strogatz": _Generator("watts_strogatz_graph", 3, 4, lambda n, k, p, seed=0: n * (k + 1), seeded=True),
+    "wheel": _Generator("wheel_graph", 1, 1, lambda n: 3 * n),
 }
 
 _CALL = re.compile(r"([A-Za-z0-9_]{1,60})(?:\(([0-9eE.,+\- ]{0,100})\))?", re.ASCII)
@@ -370,9 +372,9 @@ def generate(spec: str) -> "nx.Graph[Any]":
         if bare in _PLAIN:
             if written and written.strip():
                 raise AdapterError(f"nx:{bare} takes no numbers", hint=f"write nx:{bare}")
-            return _made(bare, f"{bare}_graph" if hasattr(nx, f"{bare}_graph") else bare, (), {})
+            return _generated(bare, f"{bare}_graph" if hasattr(nx, f"{bare}_graph") else bare, (), {})
         if bare in _SIZED:
-            return _sized(bare, _SIZED[bare], written or "")
+            return _generate_sized(bare, _SIZED[bare], written or "")
     known = [*_PLAIN, *_SIZED]
     begun = [other for other in known if len(name) > 2 and other.startswith(name)]
     near = begun[0] if begun else nearest(name, known)
@@ -382,7 +384,7 @@ def generate(spec: str) -> "nx.Graph[Any]":
     )
 
 
-def _sized(name: str, known: _Sized, written: str) -> "nx.Graph[Any]":
+def _generate_sized(name: str, known: _Generator, written: str) -> "nx.Graph[Any]":
     numbers: list[int | float] = []
     for text in filter(None, (piece.strip() for piece in written.split(","))):
         try:
@@ -403,10 +405,10 @@ def _sized(name: str, known: _Sized, written: str) -> "nx.Graph[Any]":
         hint = f"about {LARGEST:,} nodes and edges are the limit"
         raise AdapterError(f"nx:{name}({written}) would be too large", hint=hint)
     keywords = {"seed": 0} if known.seeded and len(numbers) < max(known.most, known.least + 1) else {}
-    return _made(name, known.function, tuple(numbers), keywords)
+    return _generated(name, known.function, tuple(numbers), keywords)
 
 
-def _made(name: str, function: str, numbers: tuple[int | float, ...], keywords: dict[str, Any]) -> "nx.Graph[Any]":
+def _generated(name: str, function: str, numbers: tuple[int | float, ...], keywords: dict[str, Any]) -> "nx.Graph[Any]":
     try:
         graph: nx.Graph[Any] = getattr(nx, function)(*numbers, **keywords)
     except (nx.NetworkXException, TypeError, ValueError, ArithmeticError) as error:

@@ -161,12 +161,12 @@ class _Reader:
             for end in ("source", "target"):
                 at = self.one(edge, end, "an edge")
                 if at not in nodes:
-                    self.fail(f"an edge has the {end} {_named(at)}, which is not a node's id", edge.at)
+                    self.fail(f"an edge has the {end} {_shown_id(at)}, which is not a node's id", edge.at)
                 ends.append(nodes[at][0])
             key = self.one(edge, "key", "an edge") if multi and "key" in edge.pairs else None
             if graph.has_edge(*ends) and (not multi or (key is not None and graph.has_edge(*ends, key))):
                 hint = "write multigraph 1 in the graph" if not multi else "give parallel edges different keys"
-                self.fail(f"the edge from {_named(ends[0])} to {_named(ends[1])} occurs twice", edge.at, hint)
+                self.fail(f"the edge from {_shown_id(ends[0])} to {_shown_id(ends[1])} occurs twice", edge.at, hint)
             attributes = self.attributes(edge, "source", "target", *(["key"] if multi else []))
             graph.add_edges_from([(*ends, key, attributes) if multi else (*ends, attributes)])
         return graph
@@ -177,7 +177,7 @@ class _Reader:
         for node in self.inside(top, "node"):
             id = self.one(node, "id", "a node")
             if id in found:
-                self.fail(f"two nodes have the id {_named(id)}", node.at, "give each node its own id")
+                self.fail(f"two nodes have the id {_shown_id(id)}", node.at, "give each node its own id")
             found[id] = node
         labels = [node.pairs.get("label", [None]) for node in found.values()]
         plain = [values[0] for values in labels if len(values) == 1 and isinstance(values[0], str | int)]
@@ -189,7 +189,7 @@ class _Reader:
         return {id: (id, self.attributes(node, "id")) for id, node in found.items()}
 
 
-def _named(id: Any) -> str:
+def _shown_id(id: Any) -> str:
     shown = repr(id)
     return shown if len(shown) <= 42 else shown[:39] + "..."
 

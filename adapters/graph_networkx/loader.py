@@ -219,7 +219,7 @@ def _bytes(path: Path, name: str, largest: int) -> bytes:
         with path.open("rb") as file:
             data = file.read(largest + 1)
     except FileNotFoundError:
-        raise AdapterError(f"{name}: the file does not exist", hint=_beside(path, name)) from None
+        raise AdapterError(f"{name}: the file does not exist", hint=_path_hint(path, name)) from None
     except PermissionError:
         raise AdapterError(f"{name}: no permission to read it", hint="change its permissions, or copy it") from None
     except (OSError, ValueError) as error:
@@ -237,7 +237,7 @@ def _too_large(name: str, largest: int) -> AdapterError:
     return AdapterError(f"{name}: larger than {largest / 2**20:,.0f} MiB", hint="from Python, load(..., largest=bytes)")
 
 
-def _beside(path: Path, name: str) -> str:
+def _path_hint(path: Path, name: str) -> str:
     """Return a hint for a missing path: a file with a similar name, or a generator."""
     from .formats import generators
 

@@ -11,7 +11,7 @@ from typing import Any
 from ...lang.evaluate.conditions import Predicate
 from ...lang.trees.conditions import Condition
 from ..graph import DEFAULT_CAPS, Caps, Direction, Found, Item, NodeId
-from .find import MISSING, node_named, predicate_of
+from .find import MISSING, find_node, predicate_of
 from .find_plan import fields_of
 from .rows import Deadline, Items, edge_item, node_item
 from .tables import computed
@@ -25,7 +25,7 @@ Row = tuple[Any, Any, Any, Any]
 def resolved(graph: Any, ids: Iterable[NodeId]) -> list[Any]:
     """Return the graph's nodes for the item ids ``ids``, without duplicates, in that order; unknown ids are ignored."""
     kept = computed(graph)
-    found = (node_named(graph, kept, id) for id in ids)
+    found = (find_node(graph, kept, id) for id in ids)
     return list(dict.fromkeys(node for node in found if node is not MISSING))
 
 
@@ -63,7 +63,7 @@ def subgraph(graph: Any, centers: Sequence[NodeId], radius: int, *, caps: Caps =
         nodes, hit = nodes[: caps.max_results], _with(hit, "max_results")
     inside = set(nodes)
     edges: list[Item] = []
-    for row in _between(graph, inside, inside):
+    for row in _edges_between(graph, inside, inside):
         examined += 1
         if len(edges) >= caps.max_results:
             hit = _with(hit, "max_results")
@@ -87,7 +87,7 @@ def connect(
     """Return the edges between two sets of nodes, in both directions, in graph order; see ``GraphAdapter.connect``."""
     deadline = Deadline.of(caps)
     predicate = None if via is None else predicate_of(graph, "edges", via)
-    rows = _between(graph, set(resolved(graph, left)), set(resolved(graph, right)))
+    rows = _edges_between(graph, set(resolved(graph, left)), set(resolved(graph, right)))
     found: list[Row] = []
     examined = 0
     while len(found) <= caps.max_results and not deadline.passed():
@@ -179,7 +179,7 @@ class _Edges:
                         yield end, (first, second, key, attributes)
 
 
-def _between(graph: Any, left: set[Any], right: set[Any]) -> Iterator[Row]:
+def _edges_between(graph: Any, left: set[Any], right: set[Any]) -> Iterator[Row]:
     """Yield the edges with an end in each set, in the order and direction of ``graph.edges``."""
     both, multi = left | right, graph.is_multigraph()
     done: set[Any] = set()

@@ -64,13 +64,13 @@ def parts_of(where: Condition | None) -> PathParts:
         fields = [node for node in walk(operand) if isinstance(node, Field)]
         prefixes = {(at.path[0] if at.path else "", at.quantifier) for at in fields}
         if prefixes == {("source", None)}:
-            parts = attrs.evolve(parts, starts=both(parts.starts, _stripped(operand)))
+            parts = attrs.evolve(parts, starts=both(parts.starts, _without_prefix(operand)))
         elif prefixes == {("target", None)}:
-            parts = attrs.evolve(parts, ends=both(parts.ends, _stripped(operand)))
+            parts = attrs.evolve(parts, ends=both(parts.ends, _without_prefix(operand)))
         elif prefixes == {("length", None)}:
             parts = attrs.evolve(parts, lengths=(*parts.lengths, operand))
         elif isinstance(operand, Comparison | NullTest) and fields and fields[0].quantifier in ("all", "none"):
-            each = _stripped(operand)
+            each = _without_prefix(operand)
             if fields[0].quantifier == "none":
                 each = Not(each)
             if fields[0].path[0] == "node":
@@ -80,14 +80,14 @@ def parts_of(where: Condition | None) -> PathParts:
     return parts
 
 
-def _stripped(condition: Condition) -> Condition:
+def _without_prefix(condition: Condition) -> Condition:
     """Return a condition without the first name of its fields; a bare ``source`` becomes its id."""
     if isinstance(condition, Not):
-        return Not(_stripped(condition.operand))
+        return Not(_without_prefix(condition.operand))
     if isinstance(condition, Comparison | NullTest):
         assert isinstance(condition.left, Field)  # noqa: S101  # conditions come bound
         return attrs.evolve(condition, left=Field(condition.left.path[1:] or ("id",)))
-    return attrs.evolve(condition, operands=tuple(_stripped(operand) for operand in condition.operands))
+    return attrs.evolve(condition, operands=tuple(_without_prefix(operand) for operand in condition.operands))
 
 
 def path_readers(graph: Any) -> Any:
@@ -162,7 +162,7 @@ def find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict:
 
 
 def _find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: bool, deadline: Deadline) -> Found:
-    predicate, parts = _question(graph, kept, query.where)
+    predicate, parts = _prepared(graph, kept, query.where)
     starts = _ends(graph, kept, query.starts, parts.starts, deadline, strict)
     ends = _ends(graph, kept, query.ends, parts.ends, deadline, strict)
     everywhere = np.arange(len(kept.nodes(graph)), dtype=np.int32)
@@ -173,7 +173,7 @@ def _find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict
     over = both(query.via, parts.edges)
     edges = None if over is None else Filter(kept.edges(graph), predicate_of(graph, "edges", over))
     backward = None if ends.at is None else kept.incoming(graph)
-    keep = _keeping(graph, predicate, starts.holds, ends.holds)
+    keep = _path_filter(graph, predicate, starts.holds, ends.holds)
     search = Shortest(points, kept.outgoing(graph), kept.incoming(graph), nodes, edges, deadline)
 
     def longer(lengths: Sequence[int], starts: Any) -> Iterator[Block]:
@@ -184,7 +184,7 @@ def _find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict
     blocks = each.blocks() if query.shortest else longer(lengths, None)
     cap = min(caps.max_paths, caps.max_results)
     most = cap if query.limit is None else min(query.limit, cap)
-    found, examined = _taken(graph, kept, blocks, None if query.shortest else keep, most + 1)
+    found, examined = _first_paths(graph, kept, blocks, None if query.shortest else keep, most + 1)
     capped = len(found) > cap and (query.limit is None or query.limit > cap)
     hit = []
     if too_long:
@@ -207,7 +207,7 @@ def _find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict
     )
 
 
-def _question(graph: Any, kept: Computed, where: Condition | None) -> tuple[Predicate | None, PathParts]:
+def _prepared(graph: Any, kept: Computed, where: Condition | None) -> tuple[Predicate | None, PathParts]:
     """Return the condition as a predicate over rows ``(nodes, edges)``, and its parts that are checked early."""
     if where is None:
         return None, PathParts()
@@ -266,7 +266,7 @@ def _ends(
     return _End(np.array([at[node] for node in nodes], np.int32), f"{len(nodes):,} nodes")
 
 
-def _keeping(
+def _path_filter(
     graph: Any,
     predicate: Predicate | None,
     start: Callable[..., bool] | None,
@@ -312,7 +312,9 @@ def _pieces(block: Block) -> Iterator[Block]:
         done, size = done + size, min(size * 2, 8192)
 
 
-def _taken(graph: Any, kept: Computed, blocks: Iterator[Block], keep: Keep | None, most: int) -> tuple[list[Row], int]:
+def _first_paths(
+    graph: Any, kept: Computed, blocks: Iterator[Block], keep: Keep | None, most: int
+) -> tuple[list[Row], int]:
     """Return at most ``most`` paths accepted by ``keep``, and how many were examined."""
     found: list[Row] = []
     examined = 0
@@ -386,9 +388,9 @@ class _EachPair:
 
 def path_plan(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: bool) -> Plan:
     """Return how ``find_paths`` would search: starts and ends, early checks, estimated number of paths."""
-    parts = _question(graph, kept, query.where)[1]
-    starts, used_starts, many_starts = _planned(graph, kept, query.starts, parts.starts, strict)
-    ends, used_ends, many_ends = _planned(graph, kept, query.ends, parts.ends, strict)
+    parts = _prepared(graph, kept, query.where)[1]
+    starts, used_starts, many_starts = _end_plan(graph, kept, query.starts, parts.starts, strict)
+    ends, used_ends, many_ends = _end_plan(graph, kept, query.ends, parts.ends, strict)
     if query.shortest:
         caps = attrs.evolve(caps, max_path_length=min(query.max_length or _ESTIMATED, _ESTIMATED))
     lengths, too_long = lengths_of(parts, caps if query.shortest else _longest(query, caps), len(kept.nodes(graph)))
@@ -414,7 +416,7 @@ def path_plan(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: 
     return Plan(f"paths from {used_starts} to {used_ends}", min(round(rows), most), tuple(notes))
 
 
-def _planned(
+def _end_plan(
     graph: Any, kept: Computed, given: Sequence[NodeId] | Condition | None, also: Condition | None, strict: bool
 ) -> tuple[tuple[str, ...], str, int | None]:
     """Return notes, how ends would be found, and how many there may be; None for all nodes."""

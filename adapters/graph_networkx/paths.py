@@ -130,10 +130,10 @@ def search_paths(
         if mask is not None:
             first = first[mask[first]]
         block = Block(first.reshape(-1, 1), np.empty((len(first), 0), np.int32))
-        yield from _grown(block, length, forward, levels, nodes, edges, deadline)
+        yield from _grow(block, length, forward, levels, nodes, edges, deadline)
 
 
-def _grown(
+def _grow(
     block: Block,
     length: int,
     forward: Adjacency,
@@ -270,7 +270,7 @@ class Shortest:
                 continue
             if self.deadline.passed():
                 return
-            known = self._grown(number, length)
+            known = self._grow(number, length)
             if known is None:
                 return
             ends = known.last if self._targets is None else known.last[self._targets[known.last]]
@@ -285,7 +285,7 @@ class Shortest:
                 return True
         return False
 
-    def _grown(self, number: int, length: int) -> _Distances | None:
+    def _grow(self, number: int, length: int) -> _Distances | None:
         """Return the distances up to ``length``; None on timeout."""
         known = self._kept.get(number)
         if known is None or known.level > length:
@@ -320,7 +320,7 @@ class Shortest:
             known.open -= int(np.count_nonzero(self._targets[heads]))
 
     def _paths(self, known: _Distances, ends: PathArray, length: int) -> Iterator[Block]:
-        leads = self._leading(known.far, ends, length)
+        leads = self._nodes_on_paths(known.far, ends, length)
         if leads is None:
             return
         stack = [Block(np.array([[known.start]], np.int32), np.empty((1, 0), np.int32))]
@@ -339,7 +339,7 @@ class Shortest:
             taken = self.forward.edges[place[ahead]]
             stack.append(_extended(current, owner[ahead], heads[ahead], taken, self.edges))
 
-    def _leading(self, far: PathArray, ends: PathArray, length: int) -> PathArray | None:
+    def _nodes_on_paths(self, far: PathArray, ends: PathArray, length: int) -> PathArray | None:
         """Return the nodes on a shortest path to one of ``ends``; None on timeout."""
         leads = np.zeros(self._size, np.bool_)
         leads[ends] = True

@@ -38,7 +38,7 @@ def check_answer(text: str, schema: Mapping[str, Any], *, strict: bool = False) 
     With ``strict`` the whole text must be the JSON.
     """
     if not strict and not is_json(text := unfenced(text).strip()):
-        text, why = _found(text, schema)
+        text, why = _embedded_json(text, schema)
         if why:
             return "", why
     if not text.strip():
@@ -51,7 +51,7 @@ def check_answer(text: str, schema: Mapping[str, Any], *, strict: bool = False) 
     return ("", why) if why else (text, "")
 
 
-def _found(text: str, schema: Mapping[str, Any]) -> tuple[str, str]:
+def _embedded_json(text: str, schema: Mapping[str, Any]) -> tuple[str, str]:
     """Return the JSON embedded in a text and ""; else the text and a reason, if one is certain."""
     wanted = _keys_of(schema)
     if wanted is None:

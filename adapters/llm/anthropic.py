@@ -107,8 +107,8 @@ class AnthropicModel(SDKModel):
         found = body.get("content")
         blocks = found if isinstance(found, list) else []
         calls = [(block.get("name"), block.get("input")) for block in blocks if _is_call(block)]
-        text, stop = _answered([_block(block) for block in blocks], calls, body.get("stop_reason"), options)
-        return _whole(text, stop, _usage(body.get("usage")), body.get("model"))
+        text, stop = _text_and_stop([_block(block) for block in blocks], calls, body.get("stop_reason"), options)
+        return _completion(text, stop, _usage(body.get("usage")), body.get("model"))
 
     def _streamed(self, options: Options) -> "_Stream":
         return _Stream(options)
@@ -122,7 +122,7 @@ def _usage(found: Any, before: Usage | None = None) -> Usage:
     return Usage(prompt or before.prompt_tokens, count(found, "output_tokens") or before.completion_tokens)
 
 
-def _whole(text: str, stop: Any, usage: Usage, model: Any) -> Completion:
+def _completion(text: str, stop: Any, usage: Usage, model: Any) -> Completion:
     """Return the answer if it is complete; raise the matching error otherwise."""
     if stop == "refusal":
         raise Refused("the model declined", usage=usage)
@@ -139,7 +139,7 @@ def _whole(text: str, stop: Any, usage: Usage, model: Any) -> Completion:
     return Completion(text, "stop", usage, model=model if isinstance(model, str) else "")
 
 
-def _answered(parts: list[str], calls: list[tuple[Any, Any]], stop: Any, options: Options) -> tuple[str, Any]:
+def _text_and_stop(parts: list[str], calls: list[tuple[Any, Any]], stop: Any, options: Options) -> tuple[str, Any]:
     """Return the text and stop reason of an answer that may consist of calls; unrequested calls are ignored."""
     if not calls or not options.get("tools"):
         return joined(parts), stop
@@ -198,5 +198,5 @@ class _Stream:
         if self.finish is None:
             raise unfinished(Truncated("the answer ends without a stop_reason"), self.parts, self.usage)
         calls = [(name, joined(written) or given) for name, given, written in self.calls.values()]
-        text, stop = _answered(self.parts, calls, self.finish, self.options)
-        return _whole(text, stop, self.usage, self.model)
+        text, stop = _text_and_stop(self.parts, calls, self.finish, self.options)
+        return _completion(text, stop, self.usage, self.model)

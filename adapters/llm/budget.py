@@ -94,7 +94,7 @@ class Ledger:
                 return hold
             if not self._under_way:
                 self._wake()
-                raise self._exceeded(need)
+                raise self._budget_error(need)
             first = waiting is not None  # it was woken as the first in the queue and keeps that place
             waiting = asyncio.get_running_loop().create_future()
             if first:
@@ -164,7 +164,7 @@ class Ledger:
             return Usage(need.prompt, min(left, need.answer))
         return None
 
-    def _exceeded(self, need: "_Need") -> BudgetExceeded:
+    def _budget_error(self, need: "_Need") -> BudgetExceeded:
         answer = need.answer if need.fixed else 1
         may = f"the next call may take {need.prompt} tokens for the prompt and {answer} for the answer"
         spent = self.usage.total
@@ -208,7 +208,7 @@ class Budget(Layer):
         tally.request()
         if not need.fixed and hold.completion_tokens:
             asked["max_tokens"] = Granted(hold.completion_tokens)
-        asked["notify"] = self._listening(options, hold, tally)
+        asked["notify"] = self._notify_ledger(options, hold, tally)
         used = Usage()
         try:
             answer = await self._inner.generate(prompt, **asked)
@@ -223,7 +223,7 @@ class Budget(Layer):
             self.ledger.settle(hold, used, self._price)
             tally.took(used, self._cost(used))
 
-    def _listening(self, options: Options, hold: Usage, tally: Tally) -> Callable[[Notice], None]:
+    def _notify_ledger(self, options: Options, hold: Usage, tally: Tally) -> Callable[[Notice], None]:
         listener = options.get("notify")
 
         def notify(notice: Notice) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 from attrs import define, evolve, field
 from blake3 import blake3
 
-from ..sqlite_store import Shelf, Table
+from ..sqlite_store import SQLiteStore, Table
 from . import BudgetExceeded, Completion, LLMError, Notice, Options, TimedOut, Usage
 from .json_schema import canonical
 from .middleware import Client, Layer, asked_for, fitting
@@ -56,7 +56,7 @@ class Cached(Layer):
         self, inner: Client, path: Path, identity: str, *, warn: Callable[[str], None] | None = None, busy: float = 2.0
     ) -> None:
         super().__init__(inner)
-        self._shelf = Shelf(path, _TABLE, warn=warn, busy=busy)
+        self._shelf = SQLiteStore(path, _TABLE, warn=warn, busy=busy)
         self._identity = identity
         self._flights: dict[bytes, _Flight] = {}
         self._closed = False
@@ -77,11 +77,11 @@ class Cached(Layer):
             flight = self._flights.get(key)
             joined = flight is not None
             if flight is None:
-                flight = self._take_off(key, prompt, options)
+                flight = self._start_flight(key, prompt, options)
             if (notify := options.get("notify")) is not None:
                 flight.listeners.append(notify)
             try:
-                answer = await self._landed(key, flight)
+                answer = await self._await_flight(key, flight)
             except LLMError as error:
                 if joined and isinstance(error, TimedOut | BudgetExceeded):
                     continue  # the other caller's timeout or budget was exceeded
@@ -103,13 +103,13 @@ class Cached(Layer):
         await self._shelf.aclose()
         await super().aclose()
 
-    def _take_off(self, key: bytes, prompt: str, options: Options) -> _Flight:
+    def _start_flight(self, key: bytes, prompt: str, options: Options) -> _Flight:
         def notify(notice: Notice) -> None:
             for listener in flight.listeners:
                 listener(notice)
 
         asked: Options = {**options, "notify": notify}
-        flight = _Flight(asyncio.create_task(self._fly(key, prompt, asked)))
+        flight = _Flight(asyncio.create_task(self._call_and_store(key, prompt, asked)))
         self._flights[key] = flight
         flight.task.add_done_callback(lambda task: self._remove(key, flight))
         return flight
@@ -120,16 +120,16 @@ class Cached(Layer):
         if flight.task.done() and not flight.task.cancelled():
             flight.task.exception()  # mark as retrieved: no caller is left
 
-    async def _fly(self, key: bytes, prompt: str, options: Options) -> Completion:
+    async def _call_and_store(self, key: bytes, prompt: str, options: Options) -> Completion:
         answer = await self._inner.generate(prompt, **options)
         counts = answer.usage.prompt_tokens, answer.usage.completion_tokens
         if not self._shelf.broken:
-            came = _came(answer, options)
+            came = _stored_text(answer, options)
             digest = _digest(key, came)
             await self._shelf.keep((key, came, answer.finish_reason, answer.model, digest, *counts))
         return answer
 
-    async def _landed(self, key: bytes, flight: _Flight) -> Completion:
+    async def _await_flight(self, key: bytes, flight: _Flight) -> Completion:
         flight.waiting += 1
         try:
             return await asyncio.shield(flight.task)
@@ -158,7 +158,7 @@ def _digest(key: bytes, text: str) -> bytes:
     return blake3(key + text.encode()).digest(length=8)
 
 
-def _came(answer: Completion, options: Options) -> str:
+def _stored_text(answer: Completion, options: Options) -> str:
     """Return the text to store: the original answer if it parses the same way again, so that each run reports how it was read."""
     if answer.raw:
         again = fitting(evolve(answer, text=answer.raw, raw=""), options)

@@ -74,11 +74,11 @@ def _additional(validator: Any, allowed: Any, instance: Any, schema: Any) -> Ite
 
 
 def _unique(validator: Any, wanted: bool, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    if wanted and isinstance(instance, list) and len({_written(item) for item in instance}) < len(instance):
+    if wanted and isinstance(instance, list) and len({_comparable(item) for item in instance}) < len(instance):
         yield ValidationError(f"the {len(instance)} elements are not all different")
 
 
-def _written(value: Any) -> bytes:
+def _comparable(value: Any) -> bytes:
     """Return bytes that are equal for equal JSON values: 1 equals 1.0, 1 does not equal true."""
     return orjson.dumps(_numbers(value), option=orjson.OPT_SORT_KEYS)
 
@@ -95,7 +95,7 @@ def _numbers(value: Any) -> Any:
     return value
 
 
-def _timed(keyword: Keyword) -> Keyword:
+def _with_deadline(keyword: Keyword) -> Keyword:
     @wraps(keyword)
     def run(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
         if time.thread_time() > _DEADLINE.get():
@@ -112,7 +112,7 @@ _OWN: Mapping[str, Keyword] = {
 _extend: Any = extend  # the function is untyped
 _Bounded = _extend(
     Draft202012Validator,
-    {name: _timed(keyword) for name, keyword in {**Draft202012Validator.VALIDATORS, **_OWN}.items()},
+    {name: _with_deadline(keyword) for name, keyword in {**Draft202012Validator.VALIDATORS, **_OWN}.items()},
 )
 
 

@@ -190,7 +190,7 @@ class _Engine:
         def chunk(data: Mapping[str, Any]) -> bool:
             return call.chunk(data) or self.closing.is_set()
 
-        server = self._loaded(stopped)
+        server = self._load_once(stopped)
         call.deadline = time.monotonic() + call.timeout
         if stopped():
             raise Unavailable("the local model was stopped")
@@ -208,7 +208,7 @@ class _Engine:
         self.closing.set()
         self._server = None  # its destructor ends llama.cpp's own threads
 
-    def _loaded(self, stopped: Callable[[], bool]) -> Any:
+    def _load_once(self, stopped: Callable[[], bool]) -> Any:
         while not self._loading.acquire(timeout=0.1):
             if stopped():
                 raise Unavailable("the local model was stopped")
@@ -334,7 +334,7 @@ def _request(prompt: str, options: Options, continues: bool) -> dict[str, Any]:
     if options.get("grammar"):
         request["grammar"] = llguidance_text(read_grammar(options["grammar"]))
     if "schema" in options or tools:
-        schema = _constraining(options["schema"] if "schema" in options else call_schema(tools))
+        schema = _without_patterns(options["schema"] if "schema" in options else call_schema(tools))
         if continues:
             request["json_schema"] = schema
         else:
@@ -350,17 +350,17 @@ def choice_grammar(choices: Sequence[str], before: str = "") -> str:
     """Return a GBNF grammar that accepts exactly these texts, each after ``before`` (llama.cpp, grammars/README.md)."""
     if not choices or "" in choices:
         raise BadRequest("choices must be texts of at least one character")
-    return "root ::= " + " | ".join(f'"{"".join(map(_gbnf, before + choice))}"' for choice in choices)
+    return "root ::= " + " | ".join(f'"{"".join(map(_gbnf_character, before + choice))}"' for choice in choices)
 
 
-def _gbnf(character: str) -> str:
+def _gbnf_character(character: str) -> str:
     if 0xD800 <= ord(character) <= 0xDFFF:
         raise BadRequest("a choice contains a lone surrogate, which is not valid text")
     plain = character.isascii() and (character.isalnum() or character == " ")
     return character if plain else f"\\U{ord(character):08X}"
 
 
-def _constraining(schema: Any) -> Any:
+def _without_patterns(schema: Any) -> Any:
     """Return the schema without ``pattern``: llama.cpp supports few patterns, and reports the others on stderr.
 
     Answers must be checked against the whole schema in any case.
@@ -368,8 +368,8 @@ def _constraining(schema: Any) -> Any:
     if isinstance(schema, Mapping):
         kept = {key: value for key, value in schema.items() if not (key == "pattern" and isinstance(value, str))}
         values = {"const", "enum", "default", "examples"}
-        return {key: value if key in values else _constraining(value) for key, value in kept.items()}
-    return [_constraining(part) for part in schema] if isinstance(schema, list | tuple) else schema
+        return {key: value if key in values else _without_patterns(value) for key, value in kept.items()}
+    return [_without_patterns(part) for part in schema] if isinstance(schema, list | tuple) else schema
 
 
 def _error(failure: Mapping[str, Any]) -> LLMError:

@@ -83,7 +83,7 @@ class Patience(float):
 
 
 @define(eq=False)
-class _Asking:
+class _Call:
     """One caller's call over several requests: a shared timeout, usage and attempts summed."""
 
     inner: Client
@@ -141,7 +141,7 @@ class Again(Layer):
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
         """Return the first complete answer; after the last request raise its error."""
-        asking = _Asking(self._inner, options)
+        asking = _Call(self._inner, options)
         retries = max(options.get("retries", 2), 0)
         turn = 0
         while True:
@@ -167,7 +167,7 @@ class Validated(Layer):
         """Return an answer that fits; raise ``BadAnswer`` if the repaired answer does not fit either."""
         if not _check_request(options):
             return await self._inner.generate(prompt, **options)
-        asking = _Asking(self._inner, options)
+        asking = _Call(self._inner, options)
         answer = await asking.ask(prompt)
         text, why = _judge(answer.text, options)
         if not why:
@@ -320,7 +320,7 @@ class NoText(BadAnswer):
     """A custom client returned neither a text nor a Completion: a programming error that a repeated request can't fix."""
 
 
-class _Plain(Own):
+class _CustomClient(Own):
     """A custom client: returns strings or Completions, supports some options or none, may have no ``aclose``."""
 
     def __init__(self, ask: Callable[..., Any], close: Callable[[], Any] | None) -> None:
@@ -368,4 +368,4 @@ def as_client(client: Any) -> Client:
     ask = getattr(client, "generate", client)
     if not callable(ask) or isinstance(client, type):
         raise TypeError(f"{type(client).__name__} is not a model client, because it has no generate(prompt, **options)")
-    return _Plain(ask, getattr(client, "aclose", None))
+    return _CustomClient(ask, getattr(client, "aclose", None))

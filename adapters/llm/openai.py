@@ -39,7 +39,7 @@ def _usage(found: Any) -> Usage:
     return Usage(count(found, "prompt_tokens"), count(found, "completion_tokens"))
 
 
-def _whole(text: str, finish: Any, refusal: Any, usage: Usage, model: Any) -> Completion:
+def _completion(text: str, finish: Any, refusal: Any, usage: Usage, model: Any) -> Completion:
     """Return the answer if it is complete; raise ``Refused``, ``Truncated``, ``EmptyAnswer`` or ``BadAnswer`` otherwise."""
     if refusal or finish in _FILTERED:
         raise Refused(f"the model declined{': ' + str(refusal)[:200] if refusal else ''}", usage=usage)
@@ -86,7 +86,7 @@ def _part(call: Mapping[str, Any]) -> tuple[Any, Any]:
     return inner.get("name", ""), inner.get("input" if inner is custom else "arguments", "")
 
 
-def _answered(text: str, calls: list[tuple[Any, Any]], finish: Any, options: Options) -> tuple[str, Any]:
+def _text_and_finish(text: str, calls: list[tuple[Any, Any]], finish: Any, options: Options) -> tuple[str, Any]:
     """Return the text and finish reason of an answer that may consist of calls; unrequested calls are ignored."""
     if not calls or not (options.get("tools") or options.get("grammar")):
         return text, finish
@@ -99,7 +99,7 @@ def _answered(text: str, calls: list[tuple[Any, Any]], finish: Any, options: Opt
     return joined([calls[0][1] if isinstance(calls[0][1], str) else ""]), finish
 
 
-class _Gathering:
+class _ToolCalls:
     """Joins tool calls from the parts of a stream."""
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ class _Stream:
     finish: Any = None
     model: Any = None
     refusal: str = ""
-    gathering: _Gathering = field(factory=_Gathering)
+    gathering: _ToolCalls = field(factory=_ToolCalls)
 
     def take(self, event: Mapping[str, Any]) -> bool:
         self.model = event.get("model") or self.model
@@ -151,8 +151,8 @@ class _Stream:
     def completion(self) -> Completion:
         if self.finish is None and not self.refusal:
             raise unfinished(Truncated("the answer ends without a finish_reason"), self.parts, self.usage)
-        text, finish = _answered(joined(self.parts), self.gathering.calls(), self.finish, self.options)
-        return _whole(text, finish, self.refusal, self.usage, self.model)
+        text, finish = _text_and_finish(joined(self.parts), self.gathering.calls(), self.finish, self.options)
+        return _completion(text, finish, self.refusal, self.usage, self.model)
 
 
 _OPTIONAL = (
@@ -209,8 +209,8 @@ class OpenAIModel(SDKModel):
             raise EmptyAnswer("the choice has no message", usage=usage)
         text = joined([_text(message.get("content"))])
         calls = [_part(call) for call in _calls(message.get("tool_calls"))]
-        text, finish = _answered(text, calls, choice.get("finish_reason"), options)
-        return _whole(text, finish, message.get("refusal"), usage, body.get("model"))
+        text, finish = _text_and_finish(text, calls, choice.get("finish_reason"), options)
+        return _completion(text, finish, message.get("refusal"), usage, body.get("model"))
 
     def _streamed(self, options: Options) -> _Stream:
         return _Stream(options)

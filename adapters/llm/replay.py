@@ -72,7 +72,7 @@ class _Track:
 
 
 @frozen
-class _Loose:
+class _Pattern:
     part: str
     options: Mapping[str, Any]
     track: _Track
@@ -91,7 +91,7 @@ class ReplayModel(Own):
         self.path = Path(path)
         self.spec = ""
         self._tracks: dict[bytes, _Track] = {}
-        self._loose: list[_Loose] = []
+        self._patterns: list[_Pattern] = []
         self._prompts: list[str] = []
         self._read()
 
@@ -100,15 +100,15 @@ class ReplayModel(Own):
         asked = _plain(asked_for(options))
         track = self._tracks.get(_key(prompt, asked))
         if track is None:
-            track = next((loose.track for loose in self._loose if loose.fits(prompt, asked)), None)
+            track = next((loose.track for loose in self._patterns if loose.fits(prompt, asked)), None)
         if track is None:
-            raise NotRecorded(self._missing(prompt), hint="record it with --llm record:FILE,SPEC", attempts=0)
+            raise NotRecorded(self._not_recorded(prompt), hint="record it with --llm record:FILE,SPEC", attempts=0)
         return marked(track.next(options.get("sample")).give(), options)
 
     async def aclose(self) -> None:
         """Do nothing: the cassette was read at the start."""
 
-    def _missing(self, prompt: str) -> str:
+    def _not_recorded(self, prompt: str) -> str:
         text = f"{self.path.name} has no answer to {_short(prompt)}"
         if prompt in self._prompts:
             return f"{text} with these options, but one with other options"
@@ -153,11 +153,11 @@ class ReplayModel(Own):
         if (part := request.pop("prompt_contains", None)) is not None:
             if "prompt" in request:
                 raise ValueError("a request has a prompt or prompt_contains, not both")
-            for loose in self._loose:
+            for loose in self._patterns:
                 if loose.part == part and loose.options == request:
                     loose.track.answers.append(answer)
                     return
-            self._loose.append(_Loose(_str(part, "prompt_contains"), request, _Track([answer])))
+            self._patterns.append(_Pattern(_str(part, "prompt_contains"), request, _Track([answer])))
             return
         prompt = _str(request.pop("prompt"), "prompt")
         track = self._tracks.setdefault(_key(prompt, request), _Track())

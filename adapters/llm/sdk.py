@@ -153,7 +153,7 @@ class SDKModel(Own, ABC):
                 skip.add(name)
         response: httpx2.Response = raw.http_response
         if self._stream and "json" not in response.headers.get("content-type", ""):
-            answer = await _joined(response, self._streamed(options))
+            answer = await _read_stream(response, self._streamed(options))
         else:
             answer = self._read_body(body_object(await whole_body(response)), options)
         shape = answer_format(options)
@@ -179,18 +179,18 @@ class SDKModel(Own, ABC):
                 text.encode()
             with watching(watch):
                 async with asyncio.timeout(timeout) as watch.scope:
-                    answer = await self._unbroken(prompt, options, watch)
+                    answer = await self._ask_until_complete(prompt, options, watch)
         except Exception as error:
             failure = self._failure(error, watch, timeout)
         else:
-            return self._clean(answer, watch)
+            return self._without_keys(answer, watch)
         failure.attempts = max(watch.sent, 1)
         unfinished = isinstance(failure, TimedOut | Truncated | EmptyAnswer | BadAnswer)
         failure.lost = failure.lost or ((watch.lost or unfinished) and not failure.usage.total)
         # Raised outside the handler, so that it does not hold the SDK's exception (with the request and its key).
         raise failure
 
-    async def _unbroken(self, prompt: str, options: Options, watch: Watch) -> Completion:
+    async def _ask_until_complete(self, prompt: str, options: Options, watch: Watch) -> Completion:
         """Send the request, and repeat it if the connection breaks inside the answer; no SDK repeats a broken stream."""
         while True:
             try:
@@ -206,7 +206,7 @@ class SDKModel(Own, ABC):
                 watch.put_off(wait)
             await asyncio.sleep(wait)
 
-    def _clean(self, answer: Completion, watch: Watch) -> Completion:
+    def _without_keys(self, answer: Completion, watch: Watch) -> Completion:
         text, model = (hidden(each, *self._keys) for each in (answer.text, answer.model))
         return Completion(text, answer.finish_reason, answer.usage, max(watch.sent, 1), model)
 
@@ -243,7 +243,7 @@ class SDKModel(Own, ABC):
         raise error
 
 
-async def _joined(response: httpx2.Response, stream: Stream) -> Completion:
+async def _read_stream(response: httpx2.Response, stream: Stream) -> Completion:
     """Return the complete answer in a stream's events; raise the matching ``LLMError``."""
     events = server_events(response)
     try:

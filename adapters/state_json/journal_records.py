@@ -76,7 +76,7 @@ def _children(before: DictNode, after: DictNode, key: str) -> list[dict[str, Any
         old, new = before.children.get(name), after.children.get(name)
         if new is None:
             operations.append({"do": "drop", "key": path})
-        elif old is None or type(old) is not type(new) or _about(old) != _about(new):
+        elif old is None or type(old) is not type(new) or _description(old) != _description(new):
             proofs = {each: proof for each, node in [(path, new), *walk(new, path)] if (proof := node.proof())}
             operations.append({"do": "put", "key": path, "form": written_form(new), "proofs": proofs})
         else:
@@ -103,7 +103,7 @@ def _node(key: str, old: Node, new: Node) -> list[dict[str, Any]]:
     raise TypeError(f"{key} is two kinds of node")
 
 
-def _about(node: Node) -> tuple[str | None, tuple[str, ...]]:
+def _description(node: Node) -> tuple[str | None, tuple[str, ...]]:
     return node.description, node.incomplete
 
 

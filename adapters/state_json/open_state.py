@@ -31,9 +31,9 @@ Opened = tuple[Log | None, Moment, Commits, list[str]]
 def opened(directory: Path, *, read_only: bool, files: Files | None = None) -> Opened:
     """Open a directory, for writing unless ``read_only``. Raises ``StoreError``."""
     try:
-        return _as_it_is(directory, read_only, files)
+        return _from_journal(directory, read_only, files)
     except (Damaged, Missing) as error:
-        if (found := _standing(directory)) is None:
+        if (found := _last_close(directory)) is None:
             raise
         seal, moment = found
         said = (
@@ -41,12 +41,12 @@ def opened(directory: Path, *, read_only: bool, files: Files | None = None) -> O
         )
         if read_only:
             return None, moment, Commits().with_commit(moment.root), [said]
-        log, aside = _anew(directory, seal, moment, files or Files())
+        log, aside = _restart(directory, seal, moment, files or Files())
         kept = f"; moved aside: {', '.join(aside)}" if aside else ""
         return log, moment, Commits().with_commit(moment.root), [said + kept]
 
 
-def _as_it_is(directory: Path, read_only: bool, files: Files | None) -> Opened:
+def _from_journal(directory: Path, read_only: bool, files: Files | None) -> Opened:
     log, found = Log.open(directory, read_only=read_only, files=files)
     try:
         moment, commits = recovered(found, directory)
@@ -58,7 +58,7 @@ def _as_it_is(directory: Path, read_only: bool, files: Files | None) -> Opened:
     return None if read_only else log, moment, commits, list(found.notices)
 
 
-def _standing(directory: Path) -> tuple[Seal, Moment] | None:
+def _last_close(directory: Path) -> tuple[Seal, Moment] | None:
     """Return the mark and the state of the last close, if both are whole and nothing was committed since."""
     try:
         seal = read_seal(directory)
@@ -76,7 +76,7 @@ def _standing(directory: Path) -> tuple[Seal, Moment] | None:
         return None
 
 
-def _anew(directory: Path, seal: Seal, moment: Moment, files: Files) -> tuple[Log, list[str]]:
+def _restart(directory: Path, seal: Seal, moment: Moment, files: Files) -> tuple[Log, list[str]]:
     """Move damaged files aside and begin a generation with the state. Return the log and the new names. Raises ``StoreError``.
 
     ``state.json`` and the mark remain until the end, so that a kill in between changes nothing.
@@ -84,11 +84,11 @@ def _anew(directory: Path, seal: Seal, moment: Moment, files: Files) -> tuple[Lo
     aside: list[str] = []
 
     def put_aside() -> None:
-        if (again := _standing(directory)) is None or again[0] != seal:
+        if (again := _last_close(directory)) is None or again[0] != seal:
             raise StoreError(f"{directory} was changed by another process", hint="open it again")
         for path in (journal_path(directory, seal.generation), snapshot_path(directory, seal.generation)):
             if os.path.lexists(path):
-                new = _free(path)
+                new = _unused_name(path)
                 files.rename(path, new)
                 aside.append(new.name)
 
@@ -99,7 +99,7 @@ def _anew(directory: Path, seal: Seal, moment: Moment, files: Files) -> tuple[Lo
         raise StoreError(f"{directory} can't be written: {reason(error)}") from error
 
 
-def _free(path: Path) -> Path:
+def _unused_name(path: Path) -> Path:
     number = 1
     while os.path.lexists(new := path.with_name(f"damaged-{f'{number}-' if number > 1 else ''}{path.name}")):
         number += 1

@@ -42,7 +42,7 @@ class JSONStateStore:
     """
 
     _now: Moment
-    _kept: Moment
+    _committed: Moment
     _log: Log | None = None
     _directory: Path | None = None
     _durability: Durability = "command"
@@ -126,12 +126,12 @@ class JSONStateStore:
         if not isinstance(mark, _Mark):
             raise TypeError("back needs a result of mark")
         noted = range(len(mark.moment.history), len(self._now.history))
-        self._rolled_back.update(at for at in noted if at < len(self._kept.history))
+        self._rolled_back.update(at for at in noted if at < len(self._committed.history))
         self._now = evolve(self._now, root=mark.moment.root, history=flagged(self._now.history, noted))
         if mark.commits == self._number:
             del self._staged[mark.staged :]
         elif self._log is not None:
-            self._staged = [orjson.dumps(each) for each in patch(self._kept.root, mark.moment.root)]
+            self._staged = [orjson.dumps(each) for each in patch(self._committed.root, mark.moment.root)]
 
     # Saving
 
@@ -139,7 +139,7 @@ class JSONStateStore:
         """See ``state.StateStore``. Values set by ``configure`` stay for the next commit, even if this one fails."""
         self._check_writable()
         about = self._now.about
-        if found and self._source and self._now.root.digest != self._kept.root.digest:
+        if found and self._source and self._now.root.digest != self._committed.root.digest:
             self.configure(config={"adapter": self._source})
         return self._commit(about)
 
@@ -153,16 +153,16 @@ class JSONStateStore:
         state = self.hash
         if not self._pending:
             return state
-        changed = bool(self._staged) or self._now.about != self._kept.about
+        changed = bool(self._staged) or self._now.about != self._committed.about
         self._now = with_about(self._now, updated_at=self._clock())
         if self._log is not None:
             try:
-                line = record(self._kept, self._now, self._staged, sorted(self._rolled_back))
+                line = record(self._committed, self._now, self._staged, sorted(self._rolled_back))
                 self._log.append(line, sync=changed and self._durability == "command")
             except BaseException:  # later returns to an earlier mark are staged as changes
-                self._settle(evolve(self._kept, about=about))
+                self._settle(evolve(self._committed, about=about))
                 raise
-        self._kept = self._now
+        self._committed = self._now
         self._settle(self._now)
         self._commits = self._commits.with_commit(self._now.root)
         if self._log is not None and self._log.wants_compaction:
@@ -179,7 +179,7 @@ class JSONStateStore:
 
     @property
     def _pending(self) -> bool:
-        now, kept = self._now, self._kept
+        now, kept = self._now, self._committed
         same = now.root is kept.root and now.history is kept.history and now.answers is kept.answers
         return not (same and now.commands is kept.commands and now.about == kept.about)
 
@@ -193,7 +193,7 @@ class JSONStateStore:
         """See ``state.StateStore``. Staged changes are not included."""
         self._check_writable()
         if self._directory is not None:
-            self._beside = {STATEFILE: write_state(self._files, self._directory / STATEFILE, self._kept)}
+            self._beside = {STATEFILE: write_state(self._files, self._directory / STATEFILE, self._committed)}
 
     def close(self) -> None:
         """See ``state.StateStore``; repeated calls are allowed. The lock is released even if something fails."""
@@ -276,7 +276,7 @@ class JSONStateStore:
     def fork(self) -> "JSONStateStore":
         """See ``state.StateStore``. Changes staged here are staged in the fork too."""
         self._check()
-        return JSONStateStore(self._now, self._kept, clock=self._clock, commits=self._commits, source=self._source)
+        return JSONStateStore(self._now, self._committed, clock=self._clock, commits=self._commits, source=self._source)
 
     def diff(self, before: Snapshot | str, after: Snapshot | str) -> list[Difference]:
         """See ``state.StateStore``. Raises ``StateError`` (error) for a hash that matches no available commit."""

@@ -17,7 +17,7 @@ from attrs import evolve, field, frozen
 from blake3 import blake3
 
 from ...adapters.llm.json_schema import read_json
-from ...adapters.sqlite_store import Shelf, Table
+from ...adapters.sqlite_store import SQLiteStore, Table
 from ...lang.diagnostic import nearest
 from ..errors import RequestError
 from ..templates import placeholders
@@ -277,7 +277,7 @@ class KeptExamples:
     """The examples in the file ``path``, created on first use. ``warn`` gets the one warning about an unusable file."""
 
     def __init__(self, path: Path, *, warn: Callable[[str], None] | None = None, busy: float = 2.0) -> None:
-        self._shelf = Shelf(path, _TABLE, warn=warn, busy=busy)
+        self._shelf = SQLiteStore(path, _TABLE, warn=warn, busy=busy)
 
     async def like(self, request: AnswerRequest) -> Sequence[tuple[str, str]]:
         """Return instruction and answer of at most ``MOST`` accepted answers to similar instructions, the most similar first."""

@@ -65,7 +65,7 @@ async def run_try(flow: Parts, block: Try, place: Place) -> tuple[ExecutionResul
         records = _rolled_back(records)
         if failed.status != "cancelled" and block.caught is not None:
             caught = failed
-            with _bound(flow.session.context, failed):
+            with _error_variable(flow.session.context, failed):
                 rescue = await flow.sequence(block.caught, place, len(records) + 1)
             failed = rescue.stopped
             records += rescue.records
@@ -89,7 +89,7 @@ def _rolled_back(records: Sequence[ExecutionRecord]) -> list[ExecutionRecord]:
 
 
 @contextmanager
-def _bound(context: ContextStore, failed: ExecutionRecord) -> Iterator[None]:
+def _error_variable(context: ContextStore, failed: ExecutionRecord) -> Iterator[None]:
     """Bind the caught error, and restore the previous binding afterwards."""
     before = context.value(_ERROR)
     culprit = _culprit(failed)
@@ -137,7 +137,7 @@ def _result(
 
 # ``ON`` and ``BRANCH``: commands that run another command conditionally.
 
-Went = tuple[ExecutionResult, tuple[ExecutionRecord, ...], str | None]
+Outcome = tuple[ExecutionResult, tuple[ExecutionRecord, ...], str | None]
 
 _NAMED: Mapping[OnStatus, frozenset[Status]] = {
     "EMPTY": frozenset({"empty"}),
@@ -159,16 +159,16 @@ def handles(following: Sequence[Statement], record: ExecutionRecord) -> bool:
     return False
 
 
-async def run_on(flow: Parts, command: On, place: Place) -> Went:
+async def run_on(flow: Parts, command: On, place: Place) -> Outcome:
     """Run the command after THEN if the variable's last producer ended with this status. It is tested once, at this position."""
     status = flow.statuses.get(command.source.text)
     if status not in _NAMED[command.status]:
         said = {"taken": False, "was": status} if status else {"taken": False}
         return ExecutionResult(summary=said), (), None
-    return _as_its_own(await flow.part(command.then, place, 1), {"taken": True})
+    return _result_of_part(await flow.part(command.then, place, 1), {"taken": True})
 
 
-async def run_branch(flow: Parts, command: Branch, place: Place) -> Went:
+async def run_branch(flow: Parts, command: Branch, place: Place) -> Outcome:
     """Run the command after THEN if the condition is true; else, also if it is unknown, the one after ELSE."""
     try:
         condition = bound(command.condition, flow.session)
@@ -185,10 +185,10 @@ async def run_branch(flow: Parts, command: Branch, place: Place) -> Went:
         record = await flow.part(chosen, place, 1)
     finally:
         flow.session.resting = before
-    return _as_its_own(record, said)
+    return _result_of_part(record, said)
 
 
-def _as_its_own(record: ExecutionRecord, said: Mapping[str, object]) -> Went:
+def _result_of_part(record: ExecutionRecord, said: Mapping[str, object]) -> Outcome:
     """Return the result of the executed command as the result of the command that ran it."""
     error = record.error or {}
     result = ExecutionResult(

@@ -58,9 +58,9 @@ class CommandDispatcher:
         else:
             result = await settled(runner(command, session), session)
         into = getattr(command, "into", None)
-        result = _marked(result, into.text if into is not None else "")
+        result = _with_reason(result, into.text if into is not None else "")
         if isinstance(command, Update) and result.status == "success":
-            sources |= _held(command.key.text, session, sources)
+            sources |= _incomplete_keys(command.key.text, session, sources)
         result = resting_on(result, sources, fails=isinstance(command, Assert))
         if into is not None and isinstance(result.value, Value) and result.status not in {*STOPPING, "cancelled"}:
             session.context.set(into.text, result.value)
@@ -80,11 +80,11 @@ def incomplete_sources(command: Command, session: Session) -> dict[str, tuple[st
         if name is not None and value is not None and value.incomplete:
             sources[name] = value.incomplete
     if isinstance(command, Analyze):
-        sources |= _held(command.key.text, session, sources)
+        sources |= _incomplete_keys(command.key.text, session, sources)
     return sources
 
 
-def _held(key: str, session: Session, sources: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+def _incomplete_keys(key: str, session: Session, sources: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     """Return the reasons why a key, or one declared in it, is incomplete, except for reasons already in ``sources``."""
     snapshot = session.state.snapshot()
     if snapshot.kind(key) is None:
@@ -94,7 +94,7 @@ def _held(key: str, session: Session, sources: Mapping[str, tuple[str, ...]]) ->
     return {name: reasons for name, reasons in held.items() if set(reasons) - known}
 
 
-def _marked(result: ExecutionResult, name: str) -> ExecutionResult:
+def _with_reason(result: ExecutionResult, name: str) -> ExecutionResult:
     """Return a partial result with the reason added to its value's ``incomplete``."""
     if result.status != "partial" or not isinstance(result.value, Value):
         return result
@@ -194,32 +194,32 @@ async def explain(command: Command, session: Session) -> ExecutionResult:
     ``model_calls`` counts one call for each batch or item, without repair calls. ``notes`` lists inputs of the command that
     have no value yet.
     """
-    described = await _described(command, session, 0)
+    described = await _explanation(command, session, 0)
     return ExecutionResult(
         value=Value(described), summary={"how": described["how"], "rows": described["rows"]}, used=described["how"]
     )
 
 
-async def _described(command: Command, session: Session, depth: int) -> dict[str, Any]:
+async def _explanation(command: Command, session: Session, depth: int) -> dict[str, Any]:
     from ...lang.printer.gasl_printer import format_command
 
     made: dict[str, Any] = {"command": format_command(command), "how": "", "rows": None, "model_calls": 0, "notes": []}
     if depth > _DEEPEST:
         return made | {"notes": [f"commands deeper than {_DEEPEST} levels are not explained"]}
     try:
-        made |= await _known(command, session)
+        made |= await _estimate(command, session)
     except Refused as refused:
         made["notes"] = [refused.result.message]
     except (Unbound, ConditionError, AdapterError) as error:
         made["notes"] = [error.message]
-    inside = [await _described(inner, session, depth + 1) for inner in _inside(command)]
+    inside = [await _explanation(inner, session, depth + 1) for inner in _inside(command)]
     if inside:
         made["inside"] = inside
         made["model_calls"] = sum(each["model_calls"] for each in inside)
     return made
 
 
-async def _known(command: Command, session: Session) -> dict[str, Any]:
+async def _estimate(command: Command, session: Session) -> dict[str, Any]:
     graph = session.graph
     match command:
         case Find():

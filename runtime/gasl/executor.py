@@ -28,7 +28,7 @@ from .dispatcher import CommandDispatcher
 from .errors import ExecutionError, PlanError
 from .flow import Flow, watched
 from .prepare import Ready, checked, faults_of, is_document
-from .record_writer import Clock, Place, Remembering, Turns, recorded
+from .record_writer import AnswerRecorder, Clock, Place, Turns, recorded
 from .records import ContextStore, ExecutionRecord, ExecutionResult, Session, Status, plan_status
 
 # Return values of a ``run_until_complete`` step function: an answer, a command, or a plan in any form.
@@ -144,7 +144,7 @@ class GASLExecutor:
         self._turns = turns = Turns()
 
         def kept(client: Any, name: str) -> LLM:
-            return Remembering(as_client(client), name, state, turns, self._warn)
+            return AnswerRecorder(as_client(client), name, state, turns, self._warn)
 
         self._base = Session(
             adapter,
@@ -194,7 +194,7 @@ class GASLExecutor:
 
     async def prepare(self, plan: Any) -> Ready:
         """Check a plan and return it ready for ``arun_plan``, which does not check it again. Raises ``PlanError``."""
-        await self._look()
+        await self._load_schema()
         return checked(plan, self._begin("").session)
 
     # Single commands
@@ -212,16 +212,16 @@ class GASLExecutor:
         with its id, sent from another task, cancels it; any other command then raises ``ExecutionError``. Raises
         ``StoreError`` when the state can't be saved.
         """
-        await self._look()
+        await self._load_schema()
         program = parse_command(command_str)
         statement = program.statements[0] if program.statements and not has_errors(program.diagnostics) else None
         if self._busy:
             if statement is not None and isinstance(statement.command, Cancel):
                 return self._cancel(statement.command.plan, command_str, why)
-            raise self._occupied()
+            raise self._busy_error()
         flow = self._flow
         because = (statement.why if statement is not None else None) or why
-        async with self._under_way(flow, cancel):
+        async with self._running(flow, cancel):
             flow.source = program.source
             found = self.checks(program, alone=True)
             if statement is None or has_errors(found):
@@ -265,9 +265,9 @@ class GASLExecutor:
         Setting ``cancel`` cancels the plan: the running command gets the status cancelled, committed changes stay. Raises
         ``StoreError`` when the state can't be saved, and ``ExecutionError`` while the executor is running something else.
         """
-        await self._look()
+        await self._load_schema()
         if self._busy:
-            raise self._occupied()
+            raise self._busy_error()
         fresh = self._begin("")
         ready = checked(plan, fresh.session)
         flow = self._flow = fresh
@@ -284,7 +284,7 @@ class GASLExecutor:
         self._remark(ready.remarks)
         status = "error"
         try:
-            async with self._under_way(flow, cancel):
+            async with self._running(flow, cancel):
                 await flow.run(ready.statements, ready.texts, ready.why, done)
                 self.state.sync()  # waits for the disk if the store defers that to the end of the plan
                 status = plan_status(records)
@@ -383,7 +383,7 @@ class GASLExecutor:
         )
         return Flow(session, self._dispatcher, self._next_step)
 
-    async def _look(self) -> None:
+    async def _load_schema(self) -> None:
         """Compute the graph's schema once, in a thread: a large graph takes seconds, and the event loop must handle Ctrl-C."""
         if not self._looked:
             await asyncio.to_thread(lambda: self.adapter.schema)
@@ -406,7 +406,7 @@ class GASLExecutor:
             kept[-_WITH_VALUES - 1] = _without_values(kept[-_WITH_VALUES - 1])
 
     @asynccontextmanager
-    async def _under_way(self, flow: Flow, cancel: asyncio.Event | None) -> AsyncIterator[None]:
+    async def _running(self, flow: Flow, cancel: asyncio.Event | None) -> AsyncIterator[None]:
         """Mark the executor as busy and let ``cancel`` end the plan; re-raise a task's cancellation at the end."""
         self._busy = True
         try:
@@ -425,7 +425,7 @@ class GASLExecutor:
         if self.events:
             self.events.emit(Warned(self._flow.session.label, message))
 
-    def _occupied(self) -> ExecutionError:
+    def _busy_error(self) -> ExecutionError:
         plan = self._flow.session.plan_id
         return ExecutionError(f"plan {plan} is running in this executor", hint="await it, or open another executor")
 

@@ -67,7 +67,7 @@ class Flow:
     interrupts: list[int] = field(factory=list)
     _task: "asyncio.Task[ExecutionResult] | None" = None
     _shields: int = 0
-    _told: bool = False  # whether the history has the plan's settings
+    _settings_noted: bool = False  # whether the history has the plan's settings
 
     # Outermost level
 
@@ -88,13 +88,13 @@ class Flow:
     async def run_one(self, command: Command, text: str, why: str | None) -> ExecutionRecord:
         """Run one command of the outermost level, note it and commit it. Raises ``StoreError``."""
         text = storable(text)  # a comment may contain a lone surrogate
-        opening = self._opening()
+        opening = self._plan_settings()
         state = self.session.state
         mark, before = state.mark(), state.hash
         try:
             record = await self._execute(command, Place(self.session.plan_id, self.next_step(), "", text, why))
         except BaseException:  # a failing store or an internal error: a later commit must not save the change
-            self._told = self._told and not opening
+            self._settings_noted = self._settings_noted and not opening
             state.back(mark)
             raise
         entry = as_history(record) | opening
@@ -116,7 +116,7 @@ class Flow:
         """Note a command that was rejected and not run. It is not in ``replay``."""
         if record.variable is not None:
             self.statuses[record.variable] = record.status
-        opening = self._opening()
+        opening = self._plan_settings()
         self.session.state.note(as_history(record) | opening | {"refused": True})
         self._commit(opening)
         said = str((record.error or {}).get("message", ""))
@@ -128,24 +128,24 @@ class Flow:
         try:
             self.session.state.commit()
         except BaseException:
-            self._told = self._told and not opening
+            self._settings_noted = self._settings_noted and not opening
             raise
 
-    def _opening(self) -> dict[str, Any]:
+    def _plan_settings(self) -> dict[str, Any]:
         """Start a command of the outermost level; return the settings for the plan's first entry, which a replay needs."""
         self.begun, self.interrupts = 0, []
-        if self._told:
+        if self._settings_noted:
             return {}
-        self._told = True
+        self._settings_noted = True
         config = {"stop_on_error": self.stop_on_error, "continue_on_empty": self.continue_on_empty}
         told = {**config, "graph": self.session.graph.schema.hash, **prepare.in_force(self.session)}
         if changed := list(getattr(self.session.graph, "told", ()))[:_TOLD]:
             told["graph_read"] = changed  # columns that were changed when the graph was loaded
         if self.session.state.source:
             told["source"] = dict(self.session.state.source)
-        return {"plan": told | self._given()}
+        return {"plan": told | self._initial_variables()}
 
-    def _given(self) -> dict[str, Any]:
+    def _initial_variables(self) -> dict[str, Any]:
         """Return the plan's initial variables for a replay; only the names if they are too large."""
         context = self.session.context
         bound = {name: value for name in context.names() if (value := context.value(name)) is not None}
@@ -208,7 +208,7 @@ class Flow:
         record = recorded(place, clock, result, self.source, variable=variable, nested=inner.nested)
         self.emit(
             CommandFinished(
-                place.plan_id, place.label, record.status, record.duration, result.count, _told(record, inner.nested)
+                place.plan_id, place.label, record.status, record.duration, result.count, _message(record, inner.nested)
             )
         )
         return record
@@ -232,12 +232,14 @@ class Flow:
             case Branch():
                 return _Inner(*await run_branch(self, command, place))
             case Explain():
-                return _Inner(await self._leaf(settled(explain(command.command, self.session), self.session), number))
+                return _Inner(
+                    await self._run_cancellable(settled(explain(command.command, self.session), self.session), number)
+                )
             case SetCommand():
                 return _Inner(prepare.apply(command, self.session))
             case Cancel():
                 return _Inner(self._cancel(command.plan))
-        return _Inner(await self._leaf(self.dispatcher.dispatch(command, self.session), number))
+        return _Inner(await self._run_cancellable(self.dispatcher.dispatch(command, self.session), number))
 
     def _cancel(self, plan: str) -> ExecutionResult:
         if plan == self.session.plan_id:
@@ -245,7 +247,7 @@ class Flow:
         hint = f"the running plan is {self.session.plan_id}" if self.session.plan_id else ""
         return ExecutionResult("error", message=f"plan {plan} is not running", hint=hint)
 
-    async def _leaf(self, work: Any, number: int) -> ExecutionResult:
+    async def _run_cancellable(self, work: Any, number: int) -> ExecutionResult:
         """Run ``work`` in a separate task, so that it can be cancelled and the plan still ends in order."""
         state = self.session.state
         mark = state.mark()
@@ -313,7 +315,7 @@ class Flow:
 _CANCELLED = ExecutionResult("cancelled", message="the plan was cancelled")
 
 
-def _told(record: ExecutionRecord, nested: Sequence[ExecutionRecord]) -> str:
+def _message(record: ExecutionRecord, nested: Sequence[ExecutionRecord]) -> str:
     """Return the record's message, or "" if a nested command has already reported it."""
     return "" if nested or record.error is None else str(record.error["message"])
 

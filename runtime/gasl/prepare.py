@@ -47,9 +47,9 @@ def apply(command: SetCommand, session: Session) -> ExecutionResult:
     setting = SETTINGS.get(key)
     if setting is None:
         like = nearest(key, SETTINGS)
-        return _refused(f"unknown setting {key}", f"did you mean {like}?" if like else _offered(SETTINGS))
+        return _setting_error(f"unknown setting {key}", f"did you mean {like}?" if like else _available(SETTINGS))
     if (fault := fault_of(setting, value)) is not None:
-        return _refused(f"{key} {fault}")
+        return _setting_error(f"{key} {fault}")
     if key.startswith(_CAPS):
         return _cap(key, value, session)
     if key == "llm.model":
@@ -61,39 +61,39 @@ def apply(command: SetCommand, session: Session) -> ExecutionResult:
         name = key.removeprefix("llm.")
         before = session.options.get(name)
         session.options[name] = value
-    return _done(key, value, before)
+    return _setting_result(key, value, before)
 
 
 def _cap(key: str, value: Any, session: Session) -> ExecutionResult:
     name = key.removeprefix(_CAPS)
     most = getattr(session.ceiling, name)
     if value > most:
-        return _refused(f"{key} can be at most {most:,} here, not {value:,}", f"SET {key} = {most}")
+        return _setting_error(f"{key} can be at most {most:,} here, not {value:,}", f"SET {key} = {most}")
     before = getattr(session.caps, name)
     change: dict[str, Any] = {name: float(value) if isinstance(before, float) else value}
     session.caps = attrs.evolve(session.caps, **change)
     session.chosen |= {name}
-    return _done(key, value, before)
+    return _setting_result(key, value, before)
 
 
 def _model(name: str, session: Session) -> ExecutionResult:
     if name not in session.models:
         like = nearest(name, session.models)
-        hint = f"did you mean {like}?" if like else _offered(session.models) or "no models can be chosen by name"
-        return _refused(f"unknown model {name}", hint)
+        hint = f"did you mean {like}?" if like else _available(session.models) or "no models can be chosen by name"
+        return _setting_error(f"unknown model {name}", hint)
     before, session.options["model"] = session.options.get("model"), name
-    return _done("llm.model", name, before)
+    return _setting_result("llm.model", name, before)
 
 
-def _offered(names: Mapping[str, Any]) -> str:
+def _available(names: Mapping[str, Any]) -> str:
     return f"available: {', '.join(sorted(names))}" if names else ""
 
 
-def _done(key: str, value: Any, before: Any) -> ExecutionResult:
+def _setting_result(key: str, value: Any, before: Any) -> ExecutionResult:
     return ExecutionResult(summary={"set": key, "value": value} | ({} if before is None else {"before": before}))
 
 
-def _refused(message: str, hint: str = "") -> ExecutionResult:
+def _setting_error(message: str, hint: str = "") -> ExecutionResult:
     return ExecutionResult("error", message=message, hint=hint)
 
 
@@ -160,7 +160,7 @@ def checked(plan: Any, session: Session) -> Ready:
 def ready_of(plan: "Plan", found: Sequence[Diagnostic], surroundings: Surroundings) -> Ready:
     """Return a plan that was checked against ``surroundings``; ``found`` are its diagnostics, without errors."""
     return Ready(
-        plan.plan_id, plan.why, plan.program, _exact(plan), plan.config.stop_on_error, plan.config.continue_on_empty,
+        plan.plan_id, plan.why, plan.program, _statement_texts(plan), plan.config.stop_on_error, plan.config.continue_on_empty,
         tuple(found), plan, surroundings,
     )  # fmt: skip
 
@@ -216,7 +216,7 @@ def _program(program: Program, session: Session) -> Ready:
     return Ready(str(uuid4()), None, program, texts, remarks=tuple(found), surroundings=surroundings)
 
 
-def _exact(plan: "Plan") -> tuple[str, ...]:
+def _statement_texts(plan: "Plan") -> tuple[str, ...]:
     """Return each statement's text: the plan's whole string if it has only this statement, else its slice of the script."""
     texts = []
     for statement in plan.program.statements:

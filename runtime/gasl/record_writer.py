@@ -224,7 +224,7 @@ def _as_record(answer: Completion) -> dict[str, Any]:
     return {**record, "cached": True} if answer.cached else record
 
 
-class Remembering(Own):
+class AnswerRecorder(Own):
     """Pass requests on to ``inner``, the plan's model ``name`` ("" is the default), and record the answers."""
 
     def __init__(self, inner: LLM, name: str, state: StateStore, turns: Turns, warn: Callable[[str], None]) -> None:

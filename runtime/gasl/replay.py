@@ -71,10 +71,10 @@ async def areplay(
     """
     told = recorded.get("replay") or {}
     state.configure(query=recorded.get("query"), config=recorded.get("config"), seed=told.get("seed"))
-    again = _Again(
+    again = _Replay(
         graph, state, _Recall.of(told.get("answers") or (), llm), context or ContextStore(), dispatcher, chunks
     )
-    steps = _paired(told.get("commands") or (), recorded.get("history") or ())
+    steps = _command_pairs(told.get("commands") or (), recorded.get("history") or ())
     if steps is None:
         again.remarks.append("the history does not show where plans began, so the commands were run as one plan")
         steps = [(text, {}) for text in told.get("commands") or ()]
@@ -94,7 +94,7 @@ async def areplay(
 Entry = Mapping[str, Any]
 
 
-def _paired(commands: Sequence[str], history: Sequence[Entry]) -> list[tuple[str | None, Entry]] | None:
+def _command_pairs(commands: Sequence[str], history: Sequence[Entry]) -> list[tuple[str | None, Entry]] | None:
     """Pair each command with its history entry; rejected ones have no text. Return None if they do not match."""
     texts = iter(commands)
     steps: list[tuple[str | None, Entry]] = []
@@ -114,7 +114,7 @@ def _paired(commands: Sequence[str], history: Sequence[Entry]) -> list[tuple[str
 
 
 @define
-class _Again:
+class _Replay:
     """A running replay."""
 
     graph: GraphAdapter
@@ -190,17 +190,17 @@ class _Again:
             ("variables", recorded.get("variables") or {}, snapshot.variables()),
             ("provenance", recorded.get("provenance") or {}, snapshot.provenance()),
         ):
-            before, after = _timeless(before), _timeless(after)
+            before, after = _without_times(before), _without_times(after)
             if canonical(before) != canonical(after):
                 self.found += _differences(name, before, after)
 
 
-def _timeless(value: Any) -> Any:
+def _without_times(value: Any) -> Any:
     """Return ``value`` without the times in a model's evidence."""
     if isinstance(value, Mapping):
         timed = value.get("kind") == "model"
-        return {name: _timeless(item) for name, item in value.items() if not (timed and name == "at")}
-    return [_timeless(item) for item in value] if isinstance(value, list | tuple) else value
+        return {name: _without_times(item) for name, item in value.items() if not (timed and name == "at")}
+    return [_without_times(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _differences(where: str, before: Any, after: Any) -> Iterator[Discrepancy]:

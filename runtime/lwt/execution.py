@@ -149,7 +149,7 @@ class Execution:
         scope, outcome = self.scope.of(step_id), None
         try:
             if step.call.options and (unmet := self._unmet(step, scope)):
-                self._left_out(step_id, unmet)
+                self._save_unmet(step_id, unmet)
                 return True  # not a failure: steps that refer to it run, and see null
             if self.events:
                 self.events.emit(StepStarted(step_id))
@@ -183,12 +183,12 @@ class Execution:
         try:
             await self.scheduler.run(cancel)
         except (asyncio.CancelledError, Exception):
-            self._leave()
+            self._cancel_rest()
             if self.events:
                 self.events.emit(RunFinished("cancelled"))
             raise
         if self.scheduler.cancelled:
-            self._leave()
+            self._cancel_rest()
 
     def finish(self, order: tuple[str, ...], final: str, rule: str, diagnostics: tuple[Diagnostic, ...]) -> Run:
         """Return the finished run: status, cost, duration."""
@@ -242,7 +242,7 @@ class Execution:
                 self.events.emit(StepStarted(step.id))  # a step that finishes must have started
             raise
 
-    def _left_out(self, step: str, reason: str) -> None:
+    def _save_unmet(self, step: str, reason: str) -> None:
         """Save the result of a step with a false condition: not a failure, and its value is null."""
         self._paths[step] = max((self._paths.get(name, 0.0) for name in self._inputs[step]), default=0.0)
         self.results[step] = result = StepResult(step, "skipped", "null", reason=reason, unmet=True)
@@ -273,7 +273,7 @@ class Execution:
         for failed in result.failed_items:
             self.warn(step, failed.message if failed.item is None else f"item {failed.item} failed: {failed.message}")
 
-    def _leave(self) -> None:
+    def _cancel_rest(self) -> None:
         """Give every step without a result the status cancelled."""
         for step in self._steps:
             if step not in self.results:

@@ -197,7 +197,7 @@ class _Arrival:
         execution = self.execution
         execution.scope.expressions = plan.expressions
         self.whole = (script, plan)
-        if has_errors(plan.diagnostics) or self._changed(script):
+        if has_errors(plan.diagnostics) or self._changed_steps(script):
             self._hold()
         elif not self.is_held:
             execution.forgo([step for step in plan.graph if step not in plan.needed], plan.final)
@@ -210,7 +210,7 @@ class _Arrival:
             if step in plan.needed and step not in there:
                 self.execution.add(winners[step], inputs)
 
-    def _changed(self, script: Script) -> set[str]:
+    def _changed_steps(self, script: Script) -> set[str]:
         """Return the added steps that differ or are missing in the complete script, and all steps that refer to them."""
         winners = {step.id: step for step in script.steps}
         changed = [
@@ -230,7 +230,7 @@ class _Arrival:
     def resume(self, script: Script, plan: ScriptPlan) -> None:
         """Run the remaining steps once nothing is running: those that never started, and those that changed."""
         execution = self.execution
-        kept = {step for step in execution.results if step in self.graph} - self._changed(script)
+        kept = {step for step in execution.results if step in self.graph} - self._changed_steps(script)
         execution.renew(kept)
         for step in plan.graph:
             if step not in plan.needed and step not in execution.results:

@@ -306,10 +306,10 @@ class _KnownValues:
         call = step.call
         if not self._all_known(call, scope):
             return ""
-        from .operations.basic import computed
+        from .operations.basic import expr_value
         from .operations.operation import constant
 
-        value = constant(call.arguments[0]) if call.operation == "CONST" else computed(call, scope)
+        value = constant(call.arguments[0]) if call.operation == "CONST" else expr_value(call, scope)
         if runs:
             self.known[step.id] = StepResult(step.id, "done", text_of(value), value)
         return "" if call.operation == "CONST" else f"= {text_of(value)}"

@@ -26,7 +26,7 @@ from time import perf_counter, process_time, sleep
 from typing import Any
 
 from knotwork import seed
-from knotwork.adapters.sqlite_store import Shelf
+from knotwork.adapters.sqlite_store import SQLiteStore
 from knotwork.runtime.models.factory import open_model
 from knotwork.runtime.seeds import extraction
 
@@ -52,13 +52,13 @@ class Instant:
 
 async def run_instantly(count: int, cache: Path) -> dict[str, Any]:
     """Run over so many contexts with a model that never waits, and a disk that is slower."""
-    write = Shelf._keep
+    write = SQLiteStore._keep
 
-    def slowly(shelf: Shelf, rows: tuple[tuple[Any, ...], ...]) -> str:
+    def slowly(shelf: SQLiteStore, rows: tuple[tuple[Any, ...], ...]) -> str:
         sleep(SLOW * len(rows))
         return write(shelf, rows)
 
-    Shelf._keep = slowly  # type: ignore[method-assign]
+    SQLiteStore._keep = slowly  # type: ignore[method-assign]
     began, extracted, fs = perf_counter(), 0, seed.load(SEED)
     async for result in seed.run_many(fs, many(count), llm=Instant(), model="m", max_concurrency=AT_ONCE, cache=cache):
         extracted += result.counts.extracted

@@ -135,7 +135,7 @@ class Store(RuleBasedStateMachine):
         if compact:
             from knotwork.adapters.state_json.state_object import as_json
 
-            self.store._log.compact({"hash": before, "state": as_json(self.store._kept)})
+            self.store._log.compact({"hash": before, "state": as_json(self.store._committed)})
             self.order, self.marks = [before], []
         self.store.close()
         self.store, self.marks = open_store(self.directory / "s", durability="plan"), []

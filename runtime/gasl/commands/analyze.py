@@ -69,7 +69,7 @@ async def run_analyze(command: Analyze, session: Session) -> ExecutionResult:
         text += f"\n… [the data is incomplete: {clipped('; '.join(reasons), _PART)}]"
     prompt, schema = build_analyze_prompt(text, command.instruction, first=references[0]), analyze_schema(references)
     known, asker = seen.known(range(len(parts))), Asker(session)
-    answer, found, cited, faults = await _asked(asker, prompt, schema, known)
+    answer, found, cited, faults = await _answer_with_repair(asker, prompt, schema, known)
     if isinstance(answer, Unanswered):
         failed = answer.failed
         status: Status = "schema_mismatch" if failed.kind == "bad_answer" else "error"
@@ -95,7 +95,7 @@ async def run_analyze(command: Analyze, session: Session) -> ExecutionResult:
     )
 
 
-async def _asked(
+async def _answer_with_repair(
     asker: Asker, prompt: str, schema: dict[str, Any], known: dict[str, int]
 ) -> tuple[Answer | Unanswered, dict[str, Any] | None, tuple[int, ...], tuple[str, ...]]:
     """Return the answer, its parsed result, its citations and its errors; or an ``Unanswered`` instead of the answer."""

@@ -128,7 +128,7 @@ def node_ids(rows: Rows) -> list[NodeId]:
         if ids is None:
             raise Refused(
                 "schema_mismatch",
-                f"item {index + 1} of {rows.name} does not refer to a node: {_described(item)}",
+                f"item {index + 1} of {rows.name} does not refer to a node: {_description(item)}",
                 "a node needs an id; an edge or a path needs a source and a target",
             )
         found.update(dict.fromkeys(ids))
@@ -151,7 +151,7 @@ def _ids(item: Any) -> Sequence[NodeId] | None:
     return ids if len(ids) == len(given) else None
 
 
-def _described(item: Any) -> str:
+def _description(item: Any) -> str:
     if isinstance(item, dict):
         return f"an object with {listed(item)}" if item else "an object without fields"
     return short(item) if isinstance(item, str) else kind_of(item)

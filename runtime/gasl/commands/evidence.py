@@ -159,7 +159,7 @@ def _snippet(item: Mapping[str, Any], sources: Iterable[str], chunks: Chunks) ->
     return clipped(description, _SNIPPET) if isinstance(description, str) else ""
 
 
-class _Picked(Lazy):
+class _SelectedEvidence(Lazy):
     """The evidence of selected items of a value. A further selection refers to the first value, so the depth does not grow."""
 
     __slots__ = ("indices", "value")
@@ -169,14 +169,14 @@ class _Picked(Lazy):
 
     def __init__(self, value: Value, indices: Sequence[int]) -> None:
         inner = value.evidence
-        if isinstance(inner, _Picked):
+        if isinstance(inner, _SelectedEvidence):
             value, indices = inner.value, [inner.indices[at] for at in indices]
         super().__init__(len(indices), lambda at: value.evidence_at(indices[at]), _depth([value]) + 1)
         self.value = value
         self.indices = indices
 
 
-class _United(Lazy):
+class _CombinedEvidence(Lazy):
     """The combined evidence of several items, computed once for each row.
 
     Without caching, a variable joined with itself twenty times would be read a million times.
@@ -205,12 +205,12 @@ def _depth(values: Iterable[Value]) -> int:
 
 def picked(value: Value, indices: Sequence[int]) -> Lazy:
     """Return the evidence of the items at ``indices``, in that order."""
-    return _Picked(value, indices)
+    return _SelectedEvidence(value, indices)
 
 
 def derived(length: int, make: Callable[[int], Pieces], values: Iterable[Value]) -> Lazy:
     """Return evidence that ``make`` computes from that of ``values``: lazily for each row, or at once if nested too deep."""
-    return _United(length, make, values)
+    return _CombinedEvidence(length, make, values)
 
 
 def gathered(groups: Sequence[Sequence[tuple[Value, int]]]) -> Lazy:
@@ -221,12 +221,12 @@ def gathered(groups: Sequence[Sequence[tuple[Value, int]]]) -> Lazy:
         return united(Lazy(len(members), lambda member: members[member][0].evidence_at(members[member][1])))
 
     values = {id(value): value for members in groups for value, _ in members}
-    return _United(len(groups), make, values.values())
+    return _CombinedEvidence(len(groups), make, values.values())
 
 
 def one(value: Value, length: int) -> Lazy:
     """Return the evidence of a single result that was made from all ``length`` items of ``value``."""
-    return _United(1, lambda _: united(Lazy(length, value.evidence_at)), [value])
+    return _CombinedEvidence(1, lambda _: united(Lazy(length, value.evidence_at)), [value])
 
 
 def bounded(pieces: Pieces, most: int) -> Pieces:

@@ -56,7 +56,7 @@ class Unanswered(Exception):
 
 
 @define
-class _Noted:
+class _RecordingClient:
     """A client that saves the completion for the meter and the evidence, because a ``Caller`` returns only the text.
 
     ``recalled`` is returned for the first request instead of a model call. The client below records it like any other answer,
@@ -127,7 +127,7 @@ class Asker:
             raise Unanswered(self.stopped)
         session, name = self.session, self._model
         client = session.llm if name is None else session.models.get(name)
-        noted = None if client is None else _Noted(client, recalled=None if recalled is None else recalled[1])
+        noted = None if client is None else _RecordingClient(client, recalled=None if recalled is None else recalled[1])
         models = {**session.models, name: noted} if name is not None and noted is not None else session.models
         caller = Caller(noted if name is None else None, models, session.events, Trace(), 1)
         request = Request(prompt, kind, name, {**self._options, **options})
@@ -170,7 +170,7 @@ class Asker:
         if self.session.events:
             self.session.events.emit(CallRetried(self.session.label, "repair", 2, reason, item))
 
-    def _answer(self, text: str, prompt: str, noted: _Noted | None) -> Answer:
+    def _answer(self, text: str, prompt: str, noted: _RecordingClient | None) -> Answer:
         from blake3 import blake3
 
         completion = noted.completion if noted is not None else None
@@ -181,7 +181,7 @@ class Asker:
             completion is not None and completion.repaired, completion is not None and completion.cached,
         )  # fmt: skip
 
-    def _count(self, paid: Outcome | StepFailed, noted: _Noted | None) -> None:
+    def _count(self, paid: Outcome | StepFailed, noted: _RecordingClient | None) -> None:
         self.spent.include(paid)
         self.cached += noted.cached if noted is not None else 0
 

@@ -82,11 +82,11 @@ class _Work:
 
     async def do(self, number: int) -> None:
         """Ask about one batch, or about its halves if it is too large for the model."""
-        await self._do(self.batches[number], number)
+        await self._ask_or_split(self.batches[number], number)
 
-    async def _do(self, batch: _Batch, number: int) -> None:
+    async def _ask_or_split(self, batch: _Batch, number: int) -> None:
         try:
-            await self._answered(batch, number)
+            await self._ask_batch(batch, number)
         except Unanswered as unanswered:
             indices = batch.indices
             if unanswered.failed.kind not in _TOO_MUCH or len(indices) == 1:
@@ -96,11 +96,11 @@ class _Work:
             middle = len(indices) // 2
             batch.halves = [_Batch(indices[:middle]), _Batch(indices[middle:])]
             for half in batch.halves:
-                await self._do(half, number)
+                await self._ask_or_split(half, number)
             return
-        await self._reopened(batch, number)
+        await self._ask_open_items(batch, number)
 
-    async def _reopened(self, batch: _Batch, number: int) -> None:
+    async def _ask_open_items(self, batch: _Batch, number: int) -> None:
         """Ask about the items that a recalled answer leaves open: a repeated command asks only about those."""
         last, left = batch, [*batch.open, *batch.differing]
         for round_ in range(1, _MOST_ROUNDS + 1):
@@ -109,7 +109,7 @@ class _Work:
                 return
             again = _Batch(left)
             try:
-                await self._answered(again, number, round_)
+                await self._ask_batch(again, number, round_)
             except Unanswered as unanswered:
                 again.failed = unanswered.failed
             else:
@@ -121,7 +121,7 @@ class _Work:
             last.halves = [_Batch(settled, rows, last.answer, last.faults, shown=last.shown or last.indices), again]
             last, left = again, [*again.open, *again.differing]
 
-    async def _answered(self, batch: _Batch, number: int, round_: int = 0) -> None:
+    async def _ask_batch(self, batch: _Batch, number: int, round_: int = 0) -> None:
         """Ask, and once more if rows are invalid and no lower layer has done so. Raises ``Unanswered``."""
         references = [self.shown.references[index] for index in batch.indices]
         lines = "\n".join(self.shown.line(index) for index in batch.indices)
@@ -222,7 +222,7 @@ def _result(work: _Work) -> ExecutionResult:
 
     failures = _failures(work)
     cited = len({index for _, _, row in made for index in row.cited})
-    status, message, hint = _judged(work, len(items), cited)
+    status, message, hint = _outcome(work, len(items), cited)
     kept = status not in STOPPING
     value = Value(items, derived(len(items), evidence, [work.rows.value])) if kept else None
     summary = {"count": len(items), "batches": len(work.batches), "items": len(work.rows), "cited": cited}
@@ -254,14 +254,16 @@ def _failures(work: _Work) -> list[dict[str, Any]]:
         if any(each.rows for each in work.batches):
             left = [index for index in batch.open if index not in named]
             failures += [{"id": work.shown.ids[i], "batch": number, "reason": _WITHOUT_ROW} for i in left]
-        failures += [{"id": work.shown.ids[i], "batch": number, "reason": _told(batch, i)} for i in batch.differing]
+        failures += [
+            {"id": work.shown.ids[i], "batch": number, "reason": _difference(batch, i)} for i in batch.differing
+        ]
     return failures
 
 
 _WITHOUT_ROW = "no row cites it"
 
 
-def _told(batch: _Batch, index: int) -> str:
+def _difference(batch: _Batch, index: int) -> str:
     """Return a message about how the rows of an item differ."""
     first, *others = [row.fields for row in batch.rows if row.cited == (index,)]
     other = next(each for each in others if each != first)
@@ -278,7 +280,7 @@ def _listed_ids(work: _Work, indices: Sequence[int]) -> str:
     return f"{listed}{', ...' if len(indices) > _LISTED else ''}"
 
 
-def _judged(work: _Work, count: int, cited: int) -> tuple[Status, str, str]:
+def _outcome(work: _Work, count: int, cited: int) -> tuple[Status, str, str]:
     """Return status, message and hint of all batches together."""
     failed = [batch.failed for batch in work.batches if batch.failed is not None]
     told = []

@@ -33,7 +33,7 @@ async def run_assert(command: Assert, session: Session) -> ExecutionResult:
     truth = evaluate(bind(command.condition, values), lambda field: None)
     if truth:
         return ExecutionResult("success")
-    tested = _tested(command.condition, values)
+    tested = _left_sides(command.condition, values)
     told = "; ".join(f"{name} is {_shown(value)}" for name, value, _ in tested[:_VALUES])
     outcome = "is unknown" if truth is None else "does not hold"
     message = f"the assertion {outcome}: {clipped(format_condition(command.condition), _SHOWN)}"
@@ -41,7 +41,7 @@ async def run_assert(command: Assert, session: Session) -> ExecutionResult:
     return ExecutionResult("empty" if empty else "error", message=f"{message}; {told}" if told else message)
 
 
-def _tested(condition: Condition, values: dict[str, Any]) -> list[tuple[str, Any, bool]]:
+def _left_sides(condition: Condition, values: dict[str, Any]) -> list[tuple[str, Any, bool]]:
     """Return the left sides of the condition: name, value, and whether the value is empty."""
     found: dict[str, tuple[str, Any, bool]] = {}
     for node in walk(condition):

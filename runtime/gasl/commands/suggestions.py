@@ -143,7 +143,7 @@ def _near_comparison(comparison: Comparison, path: tuple[str, ...], known: Known
         return _unknown_name(prefix, ".".join(path), known)
     if name != ".".join(path):
         return ""
-    asked = [value for value in _asked(comparison)[:_ASKED] if isinstance(value, str | int | float)]
+    asked = [value for value in _compared_values(comparison)[:_ASKED] if isinstance(value, str | int | float)]
     return _near_kind(told, name, asked, comparison, known) or (
         _near_value(told, name, asked, comparison.operator, known) if comparison.operator in _TELLING else ""
     )
@@ -169,9 +169,9 @@ def _near_kind(told: str, name: str, asked: Sequence[Any], comparison: Compariso
     if len(there) != 1 or len(given) != 1 or there == given or None in there:
         return ""
     kind, value = there.pop(), asked[0]
-    said = f"{told} is {kind}, and {_written(value)} is {given.pop()}"
+    said = f"{told} is {kind}, and {_literal(value)} is {given.pop()}"
     if kind == "text":
-        return f"{said}: write {short(_written(value))}"
+        return f"{said}: write {short(_literal(value))}"
     if not isinstance(value, str) or comparison.operator not in _COMPARING:
         return said
     fits = value in ("true", "false") if kind == "a boolean" else _NUMBER.fullmatch(value)
@@ -191,7 +191,7 @@ def _unknown_name(prefix: str, name: str, known: Known) -> str:
     return f"there is no {prefix}{name}; {meant}the {known.what} have: {listed(known.names, _OFFERED)}"
 
 
-def _asked(comparison: Comparison) -> Sequence[Any]:
+def _compared_values(comparison: Comparison) -> Sequence[Any]:
     right = comparison.right
     if isinstance(right, Items):
         return [item.value for item in right.items]
@@ -213,19 +213,19 @@ def _near_value(told: str, name: str, asked: Sequence[Any], operator: Operator, 
             every = dict.fromkeys(known.texts(name)) if every is None else every
             if value in every or (part is not None and any(part(text, value) for text in every)):
                 continue
-            if (like := _alike(value, every)) is not None:
+            if (like := _similar_text(value, every)) is not None:
                 missing = f"{told} has no {short(value)}; " if len(every) < MOST_TEXTS else ""
                 return f"{missing}did you mean {short(like)}?"
         elif any(str(value) == there for there, _ in values):
             return f"{told} is text: {short(str(value))}, not {value}"
         if not values or name in _BUILT_IN:
             continue
-        shown = ", ".join(f"{_written(there)} ({count:,})" for there, count in values[:_VALUES])
+        shown = ", ".join(f"{_literal(there)} ({count:,})" for there, count in values[:_VALUES])
         return f"{told} is mostly: {shown}" if len(values) > _VALUES else f"{told} is one of: {shown}"
     return ""
 
 
-def _alike(value: str, texts: Collection[str]) -> str | None:
+def _similar_text(value: str, texts: Collection[str]) -> str | None:
     """Return the text with the most similar spelling, else one whose words contain those of ``value`` or the reverse."""
     if (like := nearest(value, texts)) and (len(texts) <= _MANY or _likeness(value, like) >= _CLOSE):
         return like
@@ -248,7 +248,7 @@ def _likeness(value: str, other: str) -> float:
     return OSA.normalized_similarity(value.casefold(), other.casefold())
 
 
-def _written(value: Any) -> str:
+def _literal(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return short(value, 40) if isinstance(value, str) else str(value)

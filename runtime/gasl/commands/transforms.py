@@ -65,7 +65,7 @@ def run_aggregate(command: Aggregate, session: Session) -> ExecutionResult:
     for key, member in zip(keys, members, strict=True):
         item = {group_name: key}
         for made, name, values in zip(command.computations, names, columns, strict=True):
-            item[name] = len(member) if values is None else _computed(made, rows, values, member)
+            item[name] = len(member) if values is None else _aggregate(made, rows, values, member)
         items.append(item)
     nulls = {
         made.field.text: sum(value is None for value in values)
@@ -113,7 +113,7 @@ def _grouped(
     return ExecutionResult.of_items(items, evidence, more, message="" if items else f"{rows.name} is empty")
 
 
-def _computed(made: Computation, rows: Rows, column: Sequence[Any], member: Sequence[int]) -> Any:
+def _aggregate(made: Computation, rows: Rows, column: Sequence[Any], member: Sequence[int]) -> Any:
     """Return one aggregate of one group."""
     there = [index for index in member if column[index] is not None]
     if made.function == "count":
@@ -133,7 +133,7 @@ def _computed(made: Computation, rows: Rows, column: Sequence[Any], member: Sequ
     except (OverflowError, ValueError):  # infinities and overflows can't be written as JSON
         result = math.inf
     if isinstance(result, float) and not math.isfinite(result):
-        raise Refused("schema_mismatch", f"{_written(made)} is too large for a number")
+        raise Refused("schema_mismatch", f"{_call_text(made)} is too large for a number")
     return result
 
 
@@ -143,10 +143,10 @@ def _not_a_number(made: Computation, rows: Rows, index: int, value: Any) -> str:
     which = f"item {index + 1} of {rows.name}" + (f" ({short(name)})" if isinstance(name, str) else "")
     what = short(value) if isinstance(value, str) else kind_of(value)
     needed = "numbers, or only texts" if made.function in ("min", "max") else "numbers"
-    return f"{_written(made)} takes {needed}; {which} has {what}"
+    return f"{_call_text(made)} takes {needed}; {which} has {what}"
 
 
-def _written(made: Computation) -> str:
+def _call_text(made: Computation) -> str:
     return f"{made.function}({made.field.text if made.field else ''})"
 
 
@@ -237,7 +237,7 @@ def run_join(command: Join, session: Session) -> ExecutionResult:
     caps_hit = ("max_results",) if cut else ()
     message, hint = caps_message(caps_hit, session.caps), ""
     if not items and not cut:
-        message, hint = _nothing(command, left, right)
+        message, hint = _no_match_message(command, left, right)
     result = ExecutionResult.of_items(items, gathered(members), used="hash join", message=message, hint=hint)
     return evolve(result, status="partial", caps_hit=caps_hit) if cut else result
 
@@ -267,7 +267,7 @@ def _merged(
     return merged
 
 
-def _nothing(command: Join, left: Rows, right: Rows) -> tuple[str, str]:
+def _no_match_message(command: Join, left: Rows, right: Rows) -> tuple[str, str]:
     for rows in (left, right):
         if not rows.items:
             return f"{rows.name} is empty", ""
@@ -294,10 +294,10 @@ def run_set_operation(command: SetOperation, session: Session) -> ExecutionResul
     left, right = rows_of(command.left, session), rows_of(command.right, session)
     right_field = command.right_field or command.left_field
     left_keys: Sequence[Hashable | None] = (
-        _keys(left, command.left_field) if command.left_field else [_whole(item) for item in left.items]
+        _keys(left, command.left_field) if command.left_field else [_item_key(item) for item in left.items]
     )
     right_keys: Sequence[Hashable | None] = (
-        _keys(right, right_field) if right_field else [_whole(item) for item in right.items]
+        _keys(right, right_field) if right_field else [_item_key(item) for item in right.items]
     )
     if command.kind == "UNION":
         items, members = _union(left, right, left_keys, right_keys)
@@ -305,7 +305,7 @@ def run_set_operation(command: SetOperation, session: Session) -> ExecutionResul
         shared = command.kind == "INTERSECT"
         there = _positions(right_keys)
         wanted = [at for at, key in enumerate(left_keys) if (key is not None and key in there) is shared]
-        kept, members = _kept(left, left_keys, wanted, keyed=command.left_field is not None)
+        kept, members = _selected(left, left_keys, wanted, keyed=command.left_field is not None)
         items = [left.items[index] for index in kept]
         for index, member in zip(kept, members, strict=True) if shared else ():
             member += [(right.value, other) for other in there[left_keys[index]]]
@@ -313,7 +313,7 @@ def run_set_operation(command: SetOperation, session: Session) -> ExecutionResul
     return ExecutionResult.of_items(items, gathered(members), used="hash", message=message)
 
 
-def _whole(item: Any) -> Hashable:
+def _item_key(item: Any) -> Hashable:
     return ("item", identity(item))
 
 
@@ -344,7 +344,9 @@ def _union(
     return items, members
 
 
-def _kept(left: Rows, keys: Sequence[Any], wanted: Sequence[int], *, keyed: bool) -> tuple[list[int], list[Members]]:
+def _selected(
+    left: Rows, keys: Sequence[Any], wanted: Sequence[int], *, keyed: bool
+) -> tuple[list[int], list[Members]]:
     """Return the indices of the result and the items that each represents; equal whole items appear once."""
     kept: list[int] = []
     members: list[Members] = []

@@ -33,7 +33,7 @@ from ...gasl import GASLExecutor, PlanError
 from ...gasl.dispatcher import CommandDispatcher
 from ...gasl.flow import Flow, watched
 from ...gasl.prepare import Ready, checked
-from ...gasl.record_writer import Remembering, Turns
+from ...gasl.record_writer import AnswerRecorder, Turns
 from ...gasl.records import ContextStore, ExecutionRecord, Session, plan_status
 from ...models.caller import HOPELESS
 from .plan_answer import NO_REASON, Draft
@@ -371,7 +371,7 @@ async def _run_rest(
             executor.events.emit(Warned("", message))
 
     def kept(name: str) -> LLM:
-        return Remembering(clients[name], name, state, turns, warn)
+        return AnswerRecorder(clients[name], name, state, turns, warn)
 
     models = {name: kept(name) for name in clients if name}
     session = evolve(
@@ -384,7 +384,7 @@ async def _run_rest(
     )
     flow = Flow(
         session, CommandDispatcher(), next_step, ready.stop_on_error, ready.continue_on_empty, ready.program.source,
-        before.statuses, told=True,
+        before.statuses, settings_noted=True,
     )  # fmt: skip
     records: list[ExecutionRecord] = []
     left: Sequence[Any] = ready.statements[done:]

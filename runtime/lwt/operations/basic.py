@@ -177,11 +177,11 @@ _LONGEST = 200
 
 async def run_expr(call: Call, context: Context) -> Outcome:
     """Evaluate the expression. On resuming a run it is evaluated again from the saved values."""
-    value = computed(call, context.scope)
+    value = expr_value(call, context.scope)
     return Outcome(text_of(value), value)
 
 
-def computed(call: Call, scope: Scope) -> Any:
+def expr_value(call: Call, scope: Scope) -> Any:
     """Return the value of an EXPR call. Raises ``StepFailed``."""
     if len(call.arguments) != 1 or not isinstance(template := call.arguments[0], Template):
         raise StepFailed(Failed("operation", "EXPR takes one expression", f"for example {_EXPR.example}", call.span))
@@ -189,19 +189,19 @@ def computed(call: Call, scope: Scope) -> Any:
         hint = 'give the value a name: EXPR("n + 1", n={(a)})'
         raise StepFailed(Failed("operation", "an expression refers to values by their names", hint, template.span))
     names = {
-        option.name: given(option.value, scope) for option in call.options if option.name not in COMMON_OPTIONS
+        option.name: option_value(option.value, scope) for option in call.options if option.name not in COMMON_OPTIONS
     }  # fmt: skip
-    return _evaluated(embedded_expression(template), names, template.span, scope)
+    return _evaluate_embedded(embedded_expression(template), names, template.span, scope)
 
 
-def given(value: Value, scope: Scope) -> Any:
+def option_value(value: Value, scope: Scope) -> Any:
     """Return an option's value with references replaced, also inside lists and objects. Raises ``StepFailed``."""
     if isinstance(value, Reference):
         return value_of(value, scope)
     if isinstance(value, ListValue):
-        return [given(item, scope) for item in value.items]
+        return [option_value(item, scope) for item in value.items]
     if isinstance(value, ObjectValue):
-        return {str(constant(key)): given(entry, scope) for key, entry in value.entries}
+        return {str(constant(key)): option_value(entry, scope) for key, entry in value.entries}
     return constant(value)
 
 
@@ -214,14 +214,16 @@ def unmet(condition: Value, scope: Scope) -> str:
     if inside is not None:
         hint = "remove the quotes around the reference"
         raise StepFailed(Failed("operation", "a reference in a condition is a value, not a text", hint, inside.span))
-    value = _evaluated(inner, {name: value_of(part, scope) for name, part in inner.variables}, condition.span, scope)
+    value = _evaluate_embedded(
+        inner, {name: value_of(part, scope) for name, part in inner.variables}, condition.span, scope
+    )
     if truth(value):
         return ""
     said = "".join(part.value if isinstance(part, Text) else reference_text(part) for part in condition.parts)
     return f"its condition is false: {' '.join(said.split()) if len(said) <= _LONGEST else f'{said[:_LONGEST]}…'}"
 
 
-def _evaluated(inner: Embedded, names: Mapping[str, Any], span: Span, scope: Scope) -> Any:
+def _evaluate_embedded(inner: Embedded, names: Mapping[str, Any], span: Span, scope: Scope) -> Any:
     """Return the value of an expression of the script, or fail with a message in the script's terms."""
     text = inner.text(lambda _: "")
     read = scope.expressions.get(text)

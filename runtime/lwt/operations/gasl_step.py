@@ -74,7 +74,7 @@ async def run_gasl(call: Call, context: Context) -> Outcome:
             }
             records = await executor.arun_plan(plan)
         except ParseError as error:
-            raise StepFailed(_refused(error, call, program.told)) from None
+            raise StepFailed(_parse_failure(error, call, program.told)) from None
     made = _outcome(records, call, program.told)
     inside = tuple(Failed("partial", message, span=call.span) for message in program.inside)
     return evolve(made, input_hash=digest, failed_items=(*made.failed_items, *inside))
@@ -102,17 +102,19 @@ def _program(call: Call, context: Context) -> _Program:
     inside: dict[str, str] = {}
 
     def written(reference: Reference) -> str:
-        if reasons := _lacking(reference.name, scope):
+        if reasons := _incomplete_reasons(reference.name, scope):
             inside[reference.name] = f"depends on {{({reference.name})}}, which is incomplete: {'; '.join(reasons)}"
         return text_of(resolve(reference, scope), reference)
 
     values = {name: plain(resolve(reference, scope)) for name, reference in inner.variables}
-    marks = {name: reasons for name, reference in inner.variables if (reasons := _lacking(reference.name, scope))}
+    marks = {
+        name: reasons for name, reference in inner.variables if (reasons := _incomplete_reasons(reference.name, scope))
+    }
     text = inner.text(written)
     return _Program(text, values, inner.in_words_of_script, marks, tuple(inside.values()))
 
 
-def _lacking(step: str, scope: Scope) -> tuple[str, ...]:
+def _incomplete_reasons(step: str, scope: Scope) -> tuple[str, ...]:
     """Return why a step's output is incomplete: its own reasons, else those of the steps that it refers to."""
     found: dict[str, None] = {}
     pending, seen = [step], {step}
@@ -130,7 +132,7 @@ def _lacking(step: str, scope: Scope) -> tuple[str, ...]:
     return (*reasons[:_REASONS], *more)
 
 
-def _refused(error: ParseError, call: Call, told: Callable[[str], str]) -> Failed:
+def _parse_failure(error: ParseError, call: Call, told: Callable[[str], str]) -> Failed:
     first = next((d for d in error.diagnostics if d.severity == "error"), None)
     if first is None:
         return Failed("operation", told(error.message), told(error.hint), call.span)

@@ -28,7 +28,7 @@ from ...seeds.seed_results import Extraction, SeedResult
 from ...seeds.seed_run import run_one
 from ...seeds.seed_store import rare_fields, stored_extraction
 from ...templates import text_of
-from .basic import given
+from .basic import option_value
 from .operation import Context, read_beside, read_options
 
 _SEED = BUILTIN["SEED"]
@@ -42,15 +42,15 @@ async def run_seed(call: Call, context: Context) -> Outcome:
         raise StepFailed(Failed("operation", message, f"for example {_SEED.example}", call.span))
     name = options["file"]
     text = read_beside(name, context.folder, ".json", call)
-    seed = _checked(Source(text, name), call)
+    seed = _checked_seed(Source(text, name), call)
     try:
-        about = read_context(given(options["context"], context.scope))
+        about = read_context(option_value(options["context"], context.scope))
     except ContextError as error:
         raise StepFailed(Failed("input", str(error), span=call.span)) from None
     digest, record = _digest(text, about.values, options), context.caller.record
     if record is not None and (earlier := record.recall(context.step, None, digest)) is not None:
         return earlier.again(digest)
-    kept, asking = _Kept(context), _Asking.of(context, options.get("model"))
+    kept, asking = _SavedExtractions(context), _SeedModel.of(context, options.get("model"))
     try:
         result = await run_one(
             seed, about, asking, model=context.spec, max_concurrency=context.caller.limit, record=kept,
@@ -66,7 +66,7 @@ async def run_seed(call: Call, context: Context) -> Outcome:
     return _outcome(result, name, digest, kept, call)
 
 
-def _checked(source: Source, call: Call) -> FormulaSeed:
+def _checked_seed(source: Source, call: Call) -> FormulaSeed:
     """Return the seed, or fail with its first error and its position."""
     seed, found = seed_of(source)
     if seed is not None:
@@ -90,7 +90,7 @@ def _digest(text: str, about: Mapping[str, Any], options: Mapping[str, Any]) -> 
     return blake3(said.encode()).hexdigest(length=16)
 
 
-def _outcome(result: SeedResult, name: str, digest: str, kept: "_Kept", call: Call) -> Outcome:
+def _outcome(result: SeedResult, name: str, digest: str, kept: "_SavedExtractions", call: Call) -> Outcome:
     errors = [Failed("partial", f"{name}: {each.step + ': ' if each.step else ''}{each.message}", each.hint, call.span)
               for each in result.errors]  # fmt: skip
     lost = result.counts.failed
@@ -116,7 +116,7 @@ def _outcome(result: SeedResult, name: str, digest: str, kept: "_Kept", call: Ca
 
 
 @define
-class _Kept:
+class _SavedExtractions:
     """Saves extractions in the run's own records, one item per review. Implements ``seed_run.ExtractionRecord``."""
 
     context: Context
@@ -151,7 +151,7 @@ class _Kept:
 
 
 @define
-class _Asking:
+class _SeedModel:
     """A model of the run for use by a seed: with the run's concurrency limit, and with events for each call.
 
     Exceptions of a client pass through unchanged: the seed handles invalid answers itself.
@@ -162,7 +162,7 @@ class _Asking:
     asked: int = 0
 
     @classmethod
-    def of(cls, context: Context, model: str | None) -> "_Asking":
+    def of(cls, context: Context, model: str | None) -> "_SeedModel":
         """Return the model with this name, or the run's default. Raises ``StepFailed``."""
         return cls(context, context.caller.client(Request("", model=model)))
 
@@ -191,9 +191,9 @@ class _Asking:
                 if isinstance(error, BudgetExceeded):
                     sent -= 1  # minus the call that was not sent
                     events.emit(BudgetReached(step, error.message, error.limit))
-                events.emit(_finished(step, Completion("", "", usage, sent), perf_counter() - began, kind))
+                events.emit(_call_finished(step, Completion("", "", usage, sent), perf_counter() - began, kind))
                 raise
-            events.emit(_finished(step, answer, perf_counter() - began, ""))
+            events.emit(_call_finished(step, answer, perf_counter() - began, ""))
             return answer
 
     async def _completion(self, prompt: str, options: Mapping[str, Any]) -> Completion:
@@ -206,7 +206,7 @@ class _Asking:
         return answer if isinstance(answer, Completion) else Completion(str(answer))
 
 
-def _finished(step: str, answer: Completion, seconds: float, kind: str) -> CallFinished:
+def _call_finished(step: str, answer: Completion, seconds: float, kind: str) -> CallFinished:
     usage = answer.usage
     return CallFinished(
         step, answer.text, usage.prompt_tokens, usage.completion_tokens, answer.cost, answer.cached, seconds, kind,
