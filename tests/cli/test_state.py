@@ -106,7 +106,7 @@ def test_an_earlier_state_is_compared_and_gone_back_to_by_the_beginning_of_its_h
         (("rollback", "kpet", "0123abcd"), 2, "did you mean kept?"),
         (("rollback", "a.gasl", "0123abcd"), 2, "is a file, which can only be read"),
         (("show", "a.gasl"), 1, "is not JSON"),
-        (("export", "kept", "-o", "no/where.json"), 1, "there is no such folder"),
+        (("export", "kept", "-o", "no/where.json"), 1, "the folder does not exist"),
         (("shwo", "kept"), 2, "show"),
     ],
 )
