@@ -16,9 +16,10 @@ from typing import Any, TypeAlias
 
 from attrs import define, field, frozen
 from lark import Lark, Token
-from lark.exceptions import UnexpectedInput, UnexpectedToken
-from lark.lexer import LexerThread
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from lark.lexer import LexerState, LexerThread, LineCounter
 from lark.parsers.lalr_analysis import Shift
+from lark.utils import TextSlice
 
 States: TypeAlias = tuple[int, ...]
 """The parser's stack of states after a text."""
@@ -48,6 +49,27 @@ _PROBES = (
     "\\'",
     "{{(",
 )
+
+
+class NoSecondLook:
+    """Replaces the lexer that Lark queries on a failure for the token that would match in any other state.
+
+    Its answer names terminals, which our messages do not use, and each query costs time proportional to the rest of the text.
+    """
+
+    def next_token(self, state: Any, parser_state: Any) -> Token:
+        """Raise always, so that the first failure is reported."""
+        raise UnexpectedCharacters(" ", 0, 0, 0)  # type: ignore[no-untyped-call]
+
+
+def lexer_state(text: str, start: int, stop: int) -> LexerState:
+    """Return the state of a lexer of ``[start, stop)``.
+
+    It has its own line counter: for each range, Lark would count the lines of all text before it.
+    """
+    counter = LineCounter("\n")  # type: ignore[no-untyped-call]
+    counter.char_pos = start
+    return LexerState(TextSlice(text, start, stop), counter)
 
 
 @frozen

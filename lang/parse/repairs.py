@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import attrs
 from attrs import evolve, frozen
 
-from ..diagnostic import Diagnostic, Edit
+from ..diagnostic import Diagnostic, Edit, sort_key
 from ..source import Span
 from ..trees import Node
 
@@ -54,6 +54,35 @@ def fault(
     """Build an error over ``[start, end)``; a fault without edits cannot be accepted."""
     diagnostic = Diagnostic(code, "error", message, Span(start, end), tuple(hint for hint in hints if hint), edits)
     return Fault(diagnostic, accepted and bool(edits))
+
+
+class Unbuildable(Exception):
+    """Text that matches a grammar but cannot become a node: nested too deep, a number out of range, an invalid escape."""
+
+    def __init__(
+        self, code: str, message: str, span: Span, hints: tuple[str, ...] = (), edits: tuple[Edit, ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.code, self.message, self.span, self.hints, self.edits = code, message, span, hints, edits
+
+    def as_fault(self, edits: tuple[Edit, ...] = ()) -> Fault:
+        """Return the fault that it reports, with the given edits."""
+        return fault(self.code, self.message, self.span.start, self.span.end, *self.hints, edits=edits)
+
+
+def without_mark(text: str) -> str:
+    """Return the text with a blank in place of its byte order mark, so that all offsets stay the same."""
+    return " " + text[1:] if text.startswith("\ufeff") else text
+
+
+def in_order(diagnostics: Iterable[Diagnostic], length: int) -> tuple[Diagnostic, ...]:
+    """Sort by place. A diagnostic about a missing end gets an empty span at the end of the text, not after it."""
+
+    def within(span: Span) -> Span:
+        return span if span.end <= length else Span(min(span.start, length), length)
+
+    placed = (evolve(each, span=within(each.span)) if each.span else each for each in diagnostics)
+    return tuple(sorted(placed, key=sort_key))
 
 
 def shown(text: str, limit: int = 30) -> str:

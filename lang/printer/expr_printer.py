@@ -14,7 +14,6 @@ from ..trees.expr import (
     Arithmetic,
     BoolChain,
     Call,
-    Clause,
     Comparison,
     Comprehension,
     Conditional,
@@ -83,13 +82,13 @@ _RANKS: Mapping[type, int] = {
 def _literal(node: Literal) -> Iterator[_Piece]:
     value = node.value
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"no text can have the number {value}")
+        raise ValueError(f"{value} cannot be written in an expression")
     yield repr(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
 
 
 def _name(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise ValueError(f"no text can have the name {name!r}")
+        raise ValueError(f"{name!r} cannot be written as a name")
     return name
 
 
@@ -106,10 +105,6 @@ def _tests(items: Iterable[Expr]) -> list[_Piece]:
     return [(item, TEST) for item in items]
 
 
-def _tuple(node: TupleDisplay) -> Iterator[_Piece]:
-    return _listed("(", _tests(node.items), ",)" if len(node.items) == 1 else ")")
-
-
 def _dict(node: DictDisplay) -> Iterator[_Piece]:
     yield "{"
     for at, (key, value) in enumerate(node.entries):
@@ -117,15 +112,11 @@ def _dict(node: DictDisplay) -> Iterator[_Piece]:
     yield "}"
 
 
-def _power(node: Power) -> Iterator[_Piece]:
-    yield from ((node.base, VALUE), " ** ", (node.exponent, _MINUS))
-
-
 def _arithmetic(node: Arithmetic) -> Iterator[_Piece]:
     place = rank(node) + 1
     signs = {"+", "-"} if place == _PRODUCT else {"*", "/", "//", "%"}
     if not node.rest or not signs.issuperset(operator for operator, _ in node.rest):
-        raise ValueError("a chain has operators of one precedence, and one of them at least")
+        raise ValueError("a chain needs at least one operator, and all must have the same precedence")
     yield (node.first, place)
     for operator, operand in node.rest:
         yield from (f" {operator} ", (operand, place))
@@ -133,17 +124,17 @@ def _arithmetic(node: Arithmetic) -> Iterator[_Piece]:
 
 def _comparison(node: Comparison) -> Iterator[_Piece]:
     if not node.rest:
-        raise ValueError("a comparison has two sides")
+        raise ValueError("a comparison needs two sides")
     yield (node.first, _SUM)
     for test, right in node.rest:
         if test in ("is", "is not") and right != Literal(None):
-            raise ValueError(f"{test} stands before null only")
+            raise ValueError(f"{test} is only allowed before null")
         yield from (f" {test} ", (right, _SUM))
 
 
 def _chain(node: BoolChain) -> Iterator[_Piece]:
     if len(node.operands) < 2:
-        raise ValueError(f"{node.operator} has two sides")
+        raise ValueError(f"{node.operator} needs two sides")
     place = rank(node) + 1
     for at, operand in enumerate(node.operands):
         if at:
@@ -153,29 +144,25 @@ def _chain(node: BoolChain) -> Iterator[_Piece]:
 
 def _conditional(node: Conditional) -> Iterator[_Piece]:
     if not node.branches:
-        raise ValueError("a conditional has a branch")
+        raise ValueError("a conditional needs a branch")
     for condition, value in node.branches:
         yield from ((value, _OR), " if ", (condition, _OR), " else ")
     yield (node.otherwise, _OR)
 
 
-def _clauses(clauses: Iterable[Clause]) -> Iterator[_Piece]:
-    for clause in clauses:
+def _inside(node: Comprehension) -> Iterator[_Piece]:
+    if not node.clauses:
+        raise ValueError("a comprehension needs a for")
+    yield (node.element, TEST)
+    for clause in node.clauses:
         yield from (f" for {_name(clause.name)} in ", (clause.iterable, _OR))
         for condition in clause.conditions:
             yield from (" if ", (condition, _OR))
 
 
-def _inside(node: Comprehension) -> Iterator[_Piece]:
-    if not node.clauses:
-        raise ValueError("a comprehension has a for")
-    yield (node.element, TEST)
-    yield from _clauses(node.clauses)
-
-
 def _comprehension(node: Comprehension) -> Iterator[_Piece]:
     if node.kind == "generator":
-        raise ValueError("a generator stands only as an argument of a function")
+        raise ValueError("a generator is only allowed as a function's argument")
     yield from ("[", *_inside(node), "]")
 
 
@@ -183,10 +170,6 @@ def _primary(node: Expr) -> _Piece:
     """Return the text of a value before a suffix; a number gets parentheses, because it would absorb the dot."""
     number = isinstance(node, Literal) and type(node.value) in (int, float)
     return (node, VALUE + 1 if number else VALUE)
-
-
-def _subscript(node: Subscript) -> Iterator[_Piece]:
-    yield from (_primary(node.value), "[", (node.index, TEST), "]")
 
 
 def _slicing(node: Slicing) -> Iterator[_Piece]:
@@ -218,11 +201,6 @@ def _call(node: Call) -> Iterator[_Piece]:
     yield ")"
 
 
-def _method(node: MethodCall) -> Iterator[_Piece]:
-    yield from (_primary(node.value), f".{_name(node.method)}")
-    yield from _listed("(", _tests(node.arguments), ")")
-
-
 _WRITERS: Mapping[type, Callable[[Any], Iterable[_Piece]]] = {
     Arithmetic: _arithmetic,
     BoolChain: _chain,
@@ -234,12 +212,12 @@ _WRITERS: Mapping[type, Callable[[Any], Iterable[_Piece]]] = {
     Field: lambda node: (f"{node.namespace}.{_name(node.name)}",),
     ListDisplay: lambda node: _listed("[", _tests(node.items), "]"),
     Literal: _literal,
-    MethodCall: _method,
+    MethodCall: lambda node: (_primary(node.value), *_listed(f".{_name(node.method)}(", _tests(node.arguments), ")")),
     Name: lambda node: (_name(node.name),),
     Negative: lambda node: ("-", (node.operand, _MINUS)),
     Not: lambda node: ("not ", (node.operand, _NOT)),
-    Power: _power,
+    Power: lambda node: ((node.base, VALUE), " ** ", (node.exponent, _MINUS)),
     Slicing: _slicing,
-    Subscript: _subscript,
-    TupleDisplay: _tuple,
+    Subscript: lambda node: (_primary(node.value), "[", (node.index, TEST), "]"),
+    TupleDisplay: lambda node: _listed("(", _tests(node.items), ",)" if len(node.items) == 1 else ")"),
 }

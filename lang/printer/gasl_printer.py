@@ -58,7 +58,7 @@ def format_name(name: str) -> str:
 
 def _quoted(name: str) -> str:
     if not name or "\n" in name or "\r" in name:
-        raise ValueError(f"a name that is empty or has a line break can't be written: {name!r}")
+        raise ValueError(f"an empty name, or one with a line break, cannot be written: {name!r}")
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -166,14 +166,16 @@ def _branch(command: Branch) -> Iterator[_Piece]:
     yield from ("BRANCH IF ", command.condition, " THEN ", _inside(command.then))
     if command.otherwise is not None:
         if _is_open(command.then):
-            raise ValueError("an ELSE can't be written behind a BRANCH without one: it would go to that BRANCH")
+            raise ValueError(
+                "an ELSE after an inner BRANCH without ELSE cannot be written: it would belong to the inner BRANCH"
+            )
         yield from (" ELSE ", _inside(command.otherwise))
 
 
 def _inside(command: Command) -> Command:
     """Return a command inside another. Raises ``ValueError`` for TRY, which is a block of lines."""
     if isinstance(command, Try):
-        raise ValueError("a TRY can't be written inside another command")
+        raise ValueError("a TRY block cannot be inside another command")
     return command
 
 
@@ -204,7 +206,7 @@ def _operand(condition: Condition, within: type) -> Iterator[_Piece]:
 def _chain(word: str) -> Callable[[And | Or], Iterator[_Piece]]:
     def pieces(condition: And | Or) -> Iterator[_Piece]:
         if not condition.operands:
-            raise ValueError(f"an {word} of nothing can't be written")
+            raise ValueError(f"{word} without operands cannot be written")
         for place, operand in enumerate(condition.operands):
             if place:
                 yield f" {word} "
@@ -213,17 +215,13 @@ def _chain(word: str) -> Callable[[And | Or], Iterator[_Piece]]:
     return pieces
 
 
-def _constant(constant: Constant) -> Iterator[str]:
-    yield _literal(constant.value)
-
-
 def _literal(value: Any) -> str:
     if isinstance(value, str):
         return format_text(value)
     if value is None or isinstance(value, bool):
         return "null" if value is None else "true" if value else "false"
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{value} can't be written in a program")
+        raise ValueError(f"{value} cannot be written in a program")
     if isinstance(value, int | float):
         return repr(value)
     return json.dumps(value, ensure_ascii=False)
@@ -239,52 +237,54 @@ def _field(field: Field) -> Iterator[str]:
         yield names
 
 
-def _variable(variable: Variable) -> Iterator[str]:
-    parts = (f"[{part}]" if isinstance(part, int) else f".{format_name(part)}" for part in variable.path)
-    yield f"${{{format_name(variable.name)}{''.join(parts)}}}"
-
-
 def _where(word: str, condition: Condition | None) -> tuple[_Piece, ...]:
     return () if condition is None else (f" {word} ", condition)
 
 
-def _number(word: str, number: int | None) -> str:
-    return "" if number is None else f" {word} {number}"
+def _option(word: str, value: int | str | None) -> str:
+    return "" if value is None else f" {word} {value}"
+
+
+def _text(word: str, text: str | None) -> str:
+    return "" if text is None else f" {word} {format_text(text)}"
+
+
+def _order(field: Path, descending: bool) -> str:
+    return f"{format_key(field)}{' DESC' if descending else ''}"
+
+
+def _step(part: str | int) -> str:
+    return f"[{part}]" if isinstance(part, int) else f".{format_name(part)}"
+
+
+_list = ", ".join
+
+
+def _name(name: Name) -> str:
+    return format_name(name.text)
 
 
 def _as(name: Name) -> str:
-    return f" AS {format_name(name.text)}"
+    return f" AS {_name(name)}"
 
 
 def _find(command: gasl.Find) -> Iterator[_Piece]:
     yield from (f"FIND {command.kind}", *_where("WHERE", command.where))
     if command.order:
-        yield " ORDER BY "
-        yield ", ".join(format_key(o.field) + (" DESC" if o.descending else "") for o in command.order)
-    yield _number("LIMIT", command.limit) + _as(command.into)
+        yield f" ORDER BY {_list(_order(order.field, order.descending) for order in command.order)}"
+    yield _option("LIMIT", command.limit) + _as(command.into)
 
 
 def _find_paths(command: gasl.FindPaths) -> Iterator[_Piece]:
     yield "FIND paths"
     for word, end in (("FROM", command.start), ("TO", command.end)):
         if isinstance(end, Name):
-            yield f" {word} {format_name(end.text)}"
+            yield f" {word} {_name(end)}"
         elif end is not None:
             yield from (f" {word} (", end, ")")
     yield from (*_where("VIA", command.via), *_where("WHERE", command.where))
-    yield _number("MAXLEN", command.max_length) + (" SHORTEST" if command.shortest else "")
-    yield _number("LIMIT", command.limit) + _as(command.into)
-
-
-def _walk(command: gasl.Walk) -> Iterator[_Piece]:
-    yield from (f"WALK {format_name(command.source.text)}", *_where("VIA", command.via))
-    yield _number("DEPTH", command.depth)
-    yield (f" DIRECTION {command.direction}" if command.direction else "") + _as(command.into)
-
-
-def _connect(command: gasl.Connect) -> Iterator[_Piece]:
-    yield f"CONNECT {format_name(command.left.text)} TO {format_name(command.right.text)}"
-    yield from (*_where("VIA", command.via), _as(command.into))
+    yield _option("MAXLEN", command.max_length) + (" SHORTEST" if command.shortest else "")
+    yield _option("LIMIT", command.limit) + _as(command.into)
 
 
 def _measure(command: gasl.Measure) -> Iterator[str]:
@@ -295,13 +295,9 @@ def _measure(command: gasl.Measure) -> Iterator[str]:
     yield f"MEASURE {source} USING {format_name(command.algorithm)}{_as(command.into)}"
 
 
-def _select_where(command: gasl.SelectWhere) -> Iterator[_Piece]:
-    yield from (f"SELECT {format_name(command.source.text)} WHERE ", command.where, _as(command.into))
-
-
 def _aggregate(command: gasl.Aggregate) -> Iterator[str]:
     computations = (f"{c.function}({format_key(c.field) if c.field else ''})" for c in command.computations)
-    yield f"AGGREGATE {format_name(command.source.text)} BY {format_key(command.by)} "
+    yield f"AGGREGATE {_name(command.source)} BY {format_key(command.by)} "
     yield f"COMPUTE {', '.join(computations)}{_as(command.into)}"
 
 
@@ -313,41 +309,8 @@ def _pair(left: Path | None, right: Path | None) -> str:
 
 def _join(command: gasl.Join | gasl.SetOperation) -> Iterator[str]:
     word = command.kind if isinstance(command, gasl.SetOperation) else "JOIN"
-    yield f"{word} {format_name(command.left.text)} WITH {format_name(command.right.text)}"
+    yield f"{word} {_name(command.left)} WITH {_name(command.right)}"
     yield _pair(command.left_field, command.right_field) + _as(command.into)
-
-
-def _process(command: gasl.Process) -> Iterator[str]:
-    yield f"PROCESS {format_name(command.source.text)} USING {format_text(command.instruction)}{_as(command.into)}"
-    if command.returning:
-        yield f" RETURNING ({', '.join(f'{format_name(c.name)} {c.type}' for c in command.returning)})"
-
-
-def _declare(command: gasl.Declare) -> Iterator[str]:
-    yield f"DECLARE {format_key(command.key)} AS {command.type}"
-    if command.description is not None:
-        yield f" WITH_DESCRIPTION {format_text(command.description)}"
-
-
-def _count(command: gasl.Count) -> Iterator[str]:
-    by = "" if command.by is None else f" BY {format_key(command.by)}"
-    yield f"COUNT {format_name(command.source.text)}{by}{_as(command.into)}"
-
-
-def _rank(command: gasl.Rank) -> Iterator[str]:
-    way = " DESC" if command.descending else ""
-    yield f"RANK {format_name(command.source.text)} BY {format_key(command.by)}{way}"
-    yield _number("LIMIT", command.limit) + _as(command.into)
-
-
-def _classify(command: gasl.Classify) -> Iterator[str]:
-    yield f"CLASSIFY {format_name(command.source.text)} BY {format_text(command.instruction)} "
-    yield f"INTO ({', '.join(map(format_text, command.labels))}){_as(command.into)}"
-
-
-def _fields(command: gasl.SelectFields) -> Iterator[str]:
-    yield f"SELECT {format_name(command.source.text)} FIELDS {', '.join(map(format_key, command.fields))}"
-    yield _as(command.into)
 
 
 _PIECES: dict[type[Node], Callable[..., Iterable[_Piece]]] = {
@@ -356,35 +319,46 @@ _PIECES: dict[type[Node], Callable[..., Iterable[_Piece]]] = {
     Not: lambda c: ("NOT ", *_operand(c.operand, Not)),
     And: _chain("AND"),
     Or: _chain("OR"),
-    Constant: _constant,
+    Constant: lambda c: (_literal(c.value),),
     Items: lambda c: (f"({', '.join(_literal(item.value) for item in c.items)})",),
     Field: _field,
-    Variable: _variable,
+    Variable: lambda c: (f"${{{format_name(c.name)}{''.join(map(_step, c.path))}}}",),
     Length: lambda c: ("LEN ", c.variable),
-    gasl.Declare: _declare,
+    gasl.Declare: lambda c: (f"DECLARE {format_key(c.key)} AS {c.type}", _text("WITH_DESCRIPTION", c.description)),
     gasl.Reset: lambda c: (f"RESET {format_key(c.key)}",),
-    gasl.Update: lambda c: (
-        f"UPDATE {format_key(c.key)} WITH {format_name(c.source.text)}{f' {c.mode}' if c.mode else ''}",
-    ),
+    gasl.Update: lambda c: (f"UPDATE {format_key(c.key)} WITH {_name(c.source)}{f' {c.mode}' if c.mode else ''}",),
     gasl.Find: _find,
     gasl.FindPaths: _find_paths,
-    gasl.Walk: _walk,
-    gasl.Subgraph: lambda c: (f"SUBGRAPH {format_name(c.source.text)} RADIUS {c.radius}{_as(c.into)}",),
-    gasl.Connect: _connect,
+    gasl.Walk: lambda c: (
+        f"WALK {_name(c.source)}",
+        *_where("VIA", c.via),
+        _option("DEPTH", c.depth) + _option("DIRECTION", c.direction) + _as(c.into),
+    ),
+    gasl.Subgraph: lambda c: (f"SUBGRAPH {_name(c.source)} RADIUS {c.radius}{_as(c.into)}",),
+    gasl.Connect: lambda c: (f"CONNECT {_name(c.left)} TO {_name(c.right)}", *_where("VIA", c.via), _as(c.into)),
     gasl.Measure: _measure,
-    gasl.SelectFields: _fields,
-    gasl.SelectWhere: _select_where,
-    gasl.Count: _count,
+    gasl.SelectFields: lambda c: (f"SELECT {_name(c.source)} FIELDS {_list(map(format_key, c.fields))}{_as(c.into)}",),
+    gasl.SelectWhere: lambda c: (f"SELECT {_name(c.source)}", *_where("WHERE", c.where), _as(c.into)),
+    gasl.Count: lambda c: (f"COUNT {_name(c.source)}", f" BY {format_key(c.by)}" if c.by else "", _as(c.into)),
     gasl.Aggregate: _aggregate,
-    gasl.Rank: _rank,
+    gasl.Rank: lambda c: (
+        f"RANK {_name(c.source)} BY {_order(c.by, c.descending)}{_option('LIMIT', c.limit)}{_as(c.into)}",
+    ),
     gasl.Join: _join,
     gasl.SetOperation: _join,
-    gasl.Process: _process,
-    gasl.Classify: _classify,
+    gasl.Process: lambda c: (
+        f"PROCESS {_name(c.source)}{_text('USING', c.instruction)}{_as(c.into)}",
+        f" RETURNING ({_list(f'{format_name(column.name)} {column.type}' for column in c.returning)})"
+        if c.returning
+        else "",
+    ),
+    gasl.Classify: lambda c: (
+        f"CLASSIFY {_name(c.source)}{_text('BY', c.instruction)} INTO ({_list(map(format_text, c.labels))}){_as(c.into)}",
+    ),
     gasl.Analyze: lambda c: (f"ANALYZE {format_key(c.key)} USING {format_text(c.instruction)}{_as(c.into)}",),
-    gasl.Require: lambda c: (f"REQUIRE EXISTS {format_name(c.source.text)}",),
+    gasl.Require: lambda c: (f"REQUIRE EXISTS {_name(c.source)}",),
     gasl.Assert: lambda c: ("ASSERT ", c.condition),
-    On: lambda c: (f"ON {c.status} {format_name(c.source.text)} THEN ", _inside(c.then)),
+    On: lambda c: (f"ON {c.status} {_name(c.source)} THEN ", _inside(c.then)),
     Branch: _branch,
     Explain: lambda c: ("EXPLAIN ", _inside(c.command)),
     gasl.SetCommand: lambda c: (f"SET {format_key(c.key)} = {_literal(c.value)}",),

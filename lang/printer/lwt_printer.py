@@ -18,7 +18,6 @@ from ..trees.lwt import (
     Key,
     ListValue,
     ObjectValue,
-    Option,
     Reference,
     Scalar,
     Script,
@@ -86,12 +85,8 @@ def format_step(step: Step) -> str:
 def format_call(call: Call) -> str:
     """Return ``OP(argument, ..., name=value)``: arguments first, each in its order."""
     parts = [format_value(argument) for argument in call.arguments]
-    parts += [_option(option) for option in call.options]
+    parts += [f"{option.name}={format_value(option.value)}" for option in call.options]
     return f"{call.operation}({', '.join(parts)})"
-
-
-def _option(option: Option) -> str:
-    return f"{option.name}={format_value(option.value)}"
 
 
 def format_value(value: Value) -> str:
@@ -107,7 +102,7 @@ def format_reference(reference: Reference) -> str:
 def _accessor(accessor: Accessor) -> str:
     if isinstance(accessor, Key):
         if "\n" in accessor.value:
-            raise ValueError(f"a key with a newline can't be written in a reference: {accessor.value!r}")
+            raise ValueError(f"a key with a newline cannot be written in a reference: {accessor.value!r}")
         if accessor.value == "index":
             return "[index]"  # in EACH it is the index of the item, which quotes would hide
         escaped = accessor.value.replace("\\", "\\\\").replace('"', '\\"')
@@ -127,21 +122,13 @@ def _scalar(scalar: Scalar) -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise ValueError(f"{value} can't be written in a script")
+            raise ValueError(f"{value} cannot be written in a script")
         return repr(value)
     return str(value)
 
 
-def _list(value: ListValue) -> str:
-    return f"[{', '.join(map(format_value, value.items))}]"
-
-
-def _object(value: ObjectValue) -> str:
-    return "{" + ", ".join(f"{format_template(key)}: {format_value(entry)}" for key, entry in value.entries) + "}"
-
-
-def _choice(value: Choice) -> str:
-    return " | ".join(map(format_template, value.labels))
+def _entry(key: Template, value: Value) -> str:
+    return f"{format_template(key)}: {format_value(value)}"
 
 
 _RUN_OPENING = re.compile(r"\{+\(")
@@ -162,7 +149,7 @@ def format_template(template: Template) -> str:
             continue
         is_last = number == len(parts) - 1
         if not is_last and part.endswith("{"):
-            raise ValueError(f"a text that ends in '{{' can't stand right before a reference: {part[-30:]!r}")
+            raise ValueError(f"a text that ends in '{{' cannot come right before a reference: {part[-30:]!r}")
         written.append(_text(part, quote, number > 0, is_last))
     return quote + "".join(written) + quote
 
@@ -220,8 +207,8 @@ _FORMATS: dict[type, Callable[..., str]] = {
     Reference: format_reference,
     Scalar: _scalar,
     Word: lambda word: word.value,
-    Choice: _choice,
-    ListValue: _list,
-    ObjectValue: _object,
+    Choice: lambda choice: " | ".join(map(format_template, choice.labels)),
+    ListValue: lambda value: f"[{', '.join(map(format_value, value.items))}]",
+    ObjectValue: lambda value: f"{{{', '.join(_entry(*entry) for entry in value.entries)}}}",
     Call: format_call,
 }

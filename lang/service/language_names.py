@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from ..catalogue.operations import BUILTIN
 from ..documents.json_tree import JsonNode, StringMap
-from ..embedded import embedded, embedded_expression
+from ..embedded_code import embedded_expression, embedded_program
 from ..linter.expr.expression_context import Context, row_part
 from ..linter.lwt.expressions import Places, placeholder
 from ..parse.expr import parse_expr
@@ -106,7 +106,7 @@ def embedded_texts(item: Step | Comment, text: str) -> Iterator[EmbeddedText]:
         if not isinstance(template, Template):
             continue
         if call.operation == "GASL":
-            program = embedded(template)
+            program = embedded_program(template)
             yield EmbeddedText(
                 "gasl", program.text(placeholder), call, template.span, (), Places(Source(text), program)
             )

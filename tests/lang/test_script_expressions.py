@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from knotwork.lang.catalogue.operations import BUILTIN, COMMON_OPTIONS, OptionSpec, Signature
 from knotwork.lang.dependencies import step_dependencies
 from knotwork.lang.diagnostic import Diagnostic, apply_edits
-from knotwork.lang.embedded import Inside, embedded_expression
+from knotwork.lang.embedded_code import Inside, embedded_expression
 from knotwork.lang.linter.lwt import check
 from knotwork.lang.parse.lwt import parse_lwt
 from knotwork.lang.trees.lwt import Reference, Template, Text

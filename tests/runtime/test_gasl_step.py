@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork import gasl, lwt
 from knotwork.adapters.state_json import open_store
-from knotwork.lang.embedded import embedded
+from knotwork.lang.embedded_code import embedded_program
 from knotwork.lang.parse.gasl import parse_gasl
 from knotwork.lang.parse.lwt import parse_lwt
 from knotwork.lang.source import Source
@@ -104,7 +104,7 @@ HOSTILE = [
 def test_what_a_reference_holds_is_never_a_command(text: str, written: str) -> None:
     """Whatever another step said: the program's commands are those that are written, and it finds what has that id."""
     template = template_of(f'(a)=CONST("x")\n(final)=GASL("FIND nodes WHERE {written} AS x")')
-    inner = embedded(template)
+    inner = embedded_program(template)
     program = parse_gasl(inner.text(lambda _: text))
     if not text and "`" in written:  # no name at all
         assert program.diagnostics
@@ -124,7 +124,7 @@ def test_what_a_reference_holds_is_never_a_command(text: str, written: str) -> N
 @settings(max_examples=150, deadline=None)
 def test_any_text_inside_a_string_is_that_text(text: str) -> None:
     template = template_of('(a)=CONST("x")\n(final)=GASL("FIND nodes WHERE id = \'<{(a)}>\' AS x")')
-    program = parse_gasl(embedded(template).text(lambda _: text))
+    program = parse_gasl(embedded_program(template).text(lambda _: text))
     assert not program.diagnostics
     assert program.statements[0].command.where.right.value == f"<{text}>"
 
@@ -297,7 +297,7 @@ def test_no_other_file_is_read(home: Path, name: str, told: str) -> None:
 def test_a_file_with_faults_says_which(home: Path) -> None:
     with pytest.raises(lwt.ScriptError) as refused:
         in_file(home, "x.gasl", "FIND node AS x\n")
-    assert "x.gasl:1: FIND takes nodes, edges or paths" in refused.value.diagnostics[0].message
+    assert "x.gasl:1: FIND needs nodes, edges or paths" in refused.value.diagnostics[0].message
 
 
 def test_a_file_that_is_gone_when_its_step_runs_fails_the_step(home: Path) -> None:
@@ -330,10 +330,10 @@ def test_a_reference_is_told_apart_by_what_stands_before_it() -> None:
     template = template_of(
         '(a)=CONST("x")\n(f)=GASL("SELECT {(a)} WHERE x = {(a)} AS y\nfrom\n{(a)} x{(a)} \'{(a)}\' AS z")'
     )
-    assert embedded(template).text(lambda _: "T") == (
+    assert embedded_program(template).text(lambda _: "T") == (
         "SELECT in_1 WHERE x = ${in_2} AS y\nfrom\nin_3 x${in_4} 'T' AS z"
     )
-    assert all(isinstance(reference, Reference) for _, reference in embedded(template).variables)
+    assert all(isinstance(reference, Reference) for _, reference in embedded_program(template).variables)
 
 
 def test_a_graph_object_and_a_store_are_not_closed() -> None:

@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 
 from ...catalogue.operations import COMMON_OPTIONS
 from ...diagnostic import Diagnostic, Edit, nearest
-from ...embedded import Embedded, Inside, Named, embedded_expression
+from ...embedded_code import EmbeddedCode, Inside, Named, embedded_expression
 from ...literals import Reading, kind_of, read, short
 from ...parse.lwt.recovery.references import respelled
 from ...parse.lwt.shapes import HEAD
@@ -123,15 +123,15 @@ def placeholder(_: Reference) -> str:
 
 
 def outside(
-    context: Context, code: str, template: Template, inner: Embedded, found: Diagnostic, hints: Iterable[str] = ()
+    context: Context, code: str, template: Template, inner: EmbeddedCode, found: Diagnostic, hints: Iterable[str] = ()
 ) -> Diagnostic:
     """Return an inner diagnostic placed in the script: at its own span if its text is verbatim there, else at the string."""
-    message = inner.in_words_of_script(f"{found.message} ({found.code})")
-    own = [hint for hint in found.hints if not (found.edits and inner.is_of_own(hint))]
+    message = inner.with_references(f"{found.message} ({found.code})")
+    own = [hint for hint in found.hints if not (found.edits and inner.has_generated_name(hint))]
     if len(own) < len(found.hints) and found.code == "GASL027":
         # "write in_1" becomes "write {(x)}", the text in the script.
         own.insert(0, "a reference is a value; write names in the program itself, as in AS found")
-    told = [*map(inner.in_words_of_script, own), *hints]
+    told = [*map(inner.with_references, own), *hints]
     places = Places(context.script.source, inner)
     span = template.span if found.span is None or not inner.parts else places.span(found.span)
     edits = [Edit(place, edit.text) for edit in found.edits if (place := places.verbatim(edit.span)) is not None]
@@ -143,7 +143,7 @@ def outside(
 class Places:
     """Maps spans of an inner text to the script."""
 
-    def __init__(self, source: Source, inner: Embedded) -> None:
+    def __init__(self, source: Source, inner: EmbeddedCode) -> None:
         self._parts: list[tuple[Span, Span, Sequence[int] | None]] = []
         start = 0
         for text, part in inner.pieces(placeholder):
@@ -242,7 +242,13 @@ def faulty_expression(context: Context) -> Iterator[Diagnostic]:
 
 
 def _faults(
-    context: Context, call: Call, template: Template, inner: Embedded, names: set[str], *, is_condition: bool = False
+    context: Context,
+    call: Call,
+    template: Template,
+    inner: EmbeddedCode,
+    names: set[str],
+    *,
+    is_condition: bool = False,
 ) -> Iterator[Diagnostic]:
     from ..expr import check_expr
 
@@ -264,7 +270,7 @@ def _faults(
     values = _values(call, inner, is_condition)
     for node, message, hint in impossible(context, read.expr, values):
         span = Places(context.script.source, inner).span(node.span)
-        said = inner.in_words_of_script
+        said = inner.with_references
         yield context.found("LWT047", said(message), span, said(hint))
 
 
@@ -281,14 +287,14 @@ def _of_reference(context: Context, template: Template, told: Diagnostic) -> Dia
     return told
 
 
-def _values(call: Call, inner: Embedded, is_condition: bool) -> Mapping[str, Reference]:
+def _values(call: Call, inner: EmbeddedCode, is_condition: bool) -> Mapping[str, Reference]:
     """Return the references that an expression's names are bound to."""
     if is_condition:
         return dict(inner.variables)
     return {option.name: option.value for option in call.options if isinstance(option.value, Reference)}
 
 
-def _no_context(context: Context, template: Template, inner: Embedded, expr: "Expr") -> Iterator[Diagnostic]:
+def _no_context(context: Context, template: Template, inner: EmbeddedCode, expr: "Expr") -> Iterator[Diagnostic]:
     from ...trees.expr import Field
 
     places = Places(context.script.source, inner)
@@ -300,7 +306,7 @@ def _no_context(context: Context, template: Template, inner: Embedded, expr: "Ex
 
 
 def _unknown(
-    context: Context, call: Call, inner: Embedded, found: Diagnostic, name: str, is_condition: bool
+    context: Context, call: Call, inner: EmbeddedCode, found: Diagnostic, name: str, is_condition: bool
 ) -> tuple[Diagnostic, list[Edit]]:
     """Return the diagnostic and the edits that bind an unknown name to the value of a step or of the input with that name."""
     meant = None if is_condition else _misspelt_binding(call, inner, name)
@@ -325,7 +331,7 @@ def _unknown(
     return evolve(found, hints=(hint,), edits=()), edits
 
 
-def _misspelt_binding(call: Call, inner: Embedded, name: str) -> Option | None:
+def _misspelt_binding(call: Call, inner: EmbeddedCode, name: str) -> Option | None:
     """Return the option with a name similar to ``name``, if its value is called ``name`` at the source."""
     written = inner.text(placeholder)
     for option in call.options:
@@ -400,7 +406,7 @@ def _free_name(reference: Reference, taken: set[str]) -> str:
     return f"value_{number}"
 
 
-def _in_quotes(context: Context, inner: Embedded, number: int, reference: Reference) -> Diagnostic:
+def _in_quotes(context: Context, inner: EmbeddedCode, number: int, reference: Reference) -> Diagnostic:
     """Return a diagnostic about a quoted reference; the edit removes the quotes if they contain nothing else."""
     span, text = _with_quotes(context, inner, number), context.script.source.text
     edits = [] if span is None else [Edit(span, text[reference.span.start : reference.span.end])]
@@ -411,7 +417,7 @@ def _in_quotes(context: Context, inner: Embedded, number: int, reference: Refere
     return context.found("LWT044", message, reference.span, hint, edits=edits)
 
 
-def _with_quotes(context: Context, inner: Embedded, number: int) -> Span | None:
+def _with_quotes(context: Context, inner: EmbeddedCode, number: int) -> Span | None:
     """Return the span of a quoted reference with its quotes; None if the string contains more than the reference."""
     part = inner.parts[number]
     before, after = (inner.parts[at] if 0 <= at < len(inner.parts) else None for at in (number - 1, number + 1))

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from ...diagnostic import Diagnostic, Edit
-from ...embedded import embedded
+from ...embedded_code import embedded_program
 from ...parse.lwt.recovery.references import SLIPS, path_of
 from ...parse.lwt.shapes import ID
 from ...source import Source, Span
@@ -261,7 +261,7 @@ def faulty_program(context: Context) -> Iterator[Diagnostic]:
         template = call.arguments[0]
         if not isinstance(template, Template):
             continue
-        inner = embedded(template)
+        inner = embedded_program(template)
         program = parse_gasl(Source(inner.text(placeholder), context.script.source.name))
         names = [name for name, _ in inner.variables]
         for found in check(program, variables=names):

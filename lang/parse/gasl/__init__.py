@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 
 from attrs import evolve
 
-from ...diagnostic import Diagnostic, sort_key
+from ...diagnostic import Diagnostic
 from ...source import Source, Span
 from ...trees.conditions import Condition
 from ...trees.gasl import Item, Program
-from ..repairs import Fault
+from ..repairs import Fault, in_order, without_mark
 from .engine import Failure, keywords, read
 from .lines import woven
 from .recovery.diagnosis import explain_condition, recover
@@ -33,7 +33,7 @@ def parse_gasl(source: Source | str) -> Program:
     source = Source(source) if isinstance(source, str) else source
     if large := _too_large(source.text):
         return Program((), source, (large,))
-    text = _without_mark(source.text)
+    text = without_mark(source.text)
     found = read(text)
     if isinstance(found, Failure):
         return read_faulty(source, *recover(text, found))
@@ -42,7 +42,7 @@ def parse_gasl(source: Source | str) -> Program:
 
 def read_faulty(source: Source, items: Sequence[Item], faults: Iterable[Fault]) -> Program:
     """Return a program with the readable items of a faulty text."""
-    return Program(tuple(items), source, _sorted((each.diagnostic for each in faults), len(source.text)))
+    return Program(tuple(items), source, in_order((each.diagnostic for each in faults), len(source.text)))
 
 
 def parse_command(text: str) -> Program:
@@ -65,11 +65,11 @@ def parse_condition(source: Source | str) -> tuple[Condition | None, tuple[Diagn
     source = Source(source) if isinstance(source, str) else source
     if large := _too_large(source.text):
         return None, (large,)
-    text = _without_mark(source.text)
+    text = without_mark(source.text)
     found = read(text, what="condition_only")
     if isinstance(found, Failure):
         faults = explain_condition(text)
-        return None, _sorted((fault.diagnostic for fault in faults), len(text))
+        return None, in_order((fault.diagnostic for fault in faults), len(text))
     return found.result, ()
 
 
@@ -78,20 +78,3 @@ def _too_large(text: str) -> Diagnostic | None:
         return None
     message = f"the text has {len(text):,} characters, more than the maximum of {MAX_LENGTH:,}"
     return Diagnostic("GASL023", "error", message, Span(0, 1))
-
-
-def _without_mark(text: str) -> str:
-    """Return the text with a blank in place of its byte order mark, so that all offsets stay the same."""
-    return " " + text[1:] if text.startswith("\ufeff") else text
-
-
-def _sorted(diagnostics: Iterable[Diagnostic], length: int) -> tuple[Diagnostic, ...]:
-    """Sort by place. A diagnostic about a missing end gets an empty span at the end, not after the text."""
-    return tuple(sorted((_within(diagnostic, length) for diagnostic in diagnostics), key=sort_key))
-
-
-def _within(diagnostic: Diagnostic, length: int) -> Diagnostic:
-    span = diagnostic.span
-    if span is None or span.end <= length:
-        return diagnostic
-    return evolve(diagnostic, span=Span(min(span.start, length), length))

@@ -14,9 +14,9 @@ from ...diagnostic import Edit
 from ...source import Span
 from ...trees import gasl
 from ...trees.gasl import Column, Comment, Computation, Item, Name, Order, Path, Statement
+from ..repairs import Unbuildable
 from .nodes import (
     ConditionBuilder,
-    Unbuildable,
     identifier,
     integer,
     key_of,

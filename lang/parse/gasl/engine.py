@@ -10,17 +10,17 @@ from typing import Any, Literal
 
 from attrs import field, frozen
 from lark import Lark, Token
-from lark.exceptions import UnexpectedCharacters, UnexpectedInput
-from lark.lexer import LexerState, LexerThread, LineCounter
-from lark.utils import TextSlice
+from lark.exceptions import UnexpectedInput
+from lark.lexer import LexerThread
 
 from .... import grammar
 from ...diagnostic import Edit
 from ...source import Span
 from ...trees.gasl import Comment
-from ..lookahead import Automaton, Follower
+from ..lookahead import Automaton, Follower, NoSecondLook, lexer_state
+from ..repairs import Unbuildable
 from .builder import Builder
-from .nodes import MAX_DEPTH, Unbuildable
+from .nodes import MAX_DEPTH
 
 Start = Literal["program", "condition_only"]
 
@@ -70,17 +70,6 @@ class _EverywhereAccepted:
         return stream
 
 
-class _NoSecondLook:
-    """Replaces the lexer that Lark queries on a failure for the token that would match in any other state.
-
-    Its answer names terminals, which our messages do not use, and each query costs time proportional to the rest of the text.
-    """
-
-    def next_token(self, state: Any, parser_state: Any) -> Token:
-        """Raise always, so that the first failure is reported."""
-        raise UnexpectedCharacters(" ", 0, 0, 0)  # type: ignore[no-untyped-call]
-
-
 @cache
 def _gasl() -> Lark:
     text = grammar.inlined("gasl")
@@ -95,7 +84,7 @@ def _gasl() -> Lark:
             postlex=_EverywhereAccepted(),
             cache=cache,
         )
-    lark.parser.lexer.lexer.root_lexer = _NoSecondLook()
+    lark.parser.lexer.lexer.root_lexer = NoSecondLook()
     return lark
 
 
@@ -111,21 +100,18 @@ def keywords() -> frozenset[str]:
 def read(text: str, start: int = 0, stop: int | None = None, what: Start = "program") -> Read | Failure:
     """Read ``[start, stop)`` of ``text`` as a program, or as a condition. The cost is proportional to that range."""
     lark = _gasl()
-    piece = TextSlice(text, start, len(text) if stop is None else stop)
-    # A separate line counter: for each range, Lark would count the lines of all text before it.
-    counter = LineCounter("\n")  # type: ignore[no-untyped-call]
-    counter.char_pos = start
-    thread = LexerThread(lark.parser.lexer.lexer, LexerState(piece, counter))
+    end = len(text) if stop is None else stop
+    thread = LexerThread(lark.parser.lexer.lexer, lexer_state(text, start, end))
     parser = lark.parser.parser.parse_interactive(thread, what)
     reading = _Reading(text, start, parser, flat=what == "condition_only")
     try:
         for token in thread.lex(parser.parser_state):  # type: ignore[no-untyped-call]
             reading.take(token)
-        return Read(reading.finish(piece.end), tuple(reading.inner))
+        return Read(reading.finish(end), tuple(reading.inner))
     except UnexpectedInput as failure:
         bad = getattr(failure, "token", None)
         known = bad.start_pos if isinstance(bad, Token) and bad.type != "$END" else failure.pos_in_stream
-        offset = piece.end if known is None or (bad is not None and bad.type == "$END") else known
+        offset = end if known is None or (bad is not None and bad.type == "$END") else known
         return reading.failure(offset)
     except Unbuildable as fault:
         return reading.failure(fault.span.start, fault)
@@ -139,10 +125,7 @@ def automaton() -> Automaton:
 
 def follow(text: str, start: int = 0, stop: int | None = None, what: Start = "program") -> Follower | None:
     """Follow ``[start, stop)`` of ``text``, which may end anywhere; None if it is invalid before its end. Builds nothing."""
-    piece = TextSlice(text, start, len(text) if stop is None else stop)
-    counter = LineCounter("\n")  # type: ignore[no-untyped-call]
-    counter.char_pos = start
-    thread = LexerThread(_gasl().parser.lexer.lexer, LexerState(piece, counter))
+    thread = LexerThread(_gasl().parser.lexer.lexer, lexer_state(text, start, len(text) if stop is None else stop))
     follower = automaton().follower(what)
     reading = _Reading(text, start, follower, flat=what == "condition_only")
     try:

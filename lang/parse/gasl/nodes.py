@@ -24,7 +24,7 @@ from ...trees.conditions import (
     Variable,
 )
 from ...trees.gasl import Key, Name, Path
-from ..repairs import Fault, fault
+from ..repairs import Unbuildable
 
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 _STEP = re.compile(r"\.(?:`((?:[^`]|``)+)`|(\d+)|(\w+))|\[(-?\d+)\]")
@@ -32,20 +32,6 @@ _ESCAPE = re.compile(r"""\\(?:(["'\\/bfnrt])|u([0-9A-Fa-f]{4})|(.?))""", re.DOTA
 _PLAIN = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _RESERVED = frozenset({"_meta", "items", "value"})
-
-
-class Unbuildable(Exception):
-    """Text that matches the grammar but cannot become a node: a number out of range, an invalid escape."""
-
-    def __init__(
-        self, code: str, message: str, span: Span, hints: tuple[str, ...] = (), edits: tuple[Edit, ...] = ()
-    ) -> None:
-        super().__init__(message)
-        self.code, self.message, self.span, self.hints, self.edits = code, message, span, hints, edits
-
-    def as_fault(self, edits: tuple[Edit, ...] = ()) -> Fault:
-        """Return the fault that it reports, with the given edits."""
-        return fault(self.code, self.message, self.span.start, self.span.end, *self.hints, edits=edits)
 
 
 def span_of(token: Token) -> Span:

@@ -9,8 +9,8 @@ from typing import Any
 
 from attrs import frozen
 from lark import Lark, Token
-from lark.exceptions import UnexpectedCharacters, UnexpectedInput
-from lark.lexer import LexerState, LexerThread, LineCounter
+from lark.exceptions import UnexpectedInput
+from lark.lexer import LexerThread
 from lark.utils import TextSlice
 
 from .... import grammar
@@ -35,7 +35,8 @@ from ...trees.lwt import (
     Value,
     Word,
 )
-from ..lookahead import Automaton, Follower, States
+from ..lookahead import Automaton, Follower, NoSecondLook, States, lexer_state
+from ..repairs import Unbuildable
 
 # Builds LWT nodes as Lark reduces its rules, so no parse tree is made.
 # Every method is the callback of the rule of the same name in ``lwt.lark`` and takes the rule's children: tokens, which have
@@ -55,14 +56,6 @@ _ACCESSOR = re.compile(
 )
 _INTEGER = re.compile(r"-?[0-9]{1,18}\Z")
 _KEY_ESCAPE = re.compile(r"""\\(["'\\])""")
-
-
-class Unbuildable(Exception):
-    """Text that matches the grammar but cannot become a node: nested too deep, or a number out of range."""
-
-    def __init__(self, code: str, message: str, span: Span) -> None:
-        super().__init__(message)
-        self.code, self.message, self.span = code, message, span
 
 
 def split_reference(text: str, start: int) -> Reference:
@@ -261,7 +254,7 @@ class Failure:
     opened: int = 0
     first_string: int = -1
     inside: str = ""
-    unbuildable: tuple[str, str, Span] | None = None
+    unbuildable: Unbuildable | None = None
 
 
 @cache
@@ -276,19 +269,8 @@ def _lwt() -> Lark:
             transformer=Builder(),
             cache=cache,
         )
-    lark.parser.lexer.root_lexer = _NoSecondLook()
+    lark.parser.lexer.root_lexer = NoSecondLook()
     return lark
-
-
-class _NoSecondLook:
-    """Replaces the lexer that Lark queries on a failure for the token that would match in any other state.
-
-    Its answer names terminals, which our messages do not use, and each query costs time proportional to the rest of the text.
-    """
-
-    def next_token(self, state: Any, parser_state: Any) -> Token:
-        """Raise always, so that the first failure is reported."""
-        raise UnexpectedCharacters(" ", 0, 0, 0)  # type: ignore[no-untyped-call]
 
 
 def reference_pattern() -> str:
@@ -344,10 +326,7 @@ def follow(text: str, start: int = 0, stop: int | None = None, *, behind: States
 
     ``behind``: the states after the text before it, which is not read again.
     """
-    piece = TextSlice(text, start, len(text) if stop is None else stop)
-    counter = LineCounter("\n")  # type: ignore[no-untyped-call]
-    counter.char_pos = start
-    thread = LexerThread(_lwt().parser.lexer, LexerState(piece, counter))
+    thread = LexerThread(_lwt().parser.lexer, lexer_state(text, start, len(text) if stop is None else stop))
     return automaton().follower("start", behind).over(thread)
 
 
@@ -367,11 +346,8 @@ def read_step(text: str, start: int, stop: int | None = None) -> StepRead | Fail
     ``stop`` limits the range (default: the end of the text). The cost is proportional to the step.
     """
     lark = _lwt()
-    piece = TextSlice(text, start, len(text) if stop is None else stop)
-    # A separate line counter: for each step, Lark would count the lines of all text before it.
-    counter = LineCounter("\n")  # type: ignore[no-untyped-call]
-    counter.char_pos = start
-    thread = LexerThread(lark.parser.lexer, LexerState(piece, counter))
+    stop = len(text) if stop is None else stop
+    thread = LexerThread(lark.parser.lexer, lexer_state(text, start, stop))
     parser = lark.parser.parser.parse_interactive(thread, "start")
     after, quote, opened, first_string, end = "head", "", 0, -1, start
     brackets: list[str] = []
@@ -384,7 +360,10 @@ def read_step(text: str, start: int, stop: int | None = None) -> StepRead | Fail
             tokens += 1
             if tokens > MAX_TOKENS:
                 message = f"the step has more than {MAX_TOKENS:,} tokens (values, names, commas, brackets), the maximum"
-                return Failure(end, after, unbuildable=("LWT011", message, Span(token.start_pos, end)))
+                hints = ("pass larger data as the input: --input FILE, {(input)}",)
+                return Failure(
+                    end, after, unbuildable=Unbuildable("LWT011", message, Span(token.start_pos, end), hints)
+                )
             if quote:
                 if kind == quote:
                     in_key = brackets[-1:] == ["{"] and after in ("object", "comma")
@@ -399,20 +378,20 @@ def read_step(text: str, start: int, stop: int | None = None) -> StepRead | Fail
                 brackets.append(_OPENING[kind])
                 if len(brackets) > 2 * MAX_DEPTH:  # refused, and each fix would read them again
                     message = f"values are nested more than {MAX_DEPTH} levels deep"
-                    return Failure(end, after, unbuildable=("LWT011", message, Span(token.start_pos, end)))
+                    return Failure(end, after, unbuildable=Unbuildable("LWT011", message, Span(token.start_pos, end)))
             elif kind in _CLOSING:
                 brackets.pop()
                 if not brackets:
                     items = parser.feed_eof(token)
                     return StepRead(items[0], end)
-        offset = piece.end
+        offset = stop
     except UnexpectedInput as failure:
         token = getattr(failure, "token", None)
         known = token.start_pos if isinstance(token, Token) and token.type != "$END" else failure.pos_in_stream
         offset = end if known is None else known
     except Unbuildable as fault:
-        return Failure(fault.span.start, after, unbuildable=(fault.code, fault.message, fault.span))
+        return Failure(fault.span.start, after, unbuildable=fault)
     mark = text[opened : opened + (3 if quote.startswith("TRIPLE") else 1)] if quote else ""
-    while not quote and offset < piece.end and text[offset].isspace():
+    while not quote and offset < stop and text[offset].isspace():
         offset += 1
     return Failure(offset, "string" if quote else after, mark, opened, first_string, "".join(brackets[-1:]))

@@ -6,15 +6,16 @@ span is mapped back to the original text. See ``docs/design/lwt.md#syntax``.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import islice
 
-from attrs import evolve, frozen
+from attrs import frozen
 
-from ...diagnostic import Diagnostic, Edit, has_errors, sort_key
+from ...diagnostic import Diagnostic, Edit, has_errors
 from ...source import Source, Span
 from ...trees import walk
 from ...trees.lwt import MAX_STEPS, RESERVED, Comment, Mode, Script, Step, Template
-from ..repairs import Fault, Repaired, fault, repair, respan
+from ..repairs import Fault, Repaired, back, fault, in_order, repair, respan, without_mark
 from .engine import StepRead, read_script, read_step
 from .recovery.diagnosis import explain_bad_head, explain_bullet, explain_lines, explain_rest, explain_step
 from .recovery.envelope import STAGES, is_wrapped, open_thought
@@ -49,8 +50,7 @@ def parse_lwt(source: Source | str, mode: Mode = "strict", max_steps: int | None
         source = Source(source)
     if refused := excess(source.text, max_steps):
         return Script((), source, mode, (refused,))
-    # A byte order mark is read as a space, so that all offsets stay the same.
-    text = " " + source.text[1:] if source.text.startswith("\ufeff") else source.text
+    text = without_mark(source.text)
     items, faults = _read(text, mode)
     if mode == "strict":
         return read_strictly(source, items, faults)
@@ -61,8 +61,8 @@ def parse_lwt(source: Source | str, mode: Mode = "strict", max_steps: int | None
         text = chain[-1].text
         # Steps in strings or quotations become visible only here.
         if refused := excess(text, max_steps):
-            found = [*diagnostics, _back(chain, refused)]
-            return Script((), source, mode, _sorted(found, len(source.text)))
+            found = [*diagnostics, refused.moved(partial(back, chain))]
+            return Script((), source, mode, in_order(found, len(source.text)))
         items, faults = _read(text, mode)
     return _lenient(source, text, items, faults, diagnostics, chain)
 
@@ -73,7 +73,7 @@ def _unwrapped(text: str) -> tuple[list[Diagnostic], list[Repaired]]:
     chain: list[Repaired] = []
     for stage in STAGES:
         found = stage(text)
-        diagnostics += [_back(chain, diagnostic) for diagnostic in found.diagnostics]
+        diagnostics += [diagnostic.moved(partial(back, chain)) for diagnostic in found.diagnostics]
         if found.edits:
             chain.append(repair(text, found.edits))
             text = chain[-1].text
@@ -130,19 +130,7 @@ def _step(text: str, number: int) -> int | None:
 
 def read_strictly(source: Source, items: Items, faults: Iterable[Fault]) -> Script:
     """Return the script of a strict parse."""
-    return Script(tuple(items), source, "strict", _sorted((each.diagnostic for each in faults), len(source.text)))
-
-
-def _sorted(diagnostics: Iterable[Diagnostic], length: int) -> tuple[Diagnostic, ...]:
-    """Sort by place. A diagnostic about a missing end gets an empty span at the end, not after the text."""
-    return tuple(sorted((_within(diagnostic, length) for diagnostic in diagnostics), key=sort_key))
-
-
-def _within(diagnostic: Diagnostic, length: int) -> Diagnostic:
-    span = diagnostic.span
-    if span is None or span.end <= length:
-        return diagnostic
-    return evolve(diagnostic, span=Span(min(span.start, length), length))
+    return Script(tuple(items), source, "strict", in_order((each.diagnostic for each in faults), len(source.text)))
 
 
 def _read(text: str, mode: Mode) -> tuple[Items, list[Fault]]:
@@ -255,21 +243,21 @@ def _lenient(
         accepted = [fault for fault in faults if fault.accepted]
         if not accepted or (len(accepted) >= MAX_REPAIRS and faults[-1].diagnostic.code == "LWT011"):
             break
-        diagnostics += [_back(chain, fault.as_warning) for fault in accepted]
+        diagnostics += [fault.as_warning.moved(partial(back, chain)) for fault in accepted]
         chain.append(repair(text, (edit for fault in accepted for edit in fault.diagnostic.edits)))
         text = chain[-1].text
         items, faults = _read(text, "lenient")
-    diagnostics += [_back(chain, fault.diagnostic) for fault in faults]
+    diagnostics += [fault.diagnostic.moved(partial(back, chain)) for fault in faults]
 
     slips = _slips(text, items)
     if slips:
-        diagnostics += [_back(chain, slip) for slip in slips]
+        diagnostics += [slip.moved(partial(back, chain)) for slip in slips]
         chain.append(repair(text, (edit for slip in slips for edit in slip.edits)))
         items, _ = _read(chain[-1].text, "lenient")
     if chain:
-        items = [respan(item, lambda span: _span_back(chain, span)) for item in items]
+        items = [respan(item, partial(back, chain)) for item in items]
     items, dropped = _last_wins(items)
-    return Script(tuple(items), source, "lenient", _sorted([*diagnostics, *dropped], len(source.text)))
+    return Script(tuple(items), source, "lenient", in_order([*diagnostics, *dropped], len(source.text)))
 
 
 def _slips(text: str, items: Items) -> list[Diagnostic]:
@@ -304,20 +292,6 @@ def _last_wins(items: Items) -> tuple[Items, list[Diagnostic]]:
                 )
             )
     return kept, dropped
-
-
-def _span_back(chain: Sequence[Repaired], span: Span) -> Span:
-    for repaired in reversed(chain):
-        span = repaired.back_span(span)
-    return span
-
-
-def _back(chain: Sequence[Repaired], diagnostic: Diagnostic) -> Diagnostic:
-    """Return the diagnostic with its spans in the original text."""
-    if not chain or diagnostic.span is None:
-        return diagnostic
-    edits = tuple(Edit(_span_back(chain, edit.span), edit.text) for edit in diagnostic.edits)
-    return evolve(diagnostic, span=_span_back(chain, diagnostic.span), edits=edits)
 
 
 # Reads a script that is still streaming in, leniently: steps are returned as soon as their text is complete.

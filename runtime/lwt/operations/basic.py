@@ -11,7 +11,7 @@ from blake3 import blake3
 from ....adapters.llm.answers import unfenced
 from ....adapters.llm.json_schema import read_json
 from ....lang.catalogue.operations import BUILTIN, COMMON_OPTIONS
-from ....lang.embedded import Embedded, Inside, embedded_expression
+from ....lang.embedded_code import EmbeddedCode, Inside, embedded_expression
 from ....lang.evaluate.expr import ExprError, evaluate, truth
 from ....lang.parse.expr import parse_expr
 from ....lang.source import Span
@@ -223,7 +223,7 @@ def unmet(condition: Value, scope: Scope) -> str:
     return f"its condition is false: {' '.join(said.split()) if len(said) <= _LONGEST else f'{said[:_LONGEST]}…'}"
 
 
-def _evaluate_embedded(inner: Embedded, names: Mapping[str, Any], span: Span, scope: Scope) -> Any:
+def _evaluate_embedded(inner: EmbeddedCode, names: Mapping[str, Any], span: Span, scope: Scope) -> Any:
     """Return the value of an expression of the script, or fail with a message in the script's terms."""
     text = inner.text(lambda _: "")
     read = scope.expressions.get(text)
@@ -233,11 +233,11 @@ def _evaluate_embedded(inner: Embedded, names: Mapping[str, Any], span: Span, sc
         first = next((d for d in read.diagnostics if d.severity == "error"), None)
         message = "the expression is empty" if first is None else f"{first.message} ({first.code})"
         hint = "" if first is None else "; ".join(first.hints)
-        raise StepFailed(Failed("expression", inner.in_words_of_script(message), inner.in_words_of_script(hint), span))
+        raise StepFailed(Failed("expression", inner.with_references(message), inner.with_references(hint), span))
     try:
         return evaluate(read.expr, names)
     except ExprError as error:
-        said = inner.in_words_of_script
+        said = inner.with_references
         raise StepFailed(Failed("expression", said(error.message), said(error.hint), span)) from None
 
 

@@ -8,7 +8,7 @@ from attrs import evolve, field, frozen
 
 from ....adapters.llm import Usage
 from ....lang.catalogue.operations import BUILTIN
-from ....lang.embedded import Embedded, embedded
+from ....lang.embedded_code import EmbeddedCode, embedded_program
 from ....lang.trees.lwt import Call, Reference, Template, references
 from ...gasl import ParseError
 from ...gasl.records import ContextStore, ExecutionRecord, Value, last_with_value
@@ -97,7 +97,7 @@ def _program(call: Call, context: Context) -> _Program:
         return _Program(text, {})
     if len(call.arguments) != 1 or not isinstance(template := call.arguments[0], Template):
         raise StepFailed(Failed("operation", "GASL takes commands", f"for example {_GASL.example}", call.span))
-    inner: Embedded = embedded(template)
+    inner: EmbeddedCode = embedded_program(template)
 
     inside: dict[str, str] = {}
 
@@ -111,7 +111,7 @@ def _program(call: Call, context: Context) -> _Program:
         name: reasons for name, reference in inner.variables if (reasons := _incomplete_reasons(reference.name, scope))
     }
     text = inner.text(written)
-    return _Program(text, values, inner.in_words_of_script, marks, tuple(inside.values()))
+    return _Program(text, values, inner.with_references, marks, tuple(inside.values()))
 
 
 def _incomplete_reasons(step: str, scope: Scope) -> tuple[str, ...]:

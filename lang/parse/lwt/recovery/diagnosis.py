@@ -38,9 +38,7 @@ _OPTION = re.compile(r"[A-Za-z_]\w*[ \t]*=(?!=)")
 def explain_step(text: str, start: int, stop: int, failure: Failure) -> Fault:
     """Explain why the step with its head at ``start`` cannot be read. ``stop`` is the place of the next head."""
     if failure.unbuildable:
-        code, message, span = failure.unbuildable
-        hint = "pass larger data as the input: --input FILE, {(input)}" if "tokens" in message else ""
-        return fault(code, message, span.start, span.end, hint)
+        return failure.unbuildable.as_fault()
     step = InvalidStep(text, start, stop, failure)
     for explain in _EXPLAINERS:
         found = explain(step)

@@ -11,7 +11,7 @@ from .....lang.catalogue.operations import BUILTIN, Signature
 from .....lang.catalogue.rules import find_rule, nearest_rule
 from .....lang.dependencies import critical_path, final_step, layers, needed, step_dependencies
 from .....lang.diagnostic import Diagnostic, has_errors
-from .....lang.embedded import embedded
+from .....lang.embedded_code import embedded_program
 from .....lang.evaluate.seed.explanation import step_in_words
 from .....lang.evaluate.seed.step_dependencies import needed_steps, step_graph
 from .....lang.parse.gasl import parse_gasl
@@ -125,7 +125,7 @@ def _of_program(call: Call, known: Seen) -> Iterator[Diagnostic]:
     if not known.graph:
         yield Diagnostic("MCP004", "error", "GASL needs a graph, and this server has none", call.span)
     if known.read_only and call.arguments and isinstance(template := call.arguments[0], Template):
-        program = parse_gasl(Source(embedded(template).text(lambda reference: "x"), "<call>"))
+        program = parse_gasl(Source(embedded_program(template).text(lambda reference: "x"), "<call>"))
         for change in _changes(program):
             yield Diagnostic("MCP001", "error", change.message, call.span, change.hints)
 

@@ -33,11 +33,11 @@ class Named:
 
     reference: Reference
     name: str
-    said: str
+    text: str
 
 
 @frozen
-class Embedded:
+class EmbeddedCode:
     """A program with its references separated."""
 
     parts: tuple[Text | Inside | Named, ...]
@@ -53,7 +53,7 @@ class Embedded:
             match part:
                 case Text(value=text):
                     yield text, part
-                case Named(said=text):
+                case Named(text=text):
                     yield text, part
                 case Inside(reference, quote):
                     yield escaped(value(reference), quote), part
@@ -62,20 +62,20 @@ class Embedded:
         """Return the program's text; see ``pieces``."""
         return "".join(text for text, _ in self.pieces(value))
 
-    def in_words_of_script(self, message: str) -> str:
+    def with_references(self, message: str) -> str:
         """Return a message about the program with the references as written in the script."""
-        said = {name: f"{{({reference.name})}}" for name, reference in self.variables}
-        if not said:
+        written = {name: f"{{({reference.name})}}" for name, reference in self.variables}
+        if not written:
             return message
-        names = "|".join(map(re.escape, said))
-        return re.sub(rf"\$\{{({names})\}}|\b({names})\b", lambda found: said[found[1] or found[2]], message)
+        names = "|".join(map(re.escape, written))
+        return re.sub(rf"\$\{{({names})\}}|\b({names})\b", lambda found: written[found[1] or found[2]], message)
 
-    def is_of_own(self, text: str) -> bool:
+    def has_generated_name(self, text: str) -> bool:
         """Return whether the text has a generated name of a reference, which its author does not know."""
         return any(re.search(rf"\b{re.escape(name)}\b", text) for name, _ in self.variables)
 
 
-def embedded(template: Template) -> Embedded:
+def embedded_program(template: Template) -> EmbeddedCode:
     """Return the string of a ``GASL`` call with its references separated."""
     parts: list[Text | Inside | Named] = []
     scan, prefix, count = _Scan("\"'#`"), _prefix(template), 0
@@ -90,10 +90,10 @@ def embedded(template: Template) -> Embedded:
             name = f"{prefix}{count}"
             parts.append(Named(part, name, name if scan.word.upper() in BEFORE_NAMES else f"${{{name}}}"))
             scan.word = ""
-    return Embedded(tuple(parts))
+    return EmbeddedCode(tuple(parts))
 
 
-def embedded_expression(template: Template) -> Embedded:
+def embedded_expression(template: Template) -> EmbeddedCode:
     """Return the string of an expression with its references as names; one inside quotes is ``Inside``, which is a fault.
 
     A name gets a space next to a letter or another reference: ``2{(a)}`` is not one name.
@@ -104,7 +104,7 @@ def embedded_expression(template: Template) -> Embedded:
         if isinstance(part, Text):
             text = part.value
             if touched and isinstance(named := parts[-1], Named) and re.match(r"\w", text):
-                parts[-1] = evolve(named, said=f"{named.said} ")
+                parts[-1] = evolve(named, text=f"{named.text} ")
             if text:
                 scan.pass_over(text)
                 parts.append(part)
@@ -116,7 +116,7 @@ def embedded_expression(template: Template) -> Embedded:
             name = f"{prefix}{count}"
             parts.append(Named(part, name, f" {name}" if touched else name))
             touched = True
-    return Embedded(tuple(parts))
+    return EmbeddedCode(tuple(parts))
 
 
 def _prefix(template: Template) -> str:
