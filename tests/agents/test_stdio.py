@@ -171,7 +171,7 @@ def test_ten_thousand_malformed_messages_are_survived(tmp_path: Path) -> None:
         (["--llm", "gpt-4o"], "did you mean openai:gpt-4o", 2),
         (["--llm", "local", "--no-model"], "--llm and --no-model contradict", 2),
         (["--http", "0", "--host", "0.0.0.0", "--no-model"], "accepts other machines, but no API key exists", 2),
-        (["--http", "70000"], "--http: it is at most 65535", 2),
+        (["--http", "70000"], "--http: must be at most 65535", 2),
     ],
 )
 def test_what_can_not_be_served_is_told_before_it_begins(

@@ -50,10 +50,10 @@ def test_what_can_not_be_answered_is_told_by_the_option_that_was_typed(args: tup
     [
         ((*FIT, "--citeria", "x"), "No such option: --citeria"),
         ((*FIT, "--threshhold", "0.8"), "--threshold"),
-        ((*FIT, "--iter-max", "three"), "--iter-max: a whole number is wanted"),
+        ((*FIT, "--iter-max", "three"), "--iter-max: must be a whole number"),
         ((*FIT, "--format", "yaml"), "'auto', 'plain', 'json'"),
-        ((*FIT, "--model", "gpt-4o"), "= help: the model is named by --llm, that of the judge by --judge-llm"),
-        (("Explain", "tides"), '= help: an instruction of several words stands in quotes: knotwork answer "Explain tides"'),
+        ((*FIT, "--model", "gpt-4o"), "= help: choose the model with --llm, the judge with --judge-llm"),
+        (("Explain", "tides"), '= help: put an instruction of several words in quotes: knotwork answer "Explain tides"'),
         ((*FIT, "--llm", "gpt-4o"), "= help: did you mean openai:gpt-4o?"),
         ((*FIT, "--judge-llm", "gpt-4o", "--llm", "local"), "= help: did you mean openai:gpt-4o?"),
         ((*FIT, "--llm", "openai:gpt-4o"), "OPENAI_API_KEY is not set"),

@@ -53,7 +53,7 @@ def test_compute_uses_the_seed_as_it_is_now(folder: Path, done: Path) -> None:
     write_seed(folder, compute=steps)
     assert [each["outputs"]["SCORE"] for each in results(seed("compute").out)] == [20, 0, 0]
     told = seed("explain", "SCORE")
-    assert "warning: SCORE was 1.0 when the results were written; by this seed it is 20" in told.err
+    assert "warning: SCORE was 1.0 in the results; this seed computes 20" in told.err
 
 
 def test_compute_from_stdin_into_csv(folder: Path, done: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_context_that_could_not_be_read_stays_out(folder: Path, done: Path) ->
     call("seed", "run", "noise.seed.json", "cafes.jsonl", "--llm", "replay:m.cassette", "-o", "r.jsonl")
     told = seed("compute")
     assert (told.code, [each["name"] for each in results(told.out)]) == (4, ["Luna"])
-    assert "r.jsonl, line 1: nothing was extracted: cafes.jsonl, line 1: it is not JSON" in told.err
+    assert "r.jsonl, line 1: no extractions: cafes.jsonl, line 1: it is not JSON" in told.err
     assert 'Luna: 2 extractions\nVERDICT = "loud"' in seed("explain", "VERDICT").out
     assert seed("sensitivity").code == 4
 
@@ -171,7 +171,7 @@ def test_convert(folder: Path) -> None:
     assert json.loads((folder / "new.seed.json").read_text()) == made
     assert call("check", "new.seed.json").code == 0
     again = call("seed", "convert", "new.seed.json")
-    assert (again.code, "declarative form already" in again.err) == (2, True)
+    assert (again.code, "declarative form (002) already" in again.err) == (2, True)
     assert call("seed", "convert", "old.seed.json", "-o", "old.seed.json").code == 2
 
 

@@ -62,7 +62,7 @@ _RUN, _COMPUTE = "seed run noise.seed.json", "seed compute noise.seed.json"
         ("seed run cafes.jsonl noise.seed.json", "cafes.jsonl has contexts, not a Formula Seed"),
         ("seed run wide.json noise.seed.json", "the order is: knotwork seed run SEED CONTEXTS"),
         ("seed run r.jsonl noise.seed.json", "r.jsonl has results, not a Formula Seed"),
-        ("seed run cafes.csv noise.seed.json", "cafes.csv is not JSON, and so no Formula Seed"),
+        ("seed run cafes.csv noise.seed.json", "cafes.csv is not JSON; a Formula Seed is"),
         ("seed run x.lwt cafes.jsonl", "x.lwt is a prompt script, not a Formula Seed"),
         (f"{_RUN} noise.seed.json", "noise.seed.json is a Formula Seed, not contexts"),
         (f"{_RUN} cafes.csv", "cafes.csv is CSV; contexts are JSON objects, one a line"),
@@ -75,24 +75,24 @@ _RUN, _COMPUTE = "seed run noise.seed.json", "seed compute noise.seed.json"
             f"{_RUN} cafes.jsonl -o noise.seed.json --force --format jsonl",
             "noise.seed.json is an input file",
         ),
-        (f"{_RUN} cafes.jsonl -o t.txt --format table", "a table is for the terminal"),
+        (f"{_RUN} cafes.jsonl -o t.txt --format table", "a table can only be shown"),
         (f"{_RUN} cafes.jsonl --resume yesterday", "run 'yesterday' does not exist"),
-        (f"{_RUN} cafes.jsonl --input cafes.jsonl", "the contexts stand behind the seed"),
+        (f"{_RUN} cafes.jsonl --input cafes.jsonl", "the contexts are an argument"),
         (f"{_RUN} cafes.jsonl --price cheap", "--price 0.25/2"),
         ("seed run noise.seed.json", "Missing argument 'CONTEXTS'"),
         ("seed run - -", "stdin (-) can be read only once"),
-        ("seed noise.seed.json", "a seed is run by: knotwork seed run SEED CONTEXTS"),
+        ("seed noise.seed.json", "run a seed with: knotwork seed run SEED CONTEXTS"),
         ("seed rnu noise.seed.json cafes.jsonl", "'run'"),
         ("noise.seed.json", "Did you mean: knotwork seed run noise.seed.json CONTEXTS"),
         ("sensitivity noise.seed.json r.jsonl", "Did you mean 'knotwork seed sensitivity'?"),
         ("run noise.seed.json", "run by knotwork seed run noise.seed.json CONTEXTS"),
         ("fmt noise.seed.json", "noise.seed.json is a Formula Seed"),
-        (f"{_COMPUTE} cafes.jsonl", "cafes.jsonl has contexts, not what was extracted from them"),
+        (f"{_COMPUTE} cafes.jsonl", "cafes.jsonl has contexts, not extractions"),
         (f"{_COMPUTE} brief.jsonl", "brief.jsonl has no extractions: it was written with --brief"),
-        (f"{_COMPUTE} other.jsonl", "other.jsonl is of another seed: it has smell"),
+        (f"{_COMPUTE} other.jsonl", "other.jsonl belongs to another seed: it has smell"),
         (f"{_COMPUTE} noise.seed.json", "the order is: knotwork seed compute SEED RESULTS"),
         (f"{_COMPUTE} cafes.csv", "cafes.csv is CSV; results are JSON objects, one a line"),
-        (f"{_COMPUTE} r.jsonl --contexts r.jsonl", "can't be the results and the contexts"),
+        (f"{_COMPUTE} r.jsonl --contexts r.jsonl", "is given as the results and as the contexts"),
         ("seed compute r.jsonl noise.seed.json", "the order is: knotwork seed compute SEED RESULTS"),
         ("seed explain noise.seed.json r.jsonl VERDCIT", "did you mean VERDICT?"),
         ("seed explain noise.seed.json r.jsonl level", "level is a field of each review, not a step"),
@@ -140,7 +140,7 @@ def test_a_file_that_is_not_there(everything: Path, typed: str, told: str) -> No
 def test_contexts_that_are_none_fail_one_by_one(everything: Path) -> None:
     told = call("seed", "run", "noise.seed.json", "numbers.json", "--llm", "replay:m.cassette")
     assert told.code == 1
-    assert "numbers.json, line 1: it is a number, not an object" in told.err
+    assert "numbers.json, line 1: a number, not an object" in told.err
     assert "failed: 0 of 2 contexts complete · 2 failed" in told.err
 
 

@@ -82,7 +82,7 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
         ("run", "run needs a script"),
         ("run cafes.lwt request.json", "--input FILE"),
         ("run cafes.lwt --format xml", "'xml' is not one of 'auto', 'table', 'json', 'plain'"),
-        ("run cafes.lwt --max-concurrency 0", "--max-concurrency: it is at least 1"),
+        ("run cafes.lwt --max-concurrency 0", "--max-concurrency: must be at least 1"),
         ("run cafes.lwt --model small", "--model small=local"),
         ("run cafes.lwt -i request.json --llm replay:cafes.cassette --price cheap", "--price 0.25/2"),
         ("run - --input -", "stdin (-) can be read only once"),

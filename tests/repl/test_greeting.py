@@ -9,7 +9,7 @@ from support.sessions import new_session, run
 
 def told(capfd: pytest.CaptureFixture[str]) -> dict[str, str]:
     lines = capfd.readouterr().err.splitlines()
-    assert lines[0].startswith("knotwork ") and lines[-1] == ".help tells more"
+    assert lines[0].startswith("knotwork ") and lines[-1] == ".help shows the commands"
     return {name: text for name, text in (line.split(maxsplit=1) for line in lines[1:-1])}
 
 
@@ -17,7 +17,7 @@ def test_it_says_what_there_is(capfd: pytest.CaptureFixture[str]) -> None:
     at = new_session("nx:les_miserables", llm="replay:answers")
     greet(WorkspaceOptions("nx:les_miserables"), at)
     assert told(capfd) == {
-        "graph": "nx:les_miserables · 77 nodes, 254 edges", "state": "in memory · --state DIR keeps it", "model": "replay:answers",
+        "graph": "nx:les_miserables · 77 nodes, 254 edges", "state": "in memory · --state DIR saves it", "model": "replay:answers",
         "try": "FIND nodes ORDER BY degree DESC LIMIT 10 AS hubs",
     }  # fmt: skip
 
@@ -25,7 +25,7 @@ def test_it_says_what_there_is(capfd: pytest.CaptureFixture[str]) -> None:
 def test_a_state_is_told_with_its_keys(capfd: pytest.CaptureFixture[str]) -> None:
     at = new_session("nx:les_miserables", llm="replay:answers")
     greet(WorkspaceOptions(state="story"), at)
-    assert told(capfd)["state"] == "story · no key is declared yet"
+    assert told(capfd)["state"] == "story · no keys declared"
     for number in range(10):
         run(at, f"DECLARE key{number} AS LIST")
     greet(WorkspaceOptions(state="story"), at)
@@ -41,7 +41,7 @@ def test_without_a_graph_it_says_how_one_is_opened(capfd: pytest.CaptureFixture[
 
 def test_weights_that_are_not_there_are_told_with_their_size(capfd: pytest.CaptureFixture[str]) -> None:
     greet(WorkspaceOptions(), new_session(llm="local"))
-    assert told(capfd)["model"] == "local · fetched when it is first asked (93 MB)"
+    assert told(capfd)["model"] == "local · downloaded on first use (93 MB)"
 
 
 def test_no_key_in_an_address_is_shown(capfd: pytest.CaptureFixture[str]) -> None:

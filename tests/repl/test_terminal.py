@@ -16,10 +16,10 @@ MISERABLES = "nx:les_miserables"
 GREETING = f"""\
 knotwork {knotwork.__version__}
   graph  nx:les_miserables · 77 nodes, 254 edges
-  state  in memory · --state DIR keeps it
+  state  in memory · --state DIR saves it
   model  replay:answers
   try    FIND nodes ORDER BY degree DESC LIMIT 10 AS hubs
-.help tells more"""
+.help shows the commands"""
 PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "repl.svg"
 
 

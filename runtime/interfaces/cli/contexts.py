@@ -111,9 +111,9 @@ class Contexts:
     def _opened(self) -> BinaryIO | io.FileIO:
         if self.name == STDIN:
             if sys.stdin is None:
-                raise Misused("there is no stdin to read")
+                raise Misused("stdin is closed")
             if sys.stdin.isatty():
-                print("reading from the terminal; Ctrl-D ends it", file=sys.stderr)
+                print("reading from the terminal; Ctrl-D ends the input", file=sys.stderr)
             with suppress(OSError, ValueError):  # unbuffered: a thread may still wait for it at the end
                 return io.FileIO(sys.stdin.fileno(), closefd=False)
             return sys.stdin.buffer  # not a system file (in a test)
@@ -129,9 +129,9 @@ class Contexts:
     def _fault(self, item: Item) -> str:
         """Return why a JSON value is unusable."""
         if not isinstance(item.value, dict):
-            return f"it is {kind_of(item.value)}, not an object"
+            return f"{kind_of(item.value)}, not an object"
         if _is_deep(about(item.value)):
-            return f"it is nested more than {_DEEPEST} levels deep"
+            return f"nested more than {_DEEPEST} levels deep"
         if item.index == 0 and looks_like_a_seed(item.value):
             order = "run SEED CONTEXTS" if self.what == "contexts" else "compute SEED RESULTS"
             raise Misused(f"{self.shown} is a Formula Seed, not {self.what}", f"the order is: knotwork seed {order}")
@@ -228,8 +228,8 @@ class Feed:
         name, was = item.value.get("name"), self.kept[item.index]
         if isinstance(name, str) and was not in (name, guarded(name)):
             raise Misused(
-                f"the contexts changed: {name} in line {item.line} stands where {was} was, whose result is there",
-                "name another file with --out, or --force writes it anew",
+                f"the contexts changed: line {item.line} has {name}, the existing result there is of {was}",
+                "choose another file with --out, or overwrite it with --force",
             )
 
 

@@ -65,7 +65,7 @@ class Results:
         if contexts is None:
             return cls(seed, items)
         if contexts == name:
-            raise Misused(f"{contexts} can't be the results and the contexts")
+            raise Misused(f"{contexts} is given as the results and as the contexts")
         return cls(seed, items, {item.index: about(item.value) for item in Contexts(contexts)})
 
     def __iter__(self) -> Iterator[Extracted]:
@@ -86,7 +86,7 @@ class Results:
         except ResultFault as error:
             return str(error).removeprefix("it: ")
         if result.errors and result.errors[0].kind == "context":
-            return f"nothing was extracted: {result.errors[0].message}"
+            return f"no extractions: {result.errors[0].message}"
         self._compare(result)
         context = self._context(given, result.index)
         return Extracted(item.line, context, evolve(result, name=_name(given, context)), given)
@@ -94,12 +94,12 @@ class Results:
     def _without_extractions(self, given: Mapping[str, Any]) -> str:
         shown = self.items.shown
         if "reviews" in given:
-            hint = f"knotwork seed run SEED {shown} extracts what this command takes"
-            raise Misused(f"{shown} has contexts, not what was extracted from them", hint)
+            hint = f"knotwork seed run SEED {shown} makes the extractions"
+            raise Misused(f"{shown} has contexts, not extractions", hint)
         if "outputs" in given:
             raise Misused(
                 f"{shown} has no extractions: it was written with --brief",
-                "run it again without: nothing is paid twice",
+                "repeat the run without --brief: no call is paid for twice",
             )
         return 'it has no "extractions"'
 
@@ -109,7 +109,7 @@ class Results:
         fields = self.seed.field_by_name
         if have and fields and not any(key in fields for key in have):
             raise Misused(
-                f"{self.items.shown} is of another seed: it has {', '.join(have[:_TOLD])}",
+                f"{self.items.shown} belongs to another seed: it has {', '.join(have[:_TOLD])}",
                 f"this seed extracts {', '.join(list(fields)[:_TOLD])}",
             )
 
@@ -124,7 +124,7 @@ class Results:
                 named = [each for each in self.known.values() if each.get("name") == name]
                 if not named:
                     raise Misused(
-                        f"{self.items.shown} has {name}, and the contexts have not", "are both files of the same run?"
+                        f"{self.items.shown} has {name}, which the contexts lack", "use the two files of the same run"
                     )
                 found = named[0]
             return found
@@ -245,7 +245,7 @@ def _compare(name: str, beginning: bytes, order: str) -> None:
         first = next(values(io.BytesIO(beginning)), None)
     except NotJSON as error:
         if error.looks_like == "csv" or not name.lower().endswith(".json"):
-            raise Misused(f"{name} is not JSON, and so no Formula Seed", f"the order is: {order}") from None
+            raise Misused(f"{name} is not JSON; a Formula Seed is", f"the order is: {order}") from None
         return
     if first is None or not isinstance(first.value, dict):
         return

@@ -53,12 +53,12 @@ def greet(ground: WorkspaceOptions, session: Session) -> None:
     ):
         say(printable(f"  {name}  {told}"))
     say(printable(f"  try    {worth_trying(session.adapter)}"))
-    say(".help tells more")
+    say(".help shows the commands")
 
 
 def _graph(session: Session) -> str:
     if session.adapter is None:
-        return "none · knotwork repl GRAPH opens one, as nx:les_miserables"
+        return "none · knotwork repl GRAPH opens one, such as nx:les_miserables"
     sizes = [session.adapter.explain(kind, None).rows for kind in ("nodes", "edges")]
     counted = ", ".join(f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in zip(sizes, ("node", "edge"), strict=True))
     return f"{session.graph} · {counted}" if session.graph else counted
@@ -66,10 +66,10 @@ def _graph(session: Session) -> str:
 
 def _state(ground: WorkspaceOptions, session: Session) -> str:
     if ground.state is None:
-        return "in memory · --state DIR keeps it"
+        return "in memory · --state DIR saves it"
     keys = [each.key for each in session.state.snapshot().declared()]
     more = f", and {len(keys) - LISTED:,} more" if len(keys) > LISTED else ""
-    return f"{ground.state} · {', '.join(keys[:LISTED])}{more}" if keys else f"{ground.state} · no key is declared yet"
+    return f"{ground.state} · {', '.join(keys[:LISTED])}{more}" if keys else f"{ground.state} · no keys declared"
 
 
 def _model(model: SessionModel) -> str:
@@ -79,9 +79,9 @@ def _model(model: SessionModel) -> str:
     try:
         spec = model.effective_spec
     except LLMError:
-        return "none · .llm SPEC names one"
+        return "none · .llm SPEC chooses one"
     if spec == "local" and not any(each.name == SMOLLM2.name for each in installed()):
-        return f"local · fetched when it is first asked ({SMOLLM2.wheel_size / 1e6:.0f} MB)"
+        return f"local · downloaded on first use ({SMOLLM2.wheel_size / 1e6:.0f} MB)"
     shown = mask_keys(spec)
     return shown if len(shown) <= _SPEC else f"{shown[: _SPEC - 1]}…"
 
@@ -171,7 +171,7 @@ def need_prompt() -> None:
     if find_spec("prompt_toolkit") is None:
         raise Misused(
             "repl: its extra is not installed",
-            "pip install 'knotwork[repl]'; without it commands come by -c, -f or stdin",
+            "pip install 'knotwork[repl]'; without it, pass commands with -c, -f or on stdin",
         )
     import_module("..repl.terminal", __package__)
 
@@ -275,10 +275,10 @@ def perform(asked: ReplAsked) -> int:
     at_prompt = not (asked.files or asked.commands) and sys.stdin is not None and sys.stdin.isatty()
     if at_prompt and sys.stdout.isatty() and not is_terminal(sys.stdout):
         # A terminal without cursor movement, such as an editor's shell: read lines as from a pipe.
-        say("TERM=dumb: no prompt here; each line is run as it comes, .quit ends")
+        say("TERM=dumb: without a prompt, each line is run when it is complete; .quit ends")
         at_prompt = False
     if at_prompt and not is_terminal(sys.stdout):
-        raise Misused("the prompt needs a terminal to write to", "-c TEXT or -f FILE runs without one")
+        raise Misused("the prompt needs a terminal on stdout", "use -c TEXT or -f FILE without a terminal")
     if not at_prompt and asked.input_file == "-" and not (asked.files or asked.commands):
         raise Misused("stdin can be the input or the commands, not both", "put the input into a file, or give -c or -f")
     graph = asked.session.workspace.graph

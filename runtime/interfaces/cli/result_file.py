@@ -255,7 +255,7 @@ def form_of(form: OutFormat, out: str | None) -> Literal["jsonl", "csv", "table"
     """
     to_file = out is not None and out != STDIN
     if form == "table" and to_file:
-        raise Misused("a table is for the terminal; a file takes jsonl or csv", "--format csv")
+        raise Misused("a table can only be shown; the format of a file is jsonl or csv", "--format csv")
     if out is not None and to_file:
         try:
             suffix = known_suffix(out, tuple(_FORMS), ", or say --format jsonl")
@@ -344,9 +344,9 @@ class Sink:
         ]
         print(render(["name", "status", *outputs, "kept"], rows, wide=frozenset({"status", "kept"})), end="")
         if self.written > len(rows):
-            say(f"and {self.written - len(rows):,} more; --format jsonl has them all")
+            say(f"and {self.written - len(rows):,} more; --format jsonl has all")
         if len(self.outputs) > _OUTPUTS:
-            say(f"these are the last {_OUTPUTS} of {len(self.outputs)} outputs; --format csv has them all")
+            say(f"only the last {_OUTPUTS} of {len(self.outputs)} outputs are shown; --format csv has all")
 
 
 def _short(value: Any) -> str:

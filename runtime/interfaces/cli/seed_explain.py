@@ -47,7 +47,7 @@ def explain_value(
     print(as_text(explanation, found.rows))
     sys.stdout.flush()
     if more:
-        say("there are more contexts: --context NAME or a number chooses one")
+        say("the file has more contexts: choose one with --context NAME or its number")
     return Exit.DONE
 
 
@@ -128,7 +128,7 @@ def _compare(seed: FormulaSeed, found: Extracted) -> None:
         name = others[0]
         say(
             printable(
-                f"warning: {name} was {shown(outputs[name])} when the results were written; by this seed it is {shown(values[name])}"
+                f"warning: {name} was {shown(outputs[name])} in the results; this seed computes {shown(values[name])}"
             )
         )
 
@@ -139,7 +139,7 @@ def _head(found: Extracted) -> None:
 
 def _tell(found: Extracted, made: Sensitivity) -> None:
     if not made.outputs:
-        print("no output is a text or a boolean: name the ones to look at")
+        print("no output is a text or a boolean: name the outputs to analyse")
         return
     single = (
         "no single extraction changes"
@@ -156,7 +156,7 @@ def _tell(found: Extracted, made: Sensitivity) -> None:
             )
             print(printable(f"    {output.name}: {before} → {after}"))
     if len(made.flips) > _SHOWN:
-        print(f"  and {len(made.flips) - _SHOWN:,} more; --format json has them all")
+        print(f"  and {len(made.flips) - _SHOWN:,} more; --format json has all")
     if made.tried < made.possible:
         print(f"  {made.possible - made.tried:,} more changes were not tried")
 
@@ -295,7 +295,8 @@ def convert_seed(name: str, output: str | None) -> int:
         return refused(seed, "nothing was written")
     if seed.form == "002":
         raise Misused(
-            f"{seed.source.name} is of the declarative form already (002)", "knotwork check says more about it"
+            f"{seed.source.name} has the declarative form (002) already",
+            "knotwork check reports its errors and warnings",
         )
     converted = convert(seed)
     text = json_text(converted.document)
@@ -308,7 +309,7 @@ def convert_seed(name: str, output: str | None) -> int:
     kept = (
         counted(len(converted.kept), "stays an expression", "stay expressions")
         if converted.kept
-        else "none stays an expression"
+        else "no step stays an expression"
     )
     say(f"{counted(len(seed.steps), 'step')}; {kept} over extractions")
     if output is not None and output != STDIN:

@@ -25,14 +25,14 @@ _HEAD = re.compile(r"Invalid value for '([^']+)'(?: / '[^']+')*: (.*)", re.DOTAL
 _WORDS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (
         re.compile(r"Input should be greater than or equal to (\S+)"),
-        lambda found: f"it is at least {_number(found[1])}",
+        lambda found: f"must be at least {_number(found[1])}",
     ),
-    (re.compile(r"Input should be less than or equal to (\S+)"), lambda found: f"it is at most {_number(found[1])}"),
-    (re.compile(r"Input should be greater than (\S+)"), lambda found: f"it is above {_number(found[1])}"),
-    (re.compile(r"Input should be less than (\S+)"), lambda found: f"it is below {_number(found[1])}"),
-    (re.compile(r"Input should be a valid integer.*", re.DOTALL), lambda found: "a whole number is wanted"),
-    (re.compile(r"Input should be a (?:valid|finite) number.*", re.DOTALL), lambda found: "a number is wanted"),
-    (re.compile(r"Input should be ('.*')", re.DOTALL), lambda found: f"it is one of {_listed(found[1])}"),
+    (re.compile(r"Input should be less than or equal to (\S+)"), lambda found: f"must be at most {_number(found[1])}"),
+    (re.compile(r"Input should be greater than (\S+)"), lambda found: f"must be greater than {_number(found[1])}"),
+    (re.compile(r"Input should be less than (\S+)"), lambda found: f"must be less than {_number(found[1])}"),
+    (re.compile(r"Input should be a valid integer.*", re.DOTALL), lambda found: "must be a whole number"),
+    (re.compile(r"Input should be a (?:valid|finite) number.*", re.DOTALL), lambda found: "must be a number"),
+    (re.compile(r"Input should be ('.*')", re.DOTALL), lambda found: f"must be one of {_listed(found[1])}"),
 )
 
 
@@ -78,19 +78,19 @@ LIKELY: Mapping[str, str] = {
 def likely(message: str, argv: list[str]) -> str:
     """Return a hint at the probable intention; empty if the message needs no hint."""
     if argv[:1] == ["run"] and message.startswith("Got unexpected extra argument"):
-        return "run takes one script; its input is given with --input FILE"
+        return "run takes one script; pass its input with --input FILE"
     if argv[:1] in (["answer"], ["ask"], ["rank"]) or argv[:2] == ["seed", "compile"]:
         return _likely_of_loop(argv, message)
     if argv[:1] == ["repl"] and message.startswith(("No such option: --graph", "No such option: -g")):
-        return "the graph stands behind repl: knotwork repl GRAPH"
+        return "the graph is an argument: knotwork repl GRAPH"
     if argv[:1] == ["seed"] and len(argv) > 1 and argv[1].endswith((".md", ".txt")):
-        return f"a task in words is compiled by: knotwork seed compile {argv[1]}"
+        return f"compile a task with: knotwork seed compile {argv[1]}"
     if argv[:1] == ["seed"] and message.startswith("No such command"):
-        return "a seed is run by: knotwork seed run SEED CONTEXTS"
+        return "run a seed with: knotwork seed run SEED CONTEXTS"
     if argv[:2] == ["seed", "run"] and message.startswith("No such option: --input"):
-        return "the contexts stand behind the seed: knotwork seed run SEED CONTEXTS"
+        return "the contexts are an argument: knotwork seed run SEED CONTEXTS"
     if argv[:1] == ["runs"] and len(argv) == 2 and message.startswith("No such command"):
-        return f"one run is shown by: knotwork runs show {argv[1]}"
+        return f"show one run with: knotwork runs show {argv[1]}"
     named = re.match(r"No such option: --([\w-]+)", message)
     if named and (name := named[1].replace("-", "_")) in (
         "model",
@@ -101,20 +101,20 @@ def likely(message: str, argv: list[str]) -> str:
         "retries",
         "timeout",
     ):
-        return f'{name} is said in the script, for each call: LLM("...", {name}=...)'
+        return f'set {name} in the script, for each call: LLM("...", {name}=...)'
     return ""
 
 
 _QUOTED = {
-    "answer": 'an instruction of several words stands in quotes: knotwork answer "Explain tides"',
-    "ask": 'a question of several words stands in quotes: knotwork ask GRAPH "Who meets the most people?"',
-    "rank": 'what is wanted is given with --request: knotwork rank ITEMS --request "cafe with drive-thru"',
-    "seed": "a task is one file; what it is tried on is given with --example CONTEXTS",
+    "answer": 'put an instruction of several words in quotes: knotwork answer "Explain tides"',
+    "ask": 'put a question of several words in quotes: knotwork ask GRAPH "Who meets the most people?"',
+    "rank": 'pass the request with --request: knotwork rank ITEMS --request "cafe with drive-thru"',
+    "seed": "a task is one file; pass contexts to try the seed on with --example CONTEXTS",
 }
-_MODELS = {"answer": "the model is named by --llm, that of the judge by --judge-llm"}
+_MODELS = {"answer": "choose the model with --llm, the judge with --judge-llm"}
 _MISSING = {
     "'GRAPH'": 'for example: knotwork ask nx:les_miserables "Who meets the most people?"',
-    "'QUESTION'": 'the graph stands first: knotwork ask GRAPH "Who meets the most people?"',
+    "'QUESTION'": 'the graph comes first: knotwork ask GRAPH "Who meets the most people?"',
     "'TASK'": "for example: knotwork seed compile task.md --output task.seed.json",
 }
 
@@ -124,11 +124,11 @@ def _likely_of_loop(argv: list[str], message: str) -> str:
     if message.startswith("Got unexpected extra argument"):
         return _QUOTED[argv[0]]
     if message.startswith("No such option: --model"):
-        return _MODELS.get(argv[0], "the model is named by --llm")
+        return _MODELS.get(argv[0], "choose the model with --llm")
     if argv[0] == "ask" and message.startswith("No such option: --graph"):
-        return 'the graph stands before the question: knotwork ask GRAPH "Who meets the most people?"'
+        return 'the graph is the first argument: knotwork ask GRAPH "Who meets the most people?"'
     if argv[0] == "rank" and message.startswith("No such option: --items"):
-        return 'the items stand first: knotwork rank ITEMS --request "cafe with drive-thru"'
+        return 'the items are the first argument: knotwork rank ITEMS --request "cafe with drive-thru"'
     return next((hint for name, hint in _MISSING.items() if message == f"Missing argument {name}"), "")
 
 
@@ -138,7 +138,7 @@ COMMANDS: Mapping[str, str] = {
     "fmt": "Format scripts in place.",
     "plan": "Show what a run would do: layers, critical path, final step.",
     "gasl": "Run GASL commands in order and show the result of the last one.",
-    "repl": "A prompt for GASL commands, LWT steps and expressions over the same values; .help tells more.",
+    "repl": "A prompt for GASL commands, LWT steps and expressions over the same values; .help lists the commands.",
     "answer": "Answer an instruction, judge the answer, and improve it until it is good enough.",
     "ask": "Answer a question about a graph: hypothesise, plan, execute and evaluate until it is answered.",
     "rank": "Rank items for a request: plan a prompt script, complete it, run it.",

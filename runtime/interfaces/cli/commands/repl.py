@@ -53,7 +53,7 @@ def repl(
     no_cache: NoCache = False,
     no_rc: Annotated[bool, flag("--no-rc", "Do not run the user's settings file at the start.")] = False,
 ) -> int:
-    """A prompt for GASL commands, LWT steps and expressions over the same values; .help tells more.
+    """A prompt for GASL commands, LWT steps and expressions over the same values; .help lists the commands.
 
     Without a terminal it reads commands from stdin. Exit code: that of the first failed command, as if it had been run alone.
 

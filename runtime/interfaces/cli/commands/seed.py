@@ -49,8 +49,8 @@ OutFormat = Annotated[
     option(
         "--format",
         None,
-        "jsonl has all. csv: a row a context. table: for the terminal. auto: by the name of --out, else a table where a "
-        "person looks on and jsonl in a pipe.",
+        "jsonl has all. csv: a row a context. table: for the terminal. auto: by the name of --out, else a table on a terminal "
+        "and jsonl in a pipe.",
         show_default=True,
     ),
 ]
@@ -64,7 +64,7 @@ AllowInvalid = Annotated[
         max=1,
     ),
 ]
-Brief = Annotated[bool, flag("--brief", "Leave the extractions out.")]
+Brief = Annotated[bool, flag("--brief", "Omit the extractions.")]
 
 
 @app.command("run")
@@ -228,7 +228,7 @@ def compute(
     brief: Brief = False,
     allow_invalid: AllowInvalid = None,
 ) -> int:
-    """Compute again from what was extracted. No model is called.
+    """Recompute results from their extractions. No model is called.
 
     Use it after changing a seed's formulas. Exit code 4 if only some of the contexts have a complete result.
 
@@ -250,7 +250,7 @@ def explain(
         Literal["text", "json"], option("--format", None, "Text or JSON.", show_default=True)
     ] = "text",
 ) -> int:
-    """Say where a value is from: its steps, their extractions, the reviews.
+    """Show how a value was computed: its steps, their extractions, the reviews.
 
     Example: knotwork seed explain risk.seed.json results.jsonl VERDICT --context "Cafe Luna"
     """
@@ -270,7 +270,7 @@ def sensitivity(
         Literal["text", "json"], option("--format", None, "Text or JSON.", show_default=True)
     ] = "text",
 ) -> int:
-    """Say which single extractions an output hangs on: without one, or with one value of it changed, it is another.
+    """List the single extractions whose removal or change would change an output.
 
     Example: knotwork seed sensitivity risk.seed.json results.jsonl VERDICT
     """
