@@ -123,11 +123,11 @@ def test_a_remark_can_be_silenced_where_it_stands(desk: Desk) -> None:
         assert found
         asked = types.CodeActionParams(here.named("a.lwt"), found[0].range, types.CodeActionContext([]))
         actions = await here.client.text_document_code_action_async(asked)
-        silence = next(
+        suppress = next(
             each for each in actions or ()
-            if isinstance(each, types.CodeAction) and each.title == f"silence {found[0].code} here"
+            if isinstance(each, types.CodeAction) and each.title == f"suppress {found[0].code} here"
         )  # fmt: skip
-        text = made(here.texts["a.lwt"], edits_of(silence.edit))
+        text = made(here.texts["a.lwt"], edits_of(suppress.edit))
         here.replace("a.lwt", 0, len(here.texts["a.lwt"]), text)
         left = [each for each in await here.diagnostics("a.lwt") if each.code == found[0].code]
         assert len(left) == len([each for each in found if each.code == found[0].code]) - 1

@@ -75,7 +75,7 @@ def test_a_title_says_what_a_fix_does() -> None:
 
     text = "ab cd ef gh"
     assert action_title([Edit(Span(0, 2), "x\ny")], text) == "replace ab by x y"
-    assert action_title([Edit(Span(2, 3), "")], text) == "remove a blank"
+    assert action_title([Edit(Span(2, 3), "")], text) == "remove a space"
     assert action_title([Edit(Span(2, 2), '"')], text) == 'insert "'
     edits = [Edit(Span(at, at + 2), "") for at in (0, 3, 6, 9)]
     assert action_title(edits, text) == "remove ab; remove cd; and 2 more"

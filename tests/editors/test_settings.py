@@ -123,16 +123,16 @@ def test_settings_are_read_with_what_is_wrong_in_them(tmp_path: Path) -> None:
     made, faults = read_settings(given, tmp_path, Settings())
     assert (made.graph, made.state, made.docs) == ("nx:karate", str(tmp_path / "s"), "https://x/rules")
     assert faults == (
-        "the setting input takes a text",
-        "the setting delay takes milliseconds, from 0 to 10000",
-        "the setting models takes a list of names",
-        "there is no setting stat; did you mean state?",
+        "the setting input must be a text",
+        "the setting delay must be milliseconds, 0 to 10000",
+        "the setting models must be a list of names",
+        "unknown setting stat; did you mean state?",
     )
     assert read_settings(None, None, made) == (made, ())
-    assert read_settings([], None, Settings())[1] == ("the settings of knotwork are not an object",)
+    assert read_settings([], None, Settings())[1] == ("the settings of knotwork must be an object",)
     assert read_settings({"graph": "a\0b", "server": ["x"]}, None, Settings()) == (
         Settings(),
-        ("the setting graph takes a text",),
+        ("the setting graph must be a text",),
     )
 
 

@@ -51,14 +51,16 @@ def heads(text: str) -> Iterator[Candidate]:
     wanted = dict.fromkeys(match["id"] for match in _NAMED.finditer(text))
     for name in (*wanted, "final"):
         if name not in known and name not in RESERVED:
-            yield Candidate(f"({name})=", "step", "referred to" if name in wanted else "the result", match=f"({name})=")
+            yield Candidate(
+                f"({name})=", "step", "missing step" if name in wanted else "final step", match=f"({name})="
+            )
 
 
 def references(text: str, known: Known, own: str, in_each: bool, at: int) -> Iterator[Candidate]:
     """Yield references allowed in the step ``own``: steps above first, then those below."""
     if in_each:
-        yield Candidate("{(item)}", "variable", "the element that EACH is at", match="item")
-        yield Candidate("{(index)}", "variable", "its number, from 0", match="index")
+        yield Candidate("{(item)}", "variable", "the current element of EACH", match="item")
+        yield Candidate("{(index)}", "variable", "the index of the element, from 0", match="index")
     ids = step_ids(text)
     for name, offset in sorted(ids.items(), key=lambda each: (each[1] > at, -each[1] if each[1] <= at else each[1])):
         if name != own:
@@ -67,7 +69,7 @@ def references(text: str, known: Known, own: str, in_each: bool, at: int) -> Ite
     for name, variable in known.variables.items():
         if name not in ids and re.fullmatch(ID, name):
             yield Candidate(f"{{({name})}}", "variable", excerpt(variable.holds), match=name)
-    yield Candidate("{(input)}", "variable", "what the run is given", match="input")
+    yield Candidate("{(input)}", "variable", "the input of the run", match="input")
 
 
 def _step_text(text: str, name: str, offset: int) -> tuple[str, str]:
@@ -90,8 +92,8 @@ def accessors(text: str, name: str, way: str, known: Known, quote: str) -> Itera
                     continue  # quotes inside the key would need further escapes
                 yield Candidate(f"[{key}]" if quote else f"[{said}]", "key", excerpt(_value_summary(inner)), match=key)
     elif isinstance(value, list) and value:
-        yield Candidate("[0]", "key", "the first", match="0")
-        yield Candidate("[-1]", "key", "the last", match="-1")
+        yield Candidate("[0]", "key", "the first element", match="0")
+        yield Candidate("[-1]", "key", "the last element", match="-1")
 
 
 def _value(text: str, name: str, known: Known) -> Any:

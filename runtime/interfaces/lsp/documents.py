@@ -18,9 +18,7 @@ from ....lang.service import Language, Reading
 from ....lang.source import Source, Span
 from .workspace import language_of
 
-# Text positions as an editor counts them: lines end with
-# , \r
-#  or \r, and columns count units of the negotiated encoding.
+# Text positions as an editor counts them: lines end with LF, CRLF or CR, and columns count units of the negotiated encoding.
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 

@@ -65,10 +65,10 @@ def code_actions(
         for found in touched:
             if snapshot.language != "seed" and (edit := _ignore(findings, found)) is not None:
                 said = lsp_diagnostic(found, text, docs)
-                title = f"silence {found.code} here"
+                title = f"suppress {found.code} here"
                 yield types.CodeAction(title, types.CodeActionKind.QuickFix, [said], edit=changes(snapshot, (edit,)))
     if _is_wanted(_FIX_ALL, wanted) and (edits := fix_all(findings.diagnostics)):
-        yield types.CodeAction("fix all that has a sure fix", _FIX_ALL, edit=changes(snapshot, edits))
+        yield types.CodeAction("apply all fixes", _FIX_ALL, edit=changes(snapshot, edits))
 
 
 def action_title(edits: Sequence[Edit], text: str) -> str:
@@ -87,7 +87,7 @@ def _action(edit: Edit, text: str) -> str:
 
 def _said(text: str) -> str:
     if not text.strip():
-        return "a line break" if "\n" in text else "a blank"
+        return "a line break" if "\n" in text else "a space"
     flat = " ".join(text.split())
     return printable(flat if len(flat) <= _LONGEST else f"{flat[: _LONGEST - 1]}…")
 

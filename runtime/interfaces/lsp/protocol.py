@@ -1,4 +1,4 @@
-"""The pygls protocol without two of its features: tracebacks in answers, and a second copy of each text."""
+"""The connection to one client: pygls' protocol without tracebacks in answers and without its own copies of texts."""
 
 import asyncio
 import contextlib
@@ -304,7 +304,7 @@ def _read(stdin: BinaryIO) -> Any:
         if found:
             length = int(found[1])
         elif b":" not in line or not line.endswith(b"\n"):
-            broken = "this is not a header of a message"
+            broken = "invalid message header"
     if length is None:
         return _Bad(broken or "the message has no Content-Length")
     if length > MAX_MESSAGE:
@@ -332,28 +332,28 @@ def _take(protocol: Protocol, message: Any) -> None:
         protocol.refuse(None, _PARSE_ERROR, message.why)
         return
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-        protocol.refuse(None, _INVALID_REQUEST, "a message is an object with jsonrpc 2.0")
+        protocol.refuse(None, _INVALID_REQUEST, "a message must be an object with jsonrpc 2.0")
         return
     asked = message.get("id") if isinstance(message.get("id"), int | str) and "method" in message else None
     method = message.get("method")
     if "method" in message and not isinstance(method, str):
-        protocol.refuse(asked, _INVALID_REQUEST, "method is a text")
+        protocol.refuse(asked, _INVALID_REQUEST, "method must be a text")
         return
     if method != "initialize" and not protocol.is_initialized:
         if asked is not None:
-            protocol.refuse(asked, _NOT_INITIALIZED, "initialize comes first")
+            protocol.refuse(asked, _NOT_INITIALIZED, "initialize must come first")
         return
     if asked is not None and (protocol.is_shut_down or (method == "initialize" and protocol.is_initialized)):
-        why = "the server was shut down" if protocol.is_shut_down else "initialize comes once"
+        why = "the server was shut down" if protocol.is_shut_down else "initialize was already called"
         protocol.refuse(asked, _INVALID_REQUEST, why)
         return
     if asked is not None and not protocol.knows(message["method"]):
-        protocol.refuse(asked, _NO_METHOD, f"there is no method {method}")
+        protocol.refuse(asked, _NO_METHOD, f"unknown method {method}")
         return
     try:
         read = protocol.structure_message(message)
     except (JsonRpcException, BaseValidationError, TypeError, ValueError, KeyError, RecursionError):
-        why = f"the parameters of {method} are not as the protocol has them"
+        why = f"invalid parameters of {method}"
         if asked is not None:
             protocol.refuse(asked, _INVALID_PARAMS, why)
         elif protocol.knows(str(method)):  # after a failed change the text here differs from the editor's

@@ -72,7 +72,7 @@ class _PublishedText:
 class Publisher:
     """Runs checks one at a time in ``executor`` and passes the findings to ``tell``; ``known`` returns the knowledge for a check.
 
-    Runs on the event loop; ``delay`` is called anew each time.
+    Runs on the event loop; ``delay`` is called for each check.
     """
 
     executor: Executor
@@ -172,7 +172,7 @@ def reportable(found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
     errors = [each for each in found if each.severity == "error"][:MOST]
     others = [each for each in found if each.severity != "error"][: MOST - len(errors)]
     told = tuple(sorted((*errors, *others), key=sort_key))
-    more = f"and {len(found) - len(told):,} more; knotwork check has them all"
+    more = f"and {len(found) - len(told):,} more; knotwork check lists all"
     return (*told, Diagnostic("", "info", more))
 
 

@@ -69,7 +69,7 @@ def read_settings(given: Any, folder: Path | None, base: Settings) -> tuple[Sett
     if given is None:
         return base, ()
     if not isinstance(given, Mapping):
-        return base, ("the settings of knotwork are not an object",)
+        return base, ("the settings of knotwork must be an object",)
     if isinstance(given.get("knotwork"), Mapping):  # some clients wrap the section in its name
         given = given["knotwork"]
     made: dict[str, Any] = {}
@@ -82,20 +82,20 @@ def read_settings(given: Any, folder: Path | None, base: Settings) -> tuple[Sett
             if isinstance(value, str) and "\0" not in value and len(value) < 4096:
                 made[key] = value if key == "docs" else _placed(value, folder)
             else:
-                faults.append(f"the setting {shown} takes a text")
+                faults.append(f"the setting {shown} must be a text")
         elif key == "models":
             if isinstance(value, list) and all(isinstance(each, str) for each in value):
                 made[key] = tuple(value[:1000])
             else:
-                faults.append("the setting models takes a list of names")
+                faults.append("the setting models must be a list of names")
         elif key == "delay":
             if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 10_000:
                 made[key] = value / 1000
             else:
-                faults.append("the setting delay takes milliseconds, from 0 to 10000")
+                faults.append("the setting delay must be milliseconds, 0 to 10000")
         elif key not in ("server", "trace"):  # keys for the client itself
             near = nearest(str(key), [*_TEXTS, "models", "delay"])
-            faults.append(f"there is no setting {shown}" + (f"; did you mean {near}?" if near else ""))
+            faults.append(f"unknown setting {shown}" + (f"; did you mean {near}?" if near else ""))
     return evolve(base, **made), tuple(faults[:10])
 
 
@@ -248,7 +248,7 @@ def _load(kind: Kind, place: str) -> Any:
 
 def _read_input(place: str) -> Any:
     if os.path.getsize(place) > _MOST_INPUT:
-        raise Problem(f"input: {place} has more than {_MOST_INPUT >> 20} MiB, the most that an editor loads")
+        raise Problem(f"input: {place} has more than {_MOST_INPUT >> 20} MiB, the maximum for the editor")
     try:
         return json.loads(Path(place).read_bytes())
     except UnicodeDecodeError:
