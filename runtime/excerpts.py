@@ -1,4 +1,4 @@
-"""Safe, bounded excerpts of data for prompts and messages. See ``docs/design/gasl.md#prompts``.
+"""Prompts: safe, bounded excerpts of data, and prompt files with placeholders. See ``docs/design/gasl.md#prompts``.
 
 An excerpt is valid JSON for any data: long values are cut with a mark, deeply nested parts are omitted, invalid text (a lone
 surrogate) is replaced. The time depends on the size of the excerpt, not of the data.
@@ -8,8 +8,11 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from importlib.resources import files
 from itertools import islice
 from typing import Any
+
+from ..lang.errors import KnotworkError
 
 NAMING = ("id", "name", "label", "title", "source", "target")
 """Fields that identify an item: an excerpt keeps them before all others."""
@@ -41,7 +44,7 @@ def clipped(text: str, most: int, *, around: str = "") -> str:
     start = max(0, start - most // 3) if start > most // 2 else 0
     before, after = ("…" if start else ""), ("…" if start + most < len(text) else "")
     cut = text[start : start + most - len(before) - len(after)]
-    return _sound(f"{before}{' '.join(cut.split())}{after}")
+    return _encodable(f"{before}{' '.join(cut.split())}{after}")
 
 
 def shortened(
@@ -54,15 +57,15 @@ def shortened(
     """
     if isinstance(value, str):
         if len(value) <= text:
-            return _sound(value)
-        return _sound(f"{value[:text]}… [{len(value) - text:,} more characters]")
+            return _encodable(value)
+        return _encodable(f"{value[:text]}… [{len(value) - text:,} more characters]")
     inside = min(items, _ITEMS)
     if isinstance(value, dict):
-        kept = _kept(value, fields, text, long) if depth else _names(value)
+        kept = _shown_fields(value, fields, text, long) if depth else _names(value)
         if depth == 0 and not kept:
             return f"… [an object with {len(value):,} fields]"
         shown = {
-            _sound(str(key)[:100]): shortened(inner, text, inside, max(0, depth - 1), fields, long)
+            _encodable(str(key)[:100]): shortened(inner, text, inside, max(0, depth - 1), fields, long)
             for key, inner in kept.items()
         }
         if len(value) > len(kept):
@@ -79,14 +82,14 @@ def shortened(
         return value
     if isinstance(value, int):
         return value if abs(value) < 10**40 else "… [a number of more than 40 digits]"
-    return _sound(str(value)[:text])
+    return _encodable(str(value)[:text])
 
 
 def _names(value: dict[Any, Any]) -> dict[Any, Any]:
     return {key: value[key] for key in NAMING if isinstance(value.get(key), str | int | float)}
 
 
-def _kept(value: dict[Any, Any], fields: int, text: int, long: bool) -> dict[Any, Any]:
+def _shown_fields(value: dict[Any, Any], fields: int, text: int, long: bool) -> dict[Any, Any]:
     """Return the shown fields in their order: identifying fields have priority, then short ones, then long ones.
 
     Only the first fields are read, so that the time does not depend on their number.
@@ -126,7 +129,7 @@ def fenced(text: str) -> str:
     return f"{fence}\n{text}\n{fence}"
 
 
-def _sound(text: str) -> str:
+def _encodable(text: str) -> str:
     """Return ``text`` with characters that can't be encoded replaced."""
     try:
         text.encode()
@@ -189,3 +192,54 @@ def storable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [storable(item) for item in value]
     return cut(repr(value), 200)
+
+
+# Prompts in separate files (``prompts/NAME.txt`` next to the code that uses them), and how they are filled in.
+# A prompt file can be read as a whole, compared with the seed that it was taken from, and changed without touching code.
+# ``{name}`` is a placeholder; ``{{name}}`` stands for the literal braces, all other braces are text: ``{(input)}`` is
+# unchanged.
+# Placeholders are filled in one pass: inserted text is never scanned again. Callers put external text
+# between fences (``fenced``).
+
+_PLACEHOLDER = re.compile(r"\{\{([a-z_]+)\}\}|\{([a-z_]+)\}")
+_LINE = re.compile(r"^\{([a-z_]+)\}[ \t]*$\n*", re.MULTILINE)
+
+
+class PromptError(KnotworkError):
+    """A prompt file and the code that fills it in do not match: an internal error, never a user's."""
+
+
+def read_prompt(package: str, name: str) -> str:
+    """Return the text of ``prompts/NAME.txt`` in ``package`` (the caller's ``__package__``), without the last line break.
+
+    Raises ``PromptError`` if the file is missing.
+    """
+    try:
+        text = (files(package) / "prompts" / f"{name}.txt").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise PromptError(f"{package} has no prompt {name!r}") from None
+    return text.removesuffix("\n")
+
+
+def placeholders(text: str) -> frozenset[str]:
+    """Return the names in braces in ``text``."""
+    return frozenset(name for _, name in _PLACEHOLDER.findall(text) if name)
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """Return ``text`` with its placeholders filled in like ``filled``, after checking that names and placeholders match.
+
+    Raises ``PromptError`` for a placeholder without a value, and for a value without a placeholder.
+    """
+    named = placeholders(text)
+    if missing := sorted(named - values.keys()):
+        raise PromptError(f"no value for {', '.join(f'{{{name}}}' for name in missing)}")
+    if unknown := sorted(values.keys() - named):
+        raise PromptError(f"no placeholder {', '.join(f'{{{name}}}' for name in unknown)} in the prompt")
+    return filled(text, values)
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """Return ``text`` with its placeholders filled in, in one pass. A line with only an empty placeholder is removed."""
+    kept = _LINE.sub(lambda found: "" if values.get(found[1]) == "" else found[0], text).strip()
+    return _PLACEHOLDER.sub(lambda found: f"{{{found[1]}}}" if found[1] else values[found[2]], kept)

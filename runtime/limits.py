@@ -68,13 +68,13 @@ def _kind(value: Any) -> str:
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
-def _whole(least: int) -> Callable[[Any], bool]:
+def _whole_number(least: int) -> Callable[[Any], bool]:
     return lambda value: type(value) is int and value >= least
 
 
 _VALUES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "temperature": (lambda value: is_number(value) and 0 <= value <= 2, "number from 0 to 2"),
-    "max_tokens": (_whole(1), "whole number above 0"),
+    "max_tokens": (_whole_number(1), "whole number above 0"),
     "stop": (
         lambda value: (
             isinstance(value, str) or (isinstance(value, list | tuple) and all(isinstance(each, str) for each in value))
@@ -83,12 +83,12 @@ _VALUES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "seed": (lambda value: type(value) is int, "whole number"),
     "timeout": (lambda value: is_number(value) and value > 0, "number of seconds above 0"),
-    "retries": (_whole(0), "whole number of at least 0"),
+    "retries": (_whole_number(0), "whole number of at least 0"),
 }
 """The check and the description of each option's value. None means the model's default."""
 _LIMITS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "max_calls": (_whole(0), "whole number of at least 0"),
-    "max_tokens": (_whole(0), "whole number of at least 0"),
+    "max_calls": (_whole_number(0), "whole number of at least 0"),
+    "max_tokens": (_whole_number(0), "whole number of at least 0"),
     "max_cost": (lambda value: is_number(value) and value >= 0, "number of US dollars of at least 0"),
 }
 

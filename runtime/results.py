@@ -274,7 +274,7 @@ def coercions(run: Run, most: int = 5) -> list[str]:
         said, output = (printable(short(" ".join(text.split()))) for text in (each.said, each.output))
         lines.append(f"({each.step}){item}: {said} was read as {output}")
     if len(found) > most:
-        lines.append(f"{len(found) - most:,} more answers were read otherwise than they are written")
+        lines.append(f"{len(found) - most:,} more answers were coerced")
     return lines
 
 

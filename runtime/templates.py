@@ -5,16 +5,13 @@ One pass over the parsed template, never over text: an output is never scanned f
 """
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field
 
 from ..lang.catalogue.operations import BUILTIN
 from ..lang.diagnostic import nearest
-from ..lang.errors import KnotworkError
 from ..lang.literals import Reading, Unreadable, kind_of, read, short
 from ..lang.source import Span
 from ..lang.trees.lwt import Accessor, Index, Key, Mode, Reference, Slice, Step, Template, Text
@@ -98,7 +95,7 @@ def _substituted(reference: Reference, scope: Scope) -> str:
         if scope.mode == "strict" or error.failed.kind != "reference":
             raise
         scope.note(reference, len(reference.accessors), "missing")
-        scope.warn(scope.step, f"{error.failed.message}; nothing was put there")
+        scope.warn(scope.step, f"{error.failed.message}; nothing was inserted")
         return ""
 
 
@@ -136,7 +133,7 @@ def value_of(reference: Reference, scope: Scope) -> Any:
         if scope.mode == "strict" or error.failed.kind != "reference":
             raise
         scope.note(reference, len(reference.accessors), "missing")
-        scope.warn(scope.step, f"{error.failed.message}; null was put there")
+        scope.warn(scope.step, f"{error.failed.message}; null was used")
         return None
     if not isinstance(value, str) or reference.accessors or not _is_untyped(scope.steps.get(reference.name)):
         return value
@@ -191,7 +188,9 @@ def _base(reference: Reference, scope: Scope) -> Any:
     if name == "input":
         if scope.input is None:
             message = f"{reference_text(reference)}: the run has no input"
-            raise StepFailed(Failed("input", message, "give one: --input FILE, or input= in Python", reference.span))
+            raise StepFailed(
+                Failed("input", message, "give an input: --input FILE, or input= in Python", reference.span)
+            )
         return scope.input
     if name == "item" and scope.index is not None:
         return scope.item
@@ -199,7 +198,7 @@ def _base(reference: Reference, scope: Scope) -> Any:
         return scope.index
     result = scope.results.get(name)
     if result is None:
-        raise _missing(reference, 0, f"there is no output of ({name}) here")
+        raise _missing(reference, 0, f"the step ({name}) has no output")
     return result.value
 
 
@@ -239,7 +238,7 @@ def _step_into(value: Any, accessor: Accessor, reference: Reference, position: i
             raise _missing(reference, position, what)
     if isinstance(accessor, Key):
         if not isinstance(value, dict):
-            raise _missing(reference, position, f"there is {_described(value)}, which has no keys")
+            raise _missing(reference, position, f"the value is {_described(value)}, which has no keys")
         if accessor.value in value:
             return value[accessor.value]
         raise _missing(reference, position, *_no_key(accessor.value, value))
@@ -248,9 +247,9 @@ def _step_into(value: Any, accessor: Accessor, reference: Reference, position: i
     if not isinstance(value, list | tuple):
         hint = ""
         if isinstance(accessor, Index) and isinstance(value, dict) and str(accessor.value) in value:
-            hint = f'the object has the key: write ["{accessor.value}"]'
+            hint = f'the object has this key: write ["{accessor.value}"]'
         part = "element" if isinstance(accessor, Index) else "slice"
-        what = f"there is {_described(value)}, not a list, so it has no {part}"
+        what = f"the value is {_described(value)}, not a list, so it has no {part}"
         kind = "reference" if value is None or isinstance(value, str | Failed) else "access"
         raise _missing(reference, position, what, hint, kind)
     if isinstance(accessor, Slice):
@@ -276,7 +275,7 @@ def _no_key(key: str, value: dict[Any, Any]) -> tuple[str, str]:
     more = f" and {len(keys) - 8} more" if len(keys) > 8 else ""
     there = f"the keys are {shown}{more}" if keys else "the object is empty"
     like = nearest(key, keys[:10_000])
-    return f"there is no key {short(key)}; {there}", f"did you mean [{short(like)}]?" if like else ""
+    return f"unknown key {short(key)}; {there}", f"did you mean [{short(like)}]?" if like else ""
 
 
 def _missing(reference: Reference, position: int, what: str, hint: str = "", kind: str = "reference") -> StepFailed:
@@ -284,54 +283,3 @@ def _missing(reference: Reference, position: int, what: str, hint: str = "", kin
     if position < len(reference.accessors) and reference.accessors[position].span.end:
         span = reference.accessors[position].span
     return StepFailed(Failed(kind, f"{reference_text(reference, position + 1)}: {what}", hint, span))
-
-
-# Prompts in separate files (``prompts/NAME.txt`` next to the code that uses them), and how they are filled in.
-# A prompt file can be read as a whole, compared with the seed that it was taken from, and changed without touching code.
-# ``{name}`` is a placeholder; ``{{name}}`` stands for the literal braces, all other braces are text: ``{(input)}`` is
-# unchanged.
-# Placeholders are filled in one pass: inserted text is never scanned again. Callers put external text
-# between fences (``runtime.excerpts.fenced``).
-
-_PLACEHOLDER = re.compile(r"\{\{([a-z_]+)\}\}|\{([a-z_]+)\}")
-_LINE = re.compile(r"^\{([a-z_]+)\}[ \t]*$\n*", re.MULTILINE)
-
-
-class PromptError(KnotworkError):
-    """A prompt file and the code that fills it in do not match: an internal error, never a user's."""
-
-
-def read_prompt(package: str, name: str) -> str:
-    """Return the text of ``prompts/NAME.txt`` in ``package`` (the caller's ``__package__``), without the last line break.
-
-    Raises ``PromptError`` if the file is missing.
-    """
-    try:
-        text = (files(package) / "prompts" / f"{name}.txt").read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise PromptError(f"{package} has no prompt {name!r}") from None
-    return text.removesuffix("\n")
-
-
-def placeholders(text: str) -> frozenset[str]:
-    """Return the names in braces in ``text``."""
-    return frozenset(name for _, name in _PLACEHOLDER.findall(text) if name)
-
-
-def fill(text: str, values: Mapping[str, str]) -> str:
-    """Return ``text`` with its placeholders filled in like ``filled``, after checking that names and placeholders match.
-
-    Raises ``PromptError`` for a placeholder without a value, and for a value without a placeholder.
-    """
-    named = placeholders(text)
-    if missing := sorted(named - values.keys()):
-        raise PromptError(f"no value for {', '.join(f'{{{name}}}' for name in missing)}")
-    if unknown := sorted(values.keys() - named):
-        raise PromptError(f"no placeholder {', '.join(f'{{{name}}}' for name in unknown)} in the prompt")
-    return filled(text, values)
-
-
-def filled(text: str, values: Mapping[str, str]) -> str:
-    """Return ``text`` with its placeholders filled in, in one pass. A line with only an empty placeholder is removed."""
-    kept = _LINE.sub(lambda found: "" if values.get(found[1]) == "" else found[0], text).strip()
-    return _PLACEHOLDER.sub(lambda found: f"{{{found[1]}}}" if found[1] else values[found[2]], kept)

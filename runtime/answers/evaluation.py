@@ -123,7 +123,7 @@ def _too_long(written: Written, answer: str) -> str:
     most = _WORK // max(1, written.pattern.programsize)
     if 4 * len(answer) <= most or len(answer.encode("utf-8", "surrogatepass")) <= most:
         return ""
-    return f"{len(answer):,} characters, too many to search them for it"
+    return f"{len(answer):,} characters, too many to search"
 
 
 def _search(pattern: Any, answer: str) -> str | None:
@@ -341,13 +341,13 @@ class _Called:
     def _text(self, reason: Any) -> str:
         if reason is not None and not isinstance(reason, str):
             raise self._unusable(f"{_kind(reason)} as the reason")
-        return _sound((reason or "").strip()[:_LONGEST])
+        return _encodable((reason or "").strip()[:_LONGEST])
 
     def _texts(self, given: Any) -> tuple[str, ...]:
         texts = (given,) if isinstance(given, str) else () if given is None else given
         if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
             raise self._unusable("suggestions that are not texts")
-        return tuple(_sound(text.strip()[:_LONGEST]) for text in texts[:_MOST] if text.strip())
+        return tuple(_encodable(text.strip()[:_LONGEST]) for text in texts[:_MOST] if text.strip())
 
     def _unusable(self, what: str) -> StepFailed:
         return StepFailed(Failed("error", f"{self.name} returned {what}", _WANTED))
@@ -359,10 +359,10 @@ def _error_text(error: Exception) -> str:
         text = str(error)
     except Exception:  # a custom exception class
         text = ""
-    return _sound(f"{type(error).__name__}: {text}" if text else type(error).__name__)[:_LONGEST]
+    return _encodable(f"{type(error).__name__}: {text}" if text else type(error).__name__)[:_LONGEST]
 
 
-def _sound(text: str) -> str:
+def _encodable(text: str) -> str:
     """Return ``text`` with characters that can't be encoded replaced."""
     return text.encode("utf-8", "replace").decode()
 

@@ -8,10 +8,9 @@ from blake3 import blake3
 
 from ...adapters.llm.json_schema import canonical, read_json
 from ...adapters.llm.middleware import asked_for
-from ..excerpts import clipped, fenced
+from ..excerpts import clipped, fenced, filled
 from ..models.caller import Asker, Spent
 from ..results import Failed, StepFailed
-from ..templates import filled
 from .answer_results import JUDGES, AnswerRequest, Evaluation, points
 from .templates import Template
 
@@ -33,7 +32,7 @@ def feedback_on(answer: str, evaluation: Evaluation, threshold: float, template:
         "score": points(evaluation.score, threshold),
         "threshold": f"{threshold:.2f}" if round(threshold, 2) == threshold else f"{threshold:g}",
         "reasoning": fenced(
-            _sound(shortened_text(evaluation.evaluation_reasoning, _REASONING)) or "(nothing was said)"
+            _encodable(shortened_text(evaluation.evaluation_reasoning, _REASONING)) or "(nothing was said)"
         ),
         "suggestions": fenced(suggestions or "(none)"),
         "wants": "\n".join(each if each.endswith((".", "!", "?")) else f"{each}." for each in wanted),
@@ -50,7 +49,7 @@ def shortened_text(text: str, most: int) -> str:
     return f"{text[:head]}\n… [{left_out:,} characters left out] …\n{text[-(most - head) :]}"
 
 
-def _sound(text: str) -> str:
+def _encodable(text: str) -> str:
     """Return ``text`` with characters that can't be encoded replaced: a custom evaluator may return any text."""
     return text.encode("utf-8", "replace").decode()
 
@@ -169,7 +168,7 @@ class Generator:
             ) from None
         answer = read_json(text)["answer"] if self.ask == "json" else text
         if not answer.strip():
-            raise StepFailed(Failed("empty", "the model answered nothing"))
+            raise StepFailed(Failed("empty", "the answer is empty"))
         try:
             answer.encode()
         except UnicodeEncodeError:

@@ -20,10 +20,9 @@ from ...lang.answers import read_object
 from ...lang.coercion import Fit, as_value
 from ...lang.literals import Unreadable
 from ..errors import shown
-from ..excerpts import fenced
+from ..excerpts import fenced, filled
 from ..models.caller import Asker, Losses, Spent
 from ..results import Failed, StepFailed
-from ..templates import filled
 from .answer_results import AnswerRequest, Evaluation
 from .generator import ask_text, place_of
 from .templates import Template
@@ -159,10 +158,11 @@ class Panel:
             message = f"the answer has {len(answer):,} characters, a judge reads at most {LONGEST_JUDGED:,}"
             raise StepFailed(Failed("prompt_too_long", message, "ask for a shorter answer, or use checks only"))
         if self.request.judges == 1:
-            return await self._one(number, 0, answer, round)
+            return await self._ask_judge(number, 0, answer, round)
         async with asyncio.TaskGroup() as group:
             asked = [
-                group.create_task(self._said(number, judge, answer, round)) for judge in range(self.request.judges)
+                group.create_task(self._evaluation_or_failure(number, judge, answer, round))
+                for judge in range(self.request.judges)
             ]
         said = [task.result() for task in asked]
         given = [each for each in said if isinstance(each, Evaluation)]
@@ -176,13 +176,13 @@ class Panel:
         self.fewer.extend(others[:1])
         return _combined(given)
 
-    async def _said(self, number: int, judge: int, answer: str, round: Spent) -> Evaluation | Failed:
+    async def _evaluation_or_failure(self, number: int, judge: int, answer: str, round: Spent) -> Evaluation | Failed:
         try:
-            return await self._one(number, judge, answer, round)
+            return await self._ask_judge(number, judge, answer, round)
         except StepFailed as error:
             return error.failed
 
-    async def _one(self, number: int, judge: int, answer: str, round: Spent) -> Evaluation:
+    async def _ask_judge(self, number: int, judge: int, answer: str, round: Spent) -> Evaluation:
         turn = judge % len(self.models)
         scale = self.scales[turn]
         options: dict[str, Any] = {name: self.options[name] for name in _FOR_JUDGES if name in self.options}
@@ -192,7 +192,7 @@ class Panel:
             options["system"] = self.template.evaluator_system
         if judge:
             options["sample"] = judge
-        options |= {"schema": evaluation_schema(scale), "tidy": lambda text: _tidied(text, scale)}
+        options |= {"schema": evaluation_schema(scale), "tidy": lambda text: _normalised(text, scale)}
         prompt = self.prompt(answer, scale)
         text = await ask_text(self.asker, place_of(number, judge), prompt, options, self.models[turn], round)
         return _evaluation_of(text, scale)
@@ -212,7 +212,7 @@ class Panel:
         return written if self.template.has("evaluator", "scale") else f"{written}\n\n{told}"
 
 
-def _tidied(text: str, scale: Literal["unit", "ten"]) -> str:
+def _normalised(text: str, scale: Literal["unit", "ten"]) -> str:
     """Return the one evaluation in ``text`` in the form of the schema.
 
     Unknown fields are dropped, and missing suggestions become an empty list (the default). Raises ``ValueError`` with a

@@ -243,7 +243,7 @@ class Rounds:
         try:
             await self.examples.keep(self.request, last.answer, last.score)
         except Exception as error:  # the answer is complete even if saving its copy fails
-            self.warnings.append(f"the answer was not kept as an example: {type(error).__name__}: {error}"[:500])
+            self.warnings.append(f"the answer was not stored as an example: {type(error).__name__}: {error}"[:500])
 
     def _answered(self) -> Answered:
         """Return the final result."""

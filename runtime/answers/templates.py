@@ -20,7 +20,7 @@ from ...adapters.llm.json_schema import read_json
 from ...adapters.sqlite_store import SQLiteStore, Table
 from ...lang.diagnostic import nearest
 from ..errors import RequestError
-from ..templates import placeholders
+from ..excerpts import placeholders
 from .answer_results import AnswerRequest
 
 _LONGEST = 20_000
@@ -109,8 +109,8 @@ def find_template(name: str, given: Mapping[str, Template]) -> Template:
     found = known.get(name)
     if found is None:
         like = nearest(name, known)
-        hint = f"did you mean {like!r}?" if like else f"there are: {', '.join(sorted(known))}"
-        raise RequestError("template", f"there is no template {name[:80]!r}", hint)
+        hint = f"did you mean {like!r}?" if like else f"the templates are {', '.join(sorted(known))}"
+        raise RequestError("template", f"unknown template {name[:80]!r}", hint)
     return found
 
 
@@ -122,7 +122,7 @@ def read_templates(source: Mapping[str, Any] | Path) -> dict[str, Template]:
     """
     given = _read_file(source) if isinstance(source, Path) else source
     if not isinstance(given, Mapping):
-        raise RequestError("templates", "no JSON object", 'it is {"NAME": {"generator": "...", ...}, ...}')
+        raise RequestError("templates", "expected a JSON object", 'such as {"NAME": {"generator": "...", ...}, ...}')
     if len(given) > _MOST:
         raise RequestError("templates", f"{len(given):,} are too many", f"at most {_MOST}")
     return {name: _template(name, texts) for name, texts in given.items()}
@@ -141,11 +141,13 @@ def _read_file(path: Path) -> Any:
 
 def _template(name: Any, texts: Any) -> Template:
     if not isinstance(name, str) or not name.strip() or len(name) > 80:
-        raise RequestError("templates", f"{name!r:.90} is not a name for a template", "1 to 80 characters")
+        raise RequestError(
+            "templates", f"{name!r:.90} is not a valid name of a template", "a name has 1 to 80 characters"
+        )
     if isinstance(texts, Template):
         return evolve(texts, name=name)
     if not isinstance(texts, Mapping):
-        raise RequestError("templates", f"{name}: no JSON object of texts")
+        raise RequestError("templates", f"{name}: expected a JSON object of texts")
     known = (*_KNOWN, "shown")
     for key in texts:
         if key not in known:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..loops.search import Rollout, Settings
     from ..loops.search import Tree as Tree
     from ..loops.search.policies import Valued
-    from ..loops.traversal.loop import Choose
+    from ..loops.traversal.planner import Choose
     from ..loops.traversal.traversal_results import Asked
     from ..loops.traversal.traversal_results import Explored as Explored
     from ..loops.traversal.traversal_results import Finding as Finding
@@ -97,8 +97,9 @@ async def ask(
 
     from ..errors import RequestError, shown
     from ..limits import call_options, check_limits, check_listeners
-    from ..loops.traversal.loop import highest
-    from ..loops.traversal.setup import QuestionRequest, answered_before, room_for, traverse
+    from ..loops.traversal.loop import room_for, traverse
+    from ..loops.traversal.planner import highest
+    from ..loops.traversal.question_store import QuestionRequest, answered_before
     from ..loops.traversal.traversal_results import Bounds, checked_folder, search_request
     from . import gasl
     from .clients import Clients, Warnings

@@ -235,7 +235,7 @@ class Caller:
             if not text or text.isspace():
                 failed = Failed("empty", "the answer is empty")
             elif answer.finish_reason == "length":
-                failed = Failed("truncated", "the answer is cut off at the token limit", "raise max_tokens=")
+                failed = Failed("truncated", "the answer was cut off at the token limit", "raise max_tokens=")
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():

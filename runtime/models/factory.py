@@ -326,4 +326,4 @@ def _questions(folder: Path) -> Iterator[tuple[Path, str | None]]:
             yield path, None
             continue
         found = next((each for each in records(path) if isinstance(each, Damage)), None)
-        yield path, "" if found is None else f"it is damaged at byte {found.start}: {found.reason}"
+        yield path, "" if found is None else f"damaged at byte {found.start}: {found.reason}"

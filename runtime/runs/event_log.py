@@ -93,7 +93,7 @@ def _line_of(event: Event) -> tuple[int, str, str]:
         case on.CallRetried():
             return 2, f"({_place(event)}) {event.kind} {event.attempt}: {event.reason}", ""
         case on.AnswerRead():
-            return 2, f"({_place(event)}) read as {event.type} ({event.how}), taken: {event.output}", event.said
+            return 2, f"({_place(event)}) read as {event.type} ({event.how}), used as: {event.output}", event.said
         case on.CallFinished():
             tokens = f"{event.prompt_tokens}+{event.completion_tokens} tokens"
             cached = ", cached" if event.cached else ""
@@ -164,7 +164,7 @@ def _line_of(event: Event) -> tuple[int, str, str]:
             by = " (by rule)" if event.by == "rule" else ""
             return 1, f"Step {event.step}: {event.decision}{by}: {_short(event.answer or event.why)}", event.answer
         case on.HypothesisFormed():
-            again = ", taken up again" if event.resumed else ""
+            again = ", resumed" if event.resumed else ""
             plan = f"{event.plan}, {len(event.commands)} commands{again}"
             return 1, f"Hypothesis {event.step}: {_short(event.hypothesis)} ({plan})", "\n".join(event.commands)
         case on.BranchClosed():
@@ -274,7 +274,7 @@ class _LogSubscriber:
         if self._log.damage and not self._is_reported:
             self._is_reported = True
             self._events.emit(
-                Warned("", f"the report will lack what happens from now on: {LOG} can't be written: {self._log.damage}")
+                Warned("", f"the report will lack all further events: {LOG} can't be written: {self._log.damage}")
             )
 
 

@@ -64,10 +64,10 @@ def records(path: Path) -> "Iterator[tuple[int, dict[str, Any]] | Damage]":
 def _read(line: bytes) -> dict[str, Any]:
     found = _CHECK.search(line, max(0, len(line) - _CHECK_LENGTH))
     if found and zlib.crc32(line[: found.start()] + b"}") != int(found[1], 16):
-        raise ValueError("its check does not fit")
+        raise ValueError("the checksum is wrong")
     record = json.loads(line)
     if not isinstance(record, dict):
-        raise ValueError("it is not an object")
+        raise ValueError("the record is not an object")
     return record
 
 
@@ -115,7 +115,7 @@ class Journal:
         line = b'%b, "check": "%08x"}\n' % (body[:-1], zlib.crc32(body))
         try:
             if os.write(self._file, line) != len(line):
-                raise OSError("the disk took only a part of the record")
+                raise OSError("only a part of the record was written")
             self._end += len(line)
         except OSError as error:
             self.damage = f"the run can't be recorded any further: {error.strerror or error}"

@@ -37,7 +37,7 @@ from .seed_results import Counts, Extraction, ResultError, SeedResult, Status
 if TYPE_CHECKING:
     from ...adapters.llm.budget import Price
 
-_ALLOW = "the result is complete all the same where allow_invalid (a share of the kept reviews) allows that many"
+_ALLOW = "allow_invalid is the share of kept reviews that may lack the field; the result is then still complete"
 
 
 @frozen
@@ -148,7 +148,7 @@ class ResultComputer:
         return f"{what} is missing for {share}{self._allowed()}: {', '.join(parts)}"
 
     def _allowed(self) -> str:
-        return f", where {self.allow_invalid:.1%} are allowed" if self.allow_invalid else ""
+        return f", of which {self.allow_invalid:.1%} are allowed" if self.allow_invalid else ""
 
     def _provenance(self, name: str, good: Sequence[Extraction], context: Mapping[str, Any]) -> Provenance:
         told = explain(self.seed, [found.row for found in good], context, name)
@@ -168,8 +168,8 @@ class ResultComputer:
 
 def _none_extracted(extractions: Sequence[Extraction]) -> str:
     if len(extractions) > 1:
-        return f"none of the {len(extractions):,} reviews that were kept could be extracted: {extractions[0].failed}"
-    return f"the one review that was kept could not be extracted: {extractions[0].failed}"
+        return f"none of the {len(extractions):,} kept reviews could be extracted: {extractions[0].failed}"
+    return f"the only kept review could not be extracted: {extractions[0].failed}"
 
 
 def _result_error(error: StepError) -> ResultError:

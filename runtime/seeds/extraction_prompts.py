@@ -108,7 +108,7 @@ def _object(text: str, fields: Sequence[Extracted], strict: bool) -> ObjectRead 
         whole = read(text) if is_json(text) and len(text) <= MAX_ANSWER else None
         if isinstance(whole, Reading) and isinstance(whole.value, dict):
             return ObjectRead(whole.value, "exact")
-        return "the answer is not JSON object as a whole"
+        return "the whole answer must be one JSON object"
     found = read_object(text, [each.name for each in fields])
     return found if isinstance(found, ObjectRead) else f"the answer can't be used: {found.reason}"
 
@@ -300,11 +300,13 @@ def build_extraction_prompt(fields: Sequence[Extracted], text: str) -> str:
 
 
 def _described(wanted: Extracted) -> list[str]:
-    doc = f": {_line(wanted.doc)}" if wanted.doc else ""
+    doc = f": {_one_line(wanted.doc)}" if wanted.doc else ""
     name = _quoted(wanted.name)
     if wanted.type != "enum":
         return [f"- {name} ({_TYPES[wanted.type]}, or null where the review does not say){doc}"]
-    meanings = [f"  - {_quoted(value)}{f': {_line(told)}' if told else ''}" for value, told in wanted.values.items()]
+    meanings = [
+        f"  - {_quoted(value)}{f': {_one_line(told)}' if told else ''}" for value, told in wanted.values.items()
+    ]
     return [f"- {name} (exactly one of these values){doc}", *meanings]
 
 
@@ -349,8 +351,10 @@ def build_choice_prompt(wanted: Extracted, text: str) -> str:
     For a small model: each value is an example after its description, and the review has the same form, on one line, so that
     it can't contain an example itself. Models that can't follow instructions continue such a pattern well.
     """
-    label = _line(wanted.name)
-    examples = [f"Review: {_line(told or value)}\n{label}: {_line(value)}\n\n" for value, told in wanted.values.items()]
+    label = _one_line(wanted.name)
+    examples = [
+        f"Review: {_one_line(told or value)}\n{label}: {_one_line(value)}\n\n" for value, told in wanted.values.items()
+    ]
     return f"{''.join(examples)}Review: {clipped(text, LONGEST_CHOSEN)}\n{label}:"
 
 
@@ -375,5 +379,5 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _line(text: str) -> str:
+def _one_line(text: str) -> str:
     return " ".join(text.split())

@@ -8,12 +8,10 @@ import datetime
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
-from pathlib import Path
 from typing import Any
 
-import orjson
 from attrs import field, frozen
 
 from ...lang.errors import KnotworkError
@@ -56,12 +54,12 @@ def read_date(text: str) -> ReviewDate | str:
     if (partial := _PARTIAL.fullmatch(text)) is not None:
         year, month = int(partial[1]), int(partial[2]) if partial[2] else None
         if year < 1 or (month is not None and not 1 <= month <= 12):
-            return "there is no such month"
+            return "the month does not exist"
         return ReviewDate(year, month)
     try:
         found = _full_date(text)
     except ValueError:
-        return "there is no such day"
+        return "the day does not exist"
     return found if isinstance(found, str) else ReviewDate(found.year, found.month, found)
 
 
@@ -76,13 +74,13 @@ def _full_date(text: str) -> datetime.date | str:
     if (found := _YEAR_LAST.fullmatch(text)) is not None:
         one, other, year = int(found[1]), int(found[2]), int(found[3])
         if one <= 12 and other <= 12 and one != other:
-            return "the day and the month can't be told apart"
+            return "day and month are ambiguous"
         return datetime.date(year, min(one, other), max(one, other))
     if (found := _NAMED_FIRST.fullmatch(text)) is not None and (month := _month(found[1])):
         return datetime.date(int(found[3]), month, int(found[2]))
     if (found := _NAMED_SECOND.fullmatch(text)) is not None and (month := _month(found[2])):
         return datetime.date(int(found[3]), month, int(found[1]))
-    return "it is in no form that is read"
+    return "its form is unknown"
 
 
 def _month(name: str) -> int:
@@ -195,7 +193,7 @@ class _Reading:
         elif isinstance(own, bool) or not isinstance(own, int | None):
             fault = f"it is {kind_of(own)}, neither a text nor a whole number"
         else:
-            fault = "it is a number of more than 64 bits" if own is not None and abs(own) >= _LARGEST else ""
+            fault = "it has more than 64 bits" if own is not None and abs(own) >= _LARGEST else ""
         if fault:
             self.found.append(f'the "id" of review {index} is not used: {fault}')
             own = None
@@ -210,7 +208,7 @@ class _Reading:
             value, fault = _number(data.get(name))
             meta[name] = value
             if fault:
-                invalid[name] = _shown(data[name])
+                invalid[name] = _value_text(data[name])
                 self.found.append(f'"{name}" of review {index}, {invalid[name]}, is not used: {fault}')
         self._date(data.get("date"), index, meta, invalid)
         return Review(index, text, meta, own, invalid_meta=invalid)
@@ -228,7 +226,7 @@ class _Reading:
             written = written.isoformat()
         found = read_date(written) if isinstance(written, str) else f"it is {kind_of(written)}, not a date"
         if isinstance(found, str):
-            shown = _shown(written)
+            shown = _value_text(written)
             invalid.update(dict.fromkeys(("year", "month", "date", "age_days"), shown))
             self.found.append(f"the date of review {index}, {shown}, is not used: {found}")
             return
@@ -243,10 +241,10 @@ class _Reading:
     def warnings(self) -> tuple[str, ...]:
         more = len(self.found) - _TOLD
         told = self.found[:_TOLD]
-        return (*told, f"{more:,} more faults of reviews are like these") if more > 0 else tuple(told)
+        return (*told, f"{more:,} more reviews have similar faults") if more > 0 else tuple(told)
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     """Return a value for a message: JSON, on one line, without lone surrogates."""
     try:
         written = json.dumps(value, default=str)
@@ -274,48 +272,13 @@ def _number(value: Any) -> tuple[int | float | None, str]:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None, f"it is {kind_of(value)}, not a number"
     if not math.isfinite(value) if isinstance(value, float) else abs(value) >= _LARGEST:
-        return None, "it is not a number of 64 bits"
+        return None, "it is not a 64-bit number"
     return value, ""
-
-
-def read_contexts(path: Path) -> Iterator[Any]:
-    """Yield the contexts of a file one at a time: a JSON list, one object, or one object per line (read on demand).
-
-    They are JSON values; ``read_context`` checks them. Raises ``ContextError`` if the file is not JSON, and ``OSError``.
-    """
-    with open(path, "rb") as file:
-        first = file.readline()
-        while first and not first.strip():
-            first = file.readline()
-        if first.lstrip()[:1] == b"{" and (head := _line(first)) is not None:
-            yield head
-            for number, line in enumerate(file, 2):
-                if line.strip():
-                    yield _loads(line, f"line {number} of {path.name}")
-            return
-        yield from contexts_of(_loads(first + file.read(), path.name)) if first else ()
 
 
 def contexts_of(data: Any) -> list[Any]:
     """Return the contexts in a JSON value: the elements of a list, or the value itself."""
     return list(data) if isinstance(data, list | tuple) else [data]
-
-
-def _line(line: bytes) -> Any:
-    try:
-        return _loads(line, "")
-    except ContextError:  # an object over several lines
-        return None
-
-
-def _loads(body: bytes, where: str) -> Any:
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        try:
-            return json.loads(body.decode())  # NaN and lone surrogates: only the contexts with them fail
-        except (ValueError, RecursionError):
-            raise ContextError(f"{where} is not JSON: {error}") from None
 
 
 # The first step of a run, without a model: filters the reviews. See ``docs/design/seed.md#filter``.

@@ -8,11 +8,11 @@ unknown.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar, get_args
 
 import orjson
-from attrs import evolve, field, frozen
+from attrs import asdict, evolve, field, fields, frozen
 
 from ...adapters.llm import Usage
 from ...lang.errors import KnotworkError
@@ -60,13 +60,13 @@ class Counts:
 
     def as_json(self) -> dict[str, int]:
         """Return the counts by name."""
-        return {name: getattr(self, name) for name in _COUNTS}
+        return asdict(self)
 
     def __add__(self, other: "Counts") -> "Counts":
         return Counts(*(getattr(self, name) + getattr(other, name) for name in _COUNTS))
 
 
-_COUNTS = ("reviews", "kept", "extracted", "invalid", "failed", "coerced", "cut", "cut_characters")
+_COUNTS = tuple(each.name for each in fields(Counts))
 
 
 @frozen
@@ -110,12 +110,8 @@ class Extraction:
         if self.id is not None:
             made["id"] = self.id
         made |= {"extraction": dict(self.extraction), "meta": dict(self.meta)}
-        if self.invalid:
-            made["invalid"] = dict(self.invalid)
-        if self.invalid_meta:
-            made["invalid_meta"] = dict(self.invalid_meta)
-        if self.coerced:
-            made["coerced"] = dict(self.coerced)
+        rare = {"invalid": self.invalid, "invalid_meta": self.invalid_meta, "coerced": self.coerced}
+        made |= {name: dict(values) for name, values in rare.items() if values}
         if self.read_as != "exact":
             made["read_as"] = self.read_as
         if self.cut:
@@ -187,7 +183,7 @@ class SeedResult:
         has no seed (``knotwork.seed.explain`` takes both).
         """
         if self._provenance is None:
-            raise ValueError("this result has no seed with it: use seed.explain(seed, result, context, name)")
+            raise ValueError("this result has no seed: use seed.explain(seed, result, context, name)")
         return self._provenance(name)
 
     def with_provenance(self, provenance: Callable[[str], Any]) -> "SeedResult":
@@ -267,7 +263,8 @@ class _Reader:
             tuple(self.error(each) for each in self.part(data, "errors", list, [])),
             tuple(map(self.extraction, self.part(data, "extractions", list))),
             Usage(self.number(usage, "prompt_tokens", 0), self.number(usage, "completion_tokens", 0)), cost,
-            self.number(usage, "calls", 0), self.texts(data, "warnings"), self.part(data, "unknown", dict, {}),
+            self.number(usage, "calls", 0), tuple(self.each(data, "warnings", list, [], _is_text, "a text")),
+            self.part(data, "unknown", dict, {}),
         )  # fmt: skip
 
     def counts(self, data: dict[str, Any]) -> Counts:
@@ -284,44 +281,34 @@ class _Reader:
 
     def extraction(self, data: Any) -> Extraction:
         data = self.of(data, dict, "an extraction")
-        invalid, invalid_meta, coerced = (self.by_name(data, name) for name in ("invalid", "invalid_meta", "coerced"))
+        texts = (self.each(data, name, dict, {}, _is_text, "a text") for name in ("invalid", "invalid_meta", "coerced"))
+        invalid, invalid_meta, coerced = texts
+        parts = self.each(data, "parts", list, [], _is_pair, "a pair of numbers")
+        decided = self.each(data, "decided", dict, {}, _is_numbers, "a list of parts")
         own = data.get("id")
         if isinstance(own, bool) or not isinstance(own, str | int | None):
             raise self.fault('the "id" of a review is neither a text nor a whole number')
         return Extraction(
             self.number(data, "review"), self.part(data, "extraction", dict), self.part(data, "meta", dict, {}), invalid,
             self.part(data, "failed", str, ""), self.part(data, "excerpt", str, ""), own, invalid_meta, coerced,
-            self.part(data, "read_as", str, "exact"), self.number(data, "cut", 0), self.spans(data), self.decided(data),
+            self.part(data, "read_as", str, "exact"), self.number(data, "cut", 0), tuple((begin, end) for begin, end in parts),
+            {name: tuple(numbers) for name, numbers in decided.items()},
         )  # fmt: skip
 
-    def by_name(self, data: dict[str, Any], name: str) -> dict[str, str]:
-        found = self.part(data, name, dict, {})
-        if not all(isinstance(value, str) for value in found.values()):
-            raise self.fault(f'"{name}" has something that is not a text')
+    def each(
+        self, data: dict[str, Any], name: str, kind: type[_Value], missing: _Value, fits: Callable[[Any], bool], what: str
+    ) -> _Value:  # fmt: skip
+        """Return a part whose elements all fit."""
+        found = self.part(data, name, kind, missing)
+        elements: Iterable[Any] = found.values() if isinstance(found, dict) else found  # type: ignore[assignment]
+        if not all(map(fits, elements)):
+            raise self.fault(f'"{name}" has an element that is not {what}')
         return found
-
-    def spans(self, data: dict[str, Any]) -> tuple[tuple[int, int], ...]:
-        found = self.part(data, "parts", list, [])
-        if not all(_is_pair(span) for span in found):
-            raise self.fault('"parts" has something that is not a pair of numbers')
-        return tuple((span[0], span[1]) for span in found)
-
-    def decided(self, data: dict[str, Any]) -> dict[str, tuple[int, ...]]:
-        found = self.part(data, "decided", dict, {})
-        if not all(isinstance(parts, list) and all(type(part) is int for part in parts) for parts in found.values()):
-            raise self.fault('"decided" has something that is not a list of parts')
-        return {name: tuple(parts) for name, parts in found.items()}
-
-    def texts(self, data: dict[str, Any], name: str) -> tuple[str, ...]:
-        found = self.part(data, name, list, [])
-        if not all(isinstance(each, str) for each in found):
-            raise self.fault(f'"{name}" has something that is not a text')
-        return tuple(found)
 
     def number(self, data: dict[str, Any], name: str, missing: int | None = None) -> int:
         found = self.part(data, name, int, missing)
         if isinstance(found, bool) or found < 0:
-            raise self.fault(f'"{name}" is no count')
+            raise self.fault(f'"{name}" is not a count')
         return found
 
     def part(self, data: dict[str, Any], name: str, kind: type[_Value], missing: _Value | None = None) -> _Value:
@@ -341,8 +328,16 @@ class _Reader:
         return ResultFault(f"{self.where}: {message}")
 
 
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(type(each) is int for each in value)
+
+
 def _is_pair(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(type(each) is int for each in value)
+    return _is_numbers(value) and len(value) == 2
 
 
 def read_extractions(given: Any) -> tuple[Extraction, ...]:

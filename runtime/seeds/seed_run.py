@@ -111,7 +111,7 @@ async def run_one(seed: FormulaSeed, context: Any, llm: Any, **options: Any) -> 
     await run_many(seed, [read], llm, on_result=found.append, **options)
     if found:
         return found[0]
-    fault = ResultError("", "cancelled", "the run was cancelled before the context was done")
+    fault = ResultError("", "cancelled", "the run was cancelled before the context was finished")
     return SeedResult(read.name, read.index, "failed", counts=Counts(len(read.reviews)), errors=(fault,))
 
 

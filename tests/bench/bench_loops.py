@@ -23,7 +23,8 @@ from knotwork.adapters.llm import Completion
 from knotwork.adapters.llm.middleware import Own
 from knotwork.adapters.state import DeclareKey, MergeInto
 from knotwork.runtime.events import DecisionMade, Events, PlanFinished
-from knotwork.runtime.loops.traversal.setup import QuestionRequest, traverse
+from knotwork.runtime.loops.traversal.loop import traverse
+from knotwork.runtime.loops.traversal.question_store import QuestionRequest
 from knotwork.runtime.loops.traversal.traversal_results import Bounds
 
 

@@ -52,7 +52,7 @@ def test_with_a_state_it_is_adopted_replayed_verified_reported_and_told_again(mo
     words = ("ask", GRAPH, QUESTION, "--state", str(tmp_path / "run"), "--search", "beam")
     first = call(*words, "--llm", model, "--max-steps", "2", "--value", "filled", "--enough", "1")
     assert (first.code, first.out) == (1, "")
-    assert "there was no answer after 2 plans" in first.err
+    assert "no answer after 2 plans" in first.err
     assert "--search beam --value filled --enough 1.0 --max-steps 4" in first.err
     second = call(*words, "--llm", model, "--max-steps", "15", "--format", "json")
     assert second.json["search"]["strategy"] == "beam"
@@ -133,7 +133,7 @@ def test_a_judge_that_can_not_answer_is_told_of_once_and_with_what_else_there_is
         "ask", GRAPH, QUESTION, "--llm", f"replay:{tmp_path / 'j.jsonl'}", "--search", "beam", "--max-steps", "4"
     )
     assert done.err.count("can't be told") == 1, done.err
-    assert "warning: without a judge the value can be told by rule: --value filled" in done.err
+    assert "warning: --value filled determines the value without a judge" in done.err
     assert "StepFailed" not in done.err
 
 

@@ -62,9 +62,9 @@ def test_a_compilation_tells_its_three_steps_and_its_repairs(folder: Path, monke
     told = lines(call("seed", "compile", "task.md", "--llm", f"replay:{CASSETTE}").err)
     assert {place for place, _ in told} == {"P1:R00"}
     assert [text for _, text in told if "repair 1:" not in text] == [
-        "compile: conditions started: step 1 of 3", "compile: conditions done in T: 1 mended without a call",
-        "compile: graph started: step 2 of 3", "compile: graph done in T: 1 mended without a call",
-        "compile: seed started: step 3 of 3", "compile: seed done in T: 1 repair, 1 mended without a call",
+        "compile: conditions started: step 1 of 3", "compile: conditions done in T: 1 fixed without a call",
+        "compile: graph started: step 2 of 3", "compile: graph done in T: 1 fixed without a call",
+        "compile: seed started: step 3 of 3", "compile: seed done in T: 1 repair, 1 fixed without a call",
     ]  # fmt: skip
     assert any(text.startswith("seed: repair 1: ") for _, text in told)
 

@@ -78,7 +78,7 @@ def test_exit_codes_of_failures(folder: Path) -> None:
     told = rank(ITEMS, "--request", "x", "--llm", bad)
     assert (told.code, told.json["ranking"]) == (1, [])
     assert 'the last step is asked once more: the output names no item: "hard to say"' in told.err
-    assert 'failed the output names no item: "hard to say"; the last step was asked twice' in told.err
+    assert 'failed the output names no item: "hard to say"; the last step was called twice' in told.err
 
 
 def test_that_no_item_fits_is_said_in_every_form(folder: Path) -> None:
@@ -99,9 +99,9 @@ def test_that_no_item_fits_is_said_in_every_form(folder: Path) -> None:
         ((ITEMS, "--request", " "), "--request: the request is empty"),
         ((ITEMS, "--request", "a", "--max-iterations", "99"), "--max-iterations: 99 is not a whole number from 1 to 50"),
         ((ITEMS, "--requests", ITEMS), "line 1: not JSON"),
-        (("empty.json", "--request", "a"), 'empty.json: there are none to rank\n  = help: items are a JSON list, or {"items": [...]}'),
-        (("text.json", "--request", "a"), "text.json: a list of items is wanted, not a text"),
-        (("object.json", "--request", "a"), "object.json: a list of items is wanted, not an object"),
+        (("empty.json", "--request", "a"), 'empty.json: the list of items is empty\n  = help: items are a JSON list, or {"items": [...]}'),
+        (("text.json", "--request", "a"), "text.json: expected a list of items, not a text"),
+        (("object.json", "--request", "a"), "object.json: expected a list of items, not an object"),
         ((ITEMS, "--request", "a", "--limit", "few"), "--limit: must be a whole number"),
         ((ITEMS, "--request", "a", "--format", "xml"), "--format: 'xml' is not one of 'auto', 'table', 'json', 'plain'"),
         (("--resume", "20200101-000000-abcd"), "run '20200101-000000-abcd' does not exist"),
@@ -328,7 +328,7 @@ def test_a_kept_run_whose_items_were_changed_is_refused() -> None:
     kept.write_text(kept.read_text(encoding="utf-8").replace("Milkcrate", "Milkcrates"), encoding="utf-8")
     told = rank("--resume", run)
     assert (told.code, told.out) == (2, "")
-    assert "items.json in its folder is not what was kept" in told.err
+    assert "items.json in its folder was changed" in told.err
 
 
 def test_every_request_ends_by_its_time_limit(folder: Path) -> None:

@@ -92,7 +92,7 @@ def test_a_failure_shows_the_best_draft_and_writes_nothing(folder: Path) -> None
     assert (told.code, told.out) == (1, "")
     assert not (folder / "risk.seed.json").exists()
     assert "the best draft of the computation graph:" in told.err
-    assert "error[SEED049]: nodes: no node gives the output VERDICT" in told.err
+    assert "error[SEED049]: nodes: no node computes the output VERDICT" in told.err
     assert "ADJUSTED_INCIDENT_SCORE" in told.err
     assert told.err.splitlines()[-1] == "nothing was written"
 

@@ -91,7 +91,7 @@ def test_a_bad_line_is_named_and_the_others_run(folder: Path, model: str) -> Non
     assert found[4]["name"] == "Mar"
     assert "cafes.jsonl, line 2: it is not JSON" in told.err
     assert 'cafes.jsonl, line 4: context 2 (X) has no "reviews"' in told.err
-    assert 'failed (Y): the one review that was kept could not be extracted: text: it has no "text"' in told.err
+    assert 'failed (Y): the only kept review could not be extracted: text: it has no "text"' in told.err
     assert "partial: 2 of 5 contexts complete · 3 failed" in told.err
 
 
@@ -124,7 +124,7 @@ def test_what_is_not_whole_says_why_and_how_to_go_on(folder: Path, model: str) -
     told = run("--llm", worse, "-o", "r.jsonl")
     assert told.code == 4
     assert "partial (Luna): 1 of 2 kept reviews failed (50.0%): refused: no, thanks" in told.err
-    assert "failed (Sol): the one review that was kept could not be extracted: refused: no, thanks" in told.err
+    assert "failed (Sol): the only kept review could not be extracted: refused: no, thanks" in told.err
     assert "partial: 1 of 3 contexts complete · 1 partial · 1 failed" in told.err
     command = told.err.splitlines()[-1].removeprefix("resume with: knotwork ").split()
     assert command[:4] == ["seed", "run", "noise.seed.json", "cafes.jsonl"]

@@ -259,8 +259,8 @@ def test_a_round_that_fails_is_no_end() -> None:
     [
         ('ANSWER("{(input)}", check="json")', "  ", "instruct: the instruction is empty"),
         ('ANSWER("x", criteria="{(input)}")', " ", "criteria=: "),
-        ('ANSWER("{(none)}["k"]", check="json")', None, 'there is no key "k"'),
-        ('ANSWER("x", criteria="{(none)}["k"]")', None, 'there is no key "k"'),
+        ('ANSWER("{(none)}["k"]", check="json")', None, 'unknown key "k"'),
+        ('ANSWER("x", criteria="{(none)}["k"]")', None, 'unknown key "k"'),
         ('ANSWER("x", format="{(input)}", check="json")', "y" * 100_001, "format=: 100,001 characters are too many"),
     ],
 )  # fmt: skip

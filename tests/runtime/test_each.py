@@ -114,7 +114,7 @@ def test_a_reference_that_an_item_lacks_fails_that_item() -> None:
         )
     )
     assert result.output == '["1", null]'
-    assert 'there is no key "k"' in result.steps["final"].failed_items[0].message
+    assert 'unknown key "k"' in result.steps["final"].failed_items[0].message
 
 
 def test_items_in_flight_are_bounded_eight_by_default() -> None:

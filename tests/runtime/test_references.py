@@ -83,16 +83,16 @@ def failure(script: str, client: Any = None, **rest: Any) -> Any:
         (
             '{"items": 1, "itemz": 2}',
             '["itms"]',
-            '{(a)}["itms"]: there is no key "itms"; the keys are "items", "itemz"',
+            '{(a)}["itms"]: unknown key "itms"; the keys are "items", "itemz"',
         ),
-        ("{}", '["k"]', '{(a)}["k"]: there is no key "k"; the object is empty'),
+        ("{}", '["k"]', '{(a)}["k"]: unknown key "k"; the object is empty'),
         ('["x"]', "[1]", "{(a)}[1]: the list has 1 element, counted from 0"),
         ("[]", "[-1]", "{(a)}[-1]: the list has 0 elements, counted from 0"),
-        ("[1]", '["k"]', '{(a)}["k"]: there is a list, which has no keys'),
-        ('"abc"', "[0]", '{(a)}[0]: there is the text "abc", not a list'),
+        ("[1]", '["k"]', '{(a)}["k"]: the value is a list, which has no keys'),
+        ('"abc"', "[0]", '{(a)}[0]: the value is the text "abc", not a list'),
         ("prose", "[0]", "{(a)}[0]: the text can't be read as a value: it is not JSON, a Python literal or a list"),
         ('{"a": 1, "a": 2}', '["a"]', 'the key "a" stands twice'),
-        ('{"k": [1]}', '["k"][0]["z"]', '{(a)}["k"][0]["z"]: there is a number, which has no keys'),
+        ('{"k": [1]}', '["k"][0]["z"]', '{(a)}["k"][0]["z"]: the value is a number, which has no keys'),
     ],
 )
 def test_what_is_not_there_fails_the_step_with_path_and_what_was_there(
@@ -108,13 +108,13 @@ def test_what_is_not_there_fails_the_step_with_path_and_what_was_there(
 @pytest.mark.parametrize(
     ("output", "reference", "message"),
     [
-        ('{"k": 1}', "[0]", "{(a)}[0]: there is an object, not a list, so it has no element"),
-        ('{"k": 1}', "[0:4]", "{(a)}[0:4]: there is an object, not a list, so it has no slice"),
-        ("{'k': 1}", "[:4]", "{(a)}[:4]: there is an object, not a list, so it has no slice"),
-        ('```json\n{"k": 1}\n```', "[0:9]", "{(a)}[0:9]: there is an object, not a list, so it has no slice"),
-        ('{"k": {"l": 1}}', '["k"][0:2]', '{(a)}["k"][0:2]: there is an object, not a list, so it has no slice'),
-        ("[17]", "[0][0]", "{(a)}[0][0]: there is a number, not a list, so it has no element"),
-        ("[true]", "[0][0:1]", "{(a)}[0][0:1]: there is true, not a list, so it has no slice"),
+        ('{"k": 1}', "[0]", "{(a)}[0]: the value is an object, not a list, so it has no element"),
+        ('{"k": 1}', "[0:4]", "{(a)}[0:4]: the value is an object, not a list, so it has no slice"),
+        ("{'k': 1}", "[:4]", "{(a)}[:4]: the value is an object, not a list, so it has no slice"),
+        ('```json\n{"k": 1}\n```', "[0:9]", "{(a)}[0:9]: the value is an object, not a list, so it has no slice"),
+        ('{"k": {"l": 1}}', '["k"][0:2]', '{(a)}["k"][0:2]: the value is an object, not a list, so it has no slice'),
+        ("[17]", "[0][0]", "{(a)}[0][0]: the value is a number, not a list, so it has no element"),
+        ("[true]", "[0][0:1]", "{(a)}[0][0:1]: the value is true, not a list, so it has no slice"),
     ],
 )
 @pytest.mark.parametrize("mode", ["strict", "lenient"])
@@ -157,7 +157,7 @@ def test_lenient_puts_nothing_there_and_warns() -> None:
     result = asyncio.run(lwt.run(script, llm=client))
     assert client.prompts[-1] == "<>"
     assert result.status == "complete"
-    assert any('{(a)}["k"]' in warning and "nothing was put there" in warning for warning in result.warnings)
+    assert any('{(a)}["k"]' in warning and "nothing was inserted" in warning for warning in result.warnings)
     assert ("b", "missing") in [(access.step, access.how) for access in result.trace.accesses]
 
 

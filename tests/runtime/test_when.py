@@ -114,7 +114,7 @@ def test_an_expression_sees_null_also_for_a_part() -> None:
 def test_a_null_that_a_step_gives_itself_has_no_parts() -> None:
     result = run('(a)=CONST(null)\n(final)=LLM("{(a)}["k"]")')
     assert result.status == "failed"
-    assert "there is null, which has no keys" in result.steps["final"].reason
+    assert "the value is null, which has no keys" in result.steps["final"].reason
 
 
 def test_a_condition_on_a_step_that_was_left_out() -> None:
@@ -158,10 +158,10 @@ def test_a_condition_that_cannot_be_computed_fails_the_step() -> None:
 
 def test_a_part_that_is_not_there() -> None:
     script = '(a)=CONST({})\n(final)=CONST(1, when="{(a)}["k"] == 1")'
-    assert "no key" in run(script).steps["final"].reason
+    assert "unknown key" in run(script).steps["final"].reason
     lenient = run(lwt.parse(script, "lenient"))
     assert (lenient.status, lenient.value) == ("complete", None)
-    assert "null was put there" in lenient.warnings[0]
+    assert "null was used" in lenient.warnings[0]
 
 
 def test_a_condition_that_is_wrong_fails_a_step_that_ran_before_its_script_was_checked() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from knotwork import planner
+from knotwork.runtime.excerpts import read_prompt
 from knotwork.runtime.loops.rank.draft_script import read_plan
-from knotwork.runtime.templates import read_prompt
 from support.command import call
 
 SEED = Path(__file__).parent / "001"

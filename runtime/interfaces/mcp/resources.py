@@ -16,8 +16,7 @@ from ....lang.constrain import constrain
 from ....lang.diagnostic import nearest
 from ....lang.documents.plan import PLAN_SCHEMA
 from ....lang.documents.seed import SEED_SCHEMA, SEED_SCHEMA_000
-from ...excerpts import abridged, fenced, storable
-from ...templates import fill, read_prompt
+from ...excerpts import abridged, fenced, fill, read_prompt, storable
 from .tool_errors import Refused
 from .tool_results import part_of
 from .workspace import Ground

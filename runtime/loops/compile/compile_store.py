@@ -27,9 +27,8 @@ from ....adapters.sqlite_store import Values, value_table
 from ....lang.diagnostic import Diagnostic, as_json, compatible
 from ....lang.source import Source
 from ...errors import check_text, whole
-from ...excerpts import clipped, fenced
+from ...excerpts import clipped, fenced, fill, read_prompt
 from ...runs.journal import COMPILE, RunRecorder, begin, figures, hash_of
-from ...templates import fill, read_prompt
 from .compile_results import PHASES, Compiled, Phase
 from .computation_graph import Graph
 from .conditions import Conditions

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 from blake3 import blake3
 
 from ....adapters.llm import BadAnswer, Completion, LLMError, Notice, Truncated
@@ -44,14 +44,6 @@ from .draft import Check, FixedDraft, SeedJudge, final, fix_draft
 # Requesting one draft: counted, recorded if the run is recorded, and never refused for its content. The project's own clients
 # check answers against their schema and request one repair themselves. An answer that such a client still refuses is a draft
 # here, like any other; its repair request is reported, so that it counts as a repair.
-
-
-@frozen
-class Draft:
-    """A model's text. ``repaired``: the client has requested one repair, because the first answer did not fit the schema."""
-
-    text: str
-    repaired: bool = False
 
 
 class _UncheckedAnswers(Layer):
@@ -89,15 +81,6 @@ _AGAIN = frozenset({"bad_answer", "empty", "truncated"})
 _SAME = "\n\nYour last {} answers were the same, and have the same faults. Write another one; the same answer once more ends the repairs.\n"
 
 
-@frozen
-class PhaseResult:
-    """A finished step. ``value`` is None if the step failed; ``failed`` is the call's failure if that was the cause."""
-
-    step: CompiledStep
-    value: Any = None
-    failed: Failed | None = None
-
-
 @define
 class PhaseRun:
     """A step under way. ``repairs`` is their maximum number, the client's own included. ``means``: what the model supports."""
@@ -115,10 +98,14 @@ class PhaseRun:
     """Repairs so far, including those of the client."""
     mended: list[Fix] = field(factory=list)
     best: CheckedAnswer | None = None
+    value: Any = None
+    """The result; None if the step failed."""
+    failed: Failed | None = None
+    """The call's failure, if that ended the step."""
     began: float = field(factory=perf_counter)
     repetition: Repetition = field(factory=Repetition)
 
-    async def run(self) -> PhaseResult:
+    async def run(self) -> CompiledStep:
         """Run the step to its end. Never raises for a model's answer."""
         self.began = perf_counter()
         if self.events:
@@ -127,16 +114,18 @@ class PhaseRun:
         prompt = self.prompt
         for attempt in range(MOST_REPAIRS + 1):
             try:
-                draft = await self._draft(attempt, prompt)
+                text = await self._draft(attempt, prompt)
             except StepFailed as error:
                 self.repetition.take((error.failed.kind, error.failed.message))
                 if error.failed.kind not in _AGAIN or self.used >= self.repairs or self.repetition.is_over:
-                    return PhaseResult(self._finished("failed", error.failed.message), failed=error.failed)
+                    self.failed = error.failed
+                    return self.end("failed", error.failed.message)
                 self.used += 1
                 continue
-            judged = self._take(draft)
+            judged = self._take(text)
             if not judged.errors and judged.value is not None:
-                return PhaseResult(self._finished("done"), judged.value)
+                self.value = judged.value
+                return self.end("done")
             self.repetition.take(judged.source.text)
             if self.used >= self.repairs or self.repetition.is_over:
                 break
@@ -152,12 +141,12 @@ class PhaseRun:
         after = "" if not self.used else " after 1 repair" if self.used == 1 else f" after {self.used} repairs"
         reason = f"the answer still has {faults}{after}" if after else f"the answer has {faults}"
         if self.repetition.is_over:
-            reason += f"; the model gave the same answer {self.repetition.count + 1} times"
-        return PhaseResult(self._finished("failed", reason))
+            reason += f"; the model repeated the same answer {self.repetition.count + 1} times"
+        return self.end("failed", reason)
 
-    async def _draft(self, attempt: int, prompt: str) -> Draft:
+    async def _draft(self, attempt: int, prompt: str) -> str:
         options: dict[str, Any] = {"sample": attempt} if attempt else {}
-        options |= {"schema": schema_of(self.phase, small=self.means.small), "tidy": self._tidied}
+        options |= {"schema": schema_of(self.phase, small=self.means.small), "tidy": self._fixed_text}
         # The project's own clients request one repair if an answer does not fit the schema; that counts as a repair.
         options["repairs"] = 1 if self.used < self.repairs else 0
         most = SMALL_TOKENS if self.means.small else self.means.tokens
@@ -174,11 +163,10 @@ class PhaseRun:
         outcome = await self.asker.ask(
             number, prompt, {**options, "repaired": repaired}, digest, value=lambda: bool(repaired), round=self.spent
         )
-        draft = Draft(outcome.output, outcome.value is True if outcome.reused else bool(repaired))
-        self.used += draft.repaired
-        return draft
+        self.used += outcome.value is True if outcome.reused else bool(repaired)
+        return outcome.output
 
-    def _tidied(self, text: str) -> str:
+    def _fixed_text(self, text: str) -> str:
         """Return an answer after all fixes that need no call, so that the client does not request them either."""
         if len(text) > LONGEST_ANSWER[self.phase]:
             return text
@@ -186,14 +174,14 @@ class PhaseRun:
         self._tell(repaired)
         return repaired.judged.source.text
 
-    def _take(self, draft: Draft) -> CheckedAnswer:
+    def _take(self, text: str) -> CheckedAnswer:
         most = LONGEST_ANSWER[self.phase]
-        if len(draft.text) > most:
-            message = f"the answer has {len(draft.text):,} characters; {most:,} is the most"
-            source = Source(draft.text[:2_000] + " …", f"<{self.phase}>")
+        if len(text) > most:
+            message = f"the answer has {len(text):,} characters; at most {most:,} are allowed"
+            source = Source(text[:2_000] + " …", f"<{self.phase}>")
             judged = CheckedAnswer(None, (Diagnostic("SEED007", "error", message, Span(0, 1)),), source)
         else:
-            repaired = fix_draft(draft.text, self.judge)
+            repaired = fix_draft(text, self.judge)
             self._tell(repaired)
             judged = repaired.judged
         if self.best is None or len(judged.errors) <= len(self.best.errors):
@@ -207,36 +195,24 @@ class PhaseRun:
                 if self.events:
                     self.events.emit(DraftMended(LOOP, self.phase, each.code, each.message, each.how))
 
-    def _finished(self, status: Status, reason: str = "") -> CompiledStep:
-        step = self.over(status, reason)
-        if self.events:
-            detail = reason or _came_to(step)
-            self.events.emit(PhaseFinished(LOOP, self.phase, status, step.seconds, detail=detail, count=step.repairs))
-        return step
+    def end(self, status: Status, reason: str = "", event: str = "") -> CompiledStep:
+        """Return the step in its present state, with its last good answer or its best draft, and emit its end.
 
-    def over(self, status: Status, reason: str = "") -> CompiledStep:
-        """Return the step in its present state, with its last good answer or its best draft."""
+        ``event``: the status of the event, if it differs.
+        """
         best = self.best
-        return CompiledStep(
+        step = CompiledStep(
             self.phase, status, best.source.text if best is not None else "", best.diagnostics if best is not None else (),
             self.used, tuple(self.mended), (), self.spent.calls, self.spent.usage, self.spent.cost,
             perf_counter() - self.began, reason,
         )  # fmt: skip
-
-    def stopped(self, reason: str) -> CompiledStep:
-        """Return the step as stopped part-way, and emit its event."""
-        step = self.over("failed", reason)
         if self.events:
-            self.events.emit(
-                PhaseFinished(LOOP, self.phase, "cancelled", step.seconds, detail=reason, count=step.repairs)
-            )
+            repairs = "" if not step.repairs else f"{step.repairs} repair{'' if step.repairs == 1 else 's'}"
+            fixes = "" if not step.mended else f"{len(step.mended)} fixed without a call"
+            detail = reason or ", ".join(filter(None, (repairs, fixes)))
+            told = PhaseFinished(LOOP, self.phase, event or status, step.seconds, detail=detail, count=step.repairs)
+            self.events.emit(told)
         return step
-
-
-def _came_to(step: CompiledStep) -> str:
-    repairs = "" if not step.repairs else f"{step.repairs} repair{'' if step.repairs == 1 else 's'}"
-    mended = "" if not step.mended else f"{len(step.mended)} mended without a call"
-    return ", ".join(each for each in (repairs, mended) if each)
 
 
 async def compile_task(
@@ -319,22 +295,22 @@ class _Compiling:
         task = self.request.task
         conditions = await self._phase("conditions", ask_for("conditions", task), check_conditions)
         if not isinstance(conditions, Conditions):
-            return self._lost()
+            return self._failure()
         if conditions.unused:
-            self._note(f"no condition is about {', '.join(conditions.unused[:8])}")
+            self._note(f"no condition uses {', '.join(conditions.unused[:8])}")
         graph = await self._phase(
             "graph", ask_for("graph", task, conditions), lambda text: check_graph(text, conditions)
         )
         if not isinstance(graph, Graph):
-            return self._lost()
+            return self._failure()
         if graph.moved:
-            self._note(f"put into the order of what they need: {', '.join(graph.moved[:8])}")
+            self._note(f"sorted by their needs: {', '.join(graph.moved[:8])}")
         if graph.loose:
-            self._note(f"nothing needs {', '.join(graph.loose[:8])}")
+            self._note(f"no output and no node needs {', '.join(graph.loose[:8])}")
         judge = SeedJudge(conditions, graph, self.check)
         seed = await self._phase("seed", ask_for("seed", task, conditions, graph), judge)
         if not isinstance(seed, FormulaSeed):
-            return self._lost()
+            return self._failure()
         for note in judge.notes(seed):
             self._note(note)
         return self._made(
@@ -346,18 +322,18 @@ class _Compiling:
         running = PhaseRun(
             phase, prompt, judge, self.asker, self.options, self.events, self.request.repairs, self.means
         )
-        phased: PhaseResult | None = await self.ending.within(running.run())
-        if phased is None:
-            self.steps.append(running.stopped(_WHY[self.ending.by]))
+        step = await self.ending.within(running.run())
+        if step is None:
+            self.steps.append(running.end("failed", _WHY[self.ending.by], "cancelled"))
             return None
-        self.steps.append(phased.step)
-        self.failed, self.repeats = phased.failed, phased.value is None and running.repetition.is_over
-        return phased.value
+        self.steps.append(step)
+        self.failed, self.repeats = running.failed, running.value is None and running.repetition.is_over
+        return running.value
 
     def _note(self, text: str) -> None:
         self.steps[-1] = evolve(self.steps[-1], notes=(*self.steps[-1].notes, text))
 
-    def _lost(self) -> Compiled:
+    def _failure(self) -> Compiled:
         last, failed = self.steps[-1], self.failed
         kind = failed.kind if failed is not None else ""
         stopped: Stopped = self.ending.by or ("budget" if kind == "budget" else "model" if kind in HOPELESS else "")

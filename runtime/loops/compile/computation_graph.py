@@ -98,12 +98,12 @@ class _Reading:
                     if nodes is not None
                     else Span(self.root.start, self.root.start + 1)
                 )
-                message = f"nodes: no node gives the output {name}"
+                message = f"nodes: no node computes the output {name}"
                 self.told.append(Diagnostic("SEED049", "error", message, span, (hint,), edits))
             elif node.value["op"] == "define_filter":
                 at = ("nodes", self.numbers[name], "op")
-                message = f"{name} is wanted as a value, and a filter has none"
-                self.told.append(error_at("SEED047", at, message, node.fields["op"], "count it, under this name"))
+                message = f"{name} is an output, but a filter has no value"
+                self.told.append(error_at("SEED047", at, message, node.fields["op"], "use a count node with this name"))
 
     def _renamed(self, old: str, new: str) -> tuple[Edit, ...]:
         uses = [
@@ -140,11 +140,11 @@ class _Reading:
         owner, place = self.needs[user][needed]
         node, gone = owner.items[place], _without(owner.items, place)
         shown = " → ".join((*circle[:8], *(("…",) if len(circle) > 8 else ()), circle[0]))
-        message = f"{user} needs itself" if len(circle) == 1 else f"these need one another: {shown}"
+        message = f"{user} needs itself" if len(circle) == 1 else f"these nodes need one another: {shown}"
         hint = (
-            f"{user} must do without {needed}"
+            f"{user} must not need {needed}"
             if len(circle) == 1
-            else f"one must do without the other, such as {user} without {needed}"
+            else f"break the cycle, for example {user} without {needed}"
         )
         made = error_at("SEED041", ("nodes", self.numbers[user], "needs", place), message, node, hint, [Edit(gone, "")])
         self.told.append(made)
@@ -163,9 +163,7 @@ class _Reading:
             near = nearest(name, self.conditions.fields)
             edits = [Edit(item.span, json.dumps(near))] if near else []
             hint = f"did you mean {near}?" if near else f"the fields are {', '.join(list(self.conditions.fields)[:12])}"
-            self.told.append(
-                error_at("SEED045", ("unneeded", place), f"no field is named {name:.60}", item, hint, edits)
-            )
+            self.told.append(error_at("SEED045", ("unneeded", place), f"unknown field {name:.60}", item, hint, edits))
         for name in self.conditions.fields:
             if f"extraction.{name}" in self.uses or name in unneeded:
                 continue
@@ -174,7 +172,7 @@ class _Reading:
             else:
                 text = json.dumps(name) + (", " if listed.items else "")
                 edit = Edit(Span(listed.start + 1, listed.start + 1), text)
-            hint = f"let a node need extraction.{name}, or put it into unneeded"
+            hint = f"add extraction.{name} to the needs of a node, or list the field in unneeded"
             at = Span(self.root.start, self.root.start + 1)
             made = Diagnostic("SEED048", "error", f"no node needs the field {name}", at, (hint,), (edit,))
             self.told.append(made)

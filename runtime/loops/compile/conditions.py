@@ -67,18 +67,18 @@ class Names:
                 error_at(
                     "SEED042",
                     path,
-                    f"the name {name} is given at {where} already",
+                    f"the name {name} is already used at {where}",
                     node,
-                    "give one of the two another name",
+                    "rename one of the two",
                 )
             )
             return None
         self.taken[name] = path
         if name in _RESERVED:
             new = f"{name}_value"
-            message = f"{name} means something else in expressions"
+            message = f"{name} has another meaning in expressions"
             self.told.append(
-                error_at("SEED043", path, message, node, f"call it {new}", [Edit(node.span, json.dumps(new))])
+                error_at("SEED043", path, message, node, f"rename it to {new}", [Edit(node.span, json.dumps(new))])
             )
         return name
 
@@ -132,18 +132,18 @@ class References:
         shown = json.dumps(name if len(name) <= 60 else name[:59] + "…", ensure_ascii=False)
         edits = [Edit(node.span, json.dumps(meant))] if meant else []
         hint = f"did you mean {meant}?" if meant else self._there_are(space if dot else "")
-        self.told.append(error_at(code, path, f"there is no {shown}", node, hint, edits))
+        self.told.append(error_at(code, path, f"unknown name {shown}", node, hint, edits))
 
     def _there_are(self, space: str) -> str:
         if space == "meta":
-            return f"a review has {', '.join(META_KEYS)}"
+            return f"the keys are {', '.join(META_KEYS)}"
         known = (
             list(self.fields)
             if space == "extraction"
             else [*self.names, *(f"extraction.{each}" for each in self.fields)]
         )
         shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
-        return f"there are {shown}, meta.KEY and context.KEY" if known else "there are only meta.KEY and context.KEY"
+        return f"the names are {shown}, meta.KEY and context.KEY" if known else "the names are meta.KEY and context.KEY"
 
 
 @frozen
@@ -188,7 +188,7 @@ def check_conditions(text: str) -> CheckedAnswer:
         made = read.read(item, at)
         if made is not None and made.name in fields:
             told.append(
-                error_at("SEED063", (*at, "name"), f"the field {made.name} is there already", item.fields["name"])
+                error_at("SEED063", (*at, "name"), f"the field {made.name} already exists", item.fields["name"])
             )
         elif made is not None:
             fields[made.name] = made

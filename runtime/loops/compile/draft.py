@@ -73,14 +73,16 @@ class SeedJudge:
         spare = [name for name in names if isinstance(name, str) and name not in wanted]
         for name in wanted:
             if name not in names:
-                yield self._lost(name, spare, seed.source, steps, root)
+                yield self._missing_output(name, spare, seed.source, steps, root)
             elif listed is not None and isinstance(listed.value, list) and name not in listed.value:
                 text = (", " if listed.items else "") + json.dumps(name)
                 edit = Edit(Span(listed.end - 1, listed.end - 1), text)
-                message = f"{key}: the task wants {name}"
-                yield Diagnostic("SEED049", "error", message, listed.span, (f"put {name} in",), (edit,))
+                message = f"{key}: the output {name} of the task is missing"
+                yield Diagnostic("SEED049", "error", message, listed.span, (f"add {name}",), (edit,))
 
-    def _lost(self, name: str, spare: list[str], source: Source, steps: JsonNode | None, root: JsonNode) -> Diagnostic:
+    def _missing_output(
+        self, name: str, spare: list[str], source: Source, steps: JsonNode | None, root: JsonNode
+    ) -> Diagnostic:
         near = nearest(name, spare)
         edits = (
             tuple(Edit(Span(*at.span()), name) for at in re.finditer(rf"\b{re.escape(near)}\b", source.text))
@@ -92,7 +94,7 @@ class SeedJudge:
         return Diagnostic(
             "SEED049",
             "error",
-            f"the task wants {name}, and no step has that name",
+            f"no step computes the output {name} of the task",
             Span(start, start + 1),
             (hint,),
             edits,
@@ -107,11 +109,11 @@ class SeedJudge:
                 if name not in self.graph.unneeded:
                     told.append(f"the field {name} of the first step is not in the seed")
             elif gone := [value for value in planned.values if value not in made.values]:
-                told.append(f"the field {name} is without {', '.join(gone[:6])}, which the first step has")
+                told.append(f"the field {name} lacks {', '.join(gone[:6])}, which the first step lists")
         nodes = [each["name"] for each in self.graph.document["nodes"]]
         if missing := [name for name in nodes if name not in seed.step_by_name]:
             shown = ", ".join(missing[:8]) + (", ..." if len(missing) > 8 else "")
-            told.append(f"of the graph, the seed has no {shown}")
+            told.append(f"the seed lacks these nodes of the graph: {shown}")
         return told
 
 
@@ -123,7 +125,7 @@ def final(seed: FormulaSeed, name: str, check: Check) -> tuple[FormulaSeed, str,
     text = json.dumps(document, ensure_ascii=False, indent=2)
     read = read_seed(Source(text, "<seed>"))
     if read.seed is None:  # the seed was good; only its name has changed
-        raise AssertionError(f"a seed that was good is none any more: {read.diagnostics[:1]}")
+        raise AssertionError(f"renaming the task made the seed invalid: {read.diagnostics[:1]}")
     found = dict.fromkeys((*check(read.seed), *read.diagnostics))
     diagnostics = tuple(sorted(found, key=sort_key))
     return read.seed, text, diagnostics
@@ -197,7 +199,7 @@ def _closed(judged: CheckedAnswer, judge: Callable[[str], CheckedAnswer]) -> tup
     after = judge(text + missing)
     if any(each.code.startswith("JSON") for each in after.errors):
         return None
-    return after, Fix(judged.errors[0].code, clipped(judged.errors[0].message, 300), f"`{missing}` put in")
+    return after, Fix(judged.errors[0].code, clipped(judged.errors[0].message, 300), f"`{missing}` inserted")
 
 
 def _missing(text: str) -> str:
@@ -232,14 +234,16 @@ def _is_better(after: CheckedAnswer, before: CheckedAnswer) -> bool:
     if len(after.errors) != len(before.errors):
         return len(after.errors) < len(before.errors)
     seen = {(each.code, each.message) for each in before.errors}
-    return not any((each.code, each.message) in seen for each in after.errors) or _first(after) > _first(before)
+    return not any((each.code, each.message) in seen for each in after.errors) or _first_position(
+        after
+    ) > _first_position(before)
 
 
 def _broken(judged: CheckedAnswer) -> int:
     return sum(each.code.startswith("JSON") for each in judged.errors)
 
 
-def _first(judged: CheckedAnswer) -> int:
+def _first_position(judged: CheckedAnswer) -> int:
     return min((each.span.start for each in judged.errors if each.span is not None), default=0)
 
 
@@ -254,13 +258,13 @@ def _is_alike(edit: Edit, text: str) -> bool:
     old, new = text[edit.span.start : edit.span.end], edit.text
     if not old or not _WORD.fullmatch(old) or not _WORD.fullmatch(new):
         return True  # not a guess at a name: text is inserted, or rewritten in another form
-    one, other = _bare(old), _bare(new)
+    one, other = _bare_name(old), _bare_name(new)
     if one == other or (min(len(one), len(other)) >= 3 and one in (other, other.rpartition(".")[2])):
         return True
     return is_slip(one, other)
 
 
-def _bare(name: str) -> str:
+def _bare_name(name: str) -> str:
     return re.sub(r"[\s_\"'$]", "", name).casefold()
 
 
@@ -284,6 +288,6 @@ def _fix_of(diagnostic: Diagnostic, text: str) -> Fix:
     edits = diagnostic.edits
     old = clipped(text[edits[0].span.start : edits[0].span.end], _SHOWN)
     new = clipped(edits[0].text, _SHOWN)
-    how = f"`{old}` became `{new}`" if old and new else f"`{old}` left out" if old else f"`{new}` put in"
+    how = f"`{old}` replaced by `{new}`" if old and new else f"`{old}` removed" if old else f"`{new}` inserted"
     more = f", and {len(edits) - 1} more" if len(edits) > 1 else ""
     return Fix(diagnostic.code, clipped(diagnostic.message, 300), how + more)

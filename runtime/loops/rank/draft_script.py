@@ -136,20 +136,20 @@ def read_plan(text: str, items: int) -> Plan:
         return Plan(
             "",
             "",
-            faults=(ranking_error("RANK007", f"the plan has {len(text):,} characters; {_LONGEST:,} is the most"),),
+            faults=(
+                ranking_error("RANK007", f"the plan has {len(text):,} characters; at most {_LONGEST:,} are allowed"),
+            ),
         )
     skeleton, message, notes = _sections(text)
     faults: list[Diagnostic] = []
     if not skeleton.strip():
         hint = 'write ===LWT_SKELETON=== and below it (final)=LLM("...")'
-        faults.append(ranking_error("RANK001", "there is no skeleton: no step stands behind ===LWT_SKELETON===", hint))
+        faults.append(ranking_error("RANK001", "the plan has no skeleton: no step follows ===LWT_SKELETON===", hint))
     remaining, unknown = _remaining(message, items)
     if unknown:
         named = ", ".join(map(str, unknown[:5]))
         faults.append(
-            ranking_error(
-                "RANK002", f"REMAINING names items that are not there: {named}", f"the items are 0 to {items - 1}"
-            )
+            ranking_error("RANK002", f"REMAINING names unknown items: {named}", f"the items are 0 to {items - 1}")
         )
     expand, said = _expansion(message)
     conditions = _CONDITIONS.search(message)
@@ -176,7 +176,7 @@ def _sections(text: str) -> tuple[str, str, list[str]]:
     message = _MESSAGE.search(text, first.end()) or _SAID.search(text, first.end())
     end = message.start() if message else len(text)
     body = end if message is None or message.re is _SAID else message.end()
-    note = "the plan has no ===LWT_SKELETON===; its steps were taken for the skeleton"
+    note = "the plan has no ===LWT_SKELETON===; its steps are used as the skeleton"
     return text[first.start() : end], text[body:].strip().strip("`").strip(), [note]
 
 
@@ -207,8 +207,8 @@ def _expansion(message: str) -> tuple[bool, list[str]]:
     if value.startswith(("n", "false")):
         return False, []
     if not value:
-        return False, ["the plan does not say NEEDS_EXPANSION; it was taken for no"]
-    return True, [f"NEEDS_EXPANSION says {value[:40]!r}, neither yes nor no; it was taken for yes"]
+        return False, ["NEEDS_EXPANSION is missing; read as no"]
+    return True, [f"NEEDS_EXPANSION says {value[:40]!r}, not yes or no; read as yes"]
 
 
 # The script that a plan begins with and tools edit: read leniently, checked by the linter against the real input, never changed
@@ -244,17 +244,17 @@ class Checked:
 def check_plan_script(text: str, input: Any, models: Sequence[str] = ()) -> Checked:
     """Read ``text`` as model output and check it against the input of the script. Never raises for its content."""
     if len(text) > _LONGEST_SKELETON:
-        message = f"the script has {len(text):,} characters; {_LONGEST_SKELETON:,} is the most"
+        message = f"the script has {len(text):,} characters; at most {_LONGEST_SKELETON:,} are allowed"
         return Checked(Script(), (ranking_error("RANK007", message),))
     script = parse_lwt(Source(text, _NAME), "lenient")
     if len(script.steps) > _MOST_STEPS:  # checked first, because checking many steps takes long
-        message = f"the script has {len(script.steps)} steps; {_MOST_STEPS} is the most"
+        message = f"the script has {len(script.steps)} steps; at most {_MOST_STEPS} are allowed"
         return Checked(script, (ranking_error("RANK007", message),))
     found = check(script, input=input, operations=OPERATIONS, models=tuple(models))
     if not script.steps and not has_errors(found):
         found = [
             *found,
-            ranking_error("RANK001", "there is no step", 'a step is (final)=LLM("prompt") on a line of its own'),
+            ranking_error("RANK001", "the script has no step", 'a step is (final)=LLM("prompt") on a separate line'),
         ]
     return Checked(script, tuple(found))
 
@@ -329,7 +329,7 @@ class Skeleton:
         return self._edited([*steps[:index], *steps[index + 1 :]], -1, index, f"removed {index}")
 
     def _nowhere(self, index: int, last: int) -> Edited:
-        message = f"there is no place {index}; the places are 0 to {last}"
+        message = f"index {index} is out of range; the indices are 0 to {last}"
         return _refused(ranking_error("RANK003", message, "lwt_list() shows the steps"))
 
     def _edited(self, steps: Sequence[str], more: int, index: int, what: str) -> Edited:
@@ -338,14 +338,14 @@ class Skeleton:
         # The lenient reading would drop all but the last step with the same id, and an edit must not remove a step that it does
         # not name.
         if twice := next((each for each in made.diagnostics if each.code == "LWT014"), None):
-            return _refused(
-                ranking_error("RANK005", twice.message, "lwt_set(idx, ...) replaces the step that has the id")
-            )
+            return _refused(ranking_error("RANK005", twice.message, "lwt_set(idx, ...) replaces the step with this id"))
         if made.failed:
             return Edited(False, as_lines(as_objects(made.diagnostics, made.script.source)))
         if (count := len(made.script.steps)) != len(self.script.steps) + more:
-            message = "that is not a step" if count < len(self.script.steps) + more else "that is more than one step"
-            return _refused(ranking_error("RANK001", message, 'one step a call, as (id)=LLM("prompt")'))
+            message = (
+                "the text is not a step" if count < len(self.script.steps) + more else "the text is more than one step"
+            )
+            return _refused(ranking_error("RANK001", message, 'give one step in each call, such as (id)=LLM("prompt")'))
         self.script, self.latest = made.script, index
         return Edited(True, f"{what}; there are {count} step{'' if count == 1 else 's'}")
 

@@ -16,16 +16,15 @@ from ....lang.literals import kind_of
 from ....lang.source import Source
 from ....lang.trees.lwt import Script
 from ...events import RepairAsked, ToolCalled
-from ...excerpts import clipped, excerpt, fenced
+from ...excerpts import clipped, excerpt, fenced, fill, read_prompt
 from ...limits import Deadline, Repetition
 from ...lwt.operations.basic import prompted
 from ...lwt.runner import run as run_script
 from ...models.caller import Caller, Request, Spent, counted
 from ...results import Outcome, Record, Recorded, Run, StepFailed, StepResult, Trace
-from ...templates import fill, read_prompt
 from .draft_script import Edited, Skeleton, as_lines, as_objects, excerpts, ranking_error
 from .plan_phase import Planned
-from .ranked import Order, name_of, read_order
+from .ranking_parser import Order, name_of, read_order
 from .ranking_results import Job, ToolUse, with_budget_hint
 from .tools import PARAMETERS, Call, read_calls
 
@@ -75,18 +74,18 @@ _PART = re.compile(
 def read_path(data: Mapping[str, Any], path: str) -> tuple[bool, str] | Diagnostic:
     """Return whether the value at ``path`` is shown whole, and its JSON; or why the path has no value. Never raises."""
     if len(path) > _LONGEST:
-        return ranking_error("RANK006", f"the path has {len(path):,} characters; {_LONGEST} is the most")
+        return ranking_error("RANK006", f"the path has {len(path):,} characters; at most {_LONGEST} are allowed")
     at = _ROOT.match(path).end()  # type: ignore[union-attr]
     value: Any = data
     path = path.rstrip()
     for _ in range(_DEEPEST):
         if at >= len(path):
-            return _shown(value)
+            return _value_excerpt(value)
         part = _PART.match(path, at)
         if part is None:
             return ranking_error(
                 "RANK006",
-                f"the path can't be read from {path[at : at + 40]!r} on",
+                f"the path is invalid from {path[at : at + 40]!r} on",
                 'a path is items[5].item_data or items[5]["a b"]',
             )
         stepped = _step(value, part, path[: part.end()])
@@ -94,10 +93,14 @@ def read_path(data: Mapping[str, Any], path: str) -> tuple[bool, str] | Diagnost
             return stepped
         (value,) = stepped
         at = part.end()
-    return _shown(value) if at >= len(path) else ranking_error("RANK006", f"the path has more than {_DEEPEST} parts")
+    return (
+        _value_excerpt(value)
+        if at >= len(path)
+        else ranking_error("RANK006", f"the path has more than {_DEEPEST} parts")
+    )
 
 
-def _shown(value: Any) -> tuple[bool, str]:
+def _value_excerpt(value: Any) -> tuple[bool, str]:
     text = excerpt(value, SHOWN)
     return "… [" not in text, text
 
@@ -105,23 +108,23 @@ def _shown(value: Any) -> tuple[bool, str]:
 def _step(value: Any, part: "re.Match[str]", path: str) -> tuple[Any] | Diagnostic:
     if part["index"] is not None or part["from"] is not None:
         if not isinstance(value, list | tuple):
-            return ranking_error("RANK006", f"{path}: what stands there is {kind_of(value)}, not a list")
+            return ranking_error("RANK006", f"{path}: the value is {kind_of(value)}, not a list")
         if part["from"] is not None:
             return (value[int(part["from"] or 0) : int(part["to"]) if part["to"] else None],)
         index = int(part["index"])
         if not -len(value) <= index < len(value):
-            return ranking_error("RANK006", f"{path}: there is no element {index}; the list has {len(value):,}")
+            return ranking_error("RANK006", f"{path}: no element {index}; the list has {len(value):,}")
         return (value[index],)
     key = next(part[name] for name in ("name", "double", "single", "bare") if part[name] is not None)
     if not isinstance(value, Mapping):
-        return ranking_error("RANK006", f"{path}: what stands there is {kind_of(value)}, not an object")
+        return ranking_error("RANK006", f"{path}: the value is {kind_of(value)}, not an object")
     if key not in value:
         like = nearest(key, map(str, value))
         listed = ", ".join([str(each)[:40] for each in value][:20])
         return ranking_error(
             "RANK006",
-            f"{path}: there is no {key[:60]!r}",
-            f"did you mean {like!r}?" if like else f"there are: {listed}",
+            f"{path}: unknown key {key[:60]!r}",
+            f"did you mean {like!r}?" if like else f"the keys are {listed}",
         )
     return (value[key],)
 
@@ -160,7 +163,7 @@ async def expand(job: Job, planned: Planned, spent: Spent, max_iterations: int =
         if work.repetition.is_over:
             why = f"the expansion ended in iteration {iteration} without done(): the last 3 answers changed nothing and found nothing new"
             return work.unfinished(iteration, why)
-    return work.unfinished(max_iterations, f"the expansion did not end by done() in {max_iterations} iterations")
+    return work.unfinished(max_iterations, f"the expansion did not call done() in {max_iterations} iterations")
 
 
 @define
@@ -208,7 +211,7 @@ class _Work:
         wrong = read.fault
         if wrong is None and not read.calls:
             wrong = ranking_error(
-                "RANK004", "there is no call of a tool", "a call stands alone on its line, such as done()"
+                "RANK004", "the answer has no tool call", "write each call on a separate line, such as done()"
             )
         if wrong is not None:
             self._note(ToolUse(iteration, "", False, _as_line(wrong)))
@@ -347,7 +350,7 @@ async def _ask_again(job: Job, script: Script, made: Executed, caller: Caller) -
         outcome = await caller.ask(run.final, request, _TURN)
     except StepFailed as error:
         spent.add(0, error.usage, error.cost)
-        reason = _with_budget(run, f"{why}; the last step could not be asked once more: {error.failed.message}")
+        reason = _with_budget(run, f"{why}; the last step could not be repeated: {error.failed.message}")
         kept = evolve(order, reason="" if order.indices else with_budget_hint(reason))
         return evolve(made, order=kept, spent=spent, unsure=reason if order.indices else "")
     spent.add(0, outcome.usage, outcome.cost)
@@ -355,13 +358,13 @@ async def _ask_again(job: Job, script: Script, made: Executed, caller: Caller) -
         caller.item_done(run.final, _TURN, outcome, perf_counter() - began)
     again = read_order(outcome.output, job.items)
     if again.none or (again.indices and not again.unknown):
-        job.warn(f"the last step was asked once more: {why}")
+        job.warn(f"the last step was repeated: {why}")
         return evolve(made, order=again, output=outcome.output, spent=spent)
     if again.indices or order.indices:
         best, output = (again, outcome.output) if again.indices else (order, made.output)
         unsure = f"the output names items that do not exist: {', '.join(best.unknown[:5])}"
         return evolve(made, order=best, output=output, spent=spent, unsure=unsure)
-    reason = f"{again.reason}; the last step was asked twice"
+    reason = f"{again.reason}; the last step was called twice"
     return evolve(made, order=evolve(again, reason=_with_budget(run, reason)), output=outcome.output, spent=spent)
 
 

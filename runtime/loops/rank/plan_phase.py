@@ -18,10 +18,9 @@ from ....lang.diagnostic import Diagnostic, has_errors
 from ....lang.source import Source
 from ....lang.trees.lwt import Script
 from ...events import RepairAsked
-from ...excerpts import clipped, fenced, shortened
+from ...excerpts import clipped, fenced, fill, read_prompt, shortened
 from ...models.caller import Spent
 from ...results import Failed, StepFailed
-from ...templates import fill, read_prompt
 from .draft_script import Checked, Plan, as_lines, as_objects, check_plan_script, excerpts, first_error, read_plan
 from .ranking_results import Job, Repair
 
@@ -63,7 +62,7 @@ class Shown:
 
 def compact(items: Sequence[Any]) -> Shown:
     """Return a line for each item, ``[index] ...``: at most ``ALL`` characters in total."""
-    whole = _whole(items)
+    whole = _all_as_json(items)
     if whole is not None:
         return Shown(whole)
     fields, more = _fields(items)
@@ -75,12 +74,12 @@ def compact(items: Sequence[Any]) -> Shown:
     return made.written()
 
 
-def _whole(items: Sequence[Any]) -> str | None:
+def _all_as_json(items: Sequence[Any]) -> str | None:
     """Return all items as JSON; None if they don't fit, or an item would be cut."""
     lines: list[str] = []
     left = ALL
     for index, item in enumerate(items):
-        brief = _brief(item)
+        brief = _short_item(item)
         cut = shortened(brief)
         line = f"[{index}] {json.dumps(cut, ensure_ascii=False, separators=(', ', ': '))}"
         left -= len(line) + 1
@@ -94,7 +93,7 @@ _BREAKS = {ord(c): f"\\u{ord(c):04x}" for c in "\x7f\x85\u2028\u2029"}
 """Characters that some readers take for a line break, and that JSON leaves unescaped."""
 
 
-def _brief(item: Any) -> Any:
+def _short_item(item: Any) -> Any:
     """Return an item with short values before long ones; lists of records and long texts are only named."""
     if not isinstance(item, Mapping):
         return item
@@ -375,20 +374,20 @@ class Planned:
 
 def plan_prompt(job: Job, shown: Shown) -> str:
     """Return the prompt of the phase. ``shown``: the items in the prompt."""
-    values = {"context": fenced(job.request), "items_compact": fenced(shown.text), "wanted": _line(job)}
+    values = {"context": fenced(job.request), "items_compact": fenced(shown.text), "wanted": _escaped_request(job)}
     return fill(read_prompt(__package__, "plan"), values)
 
 
-def _line(job: Job) -> str:
+def _escaped_request(job: Job) -> str:
     """Return the request escaped for a script's string; references in it are not resolved."""
     return clipped(job.request, _LINE).replace('"', "'").replace("{", "(").replace("}", ")")
 
 
-def _held(job: Job) -> dict[str, Any]:
+def _constraints(job: Job) -> dict[str, Any]:
     """Return the options that hold the model to a plan's form, as far as the model supports any."""
     if not job.means.grammar:
         return {}
-    small, line = job.means.small, _line(job)
+    small, line = job.means.small, _escaped_request(job)
     held: dict[str, Any] = {"grammar": plan_grammar(len(job.items), line, small=small)}
     most = SMALL_TOKENS + len(line.encode()) if small else job.means.tokens
     return held if most is None or "max_tokens" in job.options else {**held, "max_tokens": most}
@@ -400,7 +399,7 @@ async def plan(job: Job, spent: Spent) -> Planned:
     if shown.warning:
         job.warn(shown.warning)
     first = prompt = plan_prompt(job, shown)
-    repairs, held = job.repairs, _held(job)
+    repairs, held = job.repairs, _constraints(job)
     while True:
         text = await job.ask("plan", len(repairs), prompt, spent, **held)
         read = read_plan(text, len(job.items))
@@ -420,11 +419,15 @@ async def plan(job: Job, spent: Spent) -> Planned:
             job.events.emit(RepairAsked("rank", "plan", len(repairs), written, objects, job.number))
         prompt = fill(
             read_prompt(__package__, "again"),
-            {"prompt": first, "written": fenced(_part(written, objects)), "diagnostics": fenced(as_lines(objects))},
+            {
+                "prompt": first,
+                "written": fenced(_faulty_part(written, objects)),
+                "diagnostics": fenced(as_lines(objects)),
+            },
         )
 
 
-def _part(written: str, objects: Sequence[Mapping[str, Any]]) -> str:
+def _faulty_part(written: str, objects: Sequence[Mapping[str, Any]]) -> str:
     """Return the part of a refused script that a prompt shows: all of it, or excerpts around its faults."""
     spans = (each["span"] for each in objects if each.get("span"))
     return excerpts(written, [(span["start"], span["end"]) for span in spans], _WRITTEN)

@@ -10,15 +10,14 @@ from attrs import define, field
 
 from ....adapters.llm.strict_schema import Means
 from ...answers.answer_results import LONGEST
-from ...errors import RequestError, check_text
+from ...errors import RequestError, check_text, whole
 from ...events import Events
-from ...limits import Deadline
-from ...limits import checked_time_limit as checked_seconds
+from ...limits import Deadline, checked_time_limit
 from ...models.caller import Caller, Losses, Spent
 from ...results import Failed, StepFailed
 from .phases import MAX_ITERATIONS, Executed, Expanded, execute, expand
 from .plan_phase import Planned, plan
-from .ranked import name_of
+from .ranking_parser import name_of
 from .ranking_results import NONE, Job, Phase, Ranked, Room, Status, with_budget_hint
 
 __all__ = ["MAX_ITERATIONS", "MOST_ITEMS", "Work", "check_requests", "prepare", "rank", "rank_many"]
@@ -44,12 +43,12 @@ def read_items(given: Any) -> tuple[list[Any], dict[str, Any]]:
         beside = {str(name): value for name, value in given.items() if name not in ("items", "request")}
         items = given["items"]
     if not isinstance(items, list | tuple):
-        raise RequestError("items", f"a list of items is wanted, not {_called(items)}", _FORM)
+        raise RequestError("items", f"expected a list of items, not {_called(items)}", _FORM)
     if not items:
-        raise RequestError("items", "there are none to rank", _FORM)
+        raise RequestError("items", "the list of items is empty", _FORM)
     if len(items) > MOST_ITEMS:
         raise RequestError(
-            "items", f"{len(items):,} are too many", f"at most {MOST_ITEMS:,}; leave some out beforehand"
+            "items", f"{len(items):,} are too many", f"at most {MOST_ITEMS:,}; remove some before ranking"
         )
     return list(items), beside
 
@@ -69,41 +68,29 @@ _PhaseName = Literal["plan", "expand", "execute"]
 
 @define
 class Work:
-    """The items to rank, the other properties of the input, and how calls are made.
+    """The items to rank, the other properties of the input, and how calls are made. Raises ``RequestError``.
 
-    ``means``: the output constraints the model supports: a grammar for its plan, its own tools for the expansion; otherwise it
-    writes calls as text.
+    ``time_limit``: seconds for each request. ``means``: the output constraints the model supports: a grammar for its plan, its
+    own tools for the expansion; otherwise it writes calls as text.
     """
 
     items: Sequence[Any] = field(repr=False)
     beside: Mapping[str, Any] = field(repr=False)
-    max_iterations: int = MAX_ITERATIONS
-    max_concurrency: int = 8
+    max_iterations: int = field(default=MAX_ITERATIONS, validator=whole(1, ITERATIONS))
+    max_concurrency: int = field(default=8, validator=whole(1))
     options: Mapping[str, Any] = field(factory=dict)
-    time_limit: float | None = None
+    time_limit: float | None = field(default=None, converter=checked_time_limit)
     means: Means = NONE
 
 
-def prepare(
-    items: Any,
-    *,
-    max_iterations: int = MAX_ITERATIONS,
-    max_concurrency: int = 8,
-    options: Mapping[str, Any] | None = None,
-    time_limit: float | None = None,
-    means: Means = NONE,
-) -> Work:
-    """Return the checked input of a ranking. ``time_limit``: seconds for each request. Raises ``RequestError``."""
+def prepare(items: Any, **options: Any) -> Work:
+    """Return the checked input of a ranking. ``options``: the other fields of ``Work``. Raises ``RequestError``."""
     listed, beside = read_items(items)
     try:
         json.dumps([listed, beside], allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise RequestError("items", f"they are not JSON: {error}"[:300]) from None
-    if type(max_iterations) is not int or not 1 <= max_iterations <= ITERATIONS:
-        raise RequestError("max_iterations", f"{max_iterations!r:.60} is not a whole number from 1 to {ITERATIONS}")
-    if type(max_concurrency) is not int or max_concurrency < 1:
-        raise RequestError("max_concurrency", f"{max_concurrency!r:.60} is not a whole number above 0")
-    return Work(listed, beside, max_iterations, max_concurrency, options or {}, checked_seconds(time_limit), means)
+        raise RequestError("items", f"the items are not JSON: {error}"[:300]) from None
+    return Work(listed, beside, **options)
 
 
 async def rank(
@@ -273,16 +260,16 @@ class _Ranking:
             status = "partial" if executed.run.status == "partial" or unfinished else "complete"
             reason = unfinished
         if order is not None and order.unknown and indices:
-            job.warn(f"the output names what is not there, which is left out: {', '.join(order.unknown[:5])}")
+            job.warn(f"the output names unknown items, which are left out: {', '.join(order.unknown[:5])}")
         if none and planned is not None and planned.read.remaining:
             named = ", ".join(str(index + 1) for index in planned.read.remaining[:5])
-            job.warn(f"no item fits although the plan names some: {named}")
+            job.warn(f"the result is that no item fits, but the plan named: {named}")
         if planned is not None and planned.read.nothing and indices:
-            job.warn("ranked although the plan says that no item matches")
+            job.warn("the ranking has items, but the plan said that no item matches")
         if planned is not None and planned.read.remaining:
             pruned = [str(index + 1) for index in indices if index not in planned.read.remaining]
             if pruned:
-                job.warn(f"ranked although the plan had left them out: {', '.join(pruned[:5])}")
+                job.warn(f"the ranking has items that the plan had left out: {', '.join(pruned[:5])}")
         return Ranked(
             job.request, job.number, status, tuple(index + 1 for index in indices),
             tuple(name_of(job.items[index]) for index in indices), reason,

@@ -199,7 +199,7 @@ class StoredRanking(StoredRun):
         changed = []
         for given, name, kept in ((items, _ITEMS, "input_hash"), (requests, _REQUESTS, "script_hash")):
             if given is None and self._hash(name) != self.head[kept]:
-                changed.append(f"{name} in its folder is not what was kept")
+                changed.append(f"{name} in its folder was changed")
         if items is not None and hash_of(_written(items)) != self.head["input_hash"]:
             changed.append("the items changed")
         if requests is not None and hash_of(_written(list(requests))) != self.head["script_hash"]:

@@ -83,13 +83,13 @@ class Reader:
         if (written := self._quoted(at)) is not None:
             return written
         end = self.text.find("\n", at)
-        return self._loose(at, len(self.text) if end < 0 else end)
+        return self._unescaped(at, len(self.text) if end < 0 else end)
 
     def step(self, at: int) -> tuple[str, int] | None:
         """Return the step that begins at ``at``, and its end: before the parenthesis, or at a line's end if that is missing."""
         if (written := self._quoted(at)) is not None:
             return written
-        return self._parsed(at) or self._loose(at, self.next_call(at))
+        return self._parsed(at) or self._unescaped(at, self.next_call(at))
 
     def _quoted(self, at: int) -> tuple[str, int] | None:
         """Read a text quoted as in a programming language."""
@@ -145,7 +145,7 @@ class Reader:
         quote = (opened[1] or "") if opened else ""
         return _CURLY.get(quote, quote), opened.end() if opened else at
 
-    def _loose(self, at: int, following: int) -> tuple[str, int] | None:
+    def _unescaped(self, at: int, following: int) -> tuple[str, int] | None:
         """Read a text with unescaped quotes, or without quotes: up to the end of a line before ``following``."""
         text = self.text
         quote, start = self._opened(at)
@@ -229,11 +229,11 @@ def read_calls(text: str) -> Calls:
         return Calls((), ranking_error("RANK007", f"the answer has {len(text):,} characters", f"at most {LONGEST:,}"))
     found = _Scan(text).read()
     if not found.calls and found.fault is None:  # JSON in another notation, alone in the text
-        return _alone(text)
+        return _single_json_call(text)
     return found
 
 
-def _alone(text: str) -> Calls:
+def _single_json_call(text: str) -> Calls:
     """Return the call if the whole text is one: ``{"tool": ..., "arguments": {...}}``, read leniently like other answers."""
     value = literals.read(text) if text.lstrip().startswith(("{", "`")) and "arguments" in text else None
     made = _of_json([value.value]) if isinstance(value, literals.Reading) else []
@@ -260,22 +260,22 @@ class _Scan:
             over = head is None or head.start() >= end or len(self.calls) == _MOST
             doubt = _MENTIONED.search(text, at, end if head is None or over else head.start())
             if head is None or over:
-                return self._with(_passed_over(doubt[1]) if doubt is not None and self.calls else None)
-            made = self._made(reader, head)
+                return self._result(_passed_over(doubt[1]) if doubt is not None and self.calls else None)
+            made = self._calls_at(reader, head)
             if doubt is not None and (isinstance(made, Diagnostic) or made[0]):
-                return self._with(_passed_over(doubt[1]))
+                return self._result(_passed_over(doubt[1]))
             if isinstance(made, Diagnostic):
-                return self._with(made)
+                return self._result(made)
             for each in made[0]:
                 if isinstance(each, Diagnostic):
-                    return self._with(each)
+                    return self._result(each)
                 self.calls.append(each)
                 if each.tool == "done" or len(self.calls) == _MOST:
-                    return self._with(None)
+                    return self._result(None)
             at = made[1]
-        return self._with(None)
+        return self._result(None)
 
-    def _with(self, wrong: Diagnostic | None) -> Calls:
+    def _result(self, wrong: Diagnostic | None) -> Calls:
         return Calls(tuple(self.calls), wrong)
 
     def _next(self, at: int) -> int:
@@ -283,7 +283,7 @@ class _Scan:
         heads = (head.start() for head in _HEAD.finditer(self.text, at) if head["name"] in PARAMETERS)
         return next(heads, len(self.text))
 
-    def _made(self, reader: Reader, head: "re.Match[str]") -> tuple[list[Call | Diagnostic], int] | Diagnostic:
+    def _calls_at(self, reader: Reader, head: "re.Match[str]") -> tuple[list[Call | Diagnostic], int] | Diagnostic:
         """Return the calls that begin at ``head`` (none if it is prose) and the position to continue from; or the fault."""
         if head["json"]:
             values, end = json_calls(self.text, head.start("json"))
@@ -366,19 +366,19 @@ def _stands_alone(text: str, at: int) -> bool:
 def _unknown(name: str) -> Diagnostic:
     like = nearest(name, PARAMETERS)
     return ranking_error(
-        "RANK004", f"there is no tool {name[:40]!r}", f"did you mean {like}?" if like else f"there are: {_signatures()}"
+        "RANK004", f"unknown tool {name[:40]!r}", f"did you mean {like}?" if like else f"the tools are {_signatures()}"
     )
 
 
 def _wanted(name: str) -> Diagnostic:
-    return ranking_error("RANK004", f"{name} is not called like this", f"it is {_signature(name)}")
+    return ranking_error("RANK004", f"wrong call of {name}", f"write {_signature(name)}")
 
 
 def _passed_over(name: str) -> Diagnostic:
     return ranking_error(
         "RANK004",
-        f"{name} does not stand alone on its line, and nothing from it on was carried out",
-        f"write it alone, without a word beside it: {_signature(name)}",
+        f"{name} is not on a separate line; this call and all later ones were not run",
+        f"write only the call on its line: {_signature(name)}",
     )
 
 

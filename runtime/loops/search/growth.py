@@ -237,11 +237,11 @@ class GrowingTree:
                 with cancellation_as_error():
                     actions = list(await self.proposer.propose(node))
             except Exception as error:  # a model's failure closes its node, not the search
-                self.failed(f"nothing could be proposed in state {node.number}", error)
+                self.failed(f"proposing actions failed in state {node.number}", error)
                 return ()
         if all(isinstance(action, Action) for action in actions):
             return actions
-        self._warn(f"what was proposed in state {node.number} is not an Action")
+        self._warn(f"the proposer returned something other than an Action in state {node.number}")
         return ()
 
     async def open(self, branches: Sequence[tuple[Node, Branch]]) -> None:
@@ -340,7 +340,7 @@ class GrowingTree:
         ):  # warn once: a failure for one state usually affects the other states as well
             number, why = min(unvalued.items())
             where = f"state {number}" if number >= 0 else "a state"
-            self._warn(cut(f"the value of {where} can't be told: {why}; such a state counts as 0", 500))
+            self._warn(cut(f"the value of {where} could not be determined: {why}; it counts as 0", 500))
         self._unvalued += len(unvalued)
 
     def failed(self, what: str, error: Exception) -> None:

@@ -35,7 +35,7 @@ class ActionError(KnotworkError, ValueError):
 
 def _sure(action: "Action", attribute: Any, value: float) -> None:
     if not isfinite(value) or not 0 <= value <= 1:
-        raise ActionError(f"a confidence is a number from 0 to 1, not {value}")
+        raise ActionError(f"the confidence must be a number from 0 to 1, not {value}")
 
 
 @frozen
@@ -99,7 +99,7 @@ def read_actions(document: Any) -> tuple[Action, ...]:
             document = json.loads(document)
         except (ValueError, RecursionError) as error:
             why = json_words(error) if isinstance(error, json.JSONDecodeError) else str(error)
-            raise ActionError(f"this is not JSON: {why}"[:300]) from None
+            raise ActionError(f"the text is not JSON: {why}"[:300]) from None
     listed = document.get("next_actions") if isinstance(document, Mapping) else document
     if not isinstance(listed, list):
         raise ActionError('next actions are {"next_actions": [{"plan", "confidence", "rationale"}, ...]}')
@@ -114,14 +114,14 @@ def _action(at: int, each: Any) -> Action:
         raise ActionError(f"{where} is not an object")
     unknown = _others(each, ("plan", "confidence", "rationale", "answer"))
     if unknown:
-        raise ActionError(f"{where}: there is no key {unknown}; the keys are plan, confidence, rationale, answer")
+        raise ActionError(f"{where}: unknown key {unknown}; the keys are plan, confidence, rationale, answer")
     plan, answer, sure = each.get("plan"), each.get("answer"), each.get("confidence")
     if answer is not None and not isinstance(answer, str):
         raise ActionError(f"{where}.answer is not a text")
     if answer is None and (not isinstance(plan, str | list | Mapping) or not plan):
         raise ActionError(f"{where}.plan is not a plan: a list of commands or a plan object")
     if isinstance(sure, bool) or not isinstance(sure, int | float) or not 0 <= sure <= 1:
-        raise ActionError(f"{where}.confidence is a number from 0 to 1")
+        raise ActionError(f"{where}.confidence must be a number from 0 to 1")
     return Action(plan, sure, str(each.get("rationale") or ""), answer)
 
 

@@ -17,9 +17,8 @@ from ....lang.answers import read_object
 from ....lang.literals import Unreadable
 from ...answers.generator import ask_text
 from ...answers.judges import read_score
-from ...excerpts import excerpt, fenced
+from ...excerpts import excerpt, fenced, fill, read_prompt
 from ...models.caller import Asker, Caller, Spent
-from ...templates import fill, read_prompt
 from .nodes import Action, Node
 
 
@@ -32,7 +31,7 @@ def cancellation_as_error() -> Iterator[None]:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        raise RuntimeError("it raised CancelledError, and nobody had cancelled it") from error
+        raise RuntimeError("it raised CancelledError without being cancelled") from error
 
 
 class Proposer(Protocol):
@@ -159,7 +158,7 @@ class Judged:
 
     async def value(self, node: Node) -> float:
         """Return the score. Raises ``StepFailed``."""
-        options = {"schema": JUDGED, "temperature": 0.0, "tidy": _tidied}
+        options = {"schema": JUDGED, "temperature": 0.0, "tidy": _normalised}
         named = "\n".join(action.does for action in node.path).encode("utf-8", "backslashreplace")
         number = int.from_bytes(blake3(named).digest(length=6), "big")  # derived from the path: the same in every run
         text = await ask_text(self._asker, number, self.prompt(node), options, self.model)
@@ -169,13 +168,13 @@ class Judged:
         """Return the prompt; its size does not grow with the state."""
         values = {
             "query": fenced(self.query),
-            "state": fenced(_brief(node)),
+            "state": fenced(_state_summary(node)),
             "answer": fenced(node.answer[:_STATE]) if node.answer is not None else "(none yet)",
         }
         return fill(read_prompt(__package__, "value"), values)
 
 
-def _tidied(text: str) -> str:
+def _normalised(text: str) -> str:
     """Return the one judgement in ``text``. Raises ``ValueError`` with a clause that explains the fault to the model."""
     found = read_object(text, ("score",))
     if isinstance(found, Unreadable):
@@ -186,7 +185,7 @@ def _tidied(text: str) -> str:
     return json.dumps({"reason": found.value.get("reason", ""), "score": score}, ensure_ascii=False)
 
 
-def _brief(node: Node) -> str:
+def _state_summary(node: Node) -> str:
     declared = node.snapshot.declared()
     told: list[Any] = [
         {

@@ -155,7 +155,7 @@ async def search(
     )  # fmt: skip
     await _bounded(meter, _strategy(growing, state, chosen, rollout or Untaken()))
     if not growing.nodes:
-        raise RuntimeError("a search has a root before anything is asked")
+        raise RuntimeError("internal error: the search has no root")
     best = growing.best
     found = growing.is_enough(best)
     better = best is not growing.root and best.worth > growing.root.worth
@@ -237,7 +237,7 @@ def adopt(state: StateStore, node: Node) -> str:
         return state.hash
     if state.hash != began.hash or seen != known:
         raise AdoptError(
-            "the state has changed since the search began", hint="search again from the state as it is now"
+            "the state has changed since the search began", hint="repeat the search from the present state"
         )
     mark = state.mark()
     before, after = began.replay_info(), found.replay_info()

@@ -182,7 +182,7 @@ class MCTS:
             with cancellation_as_error():
                 chosen = await self.rollout.choose(node, known, random)
             if chosen is not None and not isinstance(chosen, Action):
-                raise TypeError(f"an Action or None is wanted, not {shown(chosen)}")
+                raise TypeError(f"expected an Action or None, not {shown(chosen)}")
             return chosen
         except Exception as error:  # a failing custom policy ends its rollout
             self.growing.failed(f"a rollout from state {node.number} ended", error)
@@ -211,13 +211,13 @@ async def greedy(growing: GrowingTree) -> None:
     node = growing.root
     while not growing.over() and growing.may_go_on(node):
         await growing.propose([node])
-        following = await _first(growing, node)
+        following = await _first_new_state(growing, node)
         if following is None:
             return
         node = following
 
 
-async def _first(growing: GrowingTree, node: Node) -> Node | None:
+async def _first_new_state(growing: GrowingTree, node: Node) -> Node | None:
     """Return the state reached by the most confident branch that leads to a new state."""
     for branch in node.branches:
         if growing.over():

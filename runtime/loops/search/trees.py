@@ -108,14 +108,14 @@ class Tree:
                 document = json.loads(document)
             except (ValueError, RecursionError) as error:
                 why = json_words(error) if isinstance(error, json.JSONDecodeError) else str(error)
-                raise TreeError(f"this is not JSON: {why}"[:300]) from None
+                raise TreeError(f"the text is not JSON: {why}"[:300]) from None
         if not isinstance(document, Mapping) or document.get("format") != FORMAT:
-            raise TreeError(f"this is not a saved search: its format is not {FORMAT}")
+            raise TreeError(f"the text is not a saved search: its format is not {FORMAT}")
         try:
             nodes = tuple(_node(each) for each in document["nodes"])
             tree = cls(nodes, document["best"])
         except (TypeError, KeyError, AttributeError) as error:
-            raise TreeError(f"this is not a whole saved search: {error}"[:300]) from None
+            raise TreeError(f"the saved search is incomplete: {error}"[:300]) from None
         _check(tree)
         return tree
 
@@ -139,7 +139,7 @@ class Tree:
                 above[branch.child].append(node.number)
                 by.setdefault(branch.child, branch.rationale or branch.answer or "; ".join(branch.commands))
         words = {
-            f"n{node.number}": cut(f"{_told(node.value)} {by.get(node.number, 'root')}", 60)
+            f"n{node.number}": cut(f"{_value_text(node.value)} {by.get(node.number, 'root')}", 60)
             + (f" ({node.visits} visits)" if node.visits else "")
             for node in self.nodes
         }
@@ -184,14 +184,14 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 def _node(each: Mapping[str, Any]) -> TreeNode:
     branches = tuple(_branch(branch) for branch in _typed(each).get("branches", ()))
     if not all(isinstance(key, str) and type(size) is int for key, size in each["keys"].items()):
-        raise TypeError("keys have sizes")
+        raise TypeError("the size of a key is not a whole number")
     return TreeNode(**{**each, "branches": branches})
 
 
 def _branch(each: Mapping[str, Any]) -> TreeBranch:
     commands = tuple(_typed(each)["commands"])
     if not all(isinstance(command, str) for command in commands):
-        raise TypeError("commands are texts")
+        raise TypeError("a command is not a text")
     return TreeBranch(**{**each, "commands": commands})
 
 
@@ -202,7 +202,7 @@ def _typed(each: Any) -> Mapping[str, Any]:
     for name, value in each.items():
         wanted = _TYPES.get(name, (object,))
         if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
-            raise TypeError(f"{name} is no {wanted[0].__name__}")
+            raise TypeError(f"{name} is not of type {wanted[0].__name__}")
         if isinstance(value, float) and not isfinite(value):
             raise TypeError(f"{name} is not a finite number")
     return each
@@ -212,9 +212,9 @@ def _check(tree: Tree) -> None:
     """Refuse a tree with numbers of unknown nodes or with cycles. Raises ``TreeError``."""
     count = len(tree.nodes)
     if not count or tree.nodes[0].parent is not None:
-        raise TreeError("a saved search begins with its root")
+        raise TreeError("the first state of a saved search must be its root")
     if type(tree.best) is not int or not 0 <= tree.best < count:
-        raise TreeError("the best state is none of the saved ones")
+        raise TreeError("the best state is not one of the saved states")
     for at, node in enumerate(tree.nodes):
         parent_fits = at == 0 or (type(node.parent) is int and 0 <= node.parent < at)
         children = [branch.child for branch in node.branches if branch.child is not None]
@@ -223,17 +223,17 @@ def _check(tree: Tree) -> None:
             or not parent_fits
             or not all(type(each) is int and 0 <= each < count for each in children)
         ):
-            raise TreeError(f"state {at} has a number that leads nowhere")
+            raise TreeError(f"state {at} refers to a state that does not exist")
 
 
-def _told(value: float | None) -> str:
+def _value_text(value: float | None) -> str:
     return "?" if value is None else f"{value:.2f}"
 
 
 def _node_text(node: TreeNode) -> str:
     held = ", ".join(f"{key} {size}" for key, size in node.keys.items())
     visits = f", {node.visits} visits" if node.visits else ""
-    return f"[{node.number}] value {_told(node.value)}{visits}, {node.hash[:8]}{f' ({cut(held, 60)})' if held else ''}"
+    return f"[{node.number}] value {_value_text(node.value)}{visits}, {node.hash[:8]}{f' ({cut(held, 60)})' if held else ''}"
 
 
 def _branch_text(branch: TreeBranch, child: TreeNode | None, own: bool) -> str:

@@ -66,20 +66,18 @@ def support_of(completed: Completed, state: StateStore, steps: Sequence[Step]) -
     )
     unknown = tuple(each for each in completed.cited if each not in known)
     if not known:
-        return Support((), unknown, f"the answer cites {_quoted(unknown)}, which {_HAVE_NOT}", _advice(has))
+        return Support((), unknown, f"the answer cites {_quoted(unknown)}, {_HAVE_NOT}", _advice(has))
     nothing = _looked_in_vain(state, results)
     hollow = [each for each in known if _is_hollow(each, state, snapshot, declared, results, nothing)]
     if len(hollow) == len(known):
-        fault = f"the answer cites {_quoted(hollow)}, which holds nothing, and no command looked for it"
+        fault = f"the answer cites {_quoted(hollow)}, which is empty, and no command searched for it"
         return Support((), completed.cited, fault, _advice(has))
     if unknown:
-        return Support(
-            known, unknown, "", f"the answer also cites {_quoted(unknown)}, which {_HAVE_NOT}; {_advice(has)}"
-        )
+        return Support(known, unknown, "", f"the answer also cites {_quoted(unknown)}, {_HAVE_NOT}; {_advice(has)}")
     return Support(known)
 
 
-_HAVE_NOT = "neither the state nor the results of commands have"
+_HAVE_NOT = "not found in the state or in the results of commands"
 
 
 def _advice(has: str) -> str:
@@ -217,7 +215,7 @@ def findings(state: Snapshot, cited: Sequence[str] = ()) -> tuple[Finding, ...]:
     named = {*cited, *(text for each in cited for text in _paths(each))}
     declared = [each for each in state.declared() if each.size or each.key in named]
     declared.sort(key=lambda each: (each.key not in named, each.key.partition(".")[0] not in named))
-    return tuple(found for each in declared[:_KEYS] for found in _of(state, each.key, each.type, named))
+    return tuple(found for each in declared[:_KEYS] for found in _findings_of_key(state, each.key, each.type, named))
 
 
 def incomplete(state: Snapshot, cited: Sequence[str] = ()) -> tuple[str, ...]:
@@ -234,7 +232,7 @@ def incomplete(state: Snapshot, cited: Sequence[str] = ()) -> tuple[str, ...]:
     return tuple(f"{each.key} is incomplete: {'; '.join(each.incomplete)}" for each in marked)
 
 
-def _of(state: Snapshot, key: str, kind: str, named: set[str]) -> list[Finding]:
+def _findings_of_key(state: Snapshot, key: str, kind: str, named: set[str]) -> list[Finding]:
     value, beside = state.get(key), state.evidence(key)
     if not _holds(value) and key in named:
         return [Finding(key, abridged(value, _TEXT), _pieces(beside or ()) if kind == "COUNTER" else ())]

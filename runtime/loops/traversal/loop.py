@@ -4,53 +4,40 @@ Nothing that a model writes raises here: the effect is reported in the result. S
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import nullcontext
 from inspect import isawaitable
 from time import perf_counter
 from typing import Any, TypeVar
 
-from attrs import asdict, define, evolve, field, frozen
+from attrs import asdict, define, evolve, field
 
 from ....adapters.llm import LLM
+from ....adapters.llm.strict_schema import means_of
 from ...errors import shown
 from ...events import DecisionMade, Event, HypothesisFormed, PhaseFinished, PhaseStarted, Warned
 from ...gasl import GASLExecutor, PlanError
 from ...gasl.records import ContextStore, ExecutionRecord, as_history, plan_status
+from ...gasl.surroundings import is_of_another
 from ...limits import Deadline
-from ...models.caller import HOPELESS
-from ...results import StepFailed
+from ...models.caller import HOPELESS, Caller
+from ...results import StepFailed, Trace
+from ...runs.event_log import logged
 from .findings import Support, findings, incomplete, results_of
 from .plan_run import Action, continue_plan, renamed, render_faults
 from .plan_search import Branching, Explorer, SearchOutcome, adopt_outcome, failure_text, found_before, is_adopted
-from .planner import Planner, PlannerCalls, Proposal, RecordedModel
-from .question_store import AskRecorder
-from .traversal_results import Asked, Bounds, Hypothesis, SearchRequest, Step, Stopped
-
-# The choice among several next actions: the extension point for search. Without a search the action with the highest confidence
-# is taken. See ``docs/design/loops.md#search``.
-
-
-@frozen
-class Position:
-    """The context of a choice: the executor (fork its state to try an action), the planner (call it on a fork), the steps so far.
-
-    ``number`` is the step that the choice is for.
-    """
-
-    executor: GASLExecutor
-    planner: Planner
-    steps: tuple[Step, ...]
-    number: int
-
-
-Choose = Callable[[Sequence[Action], Position], "int | Awaitable[int]"]
-"""Receives the runnable actions, the most confident first, and returns the index of the chosen one; may be async."""
-
-
-def highest(actions: Sequence[Action], position: Position) -> int:
-    """Return the index of the most confident action, the first on a tie."""
-    return max(range(len(actions)), key=lambda at: (actions[at].confidence, -at))
-
+from .planner import Choose, Planner, PlannerCalls, Position, Proposal, RecordedModel, highest, small_grammar
+from .question_store import AskRecorder, QuestionRequest, StoredQuestion, open_asks, other_graph, stored_answer
+from .traversal_results import (
+    LOCAL_CHARACTERS,
+    MOST_CHARACTERS,
+    Asked,
+    Bounds,
+    Hypothesis,
+    SearchRequest,
+    Step,
+    Stopped,
+)
 
 T = TypeVar("T")
 
@@ -123,7 +110,7 @@ class Loop:
         """Take turns until one ends the loop; return the proposal that has the answer, or None."""
         before = self._found_before()
         if before is not None:
-            return self._taken(before)
+            return self._adopted(before)
         if begun is not None and begun["number"] == len(self.steps) + 1 and not await self._go_on(begun, given):
             return None
         if self.searching is not None:
@@ -141,7 +128,7 @@ class Loop:
                 return None
             if proposal is None:
                 return None
-            self._decided(number, proposal)
+            self._emit_decision(number, proposal)
             if proposal.completed is not None:
                 if proposal.support.fault and self.record is not None:  # the next attempt repeats the call
                     self.record.in_vain([self.asker.record_key(number, turn) for turn in range(proposal.repairs + 1)])
@@ -181,13 +168,13 @@ class Loop:
             self._found = found
             self.steps[earlier:] = found.steps[earlier:]
             if found.ungrounded is not None and self._stopped != "cancelled":
-                self._decided(len(self.steps) + 1, found.ungrounded)
+                self._emit_decision(len(self.steps) + 1, found.ungrounded)
                 return found.ungrounded
             if found.stopped:
                 self._end(found.stopped, found.reason)
             return None
         adopt_outcome(found, earlier, executor.state, self.record)
-        return self._taken(found)
+        return self._adopted(found)
 
     def _found_before(self) -> SearchOutcome | None:
         """Return the result of an earlier attempt that was adopted into the state, but killed before it was reported."""
@@ -199,12 +186,12 @@ class Loop:
         except (KeyError, TypeError, AttributeError):  # written by another version: the search is repeated
             return None
 
-    def _taken(self, found: SearchOutcome) -> Proposal | None:
+    def _adopted(self, found: SearchOutcome) -> Proposal | None:
         self._found = found
         for step in found.steps[len(self.steps) :]:
             self._take(step)
         if found.proposal is not None:
-            self._decided(len(self.steps) + 1, found.proposal)
+            self._emit_decision(len(self.steps) + 1, found.proposal)
         return found.proposal
 
     # One plan after the other
@@ -219,8 +206,8 @@ class Loop:
             chosen = told
         if type(chosen) is not int or not 0 <= chosen < len(proposal.actions):
             self.warn(
-                f"step {number}: choose returned {shown(chosen)}, which is the place of none of {len(proposal.actions)} plans: "
-                "the most confident one is taken"
+                f"step {number}: choose returned {shown(chosen)}, which is not the index of one of {len(proposal.actions)} plans: "
+                "the most confident plan is used"
             )
             chosen = highest(proposal.actions, Position(self.executor, planner, tuple(self.steps), number))
         action = renamed(proposal.actions[chosen], self._ids, number)
@@ -241,7 +228,7 @@ class Loop:
         if proposal.remark:
             self.warn(f"step {number}: {proposal.remark}")
         for message in action.mended:
-            self.warn(f"step {number}: mended: {message}")
+            self.warn(f"step {number}: fixed: {message}")
         for faults in proposal.left_out:
             self.warn(f"step {number}: a plan was left out: {faults.splitlines()[0]}")
         return await self._executed(
@@ -325,9 +312,9 @@ class Loop:
             refused += 1
         if refused >= _REFUSED:
             first = self.steps[-1].faults.splitlines()
-            self._end("refused", f"the model gave no plan that can run in {refused} steps: {first[0] if first else ''}")
+            self._end("refused", f"no plan of the model could run in {refused} steps: {first[0] if first else ''}")
         elif len(self.steps) >= self.bounds.max_steps:
-            self._end("steps", f"there was no answer after {len(self.steps)} step{'' if len(self.steps) == 1 else 's'}")
+            self._end("steps", f"no answer after {len(self.steps)} step{'' if len(self.steps) == 1 else 's'}")
         return self._stop.is_set()
 
     def _end(self, stopped: Stopped, reason: str) -> None:
@@ -340,14 +327,14 @@ class Loop:
         ending = Deadline(self.cancel, self.bounds.time_limit)
         await ending.wait_for(asyncio.get_running_loop().create_future())
         if ending.by == "cancelled":
-            self._end("cancelled", "it was cancelled")
+            self._end("cancelled", "the question was cancelled")
         elif ending.by:
             self._end("time", f"the time limit of {self.bounds.time_limit:g} seconds passed")
 
     async def _in_time(self, work: Coroutine[Any, Any, T]) -> T | None:
         """Return the result of ``work``; None if the loop is stopped first."""
         if self.cancel is not None and self.cancel.is_set():
-            self._end("cancelled", "it was cancelled")
+            self._end("cancelled", "the question was cancelled")
         return await Deadline(self._stop, None).within(work)
 
     # Results and events
@@ -366,7 +353,7 @@ class Loop:
         cited = rests.cited
         parts = incomplete(seen, cited) if completed is not None else ()
         for reason in parts:
-            self.warn(f"the answer may not be the whole one: {reason}")
+            self.warn(f"the answer may be incomplete: {reason}")
         supposed = proposal.supposed if proposal is not None else self.steps[-1].supposed if self.steps else None
         broken = self.executor.events.broken
         evidence = () if rests.fault else findings(seen, cited)
@@ -381,7 +368,7 @@ class Loop:
             incomplete=parts,
         )  # fmt: skip
 
-    def _decided(self, number: int, proposal: Proposal) -> None:
+    def _emit_decision(self, number: int, proposal: Proposal) -> None:
         supposed = proposal.supposed
         answer = proposal.completed.answer if proposal.completed is not None else ""
         fault = proposal.support.fault
@@ -412,7 +399,7 @@ def _kind(record: ExecutionRecord) -> str:
 
 def _message(record: ExecutionRecord) -> str:
     own = str((record.error or {}).get("message", ""))
-    return own or next((text for inner in record.nested if (text := _message(inner))), "a model can't be asked")
+    return own or next((text for inner in record.nested if (text := _message(inner))), "a model can't be called")
 
 
 def _failed_records(record: ExecutionRecord) -> Sequence[ExecutionRecord]:
@@ -434,3 +421,69 @@ def _end_record(made: Asked) -> dict[str, Any]:
         "usage": [made.usage.prompt_tokens, made.usage.completion_tokens], "cost": made.cost,
         "search": None if made.search is None else made.search.as_json(False), "incomplete": list(made.incomplete),
     }  # fmt: skip
+
+
+def room_for(spec: str) -> int:
+    """Return the maximum characters of a prompt for the model with this spec."""
+    return LOCAL_CHARACTERS if spec == "local" or spec.startswith("local:") else MOST_CHARACTERS
+
+
+async def traverse(
+    wanted: QuestionRequest,
+    opened: GASLExecutor,
+    llm: Any,
+    models: Mapping[str, Any] | None = None,
+    *,
+    cancel: asyncio.Event | None = None,
+) -> Asked:
+    """Answer a question with the parts of ``opened``: its graph, state, caps, chunks and events; it runs nothing itself.
+
+    ``llm`` and ``models`` are the clients that were given to ``opened``: they plan, and answer the commands of plans. An earlier
+    attempt at the question in the same state is continued. Raises ``RunError`` if the question can't be stored, ``StoreError``,
+    ``RequestError`` if the state's findings come from another graph.
+    """
+    base, named = opened.session, dict(models or {})
+    await asyncio.to_thread(lambda: opened.adapter.schema)  # a large graph is summarised once, outside the event loop
+    if not wanted.force and is_of_another(opened.state, opened.adapter):
+        raise other_graph(wanted, "")
+    record = _recorder(wanted, opened)
+    if isinstance(record, StoredQuestion):
+        return stored_answer(record)
+    caller = Caller(llm, named, opened.events, Trace(), base.max_concurrency, record)
+    grammar = small_grammar(opened.adapter.schema.node_attributes) if means_of(wanted.spec).small else ""
+    asker = PlannerCalls(caller, wanted.question, wanted.model, wanted.options, wanted.as_json, grammar, wanted.spec)
+    clients = {
+        name: RecordedModel(client, name, record, asker.spent)
+        for name, client in {"": llm, **named}.items()
+        if client is not None
+    }
+    executor = GASLExecutor(
+        opened.adapter, clients.get(""), opened.state, opened.context.copy(),
+        models={name: client for name, client in clients.items() if name}, caps=base.caps, ceiling=base.ceiling,
+        options=base.options, max_concurrency=base.max_concurrency, chunks=base.chunks, events=opened.events,
+    )  # fmt: skip
+    loop = Loop(
+        wanted.question, executor, asker, clients, wanted.bounds, record, wanted.choose, cancel, wanted.searching
+    )
+    if record is not None:
+        graph, before = opened.adapter.schema.hash, record.kept.head.get("input_hash")
+        if before and before != graph:
+            loop.warn("the graph has changed since the question was first asked")
+        for damage in record.kept.damage:
+            loop.warn(damage)
+    opened.state.configure(query=wanted.question)
+    try:
+        with logged(opened.events, record.kept.path) if record is not None else nullcontext():
+            return await loop.run()
+    finally:
+        if record is not None:
+            record.close()
+
+
+def _recorder(wanted: QuestionRequest, opened: GASLExecutor) -> AskRecorder | StoredQuestion | None:
+    if wanted.folder is None:
+        return None
+    return open_asks(
+        wanted.folder, wanted.question, graph=opened.adapter.schema.hash, model=wanted.spec, again=wanted.again,
+        options={"graph": wanted.graph},
+    )  # fmt: skip

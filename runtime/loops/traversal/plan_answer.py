@@ -164,7 +164,7 @@ ModelAnswer = Completed | Proposed | Unreadable | Contradictory
 def read_answer(text: str) -> ModelAnswer:
     """Read an answer. ``COMPLETE:`` only counts at the beginning of the answer: in the middle of prose it is prose."""
     if len(text) > _LONGEST:
-        return Unreadable(f"it has {len(text):,} characters; {_LONGEST:,} is the most")
+        return Unreadable(f"it has {len(text):,} characters; at most {_LONGEST:,} are allowed")
     text = str(storable(text))
     bare = unfenced(without_thoughts(text.strip().removeprefix("\ufeff"))).strip()
     if (told := behind_complete(bare)) is not None:
@@ -297,7 +297,7 @@ def _answer_in(value: Any) -> ModelAnswer:
                 f'its decision is "{decision}" and it has no answer: {{"complete": "the answer", "evidence": [...]}}'
             )
         return Unreadable(next(iter(long), unclear or 'it has no commands: a plan is {"why": ..., "commands": [...]}'))
-    lost = [_lost(at, actions, draft) for at, draft in enumerate(drafts) if not isinstance(draft, Draft)]
+    lost = [_omission(at, actions, draft) for at, draft in enumerate(drafts) if not isinstance(draft, Draft)]
     kept.sort(key=lambda draft: -draft.confidence)
     known = decision in DECISIONS
     remark = "" if known or decision in _BEGINNING else (
@@ -313,7 +313,7 @@ def _answer_in(value: Any) -> ModelAnswer:
     )
 
 
-def _lost(at: int, actions: Any, draft: "Unreadable | None") -> str:
+def _omission(at: int, actions: Any, draft: "Unreadable | None") -> str:
     """Return why one of several next actions is not a plan."""
     if isinstance(draft, Unreadable):
         return draft.reason

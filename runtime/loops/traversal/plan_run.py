@@ -314,7 +314,10 @@ async def continue_plan(
     ):  # compacted: the state may have changed for the plan's reads, but its findings remain
         if executor.events:
             executor.events.emit(
-                Warned("", "the state of before the plan is no longer kept: its variables are bound in that of now")
+                Warned(
+                    "",
+                    "the state before the plan is no longer stored: the plan's variables are bound in the present state",
+                )
             )
     session = evolve(
         executor.session, state=past, llm=clients.get(""), models={name: each for name, each in clients.items() if name},

@@ -123,7 +123,7 @@ class Branching:
     def open(self, state: StateStore, node: Node, action: Branch) -> GASLExecutor:
         """Return the executor of a plan: its model answers are stored under the plan's path."""
         way = self._way(node, action.does)
-        taken, supposed = self._taken(action)
+        taken, supposed = self._plan_of(action)
         events = self.base.events
         if events:
             at, others = len(self.earlier) + node.depth + 1, len(node.branches) - 1
@@ -138,7 +138,7 @@ class Branching:
         for each in way_to(node):
             if each.parent is None or each.action is None or each.action.answer is not None:
                 continue
-            taken, supposed = self._taken(each.action)
+            taken, supposed = self._plan_of(each.action)
             ran = next((record.plan_id for record in each.records), taken.plan_id)
             proposal = self.proposals.get(each.parent.number)
             steps.append(
@@ -152,7 +152,7 @@ class Branching:
             )  # fmt: skip
         return steps
 
-    def _taken(self, action: Branch) -> tuple[Action, Hypothesis]:
+    def _plan_of(self, action: Branch) -> tuple[Action, Hypothesis]:
         """Return the record of a branch's plan; for a rollout's own plan, its description."""
         found = self._actions.get(action.does)
         if found is None:
@@ -250,12 +250,12 @@ class Explorer:
             base.state, self.branching, self.branching, judge, settings=wanted.settings, rollout=wanted.rollout,
             budget=Budget(max_steps=self.left, max_calls=None, cancel=self.stop), events=base.events,
         )  # fmt: skip
-        return self._found(searched, record)
+        return self._outcome(searched, record)
 
-    def _found(self, searched: Searched, record: AskRecorder | None) -> SearchOutcome:
+    def _outcome(self, searched: Searched, record: AskRecorder | None) -> SearchOutcome:
         best, warnings = searched.best, list(searched.warnings)
         if self.searching.value is None and any(each.value is None for each in searched.nodes):
-            warnings.append("without a judge the value can be told by rule: --value filled")
+            warnings.append("--value filled determines the value without a judge")
         tree = searched.tree
         if record is not None and (unkept := record.keep_tree(tree)):
             warnings.append(unkept)
@@ -265,7 +265,7 @@ class Explorer:
         if proposal is None or searched.stopped == "model" or unjudged:
             stopped, reason = self._why(searched)
             if unjudged and stopped == "budget":
-                reason = f"there is an answer, and its value is still to be asked for: {reason}"
+                reason = f"there is an answer, but the judge has not rated it yet: {reason}"
             ungrounded = next(reversed(self.branching.ungrounded), None)
             if ungrounded is not None and ungrounded.completed is not None and stopped not in ("exhausted", "refused"):
                 warnings.append(f"an answer was left out: {ungrounded.support.fault}")
@@ -273,7 +273,7 @@ class Explorer:
             return SearchOutcome(steps, explored, None, best, stopped, reason, tuple(warnings), ungrounded)
         enough = searched.settings.enough
         if enough is not None and best.worth < enough:
-            told = "could not be told" if best.value is None else f"is {best.value:.2f}"
+            told = "is unknown" if best.value is None else f"is {best.value:.2f}"
             warnings.append(f"the value of this answer {told}; {enough:g} would be enough")
         return SearchOutcome(steps, explored, proposal, best, warnings=tuple(warnings))
 
@@ -298,18 +298,18 @@ class Explorer:
         lost, plans = self.branching.lost, f"{searched.steps} plan{'' if searched.steps == 1 else 's'}"
         match searched.stopped:
             case "steps":
-                return "steps", f"there was no answer after {plans}"
+                return "steps", f"no answer after {plans}"
             case "budget":
                 return "budget", failure_text(lost) if lost is not None else "the budget is used up"
             case "model":
                 told = lost or next(iter(self._failures(searched)), None)
                 if told is None:
-                    return "model", "a model can't be asked"
+                    return "model", "a model can't be called"
                 return "model", failure_text(told)
             case "exhausted":
                 refused = self.branching.refused
                 if not searched.steps and refused:
-                    return "refused", f"the model gave no plan that can run: {refused[-1].splitlines()[0]}"
+                    return "refused", f"no plan of the model could run: {refused[-1].splitlines()[0]}"
                 if not searched.steps and lost is not None:
                     return "model", failure_text(lost)
                 return (
@@ -335,7 +335,7 @@ def adopt_outcome(found: SearchOutcome, earlier: int, state: StateStore, record:
         return
     if record is not None:
         fresh = found.steps[earlier:]
-        record.found(
+        record.search_found(
             {
                 "history": len(state.history), "state": state.hash, "commands": _commands(fresh),
                 "steps": [step.as_json() for step in fresh], "supposed": asdict(proposal.supposed),

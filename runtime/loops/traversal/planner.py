@@ -6,7 +6,7 @@ See ``docs/design/loops.md#traversal``.
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -75,12 +75,12 @@ def small_grammar(fields: Iterable[str]) -> str:
     named = "|".join(dict.fromkeys(("id", "degree", "in_degree", "out_degree", *known)))
     given = dict(_DEFINITION.findall(constrain("gasl", "llguidance")))
     lines = [_FORM.format(fields=named, text=_TEXT - 1).strip()]
-    lines += [f"{rule}:{_one(given[rule])}" for rule in _RULES]
+    lines += [f"{rule}:{_without_repetitions(given[rule])}" for rule in _RULES]
     lines += [f"{terminal}:{given[terminal]}" for terminal in _TERMINALS]
     return "\n".join((*lines, ""))
 
 
-def _one(body: str) -> str:
+def _without_repetitions(body: str) -> str:
     """Return a rule's body without its repetitions: ``x (_COMMA _BLANK? x)*`` becomes ``x``."""
     return re.sub(r" \(_COMMA _BLANK\? \w+\)\*", "", body)
 
@@ -332,7 +332,9 @@ class Planner:
                 more = len(said.drafts) - MOST_ACTIONS
                 left_out = (*said.left_out, *(each.told for each in bad))
                 if more > 0:
-                    left_out += (f"{more} of {len(said.drafts)}: {MOST_ACTIONS} are tried at most, the surest ones",)
+                    left_out += (
+                        f"{more} of {len(said.drafts)} were left out: at most {MOST_ACTIONS} are tried, the most confident first",
+                    )
                 return Proposal(supposed, None, actions, left_out, repairs=turn, remark=said.remark)
             last = bad[0].diagnostics
             refused = Refused(text, bad[0].told)
@@ -343,7 +345,7 @@ class Planner:
         return repetitions(steps[self.earlier :]) >= (1 if self.bounds.max_repairs else 2)
 
 
-_STALLED = "no progress: the same plan was proposed three times more ({})"
+_STALLED = "no progress: the same plan was proposed three more times ({})"
 _BY_RULE = {"success": "continue", "partial": "refine"}
 
 
@@ -358,3 +360,29 @@ def decision_of(said: Proposed | None, steps: Sequence[Step]) -> Hypothesis:
     status = steps[-1].status
     rule = _BY_RULE.get(status, "pivot")
     return Hypothesis(rule, why or f"the last plan ended with {status}", hypothesis, "rule")  # type: ignore[arg-type]
+
+
+# The choice among several next actions: the extension point for search. Without a search the action with the highest confidence
+# is taken. See ``docs/design/loops.md#search``.
+
+
+@frozen
+class Position:
+    """The context of a choice: the executor (fork its state to try an action), the planner (call it on a fork), the steps so far.
+
+    ``number`` is the step that the choice is for.
+    """
+
+    executor: GASLExecutor
+    planner: Planner
+    steps: tuple[Step, ...]
+    number: int
+
+
+Choose = Callable[[Sequence[Action], Position], "int | Awaitable[int]"]
+"""Receives the runnable actions, the most confident first, and returns the index of the chosen one; may be async."""
+
+
+def highest(actions: Sequence[Action], position: Position) -> int:
+    """Return the index of the most confident action, the first on a tie."""
+    return max(range(len(actions)), key=lambda at: (actions[at].confidence, -at))

@@ -11,8 +11,7 @@ from ....adapters.graph import Caps
 from ....adapters.state import StateStore
 from ....lang.catalogue.commands import described
 from ....lang.catalogue.schema import Attribute, Schema
-from ...excerpts import clipped, cut, excerpt, fenced
-from ...templates import fill, read_prompt
+from ...excerpts import clipped, cut, excerpt, fenced, fill, read_prompt
 from .traversal_results import Step
 
 # The views of the graph, the state and the earlier steps in a prompt: JSON lines, each view with its own character limit.
@@ -62,7 +61,7 @@ def _graph_lines(schema: Schema, caps: Caps) -> Iterator[str]:
         if attribute is not None and counts:
             shown = ", ".join(f"{_quoted(value)} ({count:,})" for value, count in islice(counts.items(), _VALUES))
             more = f", … {len(counts) - _VALUES:,} more" if len(counts) > _VALUES else ""
-            yield f"{what}, attribute {_named(attribute)}: {shown}{more}"
+            yield f"{what}, attribute {_short_name(attribute)}: {shown}{more}"
     for what, total, attributes in (
         ("node", schema.nodes, schema.node_attributes), ("edge", schema.edges, schema.edge_attributes)
     ):  # fmt: skip
@@ -76,7 +75,7 @@ def _graph_lines(schema: Schema, caps: Caps) -> Iterator[str]:
 def _attribute(attribute: Attribute, total: int) -> str:
     types = ", ".join(attribute.types)
     on = "" if attribute.count >= total else f", on {attribute.count:,} of {total:,}"
-    line = f"- {_named(attribute.name)}: {types}{on}"
+    line = f"- {_short_name(attribute.name)}: {types}{on}"
     if attribute.values:
         shown = ", ".join(f"{_quoted(value)} ({count:,})" for value, count in attribute.values[:_VALUES])
         different = "more than were counted" if attribute.distinct is None else f"{attribute.distinct:,} different"
@@ -84,7 +83,7 @@ def _attribute(attribute: Attribute, total: int) -> str:
     return line
 
 
-def _named(name: str) -> str:
+def _short_name(name: str) -> str:
     return clipped(str(name), _NAME)
 
 
@@ -102,7 +101,7 @@ def state_view(state: StateStore, most: int) -> str:
     room = max(60, min(_SAMPLE, (most - 60) // min(len(declared), _KEYS) - _HEAD))
     for each in declared[:_KEYS]:
         about = f" — {clipped(each.description, 120)}" if each.description else ""
-        line = f"{_named(each.key)} {each.type}, {each.size:,}{about}"
+        line = f"{_short_name(each.key)} {each.type}, {each.size:,}{about}"
         if each.incomplete:
             line += f" — incomplete: {clipped('; '.join(each.incomplete), 200)}"
         if each.size and (shown := snapshot.sample(each.key, max(3, min(_ITEMS, room // 40)))[1]):
@@ -122,8 +121,8 @@ def outcome_view(step: Step, most: int) -> str:
         extra = []
         if shown < _OUTPUTS and _gives(entry):
             shown += 1
-            extra.append(f"  {_named(str(entry.get('variable')))} = {excerpt(entry['output'], values)}")
-        lines.append("\n".join([_entry(entry), *extra]))
+            extra.append(f"  {_short_name(str(entry.get('variable')))} = {excerpt(entry['output'], values)}")
+        lines.append("\n".join([_entry_line(entry), *extra]))
     mended = fitted((f"mended before it ran: {clipped(each, 200)}" for each in step.mended[:_MENDED]), most // 4)
     room = most - len(mended) - 1
     done = fitted(reversed(_last(lines, room - 60)), room)
@@ -147,7 +146,7 @@ def _last(lines: Sequence[str], most: int) -> list[str]:
     return [*kept, "… [some are left out]"] if left_out else kept
 
 
-def _entry(entry: Mapping[str, Any]) -> str:
+def _entry_line(entry: Mapping[str, Any]) -> str:
     count = (entry.get("summary") or {}).get("count")
     told = f"{clipped(str(entry.get('command', '')), _COMMAND)} -> {entry.get('status')}"
     if isinstance(count, int | float):
@@ -169,7 +168,7 @@ def trail_view(steps: Sequence[Step], most: int) -> str:
     lines = []
     for step in reversed(steps):
         supposed = clipped(step.supposed.hypothesis or step.supposed.why, 200)
-        done = "; ".join(_brief(entry) for entry in step.entries[:4])
+        done = "; ".join(_entry_summary(entry) for entry in step.entries[:4])
         faults = clipped(step.faults, 200) if step.status == "refused" else ""
         lines.append(
             f"step {step.number}, {step.supposed.decision}: {supposed} -> {step.status}: {clipped(faults or done, 400)}"
@@ -177,7 +176,7 @@ def trail_view(steps: Sequence[Step], most: int) -> str:
     return "\n".join(reversed(_last(lines, most)))
 
 
-def _brief(entry: Mapping[str, Any]) -> str:
+def _entry_summary(entry: Mapping[str, Any]) -> str:
     count = (entry.get("summary") or {}).get("count")
     return f"{clipped(str(entry.get('command', '')), 90)} -> {entry.get('status')}" + (
         f" {count:,}" if isinstance(count, int | float) else ""

@@ -22,24 +22,27 @@ may lose some of them, but nothing else. ``STATE/asks/RUN/tree.json`` is the tre
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from attrs import define, field
+from attrs import define, field, frozen
 
+from ...errors import RequestError
+from ...gasl.surroundings import same_name, told_of_another
 from ...results import Outcome, Recorded, Run, StepResult
 from ...runs.journal import ASK, FILE, Journal, RunError, RunRecorder, StoredRun, begin, figures, hash_of
 from ..search import Tree, TreeError
-from .traversal_results import Step
+from .planner import Choose, highest
+from .traversal_results import Asked, Bounds, Explored, Finding, Hypothesis, SearchRequest, Step, checked_question
 
 FOLDER = "asks"
 """The folder of questions in a state's folder."""
 TREE = "tree.json"
 _RUN = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")
 _LONGEST_HEAD = 1_000_000
-_ELSEWHERE = "the state is to be in a folder that can be read and written, and has room"
+_ELSEWHERE = "the state must be in a folder that can be read and written and has free space"
 
 
 @define
@@ -146,9 +149,11 @@ def last_asked(state: Path, question: str) -> StoredQuestion | None:
                 return kept
         elif _may_be(folder, question):
             path = folder / FILE
-            why = kept.removeprefix(f"{path} ") if path.is_file() else "there is no such file"
-            message = f"{path} can't be read, and may hold this question's answer: {why}"
-            raise RunError(message, f"--again asks anew; or put a copy of the file back, or move {folder} away")
+            why = kept.removeprefix(f"{path} ") if path.is_file() else "the file does not exist"
+            message = f"{path} can't be read, and may have the answer to this question: {why}"
+            raise RunError(
+                message, f"--again starts a new attempt; or restore the file from a copy, or move {folder} away"
+            )
     return None
 
 
@@ -199,7 +204,9 @@ def open_asks(
     if before is not None:
         return before if before.is_over else before.resume()
     if (state / FOLDER).exists() and not (state / FOLDER).is_dir():
-        raise RunError(f"{state / FOLDER} is a file, and questions are kept in a folder of this name", "move it away")
+        raise RunError(
+            f"{state / FOLDER} is a file, but questions are stored in a folder of this name", "move the file away"
+        )
     try:
         run_id, path, journal = begin(
             state / FOLDER, kind=ASK, script=question, script_hash=hash_of(question.encode()), input_hash=graph, model=model,
@@ -237,7 +244,7 @@ class AskRecorder(RunRecorder):
         self.append({"record": "step_begun", **told})
         self.sync()
 
-    def found(self, told: Mapping[str, Any]) -> None:
+    def search_found(self, told: Mapping[str, Any]) -> None:
         """Record the result that the state is about to adopt."""
         self.append({"record": "found", **told})
         self.sync()
@@ -289,3 +296,67 @@ def _settle(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+# A question that is already answered, returned from the store: no model is called, and nothing is run.
+
+
+def stored_answer(kept: StoredQuestion) -> Asked:
+    """Return the stored result; its cost figures are this attempt's, which are zero."""
+    end: dict[str, Any] = kept.finished or {}
+    supposed, search = end.get("supposed"), end.get("search")
+    return Asked(
+        kept.question, "complete", str(end.get("answer", "")), supposed=None if supposed is None else Hypothesis(**supposed),
+        cited=tuple(end.get("cited", ())),
+        evidence=tuple(Finding(each["key"], each["item"], tuple(each["evidence"])) for each in end.get("evidence", ())),
+        steps=tuple(kept.steps), earlier=len(kept.steps), run_id=kept.run_id, state=str(end.get("state", "")),
+        uncited=tuple(end.get("uncited", ())), warnings=tuple(kept.damage),
+        search=None if search is None else Explored(**search, tree=kept.tree),
+        incomplete=tuple(end.get("incomplete", ())),
+    )  # fmt: skip
+
+
+@frozen
+class QuestionRequest:
+    """A question and how to answer it. ``model`` is the planner's name among the models (None: the run's default).
+
+    ``folder`` is the state's, None for a state in memory, which can't be resumed. ``spec``: the model's, as the user wrote it.
+    ``searching``: how plans are searched; None: one after the other, chosen by ``choose``. ``graph``: the graph's name, as the
+    user wrote it, "" if it has none. ``force``: use a state whose findings come from another graph.
+    """
+
+    question: str = field(converter=checked_question)
+    bounds: Bounds = field(factory=Bounds)
+    folder: Path | None = None
+    again: bool = False
+    model: str | None = None
+    spec: str = ""
+    options: Mapping[str, Any] = field(factory=dict)
+    as_json: bool = True
+    choose: Choose = highest
+    searching: SearchRequest | None = None
+    graph: str = ""
+    force: bool = False
+
+
+def answered_before(wanted: QuestionRequest, graph: Callable[[], str]) -> Asked | None:
+    """Return the stored answer of the question, without a call, and without reading a graph that has the same name.
+
+    ``graph`` returns the hash of the present graph. Raises ``RequestError`` if the answer belongs to another graph, ``RunError``
+    if it may be in an unreadable folder.
+    """
+    if wanted.folder is None or wanted.again:
+        return None
+    kept = last_asked(wanted.folder, wanted.question)
+    if kept is None or not kept.is_over:
+        return None
+    name = str(kept.head.get("options", {}).get("graph", ""))
+    if not (wanted.force or same_name(name, wanted.graph)) and kept.head.get("input_hash") not in ("", graph()):
+        raise other_graph(wanted, name)
+    return stored_answer(kept)
+
+
+def other_graph(wanted: QuestionRequest, before: str) -> RequestError:
+    """Return the error for a state whose findings come from another graph."""
+    told = told_of_another(wanted.folder or "the state", before, wanted.graph)
+    return RequestError("state", told, "use another state for another graph; force uses this one")

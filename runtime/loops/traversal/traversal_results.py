@@ -217,13 +217,13 @@ def checked_folder(state: "str | Path | None") -> Path | None:
     if state is None:
         return None
     if not isinstance(state, str | PathLike):
-        raise RequestError("state", f"a folder is wanted, not {type(state).__name__}")
+        raise RequestError("state", f"expected a folder, not {type(state).__name__}")
     if not str(state):
-        raise RequestError("state", "it is empty", "a folder; . is the current one")
+        raise RequestError("state", "the path is empty", "give a folder; . is the current one")
     folder = Path(state)
     if folder.is_file():
-        hint = f"knotwork state fork {folder} DIR makes a folder of an exported state"
-        raise RequestError("state", f"{folder} is a file, not a folder in which the state can be kept", hint)
+        hint = f"knotwork state fork {folder} DIR converts an exported state to a folder"
+        raise RequestError("state", f"{folder} is a file; the state needs a folder", hint)
     return folder
 
 
@@ -247,25 +247,31 @@ def search_request(search: Any, value: Any = None, rollout: Rollout | None = Non
     """
     if search is None:
         if value is not None or rollout is not None:
-            raise RequestError("value" if value is not None else "rollout", "it is for a search, and none is asked for")
+            raise RequestError(
+                "value" if value is not None else "rollout", "only a search uses it, and no search was requested"
+            )
         return None
     given = {"strategy": search} if isinstance(search, str) else search
     if isinstance(given, Mapping):
         unknown = sorted(set(map(str, given)) - (set(fields_dict(Settings)) - {"answers", "outcomes"}))
         if unknown:
-            raise RequestError("search", f"there is no setting {', '.join(unknown)}")
+            raise RequestError("search", f"unknown setting {', '.join(unknown)}")
         try:
             given = evolve(_SETTINGS, **given)
         except (TypeError, ValueError) as error:
             raise RequestError("search", str(error)) from None
     if not isinstance(given, Settings):
-        raise RequestError("search", f"{shown(search)} is not a strategy, and no settings of a search")
+        raise RequestError("search", f"{shown(search)} is neither a strategy nor settings of a search")
     if isinstance(value, str):
         if value not in get_args(Worth):
-            raise RequestError("value", f"{shown(value)} is none of {', '.join(get_args(Worth))}")
+            raise RequestError("value", f"{shown(value)} is not one of {', '.join(get_args(Worth))}")
         value = Filled() if value == "filled" else None
     elif value is not None and not callable(value) and not hasattr(value, "value"):
-        raise RequestError("value", f"{shown(value)} says nothing of a state", "a function of a node, or `value(node)`")
+        raise RequestError(
+            "value",
+            f"{shown(value)} does not rate states",
+            "give a function of a node, or an object with `value(node)`",
+        )
     if rollout is not None and not hasattr(rollout, "choose"):
-        raise RequestError("rollout", f"{shown(rollout)} chooses nothing", "`async choose(node, known, random)`")
+        raise RequestError("rollout", f"{shown(rollout)} has no method choose", "`async choose(node, known, random)`")
     return SearchRequest(evolve(given, answers=True, outcomes=True), value, rollout)

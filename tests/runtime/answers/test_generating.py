@@ -119,5 +119,5 @@ def test_examples_that_fail_cost_a_warning():
     made = answered(Model(["x"], [9]), examples=Kept(failing=True))
     assert made.success
     assert made.warnings == (
-        "no examples were used: OSError: gone", "the answer was not kept as an example: OSError: gone",
+        "no examples were used: OSError: gone", "the answer was not stored as an example: OSError: gone",
     )  # fmt: skip

@@ -5,7 +5,7 @@ import json
 import pytest
 from knotwork.runtime.answers.templates import BUILTIN, Template, find_template, read_templates
 from knotwork.runtime.errors import RequestError
-from knotwork.runtime.templates import filled
+from knotwork.runtime.excerpts import filled
 from support.answering import Model, answered, evaluation
 
 MINE = {
@@ -47,9 +47,9 @@ def test_one_may_stand_in_a_builtins_place():
 
 
 def test_an_unknown_name_gets_a_hint():
-    with pytest.raises(RequestError, match="there is no template 'defualt' \\(did you mean 'default'\\?\\)"):
+    with pytest.raises(RequestError, match="unknown template 'defualt' \\(did you mean 'default'\\?\\)"):
         find_template("defualt", {})
-    with pytest.raises(RequestError, match="there are: brief, default"):
+    with pytest.raises(RequestError, match="the templates are brief, default"):
         find_template("entirely different", {})
 
 
@@ -78,7 +78,7 @@ def test_one_that_lacks_a_placeholder_that_it_needs_is_refused(part, placeholder
         ({"mine": {"generator": "x" * 20_001}}, "at most 20,000"),
         ({"mine": {"generator_system": "\ud83d"}}, "surrogate"),
         ({"mine": {"shown": 3}}, "shown"), ({"mine": {"shown": True}}, "shown"),
-        ({"mine": "x"}, "JSON object"), ({" ": MINE}, "not a name"), ({3: MINE}, "not a name"), ([], "JSON object"),
+        ({"mine": "x"}, "JSON object"), ({" ": MINE}, "not a valid name"), ({3: MINE}, "not a valid name"), ([], "JSON object"),
         ({str(n): {} for n in range(101)}, "too many"),
     ],
 )  # fmt: skip

@@ -110,7 +110,7 @@ def test_the_seeds_next_actions_are_read():
         ([{"plan": ["x"], "confidence": True}], "confidence"),
         ([{"plan": ["x"], "confidence": 1.5}], "confidence"),
         ([{"plan": [], "confidence": 1}], "plan"),
-        ([{"plan": ["x"], "confidence": 1, "plans": 1}], "no key plans"),
+        ([{"plan": ["x"], "confidence": 1, "plans": 1}], "unknown key plans"),
         ([{"answer": 3, "confidence": 1}], "answer"),
         ([{}] * 101, "too many"),
     ],

@@ -83,11 +83,11 @@ def test_a_kept_run_whose_files_changed_is_refused(
     path.write_text(
         path.read_text(encoding="utf-8").replace("tea", "tee").replace("Cafe 5", "Cafe 9"), encoding="utf-8"
     )
-    with pytest.raises(planner.RunError, match=f"{name} in its folder is not what was kept"):
+    with pytest.raises(planner.RunError, match=f"{name} in its folder was changed"):
         load(folder).resume()
     load(folder).resume(force=True).close()
 
 
 def test_a_ranking_of_nothing_is_warned_of(items: Items, simple: str) -> None:
     ranked = planner.rank_sync(items, "tea", Scripted(simple.replace("REMAINING: 5", "REMAINING: none"), "5"))
-    assert ranked.warnings == ("ranked although the plan says that no item matches",)
+    assert ranked.warnings == ("the ranking has items, but the plan said that no item matches",)

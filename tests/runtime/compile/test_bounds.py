@@ -112,7 +112,7 @@ def test_the_answers_that_are_repeated_in_later_prompts_are_bounded() -> None:
     text = text[:-1] + " " * (LONGEST_ANSWER["conditions"] - len(text) + 1) + "}"
     made = compiled(Author({"conditions": text}), repairs=0)
     assert made.status == "failed"
-    assert f"{LONGEST_ANSWER['conditions']:,} is the most" in made.diagnostics[0].message
+    assert f"at most {LONGEST_ANSWER['conditions']:,} are allowed" in made.diagnostics[0].message
     assert made.steps[-1].phase == "conditions"
 
 

@@ -62,7 +62,7 @@ def test_a_rollout_that_returns_something_else_ends_there_with_a_warning(given: 
 
     made = asked(Wondering(), search={"strategy": "mcts", "rollout_depth": 2}, rollout=Odd(), max_steps=20)
     assert made.answer == "five people"
-    assert any("an Action or None is wanted" in warning for warning in made.warnings)
+    assert any("expected an Action or None" in warning for warning in made.warnings)
 
 
 @pytest.mark.parametrize("strategy", ["greedy", "beam", "mcts"])
@@ -72,7 +72,7 @@ def test_a_value_that_says_it_was_cancelled_counts_as_nothing(strategy: str) -> 
 
     made = asked(Wondering(), search=strategy, value=gone, max_steps=20)
     assert made.stopped in ("", "steps")  # where all states count as 0, beam may try others first
-    assert any("nobody had cancelled it" in warning for warning in made.warnings)
+    assert any("without being cancelled" in warning for warning in made.warnings)
 
 
 def test_a_rollout_that_says_it_was_cancelled_ends_there() -> None:
@@ -106,7 +106,7 @@ def test_a_budget_that_ends_at_the_judge_is_no_answer_yet_and_the_judge_is_asked
     first, state = Wondering(), tmp_path / "s"
     made = asked(first, state=state, search={"strategy": strategy, "at_once": 1}, max_steps=20, max_calls=at)
     assert (made.status, made.stopped, made.answer) == ("stopped", "budget", "")
-    assert made.reason.startswith("there is an answer, and its value is still to be asked for")
+    assert made.reason.startswith("there is an answer, but the judge has not rated it yet")
     with gasl.open(library(), state) as executor:
         assert not executor.state.snapshot().declared()
     second = Wondering()

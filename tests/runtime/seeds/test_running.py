@@ -201,8 +201,8 @@ def test_warnings_of_a_context_are_in_its_result_and_told() -> None:
     given = context(0, 1)
     given["reviews"][0]["date"] = "soon"
     results, totals = run([given], Reader(0.0))
-    assert results[0].warnings == ('the date of review 0, "soon", is not used: it is in no form that is read',)
-    assert totals.warnings == ['0 Café 0: the date of review 0, "soon", is not used: it is in no form that is read']
+    assert results[0].warnings == ('the date of review 0, "soon", is not used: its form is unknown',)
+    assert totals.warnings == ['0 Café 0: the date of review 0, "soon", is not used: its form is unknown']
 
 
 def test_events_of_contexts() -> None:

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from knotwork.runtime.loops.rank.ranked import read_order
+from knotwork.runtime.loops.rank.ranking_parser import read_order
 from support.cpu_time import within
 
 ITEMS = [{"name": f"Cafe {name}"} for name in ("Ada", "Bo", "Cy", "Di", "Ed", "Milkcrate", "Flo", "Gus", "Hal", "Ivy")]

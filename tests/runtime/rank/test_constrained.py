@@ -86,7 +86,11 @@ def test_words_where_tools_are_offered_are_read_as_calls(
     def said(prompt: str) -> str:
         if "Check if the LWT" not in prompt:
             return str(answer(prompt))
-        return f"lwt_set(0, {json.dumps(STEP)})\ndone()" if "there is no call" in prompt else "It looks complete to me."
+        return (
+            f"lwt_set(0, {json.dumps(STEP)})\ndone()"
+            if "the answer has no tool call" in prompt
+            else "It looks complete to me."
+        )
 
     made, bodies = ranked(items, monkeypatch, answer=said, calls=lambda prompt, tools: [])
     assert (made.status, made.ranking, made.script) == ("complete", (6,), STEP)

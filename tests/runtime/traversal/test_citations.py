@@ -22,9 +22,7 @@ def test_an_invented_answer_goes_back_once_and_is_ungrounded() -> None:
     made = asked(model, events=events)
     assert (made.status, made.answer, made.stopped, len(model.prompts)) == ("ungrounded", "Ada", "", 2)
     assert (made.cited, made.uncited, made.evidence) == ((), ("ghosts", "page 12"), ())
-    assert made.reason == (
-        'the answer cites "ghosts", "page 12", which neither the state nor the results of commands have'
-    )
+    assert made.reason == ('the answer cites "ghosts", "page 12", not found in the state or in the results of commands')
     (back,) = [event for event in heard if isinstance(event, RepairAsked)]
     assert "the state has no keys; cite in" in back.reason and "the state has no keys" in model.prompts[1]
     told = made.as_json()
@@ -71,9 +69,7 @@ def test_of_citations_that_are_invented_in_part_the_others_stay_and_the_invented
     model = Planning(FOUND, done("Ben", "found", "ghosts"))
     made = asked(model)
     assert (made.status, made.cited, made.uncited, len(model.prompts)) == ("complete", ("found",), ("ghosts",), 3)
-    assert made.warnings == (
-        'the answer also cites "ghosts", which neither the state nor the results of commands have',
-    )
+    assert made.warnings == ('the answer also cites "ghosts", not found in the state or in the results of commands',)
 
 
 @pytest.mark.parametrize("cited", ["old", "ancient"])
@@ -100,7 +96,7 @@ def test_zero_is_an_answer_where_it_was_counted() -> None:
 def test_what_was_only_declared_is_no_evidence() -> None:
     made = asked(Planning(plan("DECLARE found AS LIST", "DECLARE n AS COUNTER"), done("Ada", "found", "n")))
     assert made.status == "ungrounded"
-    assert made.reason == 'the answer cites "found", "n", which holds nothing, and no command looked for it'
+    assert made.reason == 'the answer cites "found", "n", which is empty, and no command searched for it'
 
 
 def test_an_answer_to_nothing_that_was_found_cites_it() -> None:

@@ -45,7 +45,7 @@ def test_the_surest_of_many_plans_are_taken_and_what_is_left_out_is_said() -> No
     made = asked(Planning(json.dumps({"next_actions": actions}), "COMPLETE: x"))
     assert made.steps[0].commands == ("FIND nodes LIMIT 12 AS x",)
     assert len(made.steps[0].alternatives) == 7
-    assert any("4 of 12: 8 are tried at most" in warning for warning in made.warnings)
+    assert any("4 of 12 were left out: at most 8 are tried" in warning for warning in made.warnings)
     said = read_answer(json.dumps({"next_actions": actions}))
     assert len(getattr(said, "drafts", ())) == 12
 

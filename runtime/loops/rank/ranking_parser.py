@@ -106,7 +106,7 @@ def read_order(text: str, items: Sequence[Any]) -> Order:
     unknown = tuple(dict.fromkeys(short(str(each), 40) for each in found if each not in known))
     if not known:
         said = f"{', '.join(unknown[:3])}; the items are 0 to {len(items) - 1}" if unknown else "the list is empty"
-        return Order((), unknown, f"the output names no item that is there: {said}")
+        return Order((), unknown, f"the output names only unknown items: {said}")
     return Order(tuple(known), unknown)
 
 
@@ -132,7 +132,7 @@ class Names:
         own = {index: name for index, item in enumerate(items) if (name := name_of(item))}
         indices: dict[str, list[int]] = {}
         for index, name in own.items():
-            indices.setdefault(_folded(name), []).append(index)
+            indices.setdefault(_folded_name(name), []).append(index)
         words = sorted((each for each in indices if len(each) > 1 and not each.isdecimal()), key=len, reverse=True)
         alternatives = "|".join(r"\s+".join(map(re.escape, each.split())) for each in words)
         pattern = re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)", re.IGNORECASE) if words else None
@@ -141,9 +141,9 @@ class Names:
     def mentioned(self, text: str) -> set[int]:
         """Return the items named in ``text``; all candidates if several share the name or it may be part of another's name."""
         found: set[int] = set()
-        alone = _folded(_ORDINAL.sub("", text))
+        alone = _folded_name(_ORDINAL.sub("", text))
         for match in self.pattern.finditer(text) if self.pattern is not None else ():
-            name = _folded(match[0])
+            name = _folded_name(match[0])
             if (
                 " " not in name
                 and name != alone
@@ -151,7 +151,7 @@ class Names:
             ):
                 continue  # one word of a sentence, in other letter case than the name
             found.update(self.indices.get(name, ()))
-            around = _folded(text[max(0, match.start() - 40) : match.end() + 40])
+            around = _folded_name(text[max(0, match.start() - 40) : match.end() + 40])
             found.update(self._longer(name, around))
         return found
 
@@ -202,7 +202,7 @@ _PLACED_NUMBER = re.compile(r"(?:[-*•]\s+|\d{1,4}[.)]\s+)(?=[*_`#\[(]*(?:item\
 def _says_none(text: str, names: Names) -> bool:
     """Return whether ``text`` says that no item fits, and names none."""
     bare = _LABEL.sub("", text.strip().strip("`*\"'.!").strip(), count=1).strip().strip("`*\"'.!").strip()
-    if _folded(bare) in names.indices:
+    if _folded_name(bare) in names.indices:
         return False
     if _NONE.fullmatch(bare):
         return True
@@ -251,20 +251,20 @@ def _is_label(key: str, value: Any) -> bool:
 
 def _index_of(value: Any, names: Names) -> int | None:
     if isinstance(value, dict):
-        called = names.indices.get(_folded(name_of(value)), ()) if name_of(value) else ()
+        called = names.indices.get(_folded_name(name_of(value)), ()) if name_of(value) else ()
         value = next(
             (value[key] for key in ("index", "item", "idx") if key in value), called[0] if len(called) == 1 else None
         )
         found = _index_of(value, names) if not isinstance(value, dict) else None
         return None if called and found not in called else found
     if isinstance(value, str):
-        called = names.indices.get(_folded(value), ())
+        called = names.indices.get(_folded_name(value), ())
         if len(called) == 1:
             return called[0]
         digits = _DIGITS.findall(value) if len(value) <= 40 and _LISTED.fullmatch(value.strip()) else []
         if len(digits) == 1:
             return int(digits[0])
-        entry = _entry(value.strip(), names)
+        entry = _parse_entry(value.strip(), names)
         return (
             entry[0]
             if entry is not None and entry[0] in (entry[1], *(() if entry[1] is not None else (entry[0],)))
@@ -278,7 +278,7 @@ def _index_of(value: Any, names: Names) -> int | None:
 def _as_lines(text: str) -> list[Any] | None:
     """Read the last lines that are only indices, after removing a label and an ordinal number."""
     lines = [line.strip().strip("`*\"'.").strip() for line in text.strip().splitlines()]
-    lines = _placed([line for line in lines if line])
+    lines = _without_places([line for line in lines if line])
     found: list[int] = []
     before = ""
     for line in reversed(lines):
@@ -286,7 +286,7 @@ def _as_lines(text: str) -> list[Any] | None:
         if count is not None and found and int(count[1] or count[2]) == len(found):  # the number of items that follow
             before = "."
             break
-        bare = _bare(_ORDINAL.sub("", line)) or _bare(line)
+        bare = _bare_indices(_ORDINAL.sub("", line)) or _bare_indices(line)
         if bare is None:
             before = line
             break
@@ -296,7 +296,7 @@ def _as_lines(text: str) -> list[Any] | None:
     return found if found and not counted else None
 
 
-def _placed(lines: list[str]) -> list[str]:
+def _without_places(lines: list[str]) -> list[str]:
     """Return the lines without place lines ("Rank: 1") before their item; all lines if the places are not 1, 2, 3 ..."""
     places = [int(found[1]) for line in lines if (found := _PLACE.match(line))]
     if places != list(range(1, len(places) + 1)):
@@ -304,7 +304,7 @@ def _placed(lines: list[str]) -> list[str]:
     return [line for line in lines if not _PLACE.match(line)]
 
 
-def _bare(line: str) -> list[int] | None:
+def _bare_indices(line: str) -> list[int] | None:
     if _COUNT.search(line) or _COUNTED.match(line):
         return None
     rest = _LABEL.sub("", line, count=1).strip().strip("`*\"'.[]()").strip()
@@ -321,7 +321,7 @@ def _as_entries(text: str, names: Names) -> list[Any] | Order | None:
         lines = lines[1:]
     found: list[tuple[int | None, int | None]] = []
     for line in lines:
-        each = _entry(line, names)
+        each = _parse_entry(line, names)
         if each is None:
             return None
         found.append(each)
@@ -357,7 +357,7 @@ _PIECE = re.compile(
 )
 
 
-def _entry(line: str, names: Names) -> tuple[int | None, int | None] | None:
+def _parse_entry(line: str, names: Names) -> tuple[int | None, int | None] | None:
     """Return the index that begins a line and the item it names; None if the line is not an entry, or names several items."""
     line = _PLACED_NUMBER.sub("", line.strip(), count=1)
     line = _LABEL.sub("", line, count=1) if _NUMBERED.match(line) is None else line
@@ -379,7 +379,7 @@ def _entry(line: str, names: Names) -> tuple[int | None, int | None] | None:
     if head is None:
         return (
             (number, name)
-            if not _DENIAL.search(bare) and re.match(r"[-*•\d.)\s`\"'_]*$", line[: _first(names, line)])
+            if not _DENIAL.search(bare) and re.match(r"[-*•\d.)\s`\"'_]*$", line[: _name_position(names, line)])
             else None
         )
     behind = bare.strip()
@@ -391,7 +391,7 @@ def _entry(line: str, names: Names) -> tuple[int | None, int | None] | None:
     return (number, name) if fits else None
 
 
-def _first(names: Names, line: str) -> int:
+def _name_position(names: Names, line: str) -> int:
     found = names.pattern.search(line) if names.pattern is not None else None
     return 0 if found is None else found.start()
 
@@ -404,8 +404,8 @@ def _as_choice(text: str, names: Names) -> list[Any] | None:
         number = int(head[1])
         bare = _LABEL.sub("", text, count=1).lstrip()
         first, _, rest = bare.partition("\n")
-        entry = _entry(first, names)
-        if (several := _bare(first)) is not None and len(several) > 1 and rest.strip():
+        entry = _parse_entry(first, names)
+        if (several := _bare_indices(first)) is not None and len(several) > 1 and rest.strip():
             return several if not (named | numbered) - set(several) and not _DENIAL.search(rest) else None
         if named - {number} or numbered - {number}:
             return None
@@ -418,7 +418,7 @@ def _as_choice(text: str, names: Names) -> list[Any] | None:
     return list(named)
 
 
-def _folded(text: str) -> str:
+def _folded_name(text: str) -> str:
     return " ".join(text.strip().strip("`*\"'.").split()).casefold()
 
 

@@ -43,7 +43,7 @@ def called(text: str, data: Mapping[str, Any]) -> set[str]:
             found |= {read.code} if isinstance(read, Diagnostic) else set()
         else:
             edited = getattr(skeleton, call.tool.removeprefix("lwt_"))(*call.arguments.values())
-            found |= set() if edited.done else {json.loads(line)["code"] for line in edited.told.splitlines()}
+            found |= set() if edited.done else {json.loads(line)["code"] for line in edited.message.splitlines()}
     return found
 
 

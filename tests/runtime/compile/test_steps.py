@@ -138,7 +138,7 @@ def test_values_that_an_enum_does_not_have(graph, checked) -> None:
 def test_outputs_that_nothing_gives(graph, checked) -> None:
     node(graph, "VERDICT")["name"] = "VERDIKT"
     (error,) = check_graph(written(graph), checked).errors
-    assert "no node gives the output VERDICT" in error.message
+    assert "no node computes the output VERDICT" in error.message
     repaired = fix_draft(written(graph), lambda text: check_graph(text, checked))
     assert repaired.judged.value.document == {"nodes": GOOD["graph"]["nodes"]}
     graph["nodes"].pop()

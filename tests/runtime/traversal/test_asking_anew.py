@@ -92,7 +92,8 @@ def test_a_head_that_is_damaged_is_refused_and_nothing_is_paid_or_done_again(
     asked(first, state=state, search=search, max_steps=20)
     flip(journal(state), 0, 30)
     with pytest.raises(
-        RunError, match=r"run\.jsonl can't be read, and may hold this question's answer.*--again asks anew"
+        RunError,
+        match=r"run\.jsonl can't be read, and may have the answer to this question.*--again starts a new attempt",
     ):
         asked(nobody(), state=state, search=search)
     with gasl.open(library(), state) as executor:
@@ -139,15 +140,15 @@ def test_a_file_that_was_emptied_beside_its_log_is_refused(tmp_path: Path) -> No
     state = tmp_path / "s"
     asked(Planning("COMPLETE: 5"), state=state)
     journal(state).write_bytes(b"")
-    with pytest.raises(RunError, match="may hold this question's answer"):
+    with pytest.raises(RunError, match="may have the answer to this question"):
         asked(nobody(), state=state)
 
 
 def test_a_file_in_the_place_of_the_folder_is_told_with_what_helps(tmp_path: Path) -> None:
     (tmp_path / "asks").write_text("")
-    with pytest.raises(RunError, match="asks is a file, and questions are kept in a folder of this name") as told:
+    with pytest.raises(RunError, match="asks is a file, but questions are stored in a folder of this name") as told:
         open_asks(tmp_path, "Who?")
-    assert told.value.hint == "move it away"
+    assert told.value.hint == "move the file away"
 
 
 def test_a_folder_that_cant_be_written_has_a_hint_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,4 +158,4 @@ def test_a_folder_that_cant_be_written_has_a_hint_of_its_own(tmp_path: Path, mon
     monkeypatch.setattr("knotwork.runtime.runs.journal.Journal.open", full)
     with pytest.raises(RunError, match="No space left") as told:
         open_asks(tmp_path, "Who?")
-    assert "KNOTWORK_HOME" not in told.value.hint and "room" in told.value.hint
+    assert "KNOTWORK_HOME" not in told.value.hint and "free space" in told.value.hint

@@ -71,13 +71,13 @@ def test_several_calls_in_order_and_none_behind_done() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("finish()", "there is no tool 'finish'"),
-        ("lwt_remove(3)", "there is no tool 'lwt_remove'"),
-        ("lwt_set(0)", "lwt_set is not called like this"),
-        ('lwt_set("(a)=LLM(1)", 0)', "lwt_set is not called like this"),
-        ("lwt_delete(first)", "lwt_delete is not called like this"),
-        ('{"tool": "read", "arguments": {"path": 5}}', "read is not called like this"),
-        ('{"tool": "stop", "arguments": {}}', "there is no tool 'stop'"),
+        ("finish()", "unknown tool 'finish'"),
+        ("lwt_remove(3)", "unknown tool 'lwt_remove'"),
+        ("lwt_set(0)", "wrong call of lwt_set"),
+        ('lwt_set("(a)=LLM(1)", 0)', "wrong call of lwt_set"),
+        ("lwt_delete(first)", "wrong call of lwt_delete"),
+        ('{"tool": "read", "arguments": {"path": 5}}', "wrong call of read"),
+        ('{"tool": "stop", "arguments": {}}', "unknown tool 'stop'"),
     ],
 )
 def test_what_stands_like_a_call_and_is_none_is_told(text: str, said: str) -> None:

@@ -1,4 +1,4 @@
-"""Compiling: three steps, what is mended without a call, what goes back, the bounds, and what is left when it fails."""
+"""Compiling: three steps, what is fixed without a call, what goes back, the bounds, and what is left when it fails."""
 
 import asyncio
 import json
@@ -166,7 +166,7 @@ def test_the_same_faulty_answer_is_told_after_two_repetitions_and_ends_the_repai
     author = Author({"conditions": "I can't."}, lambda answer, found: "I can't.")
     made = compiled(author, repairs=10)
     assert (made.status, made.stopped, made.repairs, made.calls) == ("failed", "no_progress", 3, 4)
-    assert made.reason.endswith("after 3 repairs; the model gave the same answer 4 times")
+    assert made.reason.endswith("after 3 repairs; the model repeated the same answer 4 times")
     assert ["Your last 3 answers were the same" in prompt for prompt in author.prompts] == [False, False, False, True]
 
 
@@ -210,7 +210,7 @@ def test_what_was_lost_on_the_way_is_told() -> None:
     less = json.loads(written(GOOD["seed"]))
     less["extract"]["fields"][2]["values"].pop("none")
     made = compiled(Author({"seed": written(less)}))
-    assert made.steps[2].notes == ("the field safety_interaction is without none, which the first step has",)
+    assert made.steps[2].notes == ("the field safety_interaction lacks none, which the first step lists",)
 
 
 def test_a_seed_is_checked_against_contexts_too() -> None:

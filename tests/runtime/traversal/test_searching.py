@@ -91,7 +91,7 @@ def test_rollouts_are_drawn_with_the_seed_and_kept_where_they_find_more() -> Non
 def test_no_more_plans_are_executed_than_there_are_steps_and_the_state_stays_as_it_was(tmp_path: Path) -> None:
     made = asked(Wondering(), state=tmp_path / "s", search="beam", max_steps=3)
     assert (made.status, made.stopped, made.search and made.search.plans) == ("stopped", "steps", 3)
-    assert made.reason == "there was no answer after 3 plans"
+    assert made.reason == "no answer after 3 plans"
     with gasl.open(library(), tmp_path / "s") as executor:
         assert (len(executor.state.history), list(executor.state.snapshot().declared())) == (0, [])
     assert made.steps and made.evidence  # those of the best state, to be looked at
@@ -255,17 +255,17 @@ def test_a_judge_that_gives_no_score_costs_the_value_and_not_the_answer() -> Non
 
     made = asked(Mute(), search="greedy", max_steps=20)
     assert (made.status, made.answer, made.search and made.search.value) == ("complete", "five people", None)
-    assert any("could not be told" in warning for warning in made.warnings)
+    assert any("is unknown" in warning for warning in made.warnings)
 
 
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"search": "deep"}, "unknown strategy"), ({"search": {"strategy": "beam", "wide": 3}}, "no setting wide"),
-        ({"search": {"answers": False}}, "no setting answers"), ({"search": {"width": 0}}, "width: 0 is not a whole number of at least 1"),
-        ({"search": 3}, "not a strategy"),
-        ({"search": "beam", "value": "best"}, "none of judge, filled"), ({"value": "filled"}, "none is asked for"),
-        ({"search": "beam", "value": 3}, "says nothing of a state"), ({"search": "beam", "choose": lambda *_: 0}, "chooses by value"),
+        ({"search": "deep"}, "unknown strategy"), ({"search": {"strategy": "beam", "wide": 3}}, "unknown setting wide"),
+        ({"search": {"answers": False}}, "unknown setting answers"), ({"search": {"width": 0}}, "width: 0 is not"),
+        ({"search": 3}, "neither a strategy nor"),
+        ({"search": "beam", "value": "best"}, "not one of judge, filled"), ({"value": "filled"}, "no search was requested"),
+        ({"search": "beam", "value": 3}, "does not rate states"), ({"search": "beam", "choose": lambda *_: 0}, "chooses by value"),
     ],
 )  # fmt: skip
 def test_what_cant_be_searched_is_said_before_anything_is_opened(settings: Any, told: str) -> None:

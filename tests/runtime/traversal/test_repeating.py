@@ -67,7 +67,7 @@ def test_a_plan_that_is_proposed_three_times_more_ends_the_loop() -> None:
         model = Planning(each)
         made = asked(model)
         assert (made.status, made.stopped, len(made.steps), len(model.prompts)) == ("stopped", "no_progress", 2, 4)
-        assert made.reason.startswith("no progress: the same plan was proposed three times more")
+        assert made.reason.startswith("no progress: the same plan was proposed three more times")
         assert TOLD in model.prompts[2]
 
 

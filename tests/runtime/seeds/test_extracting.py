@@ -131,7 +131,7 @@ def test_where_nothing_could_be_extracted_there_are_no_outputs(error: Any, said:
     result = asyncio.run(run_one(food_seed(), {"reviews": [{"text": "food"}]}, Scripted(default=error)))
     assert result.status == "failed"
     assert result.outputs == {}
-    assert result.errors[0].message == f"the one review that was kept could not be extracted: {said}"
+    assert result.errors[0].message == f"the only kept review could not be extracted: {said}"
 
 
 def test_where_nothing_is_kept_nothing_is_asked_and_it_is_computed_over_nothing() -> None:

@@ -24,7 +24,7 @@ ACTIONS = json.dumps(
         ({"max_concurrency": 0}, "max_concurrency: 0 is not a whole"), ({"max_concurrency": True}, "max_concurrency"),
         ({"max_concurrency": 1.5}, "max_concurrency"), ({"max_calls": -1}, "max_calls"), ({"max_calls": "3"}, "max_calls"),
         ({"max_repairs": 21}, "max_repairs: 21 is not a whole number from 0 to 20"), ({"max_repairs": 150}, "from 0 to 20"),
-        ({"options": 5}, "options by name"), ({"options": {"heat": 1}}, "unknown option"), ({"state": 5}, "a folder is wanted, not int"),
+        ({"options": 5}, "options by name"), ({"options": {"heat": 1}}, "unknown option"), ({"state": 5}, "expected a folder, not int"),
         ({"choose": 5}, "a function is wanted"), ({"cancel": 5}, "asyncio.Event"), ({"events": 5}, "Events"),
         ({"search": {"width": 2.5}}, "width: 2.5 is not a whole number of at least 1"), ({"search": {"width": "3"}}, "width"),
         ({"search": {"enough": "x"}}, "enough: "), ({"search": {"enough": 1.5}}, "enough"),

@@ -17,7 +17,7 @@ from support.wondering import Wondering
 
 def test_a_state_that_is_a_file_or_nothing_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("{}")
-    for state, told in ((tmp_path / "f", "is a file"), ("", "it is empty")):
+    for state, told in ((tmp_path / "f", "is a file"), ("", "the path is empty")):
         with pytest.raises(RequestError, match=told):
             asyncio.run(ask(library(), "Who?", state=state, llm=Planning("COMPLETE: x")))
     assert os.listdir(tmp_path) == ["f"]

@@ -147,7 +147,7 @@ def test_a_damaged_record_is_told_and_never_used(tmp_path: Path) -> None:
     path = recorder.path / "run.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"extraction": {"severity"', b'"extraction": {"severitY"', 1))
     stored = seed_store.load(recorder.run_id, tmp_path)
-    assert "its check does not fit" in stored.damage[0]
+    assert "the checksum is wrong" in stored.damage[0]
     with pytest.raises(RunError, match="damaged"):
         stored.resume()
     assert len(go(stored.resume(force=True))[0]) == 1

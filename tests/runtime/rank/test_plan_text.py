@@ -38,7 +38,7 @@ def test_no_markers_and_a_step_all_the_same() -> None:
     plan = read_plan(f"Here is my plan.\n\n{STEP}\n\n{MESSAGE}", 10)
     assert plan.skeleton.strip() == STEP
     assert plan.remaining == (5,)
-    assert plan.notes == ("the plan has no ===LWT_SKELETON===; its steps were taken for the skeleton",)
+    assert plan.notes == ("the plan has no ===LWT_SKELETON===; its steps are used as the skeleton",)
 
 
 @pytest.mark.parametrize(

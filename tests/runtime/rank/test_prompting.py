@@ -4,7 +4,7 @@ from pathlib import Path
 
 import knotwork
 import pytest
-from knotwork.runtime.templates import PromptError, fill, placeholders, read_prompt
+from knotwork.runtime.excerpts import PromptError, fill, placeholders, read_prompt
 
 RUNTIME = Path(knotwork.__file__).parent / "runtime"
 PROMPTS = sorted(RUNTIME.rglob("prompts/*.txt"))

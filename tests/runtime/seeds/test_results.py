@@ -67,7 +67,7 @@ def test_rows_are_those_that_did_not_fail() -> None:
 
 
 def test_a_result_that_was_read_has_no_seed_with_it() -> None:
-    with pytest.raises(ValueError, match="no seed with it"):
+    with pytest.raises(ValueError, match="has no seed: use"):
         RESULT.provenance("N")
 
 
@@ -83,8 +83,8 @@ def changed(**changes: Any) -> dict[str, Any]:
         (changed(name="MISSING"), 'the result: has no "name"'),
         (changed(name=3), 'the result: "name" is a number, not a text'),
         (changed(status="done"), "the result: \"status\" is 'done', not complete, partial or failed"),
-        (changed(index=-1), 'the result: "index" is no count'),
-        (changed(index=True), 'the result: "index" is no count'),
+        (changed(index=-1), 'the result: "index" is not a count'),
+        (changed(index=True), 'the result: "index" is not a count'),
         (changed(counts={}), 'the result: has no "reviews"'),
         (changed(outputs=[]), 'the result: "outputs" is a list, not an object'),
         (changed(extractions="MISSING"), 'the result: has no "extractions"'),
@@ -93,11 +93,11 @@ def changed(**changes: Any) -> dict[str, Any]:
         (changed(extractions=[{"review": 0, "extraction": {}, "id": 1.5}]),
             'the result: the "id" of a review is neither a text nor a whole number'),
         (changed(extractions=[{"review": 0, "extraction": {}, "invalid": {"a": 1}}]),
-            'the result: "invalid" has something that is not a text'),
+            'the result: "invalid" has an element that is not a text'),
         (changed(errors=[{"span": [1]}]), 'the result: the "span" of an error is not a pair of numbers'),
         (changed(cost="1"), 'the result: "cost" is not a number'),
         (changed(usage=3), 'the result: "usage" is a number, not an object'),
-        (changed(warnings=[1]), 'the result: "warnings" has something that is not a text'),
+        (changed(warnings=[1]), 'the result: "warnings" has an element that is not a text'),
     ],
 )  # fmt: skip
 def test_what_is_no_result_is_refused(data: Any, message: str) -> None:
