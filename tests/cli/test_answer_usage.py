@@ -153,7 +153,7 @@ def test_templates_that_can_not_be_used(folder: Path) -> None:
 
 def test_a_template_that_is_not_there(folder: Path) -> None:
     code, lines = told(*FIT, "--template", "breif", "--llm", "local")
-    assert (code, lines) == (2, ["error: --template: there is no template 'breif'", "  = help: did you mean 'brief'?"])
+    assert (code, lines) == (2, ["error: --template: unknown template 'breif'", "  = help: did you mean 'brief'?"])
 
 
 def test_no_model(monkeypatch: pytest.MonkeyPatch) -> None:

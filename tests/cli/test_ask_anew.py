@@ -61,8 +61,8 @@ def test_a_kept_question_that_cant_be_read_is_refused_before_a_model_is_asked(tm
     journal.write_bytes(bytes(body))
     done = call(*words, "--llm", "replay:no-such-file")
     assert (done.code, done.out) == (1, "")
-    assert "run.jsonl can't be read, and may hold this question's answer" in done.err
-    assert "--again asks anew" in done.err
+    assert "run.jsonl can't be read, and may have the answer to this question" in done.err
+    assert "--again starts a new attempt" in done.err
     assert call(*words, "--llm", model, "--again").out == "Valjean\n"
 
 
@@ -72,4 +72,4 @@ def test_a_file_in_the_place_of_the_questions_folder_has_a_hint_that_helps(tmp_p
     model = cassette(tmp_path, ("You are a researcher", "COMPLETE: Valjean"))
     done = call("ask", GRAPH, QUESTION, "--state", str(tmp_path / "run"), "--llm", model)
     assert done.code == 1
-    assert "asks is a file" in done.err and "move it away" in done.err and "KNOTWORK_HOME" not in done.err
+    assert "asks is a file" in done.err and "move the file away" in done.err and "KNOTWORK_HOME" not in done.err

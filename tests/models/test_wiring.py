@@ -53,8 +53,8 @@ def test_each_kind_of_spec_opens_its_adapter(tmp_path):
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ("", "is one of"),
-        ("gpt-5", "is one of"),
+        ("", "is not a model"),
+        ("gpt-5", "is not a model"),
         ("sk-secret0123456789", "looks like an API key"),
         ("opena:gpt", "did you mean openai:MODEL"),
         ("Local", "did you mean local"),

@@ -148,8 +148,8 @@ def test_a_missing_part_fails_the_step_or_is_null_in_the_lenient_reading() -> No
         run(read, input={"n": 1})
     lenient = run(lwt.parse('(a)=CONST({"n": 1})\n(final)=EXPR("m", m={(a)}["m"])', "lenient"))
     assert (lenient.status, lenient.value) == ("complete", None)
-    assert "null was put there" in lenient.warnings[0]
-    assert "no key" in reason('(a)=CONST({"n": 1})\n(final)=EXPR("m", m={(a)}["m"])')
+    assert "null was used" in lenient.warnings[0]
+    assert "unknown key" in reason('(a)=CONST({"n": 1})\n(final)=EXPR("m", m={(a)}["m"])')
 
 
 def test_what_waits_for_it_is_skipped() -> None:

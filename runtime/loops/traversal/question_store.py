@@ -359,4 +359,4 @@ def answered_before(wanted: QuestionRequest, graph: Callable[[], str]) -> Asked 
 def other_graph(wanted: QuestionRequest, before: str) -> RequestError:
     """Return the error for a state whose findings come from another graph."""
     told = told_of_another(wanted.folder or "the state", before, wanted.graph)
-    return RequestError("state", told, "use another state for another graph; force uses this one")
+    return RequestError("state", told, "choose another state for another graph, or use this one with force")

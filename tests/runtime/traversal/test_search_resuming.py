@@ -54,7 +54,7 @@ class Run:
             patch.setattr(owner, name, copying)
 
         with pytest.MonkeyPatch.context() as patch:
-            for name in ("found", "turn_done", "ended"):
+            for name in ("search_found", "turn_done", "ended"):
                 before(AskRecorder, name, patch)
             before(plan_search, "adopt", patch)
             self.made = go(self.folder, strategy, model, events=events)
@@ -76,7 +76,7 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def test_the_adoption_is_among_the_moments(whole: Run) -> None:
     names = [name for name, _ in whole.moments]
-    assert names.count("before found") == names.count("before adopt") == names.count("before ended") == 1
+    assert names.count("before search_found") == names.count("before adopt") == names.count("before ended") == 1
     assert names.count("before turn_done") == len(whole.made.steps) >= 2
     assert len(names) > 40
 
