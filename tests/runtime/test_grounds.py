@@ -132,7 +132,7 @@ def test_a_folder_without_a_name_is_refused(tmp_path: Path, monkeypatch: pytest.
         with pytest.raises(EmptyFolderName, match="the state's folder is empty") as error:
             refused()
         assert error.value.hint == "state takes a folder, . is the current one; None keeps it in memory"
-    with pytest.raises(RequestError, match="it is empty"):
+    with pytest.raises(RequestError, match="the path is empty"):
         ask_sync(OTHER, "Who?", state="")
     assert list(tmp_path.iterdir()) == []
 
