@@ -154,7 +154,8 @@ class QuestionRun:
         search: Mapping[str, Any] | None = None, value: str | None = None, again: bool = False, force: bool = False,
         raw: bool = False, max_concurrency: int = 8, **limits: Any,
     ) -> None:  # fmt: skip
-        from ..loops.traversal.setup import QuestionRequest, answered_before, room_for
+        from ..loops.traversal.loop import room_for
+        from ..loops.traversal.question_store import QuestionRequest, answered_before
         from ..loops.traversal.traversal_results import Bounds, checked_folder, search_request
         from .workspace import WorkspaceOptions
 
@@ -189,7 +190,7 @@ class QuestionRun:
         from attrs import evolve
 
         from ...adapters.state import StoreError
-        from ..loops.traversal.setup import traverse
+        from ..loops.traversal.loop import traverse
         from .workspace import close_models
 
         workspace = self._workspace
