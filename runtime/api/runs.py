@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..runs.event_log import DebugLog as DebugLog
+from ..runs.event_log import level as level
 from ..runs.event_log import logged as logged
 from ..runs.journal import COMPILE, FILE, LOOPS, RANK, SEED, Damage, find_folder, whole_records
 from ..runs.journal import RunError as RunError
+from ..runs.journal import base_directory as base_directory
 
 if TYPE_CHECKING:
     from ...lang.trees.lwt import Script
@@ -73,8 +76,6 @@ def start(script: "Script", *, input: Any, model: str, options: Mapping[str, Any
 
 def subscribe_debug_log(events: "Events") -> bool:
     """Write the events to the debug log if KNOTWORK_DEBUG is set; return whether it is."""
-    from ..runs.event_log import DebugLog, level
-
     if level():
         events.subscribe(DebugLog(level()))
     return level() > 0

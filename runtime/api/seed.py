@@ -27,8 +27,11 @@ if TYPE_CHECKING:
     from ..runs.journal import RunError
     from ..seeds.compute import Estimate, FormulaSeed, Provenance, SeedError
     from ..seeds.extraction_prompts import Ask
+    from ..seeds.reviews import Context as Context
     from ..seeds.reviews import ContextError, FilterError
+    from ..seeds.reviews import read_context as read_context
     from ..seeds.seed_results import Counts, Extraction, ResultError, ResultFault, SeedResult, read_results
+    from ..seeds.seed_results import read_result as read_result
     from ..seeds.seed_run import Totals
     from ..seeds.seed_store import SeedRecorder as SeedRecorder
     from .clients import ModelOpener
@@ -84,7 +87,8 @@ _TYPES = {
     "Provenance": "runtime.seeds.compute", "ResultError": "runtime.seeds.seed_results",
     "ResultFault": "runtime.seeds.seed_results", "RunError": "runtime.runs.journal", "SeedError": "runtime.seeds.compute",
     "SeedResult": "runtime.seeds.seed_results", "Sensitivity": "lang.evaluate.seed.sensitivity", "Totals": "runtime.seeds.seed_run",
-    "SeedRecorder": "runtime.seeds.seed_store", "read_results": "runtime.seeds.seed_results",
+    "Context": "runtime.seeds.reviews", "SeedRecorder": "runtime.seeds.seed_store", "read_context": "runtime.seeds.reviews",
+    "read_result": "runtime.seeds.seed_results", "read_results": "runtime.seeds.seed_results",
 }  # fmt: skip
 
 
@@ -210,7 +214,7 @@ async def run_many(
     rest: dict[str, Any] = dict(options)
     keep = record if not isinstance(record, bool) else None
     if resume is not None:
-        keep = seed_store.load(resume).resume(seed, contexts=_hash(contexts), force=force)
+        keep = seed_store.load(resume).resume(seed, contexts=seed_store.contexts_hash(contexts), force=force)
     results: asyncio.Queue[SeedResult | None] = asyncio.Queue(1)
 
     async def work() -> None:
@@ -219,7 +223,7 @@ async def run_many(
             async with opener_of(rest, _LIMITS) as opener:
                 client, name = _opened(opener, llm, model, is_limited=len(rest) < len(options))
                 if record is True and keep is None:
-                    keep = seed_store.start(seed, contexts=_hash(contexts), model=name)
+                    keep = seed_store.start(seed, contexts=seed_store.contexts_hash(contexts), model=name)
                 await run_all(
                     seed, contexts, client, on_result=results.put, model=name, ordered=ordered, record=keep,
                     **rest,
@@ -481,12 +485,6 @@ def convert(seed: "Tree") -> "Converted":
     from ...lang.documents.seed import convert as rewrite
 
     return rewrite(seed)
-
-
-def _hash(contexts: Any) -> str:
-    from ..seeds.seed_store import contexts_hash
-
-    return contexts_hash(contexts)
 
 
 def _opened(opener: "ModelOpener", llm: Any, name: str, is_limited: bool) -> tuple[Any, str]:

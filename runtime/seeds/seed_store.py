@@ -14,7 +14,7 @@ of an extraction except the model. Results are not saved: they are computed agai
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +176,7 @@ def file_hash(path: Path) -> str:
     return hashed.hexdigest(length=16)
 
 
-def contexts_hash(contexts: Iterable[Any]) -> str:
+def contexts_hash(contexts: Any) -> str:
     """Return a hash of contexts in memory; "" for an iterator, which can't be read twice, and for values that are not JSON."""
     if not isinstance(contexts, list | tuple):
         return ""

@@ -15,6 +15,7 @@ from ....lang.diagnostic import printable
 from ...api.answers import TOO_SMALL, Answered, AnswerRequest, answer_request, points
 from ...api.clients import default_spec
 from ...api.figures import Calls, clock, dollars
+from ...api.runs import DebugLog, level
 from ...events import (
     AnswerStarted,
     BudgetReached,
@@ -27,7 +28,6 @@ from ...events import (
     Warned,
 )
 from ...excerpts import clipped
-from ...runs.event_log import DebugLog, level
 from .display import Foot
 from .inputs import reached
 from .output import Exit, cancelling, colour, is_terminal, json_text, paint, say, write

@@ -16,6 +16,7 @@ from ....adapters.state import StoreError
 from ...api.ask import Asked, QuestionRun, RequestError, RunError
 from ...api.checks import Checked
 from ...api.figures import Calls, clock, counted
+from ...api.runs import DebugLog, level
 from ...events import (
     BranchClosed,
     BranchOpened,
@@ -31,7 +32,6 @@ from ...events import (
     PlanStarted,
     StateChanged,
 )
-from ...runs.event_log import DebugLog, level
 from ..options import in_words_of_options, price_of
 from .ask_summary import Lines, Question, Searched, finish
 from .display import Display, Foot, beside, one_line

@@ -16,7 +16,7 @@ from attrs import define, field
 
 from ....lang.literals import kind_of
 from ...api.figures import guarded
-from ...seeds.reviews import Context, ContextError, read_context
+from ...api.seed import Context, ContextError, read_context
 from .inputs import STDIN, read_source
 from .json_stream import Item, NotJSON, values
 from .output import Misused

@@ -15,7 +15,7 @@ from ....lang.trees import walk
 from ....lang.trees.expr import Field
 from ....lang.trees.seed import FormulaSeed
 from ...api.checks import Checked, check_seed
-from ...seeds.seed_results import Counts, ResultFault, SeedResult, read_result
+from ...api.seed import Counts, ResultFault, SeedResult, read_result
 from .contexts import Contexts, about, name_of
 from .inputs import Unreadable, read_source, required, show
 from .json_stream import Item, NotJSON, values

@@ -20,10 +20,10 @@ from ....adapters.llm.keys import mask_keys
 from ....lang.catalogue.schema import Schema
 from ....lang.diagnostic import printable
 from ....lang.parse.gasl import parse_gasl
+from ...api.runs import base_directory
 from ...api.session import Session
 from ...api.session_data import Outcome, SessionModel
 from ...api.workspace import WorkspaceOptions
-from ...runs.journal import base_directory
 from ..repl import open_repl
 from ..repl.dot_commands.inspection import LISTED
 from ..signals import SignalCount, count_signals

@@ -16,9 +16,9 @@ from rich.text import Text
 from ....lang.diagnostic import printable
 from ...api.figures import Calls, clock, counted
 from ...api.planner import Ranked, Rankings
+from ...api.runs import DebugLog, level
 from ...events import Event, PhaseFinished, PhaseStarted, RepairAsked, StepFinished, ToolCalled, Warned
 from ...excerpts import clipped
-from ...runs.event_log import DebugLog, level
 from .answer_view import event_note, figures
 from .display import Foot, beside, one_line
 from .output import Exit, cancelling, colour, is_terminal, json_text, paint, render, say, shell_command, write

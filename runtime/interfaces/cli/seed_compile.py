@@ -17,6 +17,7 @@ from ...api.clients import call_cache, default_spec
 from ...api.figures import Calls, counted
 from ...api.file_kinds import kind_of
 from ...api.files import is_stream, replace_file
+from ...api.runs import DebugLog, level
 from ...api.seed import PHASES, Compiled, ContextError, RequestError, RunError
 from ...api.seed import compile as compile_seed
 from ...events import (
@@ -31,7 +32,6 @@ from ...events import (
     Warned,
 )
 from ...excerpts import clipped
-from ...runs.event_log import DebugLog, level
 from .answer_view import figures
 from .contexts import Contexts
 from .inputs import STDIN, Unreadable, only_one_stdin, reached, read_source, show, writable

@@ -10,9 +10,9 @@ from attrs import define, field
 from ....lang.diagnostic import printable
 from ....lang.trees.seed import FormulaSeed
 from ...api.figures import counted, dollars
+from ...api.runs import DebugLog, level
 from ...api.seed import Estimate, ResultError, SeedRecorder, SeedResult, SeedRun, Totals, estimate
 from ...events import Events
-from ...runs.event_log import DebugLog, level
 from .contexts import Feed
 from .json_stream import Item
 from .output import Exit, cancelling, complain, is_terminal, json_text, say

@@ -30,7 +30,7 @@ def perform() -> int:
         raise Misused("lsp needs stdin and stdout", "start it from an editor")
     if sys.stdin.isatty():
         say("editors start this command and send requests on stdin; Ctrl-D ends it")
-    from ....runs.event_log import level
+    from ....api.runs import level
     from ...lsp.features import serve
 
     # Use duplicates of stdin and stdout: other output then goes to stderr, not between the messages, and a thread that still

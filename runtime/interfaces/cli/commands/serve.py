@@ -84,8 +84,7 @@ def serve(
 
     Example: knotwork serve --llm openai:gpt-4o --port 8000
     """
-    from ....runs.event_log import level
-    from ....runs.journal import base_directory
+    from ....api.runs import base_directory, level
     from ...options import price_of
 
     if any(find_spec(name) is None for name in ("fastapi", "uvicorn")):
@@ -133,7 +132,7 @@ def _manage_keys(path: Path, new: str | None, removed: str | None, listed: bool)
 
 def keys_path(name: str | None) -> Path:
     """Return the key file; the default one is shared by all servers of a user."""
-    from ....runs.journal import base_directory
+    from ....api.runs import base_directory
 
     return Path(name) if name is not None else base_directory().parent / "keys.json"
 
@@ -196,8 +195,8 @@ def _serve(settings: "ServerSettings") -> int:
 
 
 def _models(llm: str | None, named: Sequence[str]) -> "tuple[Model, ...]":
+    from ....api.clients import default_spec
     from ....api.server_runs import Model
-    from ....models.factory import default_spec
     from ...options import named_specs
 
     spec = (llm or default_spec()).strip()
