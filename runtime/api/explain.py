@@ -1,22 +1,21 @@
-"""How a text would run, without running it: the outline of a script or a seed, the plan of each command; and what a rule means."""
+"""How a text would run, without running it: how each command finds its result, the order of steps; and what a rule means."""
 
 import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from ...lang.catalogue.operations import BUILTIN, FUNCTIONS
 from ...lang.catalogue.rules import RULES, Rule, find_rule, nearest_rule
-from ...lang.dependencies import critical_path, final_step, layers, needed, step_dependencies
-from ...lang.evaluate.seed.explanation import step_in_words
-from ...lang.evaluate.seed.step_dependencies import needed_steps, step_graph
+from ...lang.diagnostic import has_errors
 from ...lang.printer.expr_printer import format_expr
+from ...lang.printer.gasl_printer import format_gasl
+from ...lang.printer.lwt_printer import format_lwt
 from ...lang.trees.gasl import Statement
-from ...lang.trees.lwt import Script
-from ...lang.trees.seed import FormulaSeed
 from ..gasl.dispatcher import explain
 from ..gasl.records import ContextStore
+from .checks import CheckedProgram, CheckedScript, plan_of
 from .figures import short_text
 from .pieces import Piece, command_words
 from .session_data import Outcome, Page, Table, misused
@@ -27,64 +26,16 @@ if TYPE_CHECKING:
     from .session import Session
 
 __all__ = [
-    "RULES", "Rule", "ScriptOutline", "StepOutline", "explain_commands", "explain_piece", "find_rule", "help_topics", "nearest_rule",
-    "outline_script", "outline_seed", "rule_page",
+    "RULES", "Rule", "explain_commands", "explain_piece", "find_rule", "formatted_text", "help_topics", "nearest_rule",
+    "rule_page",
 ]  # fmt: skip
 
 
-@frozen
-class StepOutline:
-    """A step of a script: ``layer`` counts from 1, and is None for a step that can't start."""
-
-    id: str
-    operation: str
-    refers_to: tuple[str, ...]
-    layer: int | None
-    is_needed: bool
-    text: str
-
-
-@frozen
-class ScriptOutline:
-    """The order in which a script runs: steps in source order, the layers that run in parallel, the longest chain to ``final``."""
-
-    steps: tuple[StepOutline, ...]
-    layers: list[tuple[str, ...]]
-    critical_path: list[str]
-    final: str
-
-
-def outline_script(script: Script) -> ScriptOutline | None:
-    """Return the outline of a script; None for a script without steps."""
-    graph = step_dependencies(script)
-    chosen = final_step(script, graph)
-    if chosen is None:
-        return None
-    final, _ = chosen
-    wanted, order = needed(graph, final), layers(graph)
-    layer_of = {step: number for number, layer in enumerate(order, 1) for step in layer}
-    path, _ = critical_path({step: inputs for step, inputs in graph.items() if step in wanted})
-    steps = {step.id: step for step in script.steps}
-    outlines = (
-        StepOutline(
-            name, steps[name].call.operation, inputs, layer_of.get(name), name in wanted, script.source.slice(steps[name].span)
-        )
-        for name, inputs in graph.items()
-    )  # fmt: skip
-    return ScriptOutline(tuple(outlines), order, path, final)
-
-
-def outline_seed(seed: FormulaSeed) -> list[dict[str, Any]]:
-    """Return the steps of a seed: ``{"name", "computes", "refers_to", "needed"}``."""
-    graph = step_graph(seed)
-    wanted = needed_steps(graph, seed.outputs)
-    return [
-        {
-            "name": step.name, "computes": step_in_words(step), "refers_to": list(graph[step.name]),
-            "needed": step.name in wanted,
-        }
-        for step in seed.steps
-    ]  # fmt: skip
+def formatted_text(checked: CheckedScript | CheckedProgram) -> str | None:
+    """Return a script or a program in its canonical format; None if it can't be parsed."""
+    if isinstance(checked, CheckedScript):
+        return None if has_errors(checked.script.diagnostics) else format_lwt(checked.script)
+    return None if has_errors(checked.program.diagnostics) else format_gasl(checked.program)
 
 
 async def explain_commands(
@@ -121,18 +72,15 @@ async def explain_piece(piece: Piece, session: "Session") -> Outcome:
             statements = check_command(piece, session)[0].statements
             return Outcome(value=next(iter(await explain_commands(statements[:1], session.gasl)), None))
         case "lwt":
-            outline = outline_script(check_steps(piece, session)[0].script)
-            steps = sorted(() if outline is None else outline.steps, key=lambda step: step.layer or 0)
+            checked = check_steps(piece, session)[0]
+            plan = plan_of(checked)
+            texts = {step.id: checked.source.slice(step.span) for step in checked.script.steps}
+            steps = sorted([] if plan is None else plan.document["steps"], key=lambda step: step["layer"] or 0)
             rows = [
-                [
-                    each.id,
-                    each.operation,
-                    each.layer,
-                    ", ".join(each.refers_to),
-                    short_text(" ".join(each.text.split())),
-                ]
+                [each["id"], each["operation"], each["layer"], ", ".join(each["refers_to"]),
+                 short_text(" ".join(texts[each["id"]].split()))]
                 for each in steps
-            ]
+            ]  # fmt: skip
             columns = ("step", "operation", "layer", "waits for", "text")
             table = Table(columns, rows, frozenset({"step", "operation", "layer"}))
             return Outcome(value=table, summary="the steps of a layer run in parallel")

@@ -40,7 +40,7 @@ from .workspace import Models, OpeningCallbacks, WorkspaceOptions, open_workspac
 
 __all__ = [
     "MODES", "SPECS", "DisplaySettings", "Entry", "Mode", "Moment", "PieceQueue", "Session", 
-    "SessionText", "has_api_key", "open_session", "session_text",
+    "SessionText", "has_api_key", "level", "open_session", "session_text",
 ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from attrs import define, field, frozen
 from ...adapters.chunk_texts import open_chunks
 from ...adapters.graph import AdapterError, GraphAdapter
 from ...adapters.llm import LLMError
-from ...adapters.state import StateError, StateStore, StoreError
+from ...adapters.state import Declaration, Snapshot, StateError, StateStore, StoreError
 from ...lang.catalogue.schema import Attribute, Schema
 from ...lang.diagnostic import printable
 from ..events import Events
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from ..lwt.operations.operation import Workshop
 
 __all__ = [
-    "AdapterError", "Attribute", "Chunks", "EmptyFolderName", "GraphAdapter", "GraphMissing", "LLMError", "Models",
-    "OpeningCallbacks", "OpeningCancelled", "OtherGraph", "Schema", "StateError", "StateStore", "StoreError",
+    "AdapterError", "Attribute", "Chunks", "Declaration", "EmptyFolderName", "GraphAdapter", "GraphMissing", "LLMError", "Models",
+    "OpeningCallbacks", "OpeningCancelled", "OtherGraph", "Schema", "Snapshot", "StateError", "StateStore", "StoreError",
     "Workspace", "WorkspaceOptions", "chunks_of", "close_models", "graph_of", "knowledge_of_graph",
     "knowledge_of_state", "named_graphs", "open_workspace", "raw_of", "same_name", "texts_of",
 ]  # fmt: skip

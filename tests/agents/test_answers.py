@@ -59,8 +59,8 @@ def test_a_session_tells_its_variables_and_shows_their_rows_again() -> None:
     assert (n["name"], n["kind"]) == ("n", "number")
     assert one["page"]["offset"] == 1 and len(one["page"]["value"]) == 2
     assert none["error"]["kind"] == "not-found" and none["error"]["hint"] == "did you mean hubs?"
-    assert new["error"]["kind"] == "not-found" and new["error"]["message"] == "there is no session new"
-    assert new["error"]["hint"] == "there are: main; run_plan or execute begins one"
+    assert new["error"]["kind"] == "not-found" and new["error"]["message"] == "unknown session new"
+    assert new["error"]["hint"] == "available: main; run_plan and execute create sessions"
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def test_a_session_tells_its_variables_and_shows_their_rows_again() -> None:
         ("execute", {"program": ["FIND nodes AS x"]}, "program: it should be a text, not a list", ""),
         ("run_plan", {"commands": ["FIND nodes AS x"]}, "", 'put it in plan: {"plan": {"commands": ...}}'),
         ("run_lwt", {"text": "x"}, "", "here it is called script"),
-        ("explain", {"text": "FIND nodes AS x"}, "language: it is missing", "lwt, gasl, plan or seed"),
-        ("explain", {"code": "GASL999"}, "there is no rule GASL999", "knotwork://reference/rules has all"),
-        ("explain", {"code": "GSAL070"}, "there is no rule GSAL070", "did you mean GASL070?"),
+        ("explain", {"text": "FIND nodes AS x"}, "language is missing", "lwt, gasl, plan or seed"),
+        ("explain", {"code": "GASL999"}, "unknown rule GASL999", "knotwork://reference/rules has all rules"),
+        ("explain", {"code": "GSAL070"}, "unknown rule GSAL070", "did you mean GASL070?"),
         ("schema", {"attribute": "\x1b[31mred"}, "no node or edge has an attribute \\x1b[31mred", None),
     ],
 )  # fmt: skip
@@ -123,7 +123,7 @@ def test_what_operations_there_are_is_what_the_server_offers() -> None:
 
 @pytest.mark.slow
 def test_explaining_beyond_the_time_is_told_as_such() -> None:
-    from knotwork.runtime.interfaces.mcp.server import called
+    from knotwork.runtime.interfaces.mcp.server import call_tool
     from knotwork.runtime.interfaces.mcp.workspace import Limits
 
     async def tell(done: float, total: float | None, message: str) -> None:
@@ -131,13 +131,13 @@ def test_explaining_beyond_the_time_is_told_as_such() -> None:
 
     async def work() -> Any:
         program = "\n".join(f"FIND nodes WHERE degree > {number} AS x{number}" for number in range(1_100))
-        async with opened() as ground:
-            whole = await called("explain", {"language": "gasl", "text": program}, ground, "local", tell)
-        async with opened(limits=Limits(seconds=0.4)) as ground:
-            await ground.turn.acquire()
-            asyncio.get_running_loop().call_later(0.39, ground.turn.release)
+        async with opened() as workspace:
+            whole = await call_tool("explain", {"language": "gasl", "text": program}, workspace, "local", tell)
+        async with opened(limits=Limits(seconds=0.4)) as workspace:
+            await workspace.turn.acquire()
+            asyncio.get_running_loop().call_later(0.39, workspace.turn.release)
             short = {"language": "gasl", "text": "\n".join(program.splitlines()[:200])}
-            return whole, await called("explain", short, ground, "local", tell)
+            return whole, await call_tool("explain", short, workspace, "local", tell)
 
     whole, cut = (each.structure for each in asyncio.run(work()))
     assert (

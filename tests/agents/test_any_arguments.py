@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from knotwork.runtime.interfaces.mcp.resources import card
-from knotwork.runtime.interfaces.mcp.server import TOOLS, called
+from knotwork.runtime.interfaces.mcp.server import TOOLS, call_tool
 from support.agents import opened
 from support.cafe_seed import SEED
 
@@ -41,8 +41,8 @@ async def answered(tool: str, arguments: dict[str, Any], read_only: bool) -> dic
     async def tell(done: float, total: float | None, message: str) -> None:
         assert done >= 0 and message
 
-    async with opened(read_only=read_only) as ground:
-        told = await called(tool, arguments, ground, "local", tell)
+    async with opened(read_only=read_only) as workspace:
+        told = await call_tool(tool, arguments, workspace, "local", tell)
     assert json.loads(told.text) == told.structure
     jsonschema.validate(told.structure, TOOLS[tool].output_schema)
     assert told.structure.get("error", {}).get("kind") != "internal", told.structure

@@ -34,8 +34,8 @@ HELLO = {
 async def serving(folder: Path, model: Any = None, limits: Limits | None = None) -> AsyncIterator[httpx2.AsyncClient]:
     """Give a client of the application in this process."""
     door = Door("127.0.0.1", 0, Keys(folder / "keys.json"), limits=limits or Limits(rate=100_000.0))
-    async with opened(model) as ground:
-        app = create_app(ground, "0", door)
+    async with opened(model) as workspace:
+        app = create_app(workspace, "0", door)
         async with app.router.lifespan_context(app):
             transport = httpx2.ASGITransport(app)
             async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
@@ -222,10 +222,10 @@ def test_a_signal_ends_what_is_under_way_in_order(tmp_path: Path) -> None:
 def test_slow_work_holds_up_nobody(tmp_path: Path) -> None:
     async def go() -> Any:
         model = Scripted("x", delay=30)
-        async with opened(model) as ground:
+        async with opened(model) as workspace:
             from knotwork.runtime.interfaces.mcp.server import create_server
 
-            server = create_server(ground, "0")
+            server = create_server(workspace, "0")
             async with Client(server) as ada, Client(server) as bob:
                 slow = asyncio.create_task(ada.call_tool("run_lwt", {"script": '(final)=LLM("x")'}))
                 await happened(lambda: model.now)

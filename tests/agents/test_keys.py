@@ -49,8 +49,8 @@ async def two(folder: Path, model: Any = None) -> AsyncIterator[tuple[Asking, As
     """Give two keys of one server."""
     keys = [add_key(folder / "keys.json", name) for name in ("ada", "bob")]
     door = Door("127.0.0.1", 0, Keys(folder / "keys.json"), limits=Limits(rate=100_000.0))
-    async with opened(model) as ground:
-        app = create_app(ground, "0", door)
+    async with opened(model) as workspace:
+        app = create_app(workspace, "0", door)
         async with app.router.lifespan_context(app):
             transport = httpx2.ASGITransport(app)
             async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:

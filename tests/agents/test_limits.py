@@ -8,7 +8,7 @@ from typing import Any
 
 import networkx as nx
 import pytest
-from knotwork.runtime.interfaces.mcp.server import TOOLS, called
+from knotwork.runtime.interfaces.mcp.server import TOOLS, call_tool
 from knotwork.runtime.interfaces.mcp.workspace import LONGEST, Limits
 from support.agents import connected, opened, told
 
@@ -39,11 +39,11 @@ def test_the_time_limit_ends_a_computing_command_and_the_state_is_free(large: st
 
 def test_who_waits_for_the_state_longer_than_a_call_may_is_told() -> None:
     async def work() -> Any:
-        async with opened(limits=Limits(seconds=0.2)) as ground, ground.turn:
-            return await called("execute", {"program": "FIND nodes AS x"}, ground, "local", tell)
+        async with opened(limits=Limits(seconds=0.2)) as workspace, workspace.turn:
+            return await call_tool("execute", {"program": "FIND nodes AS x"}, workspace, "local", tell)
 
     error = asyncio.run(work()).structure["error"]
-    assert error["kind"] == "busy" and "0.2 seconds" in error["message"]
+    assert error["kind"] == "busy" and "0.2 s" in error["message"]
 
 
 async def tell(done: float, total: float | None, message: str) -> None:
@@ -67,30 +67,30 @@ def test_a_text_has_a_most_of_characters_and_the_schema_says_so(tool: str, argum
 
 def test_a_long_check_holds_up_no_short_one_and_no_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     held, begun, running = threading.Event(), threading.Event(), []
-    from knotwork.runtime.interfaces.mcp.tools import check_tools
+    from knotwork.runtime.api.shared_workspace import ClientChecks
 
-    read = check_tools.read_program
+    read = ClientChecks.program
 
-    def slow(source: Any, *rest: Any) -> Any:
+    def slow(checks: Any, source: Any, *rest: Any) -> Any:
         if len(source.text) > 5_000:
             running.append(1)
             begun.set()
             held.wait(20)
             running.pop()
-        return read(source, *rest)
+        return read(checks, source, *rest)
 
-    monkeypatch.setattr(check_tools, "read_program", slow)
+    monkeypatch.setattr(ClientChecks, "program", slow)
     most = []
 
     async def work() -> Any:
-        async with opened() as ground:
+        async with opened() as workspace:
             long = {"language": "gasl", "text": "FIND nodes AS x\n" * 400}
-            many = [asyncio.create_task(called("check", long, ground, "local", tell)) for _ in range(6)]
+            many = [asyncio.create_task(call_tool("check", long, workspace, "local", tell)) for _ in range(6)]
             await asyncio.to_thread(begun.wait, 10)
             for each in many[3:]:
                 each.cancel()  # clients that have gone
-            short = await called("check", {"language": "gasl", "text": "FIND nodes AS x"}, ground, "local", tell)
-            schema = await called("schema", {}, ground, "local", tell)
+            short = await call_tool("check", {"language": "gasl", "text": "FIND nodes AS x"}, workspace, "local", tell)
+            schema = await call_tool("schema", {}, workspace, "local", tell)
             most.append(len(running))
             held.set()
             return short, schema, await asyncio.gather(*many[:3])
@@ -147,5 +147,5 @@ def test_a_run_of_no_command_is_no_success() -> None:
             ]
 
     nothing, no_plan = asyncio.run(work())
-    assert nothing["error"]["message"] == "there is no command in it"
+    assert nothing["error"]["message"] == "the program has no command"
     assert no_plan["error"]["message"] == "plan: it is not JSON" and "execute" in no_plan["error"]["hint"]

@@ -74,8 +74,8 @@ def test_work_that_takes_too_long_is_cut_off_and_says_so() -> None:
 
 def test_two_clients_at_once_have_their_own_variables_and_one_state() -> None:
     async def work() -> Any:
-        async with opened(Scripted("good", delay=0.05)) as ground:
-            server = create_server(ground, "0")
+        async with opened(Scripted("good", delay=0.05)) as workspace:
+            server = create_server(workspace, "0")
             async with Client(server) as ada, Client(server) as bob:
 
                 async def go(client: Client, name: str, least: int) -> Any:
@@ -153,5 +153,5 @@ def test_without_a_model_whoever_asks_one_is_told() -> None:
             return await told(client, "run_lwt", script='(final)=LLM("x")'), await told(client, "run_plan", plan=PLAN)
 
     script, plan = asyncio.run(work())
-    assert script["steps"][0]["reason"].startswith("this server asks no model")
+    assert script["steps"][0]["reason"].startswith("this server has no model")
     assert plan["commands"][-1]["status"] == "error" and "model" in plan["commands"][-1]["message"]

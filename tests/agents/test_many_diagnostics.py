@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from knotwork.runtime.interfaces.mcp.server import called
+from knotwork.runtime.interfaces.mcp.server import call_tool
 from support.agents import opened
 from support.scripted import Scripted
 
@@ -12,11 +12,11 @@ def ask(tool: str, **given: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return a tool's result, and all diagnostics by its pages."""
 
     async def work() -> Any:
-        async with opened(Scripted("good")) as ground:
-            result = (await called(tool, given, ground, "ada", tell)).structure
+        async with opened(Scripted("good")) as workspace:
+            result = (await call_tool(tool, given, workspace, "ada", tell)).structure
             found, following = [], result.get("all_diagnostics")
             while following is not None:
-                page = (await called("page", following, ground, "ada", tell)).structure["page"]
+                page = (await call_tool("page", following, workspace, "ada", tell)).structure["page"]
                 found += page["value"]
                 following = page["next"]
             return result, found

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from knotwork.runtime.api.shared_workspace import ResultStore
 from knotwork.runtime.interfaces.mcp.tool_results import LIMIT, part_of
-from knotwork.runtime.interfaces.mcp.workspace import Shelf
 
 _sound = st.characters(exclude_categories=["Cs"])
 _json = st.recursive(
@@ -79,7 +79,7 @@ def test_what_no_json_can_say_is_said_otherwise(value: Any) -> None:
 
 
 def test_no_client_takes_anothers_pages() -> None:
-    shelf = Shelf(most=2)
+    shelf = ResultStore(most=2)
     mine = shelf.put("ada", "mine")
     for number in range(10):
         shelf.put("bob", number)
@@ -87,7 +87,7 @@ def test_no_client_takes_anothers_pages() -> None:
 
 
 def test_the_shelf_keeps_the_latest_and_knows_whose_they_are() -> None:
-    shelf = Shelf(most=2)
+    shelf = ResultStore(most=2)
     handles = [shelf.put("ada", number) for number in range(3)]
     assert [shelf.get("ada", handle) for handle in handles[1:]] == [1, 2]
     for who, handle in (("ada", handles[0]), ("bob", handles[1])):

@@ -63,7 +63,7 @@ def test_reading_works_and_leaves_no_byte_behind(kept: Path) -> None:
     async def work() -> Any:
         async with connected(state=kept, read_only=True) as client:
             names = {tool.name for tool in (await client.list_tools()).tools}
-            with pytest.raises(MCPError, match="rollback is not offered: this server only reads its state"):
+            with pytest.raises(MCPError, match="rollback is not offered: the state is read-only on this server"):
                 await client.call_tool("rollback", {"to": "abcd"})
             return (
                 names,

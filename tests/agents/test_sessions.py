@@ -4,22 +4,22 @@ import asyncio
 from typing import Any
 
 import pytest
-from knotwork.runtime.interfaces.mcp.server import called
-from knotwork.runtime.interfaces.mcp.workspace import KEPT
+from knotwork.runtime.api.shared_workspace import MOST_SESSIONS
+from knotwork.runtime.interfaces.mcp.server import call_tool
 from support.agents import opened
 
 BIND = "FIND nodes LIMIT 2 AS hubs"
-LAST = f"s{KEPT}"
+LAST = f"s{MOST_SESSIONS}"
 
 
-def ask(*calls: tuple[str, str, dict[str, Any]], many: int = KEPT + 1) -> list[dict[str, Any]]:
+def ask(*calls: tuple[str, str, dict[str, Any]], many: int = MOST_SESSIONS + 1) -> list[dict[str, Any]]:
     """Bind a variable in ``main`` and then in ``many`` other sessions; return the results of ``calls`` (who, tool, arguments)."""
 
     async def work() -> list[dict[str, Any]]:
-        async with opened() as ground:
+        async with opened() as workspace:
             for name in ("main", *(f"s{number}" for number in range(many))):
-                await called("execute", {"program": BIND, "session": name}, ground, "ada", tell)
-            return [(await called(tool, given, ground, who, tell)).structure for who, tool, given in calls]
+                await call_tool("execute", {"program": BIND, "session": name}, workspace, "ada", tell)
+            return [(await call_tool(tool, given, workspace, who, tell)).structure for who, tool, given in calls]
 
     return asyncio.run(work())
 
@@ -35,8 +35,8 @@ def test_main_is_never_dropped_and_the_oldest_other_one_is() -> None:
     assert [each["name"] for each in main["variables"]] == [each["name"] for each in second["variables"]] == ["hubs"]
     error = first["error"]
     assert error["kind"] == "not-found"
-    assert error["message"] == "the session s0 was dropped: the 32 that were used last are kept, and main"
-    assert error["hint"] == "run again what binds its variables, or use fewer sessions"
+    assert error["message"] == "session s0 was dropped: the server stores main and the 32 latest sessions"
+    assert error["hint"] == "run the commands that bind its variables again, or use fewer sessions"
 
 
 @pytest.mark.parametrize("tool", ["execute", "check", "explain"])
@@ -46,7 +46,7 @@ def test_a_variable_that_went_with_its_session_is_no_slip(tool: str) -> None:
     (told,) = ask(("ada", tool, {**given, "session": "s0"}))
     hubs, other, value = [each for each in told["diagnostics"] if each["code"] == "GASL050"]
     for each in (hubs, value):
-        assert each["hints"][0].startswith("the session s0 was dropped: ") and each["edits"] == []
+        assert each["hints"][0].startswith("session s0 was dropped: ") and each["edits"] == []
     assert not any("dropped" in hint for hint in other["hints"])
 
 
@@ -66,18 +66,18 @@ def test_each_client_has_a_share_and_only_its_own_names() -> None:
         ("ada", "session", {"session": "mian"}),
     )  # fmt: skip
     assert mine["variables"][0]["name"] == "hubs"
-    assert foreign["error"]["message"] == "there is no session s0" and "there is none yet" in foreign["error"]["hint"]
+    assert foreign["error"]["message"] == "unknown session s0" and "no session exists yet" in foreign["error"]["hint"]
     assert never["variables"] == [], "main needs no beginning"
     assert slip["error"]["hint"] == "did you mean main?"
 
 
 def test_other_clients_take_no_pages() -> None:
     async def work() -> Any:
-        async with opened() as ground:
+        async with opened() as workspace:
             find = {"program": "FIND edges AS v", "limit": 1}
-            mine = (await called("execute", find, ground, "ada", tell)).structure["value"]["next"]
+            mine = (await call_tool("execute", find, workspace, "ada", tell)).structure["value"]["next"]
             for _ in range(70):
-                await called("execute", find, ground, "bob", tell)
-            return (await called("page", mine, ground, "ada", tell)).structure
+                await call_tool("execute", find, workspace, "bob", tell)
+            return (await call_tool("page", mine, workspace, "ada", tell)).structure
 
     assert asyncio.run(work())["page"]["total"] == 254

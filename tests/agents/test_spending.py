@@ -10,8 +10,8 @@ from knotwork.adapters.llm.budget import Budget, Ledger, Price, Priced
 from knotwork.adapters.llm.cache import Cached
 from knotwork.adapters.llm.middleware import Again, Own, Validated
 from knotwork.runtime.api.workspace import Models
-from knotwork.runtime.interfaces.mcp.server import called
-from knotwork.runtime.interfaces.mcp.workspace import Ground, Limits
+from knotwork.runtime.interfaces.mcp.server import call_tool
+from knotwork.runtime.interfaces.mcp.workspace import Limits, ServerWorkspace
 from support.agents import connected, opened, told
 from support.command import cassette
 
@@ -35,10 +35,10 @@ class Answers(Own):
         pass
 
 
-def layered(ground: Ground, model: Any, price: Price | None, max_calls: int | None = None) -> None:
+def layered(workspace: ServerWorkspace, model: Any, price: Price | None, max_calls: int | None = None) -> None:
     ledger = Ledger(max_calls)
     client: Any = Validated(Again(Budget(model, ledger, price), halve=False))
-    ground.models = Models("scripted", client if price is None else Priced(client, price), {}, ledger)
+    workspace.models = Models("scripted", client if price is None else Priced(client, price), {}, ledger)
 
 
 async def tell(done: float, total: float | None, message: str) -> None:
@@ -49,10 +49,11 @@ def asked(*scripts: tuple[str, Any], model: Any, price: Price | None = None, max
     """Run scripts all at once; return the results."""
 
     async def work() -> Any:
-        async with opened() as ground:
-            layered(ground, model, price, max_calls)
+        async with opened() as workspace:
+            layered(workspace, model, price, max_calls)
             calls = (
-                called("run_lwt", {"script": text, "input": given}, ground, "local", tell) for text, given in scripts
+                call_tool("run_lwt", {"script": text, "input": given}, workspace, "local", tell)
+                for text, given in scripts
             )
             return [each.structure for each in await asyncio.gather(*calls)]
 
@@ -76,7 +77,7 @@ def test_what_the_budget_refused_was_not_spent() -> None:
     assert found["steps"][0]["calls"] == 2, "three items were not asked"
     (none,) = asked((ONE, None), model=Answers("yes"), max_calls=0)
     assert "spent" not in none and none["steps"][0]["calls"] == 0
-    assert "whoever starts it raises --max-calls" in none["steps"][0]["reason"]
+    assert "raise --max-calls" in none["steps"][0]["reason"]
 
 
 def test_what_is_used_up_is_said_by_the_adapter_and_what_raises_it_by_the_interface() -> None:
@@ -101,11 +102,11 @@ def test_commands_are_counted_the_same_and_each_run_anew() -> None:
     program = "FIND nodes WHERE degree > 15 AS x\nCLASSIFY x BY 'mood' INTO ('a', 'b') AS y"
 
     async def work() -> Any:
-        async with opened() as ground:
-            layered(ground, Answers("a"), Price(1.0, 1.0))
+        async with opened() as workspace:
+            layered(workspace, Answers("a"), Price(1.0, 1.0))
             before, found = 0, []
             for _ in range(2):
-                ran = (await called("execute", {"program": program}, ground, "local", tell)).structure
+                ran = (await call_tool("execute", {"program": program}, workspace, "local", tell)).structure
                 found.append((ran["spent"]["calls"], ran["budget"]["calls"] - before))
                 before = ran["budget"]["calls"]
             return found
@@ -116,11 +117,11 @@ def test_commands_are_counted_the_same_and_each_run_anew() -> None:
 
 def test_what_the_cache_answers_costs_nothing(tmp_path: Path) -> None:
     async def work() -> Any:
-        async with opened() as ground:
-            layered(ground, Answers("yes"), Price(1.0, 1.0))
-            kept = Cached(ground.models.default, tmp_path / "cache.sqlite", "scripted")
-            ground.models = Models("scripted", kept, {}, ground.models.ledger)
-            return [(await called("run_lwt", {"script": ONE}, ground, "local", tell)).structure for _ in range(2)]
+        async with opened() as workspace:
+            layered(workspace, Answers("yes"), Price(1.0, 1.0))
+            kept = Cached(workspace.models.default, tmp_path / "cache.sqlite", "scripted")
+            workspace.models = Models("scripted", kept, {}, workspace.models.ledger)
+            return [(await call_tool("run_lwt", {"script": ONE}, workspace, "local", tell)).structure for _ in range(2)]
 
     first, second = asyncio.run(work())
     assert first["spent"]["calls"] == 1 and "spent" not in second

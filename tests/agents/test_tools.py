@@ -7,9 +7,10 @@ from typing import Any
 
 import jsonschema
 import pytest
+from knotwork.runtime.api.shared_workspace import ResultStore
 from knotwork.runtime.interfaces.mcp.resources import CARDS, GRAMMARS, PROMPTS, SCHEMAS, page_of
 from knotwork.runtime.interfaces.mcp.server import TOOLS
-from knotwork.runtime.interfaces.mcp.workspace import Limits, Shelf
+from knotwork.runtime.interfaces.mcp.workspace import Limits
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 from support.agents import connected, told
@@ -269,7 +270,7 @@ def test_resources_and_prompts_are_there_and_hold_no_file_but_ours(tmp_path: Pat
         for name, prompt in prompts.items():
             given = {each.name: "plan" if each.name == "language" else "```\nq?" for each in prompt.arguments}
             said.append((await client.get_prompt(name, given)).messages[0].content.text)
-        with pytest.raises(MCPError, match="question: it is missing"):
+        with pytest.raises(MCPError, match="question is missing"):
             await client.get_prompt("plan", {})
         return texts, prompts, said
 
@@ -287,7 +288,9 @@ def test_the_page_of_the_reference_names_every_tool_with_its_arguments_and_every
     assert [prompt.name for prompt in PROMPTS if f"| `{prompt.name}` |" not in page] == []
     for names in (CARDS, SCHEMAS, GRAMMARS):
         assert [name for name in names if name not in page] == []
-    assert f"some {Limits().characters:,} characters" in page and f"latest {Shelf().most}" in page.replace("\n", " ")
+    assert f"some {Limits().characters:,} characters" in page and f"latest {ResultStore().most}" in page.replace(
+        "\n", " "
+    )
     assert f"({Limits().seconds:g} s)" in page
 
 
@@ -309,7 +312,7 @@ def test_a_fault_of_ours_is_told_under_a_number_and_without_a_word_of_the_client
     def broken(*_: Any) -> None:
         raise RuntimeError("the secret of a client")
 
-    monkeypatch.setattr("knotwork.runtime.interfaces.mcp.tools.check_tools.read_program", broken)
+    monkeypatch.setattr("knotwork.runtime.api.shared_workspace.ClientChecks.program", broken)
     found = call("check", language="gasl", text="FIND nodes AS x")
     number = found["error"]["message"].split()[2]
     assert found["error"]["kind"] == "internal" and number in caplog.text
@@ -319,4 +322,7 @@ def test_a_fault_of_ours_is_told_under_a_number_and_without_a_word_of_the_client
 
 def test_the_history_is_of_the_whole_state() -> None:
     error = call("state_show", key="hubs", history=True)["error"]
-    assert error["kind"] == "arguments" and error["message"] == "history: it is of the whole state, not of one key"
+    assert (
+        error["kind"] == "arguments"
+        and error["message"] == "history and key can't be combined: the history is that of the whole state"
+    )

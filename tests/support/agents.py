@@ -17,7 +17,7 @@ from knotwork.adapters.llm.middleware import as_client
 from knotwork.lang.diagnostic import apply_edits
 from knotwork.runtime.api.workspace import Models, OpeningCallbacks
 from knotwork.runtime.interfaces.mcp.server import create_server
-from knotwork.runtime.interfaces.mcp.workspace import Ground, Settings
+from knotwork.runtime.interfaces.mcp.workspace import ServerWorkspace, Settings
 from knotwork.runtime.models.factory import Ledger
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -32,23 +32,23 @@ COMMAND = [sys.executable, "-m", "knotwork", "mcp"]
 
 
 @contextlib.asynccontextmanager
-async def opened(model: Any = None, **settings: Any) -> AsyncIterator[Ground]:
-    """Open a ground; ``model`` is a client that answers."""
-    ground = Ground.open(Settings(**{"graph": GRAPH, "cache": False, **settings}), OpeningCallbacks(), {})
+async def opened(model: Any = None, **settings: Any) -> AsyncIterator[ServerWorkspace]:
+    """Open a workspace; ``model`` is a client that answers."""
+    workspace = ServerWorkspace.open(Settings(**{"graph": GRAPH, "cache": False, **settings}), OpeningCallbacks(), {})
     if model is not None:
         ledger = Ledger()
         client = Budget(as_client(model), ledger)
-        ground.models = Models("scripted", client, {"small": client}, ledger)
+        workspace.models = Models("scripted", client, {"small": client}, ledger)
     try:
-        yield ground
+        yield workspace
     finally:
-        await ground.aclose()
+        await workspace.aclose()
 
 
 @contextlib.asynccontextmanager
 async def connected(model: Any = None, mode: str = "auto", **settings: Any) -> AsyncIterator[Client]:
     """Connect the official client to a server in this process; ``mode="legacy"``: by the older handshake."""
-    async with opened(model, **settings) as ground, Client(create_server(ground, "0"), mode=mode) as client:
+    async with opened(model, **settings) as workspace, Client(create_server(workspace, "0"), mode=mode) as client:
         yield client
 
 

@@ -17,8 +17,8 @@ from attrs import define, field
 from ....lang.diagnostic import printable
 from ...api.worker import run_in_worker
 from ...events import CallFinished, CommandFinished, Event, PlanStarted, RunStarted, StepFinished, StepSkipped
-from .tool_errors import Refused
-from .workspace import Ground
+from .tool_errors import ToolError
+from .workspace import ServerWorkspace
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -27,57 +27,68 @@ _LINGER = 2.0
 """Seconds that cancelled work gets to end in order."""
 
 
-class Late:
+@define
+class Timeout:
     """Whether the work was cancelled for its time limit."""
 
-    def __init__(self) -> None:
-        self.is_so = False
+    is_reached: bool = False
 
 
-async def read_beside(
-    ground: Ground, who: str, characters: int, function: Callable[P, T], /, *args: P.args, **options: P.kwargs
+async def run_in_pool(
+    workspace: ServerWorkspace,
+    client: str,
+    characters: int,
+    function: Callable[P, T],
+    /,
+    *args: P.args,
+    **options: P.kwargs,
 ) -> T:
-    """Return the result of ``function`` for ``who``; it reads a text of ``characters`` characters. Raises ``Refused``."""
-    async with _in_time(ground):
-        return await ground.readers.read(who, characters, function, *args, **options)
+    """Return the result of ``function`` for ``client``; it reads a text of ``characters`` characters. Raises ``ToolError``."""
+    async with _in_time(workspace):
+        return await workspace.parsers.run(client, characters, function, *args, **options)
 
 
-async def run_beside(
-    ground: Ground, who: str, work: Callable[[asyncio.Event], Coroutine[Any, Any, T]], late: Late, *, turn: bool
+async def run_long(
+    workspace: ServerWorkspace,
+    client: str,
+    work: Callable[[asyncio.Event], Coroutine[Any, Any, T]],
+    expiry: Timeout,
+    *,
+    turn: bool,
 ) -> T:
-    """Run the coroutine of ``work`` for ``who``, and return its result. ``turn``: it needs the state. Raises ``Refused``.
+    """Run the coroutine of ``work`` for ``client``, and return its result. ``turn``: it needs the state. Raises ``ToolError``.
 
     ``work`` receives an event that is set when it must end.
     """
-    until = asyncio.get_running_loop().time() + ground.settings.limits.seconds
+    until = asyncio.get_running_loop().time() + workspace.settings.limits.seconds
     async with AsyncExitStack() as held:
-        async with _in_time(ground):
-            await held.enter_async_context(ground.place(who))
+        async with _in_time(workspace):
+            await held.enter_async_context(workspace.slot(client))
             if turn:
-                await held.enter_async_context(ground.turn)
-        return await _within(until, work, late)
+                await held.enter_async_context(workspace.turn)
+        return await _within(until, work, expiry)
 
 
 @asynccontextmanager
-async def _in_time(ground: Ground) -> AsyncIterator[None]:
-    """Raise ``Refused`` if the enclosed work takes longer than a call may."""
-    seconds = ground.settings.limits.seconds
+async def _in_time(workspace: ServerWorkspace) -> AsyncIterator[None]:
+    """Raise ``ToolError`` if the enclosed work takes longer than a call may."""
+    seconds = workspace.settings.limits.seconds
     try:
         async with asyncio.timeout(seconds):
             yield
     except TimeoutError:
-        message = f"other calls kept the server busy: a call has {seconds:g} seconds, and they are over"
-        raise Refused("busy", message, "call again later; nothing was done") from None
+        message = f"the server was busy with other calls for {seconds:g} s, the limit per call"
+        raise ToolError("busy", message, "call again later; nothing was run") from None
 
 
-async def _within(until: float, work: Callable[[asyncio.Event], Coroutine[Any, Any, T]], late: Late) -> T:
+async def _within(until: float, work: Callable[[asyncio.Event], Coroutine[Any, Any, T]], expiry: Timeout) -> T:
     cancel = asyncio.Event()
 
-    def out_of_time() -> None:
-        late.is_so = True
+    def on_timeout() -> None:
+        expiry.is_reached = True
         cancel.set()
 
-    timer = asyncio.get_running_loop().call_at(until, out_of_time)
+    timer = asyncio.get_running_loop().call_at(until, on_timeout)
     task = asyncio.create_task(run_in_worker(work, cancel), name="tool")
     try:
         return await asyncio.shield(task)
@@ -97,7 +108,7 @@ async def _within(until: float, work: Callable[[asyncio.Event], Coroutine[Any, A
 
 # The events of a run as progress of its call: a number that only grows, and a sentence.
 
-Tell = Callable[[float, float | None, str], Awaitable[None]]
+ReportProgress = Callable[[float, float | None, str], Awaitable[None]]
 """Sends progress: amount done, total (None: unknown), message."""
 
 _PAUSE = 0.1
@@ -125,15 +136,15 @@ class Progress:
                 self.total = float(commands)
                 self.message = f"{commands} commands"
             case StepFinished(step=step, status=status):
-                self._one(f"step ({step}) {status}")
+                self._finish_one(f"step ({step}) {status}")
             case StepSkipped(step=step):
-                self._one(f"step ({step}) skipped")
+                self._finish_one(f"step ({step}) skipped")
             case CommandFinished(step=step, status=status, count=count) if "." not in step:
-                self._one(f"command {step}: {status}" + ("" if count is None else f", {count:,} found"))
+                self._finish_one(f"command {step}: {status}" + ("" if count is None else f", {count:,} found"))
             case CallFinished():
                 self.calls += 1
                 self._since += 1
-                self.message = f"{self.calls:,} call{'' if self.calls == 1 else 's'} of models"
+                self.message = f"{self.calls:,} call{'' if self.calls == 1 else 's'} to models"
             case _:
                 return False
         return True
@@ -143,42 +154,42 @@ class Progress:
         """The amount done, including a fraction for the present work: grows with every call, always below the next integer."""
         return self.done + self._since / (self._since + 1)
 
-    def _one(self, message: str) -> None:
+    def _finish_one(self, message: str) -> None:
         self.done += 1
         self._since = 0
         self.message = printable(message)[:_LONGEST]
 
 
 @asynccontextmanager
-async def reported(tell: Tell) -> AsyncIterator[Callable[[Event], None]]:
-    """Yield a subscriber for events of any thread; ``tell`` is called in this loop, at a limited rate, until the end."""
-    loop, news, progress = asyncio.get_running_loop(), asyncio.Event(), Progress()
-    told = -1.0
+async def progress_reports(report: ReportProgress) -> AsyncIterator[Callable[[Event], None]]:
+    """Yield a subscriber for events of any thread; ``report`` is called in this loop, at a limited rate, until the end."""
+    loop, changed, progress = asyncio.get_running_loop(), asyncio.Event(), Progress()
+    sent = -1.0
 
-    def hear(event: Event) -> None:
+    def on_event(event: Event) -> None:
         if progress(event):
             with contextlib.suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(news.set)
+                loop.call_soon_threadsafe(changed.set)
 
     async def send() -> None:
-        nonlocal told
-        if progress.message and progress.reached > told:
-            told = progress.reached
+        nonlocal sent
+        if progress.message and progress.reached > sent:
+            sent = progress.reached
             total = progress.total
-            await tell(told, None if total is None else max(total, told), progress.message)
+            await report(sent, None if total is None else max(total, sent), progress.message)
 
-    async def telling() -> None:
+    async def report_repeatedly() -> None:
         while True:
-            await news.wait()
-            news.clear()
+            await changed.wait()
+            changed.clear()
             await send()
             await asyncio.sleep(_PAUSE)
 
-    teller = asyncio.create_task(telling())
+    reporter = asyncio.create_task(report_repeatedly())
     try:
-        yield hear
+        yield on_event
         await asyncio.sleep(0)
         await send()
     finally:
-        teller.cancel()
-        await asyncio.gather(teller, return_exceptions=True)  # a disconnected client receives no more
+        reporter.cancel()
+        await asyncio.gather(reporter, return_exceptions=True)  # a disconnected client receives no more

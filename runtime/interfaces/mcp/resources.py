@@ -1,7 +1,6 @@
 """The resources: the languages, schemas and grammars, and the present graph and state."""
 
 import asyncio
-import json
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
@@ -10,16 +9,13 @@ from urllib.parse import unquote
 import orjson
 from attrs import asdict, frozen
 
-from ....adapters.state import StateError, StateStore
-from ....lang.catalogue.commands import described
-from ....lang.constrain import constrain
 from ....lang.diagnostic import nearest
-from ....lang.documents.plan import PLAN_SCHEMA
-from ....lang.documents.seed import SEED_SCHEMA, SEED_SCHEMA_000
+from ...api.language_texts import command_list, grammar_text, schema_text
+from ...api.workspace import StateError, StateStore
 from ...excerpts import abridged, fenced, fill, read_prompt, storable
-from .tool_errors import Refused
+from .tool_errors import ToolError
 from .tool_results import part_of
-from .workspace import Ground
+from .workspace import ServerWorkspace
 
 # Texts that describe the languages to a model: a card of each, short enough for a system prompt, and the pages of the reference.
 # The cards are in ``languages/NAME.md`` here; the pages are those of ``docs/reference``, which are installed with the package.
@@ -57,7 +53,7 @@ def card(name: str) -> str:
 
 def _written_card(name: str) -> str:
     text = (files(__package__) / "languages" / f"{name}.md").read_text(encoding="utf-8")
-    return text.replace("{commands}", described()) if name == "gasl" else text
+    return text.replace("{commands}", command_list()) if name == "gasl" else text
 
 
 def _section(text: str, heading: str) -> str:
@@ -69,18 +65,6 @@ def page_of(name: str) -> str:
     PAGES[name]
     root = __package__.partition(".")[0]
     return (files(root) / "docs" / "reference" / f"{name}.md").read_text(encoding="utf-8")
-
-
-def schema_of(name: str) -> str:
-    """Return a JSON Schema as text. Raises ``KeyError``."""
-    schema = {"plan": PLAN_SCHEMA, "seed": SEED_SCHEMA, "seed-000": SEED_SCHEMA_000}[name]
-    return json.dumps(schema, indent=2) + "\n"
-
-
-def grammar_of(name: str) -> str:
-    """Return a grammar for llguidance. Raises ``KeyError``."""
-    GRAMMARS[name]
-    return constrain(name, "llguidance")
 
 
 MARKDOWN, JSON, PLAIN = "text/markdown", "application/json", "text/plain"
@@ -112,8 +96,8 @@ class Read:
 
 
 _FIXED: Mapping[str, tuple[Mapping[str, str], Callable[[str], str], str]] = {
-    "language": (CARDS, card, MARKDOWN), "reference": (PAGES, page_of, MARKDOWN), "schema": (SCHEMAS, schema_of, JSON),
-    "grammar": (GRAMMARS, grammar_of, PLAIN),
+    "language": (CARDS, card, MARKDOWN), "reference": (PAGES, page_of, MARKDOWN), "schema": (SCHEMAS, schema_text, JSON),
+    "grammar": (GRAMMARS, grammar_text, PLAIN),
 }  # fmt: skip
 
 TEMPLATES = (
@@ -122,7 +106,7 @@ TEMPLATES = (
 """Resources with a parameter: the template, its name, its title, its kind."""
 
 
-def resources(ground: Ground) -> list[Resource]:
+def resources(workspace: ServerWorkspace) -> list[Resource]:
     """Return the available resources."""
     found = [
         Resource(f"{_ROOT}{folder}/{name}", f"{folder}-{name}", title, kind)
@@ -130,12 +114,12 @@ def resources(ground: Ground) -> list[Resource]:
         for name, title in names.items()
     ]
     found.append(Resource(f"{_ROOT}state", "state", "The state now: keys, hash, size", JSON))
-    if ground.adapter is not None:
+    if workspace.adapter is not None:
         found.append(Resource(f"{_ROOT}graph", "graph", "The graph in summary", JSON))
     return found
 
 
-async def read(uri: str, ground: Ground) -> Read:
+async def read(uri: str, workspace: ServerWorkspace) -> Read:
     """Return the resource ``uri``. Raises ``Unknown``."""
     folder, _, name = uri.removeprefix(_ROOT).partition("/")
     if not uri.startswith(_ROOT):
@@ -144,11 +128,11 @@ async def read(uri: str, ground: Ground) -> Read:
         _, text_of, kind = _FIXED[folder]
         return Read(uri, kind, await asyncio.to_thread(text_of, name))
     if folder == "state" and name:
-        return _written(uri, _key(unquote(name), await ground.current(), ground))
+        return _written(uri, _key(unquote(name), await workspace.current(), workspace))
     if uri == f"{_ROOT}state":
-        return _written(uri, _state(await ground.current(), ground))
-    if uri == f"{_ROOT}graph" and ground.adapter is not None:
-        return _written(uri, await _graph(ground))
+        return _written(uri, _state(await workspace.current(), workspace))
+    if uri == f"{_ROOT}graph" and workspace.adapter is not None:
+        return _written(uri, await _graph(workspace))
     raise Unknown
 
 
@@ -156,30 +140,30 @@ def _written(uri: str, value: Any) -> Read:
     return Read(uri, JSON, orjson.dumps(storable(value), option=orjson.OPT_INDENT_2).decode())
 
 
-def _state(store: StateStore, ground: Ground) -> dict[str, Any]:
+def _state(store: StateStore, workspace: ServerWorkspace) -> dict[str, Any]:
     state = store.snapshot()
     declared = state.declared()
     return {
         "hash": state.hash,
         "steps": len(store.history),
-        "read_only": ground.settings.read_only,
-        "kept": ground.settings.state is not None,
+        "read_only": workspace.settings.read_only,
+        "kept": workspace.settings.state is not None,
         "keys": [asdict(each) for each in declared[:_KEYS]],
         "more_keys": max(0, len(declared) - _KEYS),
     }
 
 
-def _key(key: str, store: StateStore, ground: Ground) -> dict[str, Any]:
+def _key(key: str, store: StateStore, workspace: ServerWorkspace) -> dict[str, Any]:
     try:
         value = store.snapshot().get(key)
     except StateError:
         raise Unknown from None
-    part = part_of(value, 0, ground.settings.limits.characters)
+    part = part_of(value, 0, workspace.settings.limits.characters)
     return {"key": key, "value": part.value, "shown": part.shown, "total": part.total, "cut": part.cut}
 
 
-async def _graph(ground: Ground) -> dict[str, Any]:
-    schema = await ground.schema()
+async def _graph(workspace: ServerWorkspace) -> dict[str, Any]:
+    schema = await workspace.schema()
     if schema is None:
         raise Unknown
     part = part_of(
@@ -189,7 +173,7 @@ async def _graph(ground: Ground) -> dict[str, Any]:
             for found in attributes.values()
         ],
         0,
-        ground.settings.limits.characters,
+        workspace.settings.limits.characters,
     )
     return {
         "directed": schema.directed, "multi": schema.multi, "nodes": schema.nodes, "edges": schema.edges,
@@ -226,32 +210,29 @@ PROMPTS: Sequence[Prompt] = (
 )  # fmt: skip
 
 
-async def prompt_of(name: str, given: Mapping[str, str], ground: Ground) -> str:
-    """Return the text of a prompt. External text is placed between fences. Raises ``Refused``."""
+async def prompt_of(name: str, given: Mapping[str, str], workspace: ServerWorkspace) -> str:
+    """Return the text of a prompt. External text is placed between fences. Raises ``ToolError``."""
     found = next((prompt for prompt in PROMPTS if prompt.name == name), None)
-    if found is None or (found.graph and ground.adapter is None):
+    if found is None or (found.graph and workspace.adapter is None):
         like = nearest(name, [prompt.name for prompt in PROMPTS])
-        raise Refused(
-            "not-found", f"there is no prompt {name[:80]!r}", f"did you mean {like}?" if like and like != name else ""
-        )
+        hint = f"did you mean {like}?" if like and like != name else ""
+        raise ToolError("not-found", f"unknown prompt {name[:80]!r}", hint)
     for argument in found.arguments:
         if not given.get(argument, "").strip():
-            raise Refused("arguments", f"{argument}: it is missing", found.arguments[argument])
+            raise ToolError("arguments", f"{argument} is missing", found.arguments[argument])
         if len(given[argument]) > _LONGEST:
-            raise Refused("arguments", f"{argument}: it is too long: at most {_LONGEST:,} characters are read")
+            raise ToolError("arguments", f"{argument} is too long: at most {_LONGEST:,} characters")
     if unknown := sorted(given.keys() - found.arguments.keys()):
-        raise Refused(
-            "arguments", f"{unknown[0]}: there is no such argument", f"there are: {', '.join(found.arguments)}"
-        )
+        raise ToolError("arguments", f"unknown argument {unknown[0]}", f"available: {', '.join(found.arguments)}")
     values = {argument: fenced(text) for argument, text in given.items()}
     if name == "repair":
         language = given["language"].strip()
         if language not in ("lwt", "gasl", "plan", "seed"):
-            raise Refused("arguments", f"language: {language[:40]!r} is none", "lwt, gasl, plan or seed")
+            raise ToolError("arguments", f"unknown language {language[:40]!r}", "lwt, gasl, plan or seed")
         values["language"], found = language, Prompt(found.name, found.title, found.arguments, language)
     if found.card:
         values["card"] = card(found.card if found.card in CARDS else "gasl").strip()
     if found.graph:
-        values["graph"] = fenced((await read("knotwork://graph", ground)).text)
-        values["state"] = fenced((await read("knotwork://state", ground)).text)
+        values["graph"] = fenced((await read("knotwork://graph", workspace)).text)
+        values["state"] = fenced((await read("knotwork://state", workspace)).text)
     return fill(read_prompt(__package__, name), values)

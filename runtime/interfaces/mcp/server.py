@@ -36,16 +36,16 @@ from pydantic import ValidationError
 from ....lang.diagnostic import nearest, printable
 from ...excerpts import storable
 from ..http.middleware import internal_error
-from .long_calls import Tell
+from .long_calls import ReportProgress
 from .resources import PROMPTS, TEMPLATES, Unknown, prompt_of, read, resources
-from .tool_errors import Refused, of_arguments
+from .tool_errors import ToolError, of_arguments
 from .tools import tool as ours
 from .tools.check_tools import CHECK, EXPLAIN
 from .tools.run_tools import EXECUTE, RUN_LWT, RUN_PLAN
 from .tools.seed_tools import SEED_CHECK, SEED_COMPUTE
 from .tools.state_tools import PAGE, ROLLBACK, SCHEMA, SESSION, STATE_DIFF, STATE_SHOW
 from .tools.tool import Call, Tool
-from .workspace import LOCAL, Ground
+from .workspace import LOCAL, ServerWorkspace
 
 # All tools by name, in the order in which clients see them.
 
@@ -61,7 +61,7 @@ TOOLS: Mapping[str, Tool] = {
 
 
 @frozen
-class Told:
+class SentResult:
     """A result as sent: the structure, the same as JSON text, and whether the call failed."""
 
     structure: dict[str, Any]
@@ -69,20 +69,26 @@ class Told:
     failed: bool
 
 
-def unknown(name: str, ground: Ground) -> str:
+def unknown(name: str, workspace: ServerWorkspace) -> str:
     """Return the message about a tool that is not offered; "" if it is offered."""
     tool = TOOLS.get(name)
     if tool is not None:
-        why = tool.absent(ground)
+        why = tool.absent(workspace)
         return f"{name} is not offered: {why}" if why else ""
-    offered = [each for each, known in TOOLS.items() if not known.absent(ground)]
+    offered = [each for each, known in TOOLS.items() if not known.absent(workspace)]
     like = nearest(name, offered)
     return f"there is no tool {printable(name[:80])}; " + (
         f"did you mean {like}?" if like else f"there are: {', '.join(offered)}"
     )
 
 
-async def called(name: str, arguments: Mapping[str, Any] | None, ground: Ground, who: str, tell: Tell) -> Told:
+async def call_tool(
+    name: str,
+    arguments: Mapping[str, Any] | None,
+    workspace: ServerWorkspace,
+    client: str,
+    report: ReportProgress,
+) -> SentResult:
     """Call the tool ``name``, which must be offered, and return its result."""
     tool = TOOLS[name]
     try:
@@ -90,17 +96,17 @@ async def called(name: str, arguments: Mapping[str, Any] | None, ground: Ground,
             asked = tool.takes.model_validate(dict(arguments or {}))
         except ValidationError as error:
             raise of_arguments(error, tool.takes) from None
-        result = await tool.run(Call(ground, who, tell), asked)
+        result = await tool.run(Call(workspace, client, report), asked)
         structure = result.model_dump(mode="json")
         failed = structure.get("status") == "refused" or result.error is not None
-    except Refused as refused:
+    except ToolError as refused:
         structure, failed = {"error": refused.as_json()}, True
     except Exception as error:  # the last handler: an internal error is reported by number, without the client's text
         number = internal_error(error).members["error"]
-        told = Refused("internal", f"internal error {number} (see the server log)", "it is not caused by the request")
-        structure, failed = {"error": told.as_json()}, True
+        sent = ToolError("internal", f"internal error {number} (see the server log)", "it is not caused by the request")
+        structure, failed = {"error": sent.as_json()}, True
     structure = storable({name: value for name, value in structure.items() if value is not None and value != ""})
-    return Told(structure, json.dumps(structure, ensure_ascii=False, separators=(",", ":")), failed)
+    return SentResult(structure, json.dumps(structure, ensure_ascii=False, separators=(",", ":")), failed)
 
 
 _Context = ServerRequestContext[Any, Any]
@@ -112,22 +118,22 @@ _INSTRUCTIONS = (
 )
 
 
-def create_server(ground: Ground, version: str) -> Server[Any]:
-    """Return the server of ``ground``. It can serve any number of connections."""
+def create_server(workspace: ServerWorkspace, version: str) -> Server[Any]:
+    """Return the server of ``workspace``. It can serve any number of connections."""
 
     async def list_tools(context: _Context, asked: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[_tool(tool, ground) for tool in TOOLS.values() if not tool.absent(ground)])
+        return ListToolsResult(tools=[_tool(tool, workspace) for tool in TOOLS.values() if not tool.absent(workspace)])
 
-    async def call_tool(context: _Context, asked: CallToolRequestParams) -> CallToolResult:
-        if why := unknown(asked.name, ground):
+    async def handle_call(context: _Context, asked: CallToolRequestParams) -> CallToolResult:
+        if why := unknown(asked.name, workspace):
             raise MCPError(INVALID_PARAMS, why)
-        told = await called(asked.name, asked.arguments, ground, _who(context), context.session.report_progress)
+        sent = await call_tool(asked.name, asked.arguments, workspace, _who(context), context.session.report_progress)
         return CallToolResult(
-            content=[TextContent(text=told.text)], structured_content=told.structure, is_error=told.failed
+            content=[TextContent(text=sent.text)], structured_content=sent.structure, is_error=sent.failed
         )
 
     async def list_resources(context: _Context, asked: PaginatedRequestParams | None) -> ListResourcesResult:
-        found = resources(ground)
+        found = resources(workspace)
         return ListResourcesResult(
             resources=[Resource(uri=each.uri, name=each.name, title=each.title, mime_type=each.kind) for each in found]
         )
@@ -142,7 +148,7 @@ def create_server(ground: Ground, version: str) -> Server[Any]:
 
     async def read_resource(context: _Context, asked: ReadResourceRequestParams) -> ReadResourceResult:
         try:
-            found = await read(asked.uri, ground)
+            found = await read(asked.uri, workspace)
         except Unknown:
             raise MCPError(INVALID_PARAMS, "there is no such resource", {"uri": asked.uri[:500]}) from None
         return ReadResourceResult(contents=[TextResourceContents(uri=found.uri, mime_type=found.kind, text=found.text)])
@@ -152,38 +158,38 @@ def create_server(ground: Ground, version: str) -> Server[Any]:
             prompts=[
                 Prompt(name=each.name, title=each.title, arguments=_arguments(each.arguments))
                 for each in PROMPTS
-                if ground.adapter is not None or not each.graph
+                if workspace.adapter is not None or not each.graph
             ]
         )
 
     async def get_prompt(context: _Context, asked: GetPromptRequestParams) -> GetPromptResult:
         try:
-            text = await prompt_of(asked.name, asked.arguments or {}, ground)
-        except Refused as refused:
+            text = await prompt_of(asked.name, asked.arguments or {}, workspace)
+        except ToolError as refused:
             raise MCPError(INVALID_PARAMS, refused.message, refused.as_json()) from None
         return GetPromptResult(messages=[PromptMessage(role="user", content=TextContent(text=text))])
 
     return Server(
-        "knotwork", version=version, title="knotwork", instructions=_INSTRUCTIONS + _limits(ground),
-        on_list_tools=list_tools, on_call_tool=call_tool, on_list_resources=list_resources,
+        "knotwork", version=version, title="knotwork", instructions=_INSTRUCTIONS + _limits(workspace),
+        on_list_tools=list_tools, on_call_tool=handle_call, on_list_resources=list_resources,
         on_list_resource_templates=list_templates, on_read_resource=read_resource, on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
     )  # fmt: skip
 
 
-def _limits(ground: Ground) -> str:
+def _limits(workspace: ServerWorkspace) -> str:
     """Return a description of this server's features and limits."""
-    settings, said = ground.settings, []
-    said.append("There is a graph." if ground.adapter is not None else "There is no graph: scripts and seeds only.")
+    settings, said = workspace.settings, []
+    said.append("There is a graph." if workspace.adapter is not None else "There is no graph: scripts and seeds only.")
     if settings.read_only:
         said.append("The state is only read: commands that would change it are refused.")
-    if ground.models.default is None:
+    if workspace.models.default is None:
         said.append("No model can be asked: commands and steps that need one fail.")
     return " " + " ".join(said)
 
 
-def _tool(tool: ours.Tool, ground: Ground) -> McpTool:
-    reads = not tool.writes or ground.settings.read_only
+def _tool(tool: ours.Tool, workspace: ServerWorkspace) -> McpTool:
+    reads = not tool.writes or workspace.settings.read_only
     return McpTool(
         name=tool.name, title=tool.title, description=tool.description, input_schema=tool.input_schema,
         output_schema=tool.output_schema,
@@ -201,5 +207,5 @@ def _arguments(named: Mapping[str, str]) -> list[PromptArgument]:
 def _who(context: _Context) -> str:
     """Return the caller: the id of the key on HTTP, checked before; otherwise the same for all."""
     state = getattr(context.request, "state", None)
-    who = getattr(state, "who", None)
-    return str(who.id) if who is not None else LOCAL
+    client = getattr(state, "who", None)
+    return str(client.id) if client is not None else LOCAL

@@ -14,7 +14,7 @@ _FAULTS = 20
 _LONGEST = 1_000
 
 
-class Refused(Exception):
+class ToolError(Exception):
     """A refused call. ``members`` are further members of the error. Client text in it is made harmless."""
 
     def __init__(self, kind: Kind, message: str, hint: str = "", **members: Any) -> None:
@@ -29,7 +29,7 @@ class Refused(Exception):
         return {"kind": self.kind, "message": self.message, "hint": self.hint, **self.members}
 
 
-def of_arguments(error: ValidationError, model: type[BaseModel]) -> Refused:
+def of_arguments(error: ValidationError, model: type[BaseModel]) -> ToolError:
     """Return the refusal of arguments that don't fit ``model``: each fault with its JSON pointer."""
     told: dict[str, dict[str, Any]] = {}
     kind_of: dict[str, str] = {}
@@ -46,7 +46,7 @@ def of_arguments(error: ValidationError, model: type[BaseModel]) -> Refused:
                 told[pointer]["hint"] = _instead(str(place[0]), found, model)
     first = next(iter(told.values()))
     name = first["pointer"].removeprefix("/") or "the arguments"
-    return Refused("arguments", f"{name}: {first['message']}", first.get("hint", ""), faults=list(told.values()))
+    return ToolError("arguments", f"{name}: {first['message']}", first.get("hint", ""), faults=list(told.values()))
 
 
 def _place(path: Sequence[Any], model: type[BaseModel]) -> Sequence[Any]:

@@ -33,7 +33,7 @@ from ..http.middleware import middleware_layers
 from ..http.server import LAST, Limits, listening_socket, stop, url_of, uvicorn_config
 from ..http.server import Server as HttpServer
 from .server import create_server
-from .workspace import LOCAL, Ground
+from .workspace import LOCAL, ServerWorkspace
 
 # Invalid messages are answered with an error. The SDK drops them, and a client that sent a request would wait forever. The SDK
 # also treats a request with an invalid id as a notification, without an answer, so input is checked before.
@@ -162,14 +162,14 @@ _LAST = 5.0
 """Seconds that work gets to end in order after a signal."""
 
 
-def serve_stdio(ground: Ground, version: str) -> None:
+def serve_stdio(workspace: ServerWorkspace, version: str) -> None:
     """Serve until the client closes the input, or a signal arrives. Work under way is then ended in order."""
     quieten()
-    asyncio.run(_serve(ground, version))
+    asyncio.run(_serve(workspace, version))
 
 
-async def _serve(ground: Ground, version: str) -> None:
-    talk = asyncio.create_task(_talk(ground, version))
+async def _serve(workspace: ServerWorkspace, version: str) -> None:
+    talk = asyncio.create_task(_talk(workspace, version))
     signalled = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -178,18 +178,18 @@ async def _serve(ground: Ground, version: str) -> None:
     await asyncio.wait((talk, waiting), return_when=asyncio.FIRST_COMPLETED)
     if talk.done():
         waiting.cancel()
-        await ground.aclose()
+        await workspace.aclose()
         talk.result()
         return
     talk.cancel()
-    await ground.idle(_LAST)
-    await ground.aclose()
+    await workspace.idle(_LAST)
+    await workspace.aclose()
     sys.stderr.flush()
     os._exit(0)  # a thread still waits for the client's next line, which only the client can end
 
 
-async def _talk(ground: Ground, version: str) -> None:
-    server = create_server(ground, version)
+async def _talk(workspace: ServerWorkspace, version: str) -> None:
+    server = create_server(workspace, version)
     try:
         async with stdio_server(_stdin()) as (reading, writing), anyio.create_task_group() as group:
             send, receive = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -223,7 +223,7 @@ async def _pass_on(
 
 
 def quieten() -> None:
-    """Keep the SDK from logging client text; ``server.called`` logs internal errors."""
+    """Keep the SDK from logging client text; ``server.call_tool`` logs internal errors."""
     for name in ("mcp", "uvicorn.error"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
@@ -275,16 +275,16 @@ class Sessions:
         if (fault := _fault(scope)) is not None:
             await fault(scope, receive, send)
             return
-        who = str(scope["state"]["who"].id)
-        if who not in self._of:
-            self._of[who] = _Own(
+        client = str(scope["state"]["who"].id)
+        if client not in self._of:
+            self._of[client] = _Own(
                 StreamableHTTPSessionManager(
                     self.server, security_settings=_OURS, max_request_body_size=self.body_bytes,
                     session_idle_timeout=_FORGOTTEN,
-                    max_sessions=_LOCAL_SESSIONS if who == LOCAL else _SESSIONS_OF_A_KEY,
+                    max_sessions=_LOCAL_SESSIONS if client == LOCAL else _SESSIONS_OF_A_KEY,
                 )
             )  # fmt: skip
-        manager = await self._of[who].opened()
+        manager = await self._of[client].opened()
         await manager.handle_request(scope, receive, send)
 
     @asynccontextmanager
@@ -327,35 +327,35 @@ class Door:
     log: bool = False
 
 
-def create_app(ground: Ground, version: str, entrance: Door) -> Starlette:
+def create_app(workspace: ServerWorkspace, version: str, entrance: Door) -> Starlette:
     """Return the application: the SDK's, with the access checks in front."""
-    sessions = Sessions(create_server(ground, version), entrance.limits.body_bytes)
+    sessions = Sessions(create_server(workspace, version), entrance.limits.body_bytes)
     app = Starlette(routes=[Route(PATH, sessions)], lifespan=lambda app: sessions.open())
     for layer in reversed(middleware_layers(entrance, entrance.keys, Admission(entrance.limits))):
         app.add_middleware(layer.cls, *layer.args, **layer.kwargs)
     return app
 
 
-def serve_http(ground: Ground, version: str, entrance: Door, ready: Callable[[str], None]) -> None:
+def serve_http(workspace: ServerWorkspace, version: str, entrance: Door, ready: Callable[[str], None]) -> None:
     """Listen until a signal arrives; ``ready`` is called with the address. Raises ``NoPort``."""
     quieten()
     with listening_socket(entrance.host, entrance.port) as made:
-        app = create_app(ground, version, entrance)
-        asyncio.run(_serve_http(ground, app, entrance, made, lambda: ready(f"{url_of(made)}{PATH}")))
+        app = create_app(workspace, version, entrance)
+        asyncio.run(_serve_http(workspace, app, entrance, made, lambda: ready(f"{url_of(made)}{PATH}")))
 
 
 async def _serve_http(
-    ground: Ground, app: Starlette, entrance: Door, made: socket.socket, ready: Callable[[], None]
+    workspace: ServerWorkspace, app: Starlette, entrance: Door, made: socket.socket, ready: Callable[[], None]
 ) -> None:
-    async with _closing(ground):
+    async with _closing(workspace):
         config = uvicorn_config(app, head_seconds=entrance.limits.body_seconds, idle=_IDLE, lifespan="on")
         await HttpServer(config, ready, stop).serve([made])
 
 
 @contextlib.asynccontextmanager
-async def _closing(ground: Ground) -> AsyncIterator[None]:
+async def _closing(workspace: ServerWorkspace) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        await ground.idle(LAST)
-        await ground.aclose()
+        await workspace.idle(LAST)
+        await workspace.aclose()

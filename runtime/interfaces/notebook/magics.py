@@ -11,9 +11,9 @@ from IPython.core.magic import no_var_expand
 from IPython.display import display
 
 from ...api.pieces import Language
+from ...api.session import level
 from ...api.session_data import misused
 from ...errors import Misused
-from ...runs.event_log import level
 from .cells import Cell, magic_position
 from .completion import register, unregister
 from .display import CANCELLED

@@ -12,8 +12,7 @@ from typing import Any, Final, Literal
 
 from attrs import define, field, frozen
 
-from ...api.session_data import Values
-from ...gasl.records import Value
+from ...api.session_data import Value, Values
 
 # Copies of Python values as JSON values, or the reason why that is impossible.
 

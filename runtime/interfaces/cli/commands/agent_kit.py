@@ -52,9 +52,10 @@ _DIALECTS = {"llguidance": "llguidance (llama.cpp, vLLM, local models)", "openai
 def kit(version: str) -> dict[str, str]:
     """Return the file texts by path in the kit, ``llms.txt`` first."""
     from .....lang.constrain import LANGUAGES, constrain
-    from ...mcp.resources import CARDS, SCHEMAS, card, schema_of
+    from ....api.language_texts import schema_text
+    from ...mcp.resources import CARDS, SCHEMAS, card
 
-    files = {f"schemas/{name}.schema.json": schema_of(name) for name in SCHEMAS}
+    files = {f"schemas/{name}.schema.json": schema_text(name) for name in SCHEMAS}
     files |= {f"openai/strict/{name}.schema.json": _json(_strict(name)) for name in SCHEMAS}
     files["openai/functions.json"] = _json([_function(name) for name in COMMANDS])
     files["openai/custom-tools.json"] = _json([json.loads(constrain(language, "openai")) for language in LANGUAGES])
@@ -66,9 +67,9 @@ def kit(version: str) -> dict[str, str]:
 def _strict(name: str) -> dict[str, Any]:
     """Return the schema ``name`` in the form required by strict mode."""
     from .....adapters.llm.strict_schema import strict_form
-    from ...mcp.resources import schema_of
+    from ....api.language_texts import schema_text
 
-    form = strict_form(json.loads(schema_of(name)), bounds=True)
+    form = strict_form(json.loads(schema_text(name)), bounds=True)
     if form is None:
         raise ValueError(f"the schema of {name} has no strict form")
     return form

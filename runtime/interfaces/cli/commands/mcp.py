@@ -33,7 +33,7 @@ from ..params import (
 from .serve import keys_path, needs_keys, requests_per_minute, say_keys
 
 if TYPE_CHECKING:
-    from ...mcp.workspace import Ground, Settings
+    from ...mcp.workspace import ServerWorkspace, Settings
 
 
 def mcp(
@@ -111,16 +111,16 @@ def mcp(
     )
 
 
-def _open(settings: "Settings") -> "Ground":
+def _open(settings: "Settings") -> "ServerWorkspace":
     from .....lang.diagnostic import printable
-    from ...mcp.workspace import Ground
+    from ...mcp.workspace import ServerWorkspace
     from ..inputs import telling, warn
 
-    ground = Ground.open(settings, telling(warn))
-    graph = ground.name or "none: scripts and seeds only"
+    workspace = ServerWorkspace.open(settings, telling(warn))
+    graph = workspace.graph or "none: scripts and seeds only"
     state = f"{settings.state or 'in memory'}{', read-only' if settings.read_only else ''}"
     say(printable(f"knotwork mcp: graph {graph} · state {state} · model {settings.spec or 'none'}"))
-    return ground
+    return workspace
 
 
 def _over_stdio(settings: "Settings") -> int:

@@ -1,43 +1,42 @@
-"""``run_plan`` and ``execute``: GASL on the server's graph and state."""
+"""``run_plan``, ``execute`` and ``run_lwt``: GASL and prompt scripts on the server's graph, state and models."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from typing import Any, Literal
 
-from attrs import frozen
 from pydantic import BaseModel, Field
 
-from .....adapters.llm import BudgetExceeded, Tally
-from .....adapters.llm.middleware import Client
-from .....adapters.state import StateStore, StoreError
 from .....lang.diagnostic import printable
 from .....lang.source import Source
-from .....lang.trees import walk
-from .....lang.trees.gasl import Program
-from .....lang.trees.lwt import ABSENT, Script
-from .....lang.trees.lwt import Call as LwtCall
-from ....api.checks import CheckedProgram, Surroundings
-from ....events import Event, Events
+from ....api.checks import CheckedProgram
+from ....api.shared_workspace import (
+    ABSENT,
+    BudgetExceeded,
+    ExecutionError,
+    ExecutionRecord,
+    GASLExecutor,
+    PlanError,
+    ProgramRun,
+    ScriptError,
+    Tally,
+    last_with_value,
+    plan_status,
+    uses_graph,
+)
+from ....api.workspace import StoreError
+from ....events import Events
 from ....excerpts import abridged, cut, storable
-from ....gasl import ExecutionError, GASLExecutor, PlanError
-from ....gasl.blocks import handles
-from ....gasl.prepare import ready_of
-from ....gasl.records import ContextStore, ExecutionRecord, last_with_value, plan_status
-from ....lwt.operations.operation import Workshop
-from ....lwt.runner import run as run_script
-from ....results import Run, ScriptError, StepResult, coercions, plain
-from ..long_calls import Late, reported, run_beside
-from ..tool_errors import Refused
+from ....results import Run, StepResult, coercions, plain
+from ..long_calls import Timeout, progress_reports, run_long
+from ..tool_errors import ToolError
 from ..tool_results import LIMIT, Arguments, Budget, Diagnosed, Page, Session, Spent, Text
-from ..workspace import NO_MODEL, Ground, Purse, across
-from .check_tools import NAMES, read_program, read_script, seen_by
-from .tool import LIMIT_HINT, Call, Told, Tool, budget_of, source_of, spent_of
+from ..workspace import NO_MODEL
+from .check_tools import NAMES
+from .tool import LIMIT_HINT, Call, DiagnosedMembers, Tool, budget_of, source_of, spent_of
 
 _COMMANDS = 100
 """Records of one result."""
 _LONGEST = 1_000
-_AHEAD = 9
-"""Statements behind a command among which its ONs stand."""
 
 Limit = Field(default=100, ge=1, le=LIMIT, description="The most items of the value that the result shows")
 
@@ -107,109 +106,65 @@ class PlanRan(Diagnosed):
     plan_id: str = ""
 
 
-@frozen
-class _Outcome:
-    """The records, what they spent, and the state's hash before and after: others may change it as soon as the turn is over."""
-
-    records: list[ExecutionRecord]
-    tally: Tally
-    before: str
-    after: str
-
-
-async def _run_plan(call: Call, asked: RunPlanArguments) -> PlanRan:
-    if isinstance(asked.plan, str) and asked.plan.lstrip()[:1].isalpha():
+async def _run_plan(call: Call, arguments: RunPlanArguments) -> PlanRan:
+    if isinstance(arguments.plan, str) and arguments.plan.lstrip()[:1].isalpha():
         hint = "commands without a plan are for execute; a plan is " + '{"plan_id": ..., "why": ..., "commands": [...]}'
-        raise Refused("arguments", "plan: it is not JSON", hint)
-    source = source_of(asked.plan, NAMES["plan"])
-    return await _run(call, asked.session, asked.limit, source, "plan", asked.plan)
+        raise ToolError("arguments", "plan: it is not JSON", hint)
+    source = source_of(arguments.plan, NAMES["plan"])
+    return await _run(call, arguments.session, arguments.limit, source, "plan", arguments.plan)
 
 
-async def _execute(call: Call, asked: ExecuteArguments) -> PlanRan:
-    return await _run(call, asked.session, asked.limit, Source(asked.program, NAMES["gasl"]), "gasl", "")
+async def _execute(call: Call, arguments: ExecuteArguments) -> PlanRan:
+    return await _run(call, arguments.session, arguments.limit, Source(arguments.program, NAMES["gasl"]), "gasl", "")
 
 
 async def _run(
-    call: Call, name: str, limit: int, source: Source, language: Literal["plan", "gasl"], brought: Any
+    call: Call, name: str, limit: int, source: Source, language: Literal["plan", "gasl"], written: Any
 ) -> PlanRan:
-    ground, late = call.ground, Late()
-    ground.need_graph()
-    seen = await seen_by(call, name)
-    if language == "plan":  # one begins without variables
-        seen = seen.without_variables()
-    read = await call.reading(source, read_program, source, language, seen)
-    told = call.told(read.diagnostics, source, brought, name if language == "gasl" else "", runs=True)
-    if read.failed:
-        return PlanRan(**told, planned=len(read.program.statements), budget=budget_of(call))
-    if not read.program.statements:
-        raise Refused("arguments", "there is no command in it", "one a line, such as FIND nodes LIMIT 3 AS some")
-    await ground.current()
-    executor = ground.session(call.session(name))
+    workspace, timeout = call.workspace, Timeout()
+    workspace.need_graph()
+    checks = await workspace.checks(call.session(name))
+    if language == "plan":  # a plan begins without variables
+        checks = checks.without_variables()
+    checked: CheckedProgram = await call.parse(source, checks.program, source, language)
+    diagnosed = call.diagnosed(checked.diagnostics, source, written, name if language == "gasl" else "", runs=True)
+    if checked.failed:
+        return PlanRan(**diagnosed, planned=len(checked.program.statements), budget=budget_of(call))
+    if not checked.program.statements:
+        raise ToolError("arguments", "the program has no command", "one per line, such as FIND nodes LIMIT 3 AS some")
+    await workspace.current()
+    executor = workspace.session(call.session(name))
+    async with progress_reports(call.report) as on_event:
 
-    def work(cancel: asyncio.Event) -> Coroutine[Any, Any, _Outcome]:
-        return _records(executor, ground.purse, read, seen.surroundings, source, cancel, hear)
+        def work(cancel: asyncio.Event) -> Coroutine[Any, Any, ProgramRun]:
+            return workspace.run_program(executor, checked, checks.surroundings, cancel, on_event)
 
-    async with reported(call.tell) as hear:
         try:
-            outcome = await run_beside(ground, call.who, work, late, turn=True)
+            run = await run_long(workspace, call.client, work, timeout, turn=True)
         except PlanError as error:
-            return PlanRan(**call.told(error.diagnostics, error.source, brought), budget=budget_of(call))
+            return PlanRan(**call.diagnosed(error.diagnostics, error.source, written), budget=budget_of(call))
         except ExecutionError as error:
-            raise Refused("busy", error.message, error.hint) from None
+            raise ToolError("busy", error.message, error.hint) from None
         except StoreError as error:
-            raise Refused("state", error.message, error.hint) from None
-    return _told(call, outcome, read, executor, limit, told, late)
+            raise ToolError("state", error.message, error.hint) from None
+    return _program_result(call, run, checked, executor, limit, diagnosed, timeout)
 
 
-async def _records(
-    executor: GASLExecutor, purse: Purse, ready: CheckedProgram, surroundings: Surroundings, source: Source, cancel: asyncio.Event,
-    hear: Callable[[Event], None],
-) -> _Outcome:  # fmt: skip
-    """Run a plan as a whole, or commands one after the other until one fails: those go on with the session's variables.
-
-    ``hear`` is told what happens, from now on: before it was another call's turn.
-    """
-    before, tally = executor.state.hash, purse.begin()
-    executor.events.subscribe(hear)
-    try:
-        if ready.plan is not None:
-            plan = ready_of(ready.plan, ready.found, surroundings)
-            records = await executor.arun_plan(plan, cancel=cancel)
-        else:
-            records = await _one_by_one(executor, ready.program, source, cancel)
-    finally:
-        executor.events.unsubscribe(hear)
-    return _Outcome(records, tally, before, executor.state.hash)
-
-
-async def _one_by_one(
-    executor: GASLExecutor, program: Program, source: Source, cancel: asyncio.Event
-) -> list[ExecutionRecord]:
-    records: list[ExecutionRecord] = []
-    for number, statement in enumerate(program.statements, 1):
-        text = source.slice(statement.command.span)
-        records.append(await executor.aexecute_one(text, statement.why, cancel=cancel))
-        if not records[-1].ok and not handles(program.statements[number : number + _AHEAD], records[-1]):
-            break
-    return records
-
-
-def _told(
-    call: Call, outcome: _Outcome, read: CheckedProgram, executor: GASLExecutor, limit: int,
-    told: Told, late: Late,
+def _program_result(
+    call: Call, run: ProgramRun, checked: CheckedProgram, executor: GASLExecutor, limit: int,
+    diagnosed: DiagnosedMembers, timeout: Timeout,
 ) -> PlanRan:  # fmt: skip
-    records = outcome.records
-    last, status = last_with_value(records), plan_status(records)
-    cut_off = late.is_so and status == "cancelled"
-    rows = [_ran(call, number, record, cut_off).model_dump(mode="json") for number, record in _numbered(records)]
+    last, status = last_with_value(run.records), plan_status(run.records)
+    timed_out = timeout.is_reached and status == "cancelled"
+    rows = [_ran(call, number, each, timed_out).model_dump(mode="json") for number, each in _numbered(run.records)]
     listed = call.listed(rows, lambda row: row["status"] != "success", _COMMANDS)
     return PlanRan(
-        **told, status=status, commands=[Ran(**row) for row in listed.rows], more_commands=listed.more,
-        all_commands=listed.all, planned=len(read.program.statements),
+        **diagnosed, status=status, commands=[Ran(**row) for row in listed.rows], more_commands=listed.more,
+        all_commands=listed.all, planned=len(checked.program.statements),
         variable=None if last is None else last.variable, value=None if last is None else call.page(last.value, 0, limit),
-        variables=list(executor.context.names())[:_COMMANDS], before=outcome.before, state=outcome.after,
-        changed=outcome.after != outcome.before, spent=spent_of(outcome.tally), budget=budget_of(call),
-        plan_id=records[0].plan_id if records else "",
+        variables=list(executor.context.names())[:_COMMANDS], before=run.before, state=run.after,
+        changed=run.after != run.before, spent=spent_of(run.tally), budget=budget_of(call),
+        plan_id=run.records[0].plan_id if run.records else "",
     )  # fmt: skip
 
 
@@ -226,15 +181,15 @@ def _flat(record: ExecutionRecord) -> Iterator[ExecutionRecord]:
         yield from _flat(each)
 
 
-def _ran(call: Call, number: str, record: ExecutionRecord, cut_off: bool) -> Ran:
+def _ran(call: Call, number: str, record: ExecutionRecord, timed_out: bool) -> Ran:
     error = record.error or {}
-    if cut_off and record.status == "cancelled":
-        seconds = call.ground.settings.limits.seconds
+    if timed_out and record.status == "cancelled":
+        seconds = call.workspace.settings.limits.seconds
         hint = "what was committed before stays"
         error = {"message": f"timed out after {seconds:g} s (limit per call)", "hint": hint}
     if error.get("kind") == BudgetExceeded.kind:
         error = {**error, "hint": LIMIT_HINT}
-    if error.get("kind") == "not_configured" and call.ground.models.default is None:
+    if error.get("kind") == "not_configured" and call.workspace.models.default is None:
         error = dict(zip(("message", "hint"), NO_MODEL, strict=True))
     count = record.metrics.get("count", record.summary.get("count"))
     return Ran(
@@ -310,60 +265,38 @@ class ScriptRan(Diagnosed):
     budget: Budget | None = Field(default=None, description="What the server has spent since its start, and may")
 
 
-async def _run_lwt(call: Call, asked: RunLwtArguments) -> ScriptRan:
-    source = Source(asked.script, NAMES["lwt"])
-    seen = await seen_by(call, "")
-    given = ABSENT if asked.input is None else asked.input
-    checked = await call.reading(source, read_script, source, asked.lenient, given, seen)
-    script = checked.script
-    told = call.told(checked.diagnostics, source, runs=True)
+async def _run_lwt(call: Call, arguments: RunLwtArguments) -> ScriptRan:
+    source, workspace, timeout, events = Source(arguments.script, NAMES["lwt"]), call.workspace, Timeout(), Events()
+    checks = await workspace.checks(call.session(""))
+    input = ABSENT if arguments.input is None else arguments.input
+    checked = await call.parse(source, checks.script, source, arguments.lenient, input)
+    diagnosed = call.diagnosed(checked.diagnostics, source, runs=True)
     if checked.failed:
-        return ScriptRan(**told, budget=budget_of(call))
-    ground, late, events, purse = call.ground, Late(), Events(), Purse()
-    default, named = across(ground.models, purse)
-    on_graph = _uses_graph(script)
-    await ground.current()
-    workshop = _workshop(ground, default, named, events) if on_graph else None
-
-    def work(cancel: asyncio.Event) -> Coroutine[Any, Any, Run]:
-        return run_script(
-            script, input=asked.input, llm=default, models=named, events=events, cancel=cancel, all_steps=asked.all_steps,
-            spec=ground.models.spec, plan=checked.plan, workshop=workshop,
-        )  # fmt: skip
-
-    async with reported(call.tell) as hear:
-        events.subscribe(hear)
+        return ScriptRan(**diagnosed, budget=budget_of(call))
+    await workspace.current()
+    work, tally = workspace.run_script(checked, arguments.input, events, all_steps=arguments.all_steps)
+    async with progress_reports(call.report) as on_event:
+        events.subscribe(on_event)
         try:
-            run = await run_beside(ground, call.who, work, late, turn=on_graph)
+            run = await run_long(workspace, call.client, work, timeout, turn=uses_graph(checked))
         except ScriptError as error:
-            return ScriptRan(**call.told(error.diagnostics, error.source, ""), budget=budget_of(call))
+            return ScriptRan(**call.diagnosed(error.diagnostics, error.source, ""), budget=budget_of(call))
         except StoreError as error:
-            raise Refused("state", error.message, error.hint) from None
-    return _told_script(call, run, purse.tally, told, asked.limit, late)
+            raise ToolError("state", error.message, error.hint) from None
+    return _script_result(call, run, tally, diagnosed, arguments.limit, timeout)
 
 
-def _uses_graph(script: Script) -> bool:
-    return any(isinstance(node, LwtCall) and node.operation == "GASL" for step in script.steps for node in walk(step))
-
-
-def _workshop(ground: Ground, default: Client | None, named: Mapping[str, Client], events: Events) -> Workshop:
-    graph = ground.need_graph()
-
-    def opened(store: StateStore, context: ContextStore) -> GASLExecutor:
-        return GASLExecutor(graph, default, store, context, models=named, events=events, chunks=ground.chunks)
-
-    return Workshop(opened, ground.working())
-
-
-def _told_script(call: Call, run: Run, tally: Tally, told: Told, limit: int, late: Late) -> ScriptRan:
+def _script_result(
+    call: Call, run: Run, tally: Tally, diagnosed: DiagnosedMembers, limit: int, timeout: Timeout
+) -> ScriptRan:
     value = plain(run.value)
     warnings = [str(abridged(printable(text), 300)) for text in run.warnings[:20]] + coercions(run)
-    if late.is_so:
-        warnings.append(f"timed out after {call.ground.settings.limits.seconds:g} s (limit per call)")
+    if timeout.is_reached:
+        warnings.append(f"timed out after {call.workspace.settings.limits.seconds:g} s (limit per call)")
     rows = [_step(call, result).model_dump(mode="json") for result in run.steps.values()]
     listed = call.listed(rows, lambda row: row["status"] == "failed", _STEPS)
     return ScriptRan(
-        **told, status=run.status, final=run.final, output=None if run.output is None else call.page(run.output),
+        **diagnosed, status=run.status, final=run.final, output=None if run.output is None else call.page(run.output),
         value=None if value is None or isinstance(value, str) else call.page(value, 0, limit),
         steps=[Step(**row) for row in listed.rows], more_steps=listed.more, all_steps=listed.all, warnings=warnings,
         budget=budget_of(call), spent=spent_of(tally),
@@ -372,7 +305,7 @@ def _told_script(call: Call, run: Run, tally: Tally, told: Told, limit: int, lat
 
 def _step(call: Call, result: StepResult) -> Step:
     kind = result.failed.kind if result.failed is not None else None
-    unasked = kind == "not_configured" and call.ground.models.default is None
+    unasked = kind == "not_configured" and call.workspace.models.default is None
     reason = "; ".join(NO_MODEL) if unasked else printable(cut(result.reason, _LONGEST_SCRIPT))
     if result.failed is not None and kind == BudgetExceeded.kind:
         reason = f"{printable(cut(result.failed.message, _LONGEST_SCRIPT))}; {LIMIT_HINT}"

@@ -1,27 +1,21 @@
 """``seed_check`` and ``seed_compute``: Formula Seeds checked, and computed over extractions that there are."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
 from typing import Any, Literal
 
 from attrs import asdict
 from pydantic import BaseModel, Field
 
-from .....lang.diagnostic import Diagnostic, has_errors, nearest, printable
-from .....lang.evaluate.seed.explanation import explain
-from .....lang.evaluate.seed.sensitivity import sensitivity
+from .....lang.diagnostic import printable, suggestion
 from .....lang.source import Source
-from .....lang.trees.seed import FormulaSeed
-from ....api.checks import check_seed
-from ....api.seed import compute
+from ....api.checks import CheckedSeed, check_seed
+from ....api.seed import ContextError, ResultFault, SeedResult, compute, explain, sensitivity
 from ....excerpts import abridged, cut, storable
-from ....seeds.reviews import ContextError
-from ....seeds.seed_results import ResultFault, SeedResult
-from ..long_calls import Late, run_beside
-from ..tool_errors import Refused
+from ..long_calls import Timeout, run_long
+from ..tool_errors import ToolError
 from ..tool_results import Arguments, Diagnosed, Page, Text
 from .check_tools import NAMES
-from .tool import Call, Told, Tool, source_of
+from .tool import Call, Tool, source_of
 
 _ERRORS = 50
 _ROWS = 10_000
@@ -53,24 +47,23 @@ class SeedChecked(Diagnosed):
     steps: int = 0
 
 
-async def _check(call: Call, asked: SeedCheckArguments) -> SeedChecked:
-    source = source_of(asked.seed, NAMES["seed"])
-    readable, every = await call.reading(source, _checked, source, asked.contexts)
-    told = SeedChecked(ok=not has_errors(every), **call.told(every, source, asked.seed))
-    if readable is not None:
-        told.form, told.steps = readable.form, len(readable.steps)
-        told.fields, told.outputs = [field.name for field in readable.fields][:200], list(readable.outputs)[:200]
-    return told
+async def _check(call: Call, arguments: SeedCheckArguments) -> SeedChecked:
+    source = source_of(arguments.seed, NAMES["seed"])
+    checked = await call.parse(source, _check_seed, source, arguments.contexts)
+    result = SeedChecked(ok=not checked.failed, **call.diagnosed(checked.diagnostics, source, arguments.seed))
+    if checked.seed is not None:
+        result.form, result.steps = checked.seed.form, len(checked.seed.steps)
+        result.fields = [field.name for field in checked.seed.fields][:200]
+        result.outputs = list(checked.seed.outputs)[:200]
+    return result
 
 
-def _checked(source: Source, contexts: list[Any] | None) -> tuple[FormulaSeed | None, Sequence[Diagnostic]]:
+def _check_seed(source: Source, contexts: list[Any] | None) -> CheckedSeed:
     try:
-        checked = check_seed(source, contexts)
+        return check_seed(source, contexts)
     except ContextError as error:
-        raise Refused(
-            "arguments", f"contexts: {error}", 'one is {"name": "Cafe", "reviews": [{"text": "..."}]}'
-        ) from None
-    return checked.seed, checked.diagnostics
+        hint = 'a context is {"name": "Cafe", "reviews": [{"text": "..."}]}'
+        raise ToolError("arguments", f"contexts: {error}", hint) from None
 
 
 class SeedComputeArguments(Arguments):
@@ -117,47 +110,40 @@ class SeedComputed(Diagnosed):
     )
 
 
-async def _compute(call: Call, asked: SeedComputeArguments) -> SeedComputed:
-    source = source_of(asked.seed, NAMES["seed"])
-    checked = await call.reading(source, check_seed, source)
-    told, seed = call.told(checked.diagnostics, source, asked.seed), checked.seed
+async def _compute(call: Call, arguments: SeedComputeArguments) -> SeedComputed:
+    source = source_of(arguments.seed, NAMES["seed"])
+    checked = await call.parse(source, check_seed, source)
+    result = SeedComputed(**call.diagnosed(checked.diagnostics, source, arguments.seed))
+    seed = checked.seed
     if seed is None or checked.failed:
-        return SeedComputed(**told)
-    if asked.explain is not None and asked.explain not in seed.step_by_name:
-        like = nearest(asked.explain, seed.step_by_name)
-        raise Refused("not-found", f"the seed computes no {asked.explain}", f"did you mean {like}?" if like else "")
+        return result
+    if arguments.explain is not None and arguments.explain not in seed.step_by_name:
+        hint = suggestion(arguments.explain, list(seed.step_by_name))
+        raise ToolError("not-found", f"the seed does not compute {arguments.explain}", hint)
 
-    def work(cancel: asyncio.Event) -> "Coroutine[Any, Any, SeedComputed]":
-        return _computed(call, seed, asked, told, cancel)
+    async def work(cancel: asyncio.Event) -> SeedComputed:
+        """Compute, then explain. The call can end in between; the result names what is left out."""
+        try:
+            computed: SeedResult = compute(seed, extractions=arguments.extractions, context=arguments.context)
+        except ResultFault as error:
+            hint = 'a row is {"extraction": {"field": value}, "meta": {}}'
+            raise ToolError("arguments", f"extractions: {error}", hint) from None
+        result.status, result.counts = computed.status, computed.counts.as_json()
+        result.outputs, result.values = call.page(dict(computed.outputs)), call.page(dict(computed.values))
+        result.errors = [_fault(error.as_json()) for error in computed.errors[:_ERRORS]]
+        if arguments.explain is not None and not await _is_over(cancel, result.left_out, "explain"):
+            result.explanation = _brief(explain(seed, computed, arguments.context, arguments.explain))
+        if arguments.sensitivity and not await _is_over(cancel, result.left_out, "sensitivity"):
+            result.sensitivity = _brief(sensitivity(seed, computed, arguments.context))
+        return result
 
-    return await run_beside(call.ground, call.who, work, Late(), turn=False)
-
-
-async def _computed(
-    call: Call, seed: FormulaSeed, asked: SeedComputeArguments, told: Told, cancel: asyncio.Event
-) -> SeedComputed:
-    """Compute, and then what else is asked. In between the call can end; what is left out then is told."""
-    try:
-        result: SeedResult = compute(seed, extractions=asked.extractions, context=asked.context)
-    except ResultFault as error:
-        raise Refused(
-            "arguments", f"extractions: {error}", 'a row is {"extraction": {"field": value}, "meta": {}}'
-        ) from None
-    made = SeedComputed(
-        **told, status=result.status, outputs=call.page(dict(result.outputs)), values=call.page(dict(result.values)),
-        counts=result.counts.as_json(), errors=[_fault(error.as_json()) for error in result.errors[:_ERRORS]],
-    )  # fmt: skip
-    if asked.explain is not None and not await _is_over(cancel, made.left_out, "explain"):
-        made.explanation = _brief(explain(seed, result.rows, asked.context or {}, asked.explain))
-    if asked.sensitivity and not await _is_over(cancel, made.left_out, "sensitivity"):
-        made.sensitivity = _brief(sensitivity(seed, result.rows, asked.context or {}))
-    return made
+    return await run_long(call.workspace, call.client, work, Timeout(), turn=False)
 
 
-async def _is_over(cancel: asyncio.Event, left_out: list[LeftOut], next_one: LeftOut) -> bool:
-    await asyncio.sleep(0)  # the loop hears of an end only when it gets to run
+async def _is_over(cancel: asyncio.Event, left_out: list[LeftOut], next_part: LeftOut) -> bool:
+    await asyncio.sleep(0)  # the loop processes a cancellation only when it runs
     if cancel.is_set():
-        left_out.append(next_one)
+        left_out.append(next_part)
     return cancel.is_set()
 
 
@@ -167,8 +153,8 @@ def _fault(error: dict[str, Any]) -> Fault:
     )
 
 
-def _brief(told: Any) -> Any:
-    return storable(abridged(asdict(told), 300))
+def _brief(value: Any) -> Any:
+    return storable(abridged(asdict(value), 300))
 
 
 SEED_CHECK = Tool(
@@ -178,6 +164,6 @@ SEED_CHECK = Tool(
 )  # fmt: skip
 SEED_COMPUTE = Tool(
     "seed_compute", "Compute a Formula Seed",
-    "Compute a seed over extractions that there are; no model is asked. On request it says why a value is what it is.",
+    "Compute a seed over extractions that there are; no model is arguments. On request it says why a value is what it is.",
     SeedComputeArguments, SeedComputed, _compute,
 )  # fmt: skip

@@ -7,16 +7,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from .....adapters.state import Declaration, Snapshot, StateError, StoreError
-from .....lang.catalogue.schema import Attribute
-from .....lang.diagnostic import nearest
+from .....lang.diagnostic import suggestion
+from ....api.shared_workspace import MAIN, ContextStore
+from ....api.workspace import Attribute, Declaration, Snapshot, StateError, StoreError
 from ....excerpts import abridged, cut
-from ....gasl.records import ContextStore
-from ....gasl.surroundings import roll_back
-from ..long_calls import Late, run_beside
-from ..tool_errors import Refused
+from ..long_calls import Timeout, run_long
+from ..tool_errors import ToolError
 from ..tool_results import LIMIT, Arguments, Budget, Page, Result, Session
-from ..workspace import MAIN
 from .tool import Call, Tool, budget_of
 
 _VALUES = 20
@@ -49,26 +46,25 @@ class GraphSchema(Result):
     )
 
 
-async def _schema(call: Call, asked: SchemaArguments) -> GraphSchema:
-    graph = call.ground.need_graph()
+async def _schema(call: Call, arguments: SchemaArguments) -> GraphSchema:
+    graph = call.workspace.need_graph()
     schema = await asyncio.to_thread(lambda: graph.schema)
-    most = None if asked.attribute is not None else _VALUES
+    most = None if arguments.attribute is not None else _VALUES
     rows = [
         _attribute(of, attribute, most)
         for of, attributes in (("node", schema.node_attributes), ("edge", schema.edge_attributes))
         for name, attribute in attributes.items()
-        if asked.attribute in (None, name)
+        if arguments.attribute in (None, name)
     ]
-    if asked.attribute is not None and not rows:
+    if arguments.attribute is not None and not rows:
         names = [*schema.node_attributes, *schema.edge_attributes]
-        like = nearest(asked.attribute, names)
-        hint = f"did you mean {like}?" if like else f"there are: {', '.join(names[:_VALUES])}"
-        raise Refused("not-found", f"no node or edge has an attribute {asked.attribute}", hint)
+        hint = suggestion(arguments.attribute, names, _VALUES)
+        raise ToolError("not-found", f"no node or edge has an attribute {arguments.attribute}", hint)
     return GraphSchema(
         directed=schema.directed, multi=schema.multi, nodes=schema.nodes, edges=schema.edges,
         label_attribute=schema.label_attribute, labels=_first(schema.labels),
         relation_attribute=schema.relation_attribute, relations=_first(schema.relations),
-        attributes=call.page(rows, asked.offset, asked.limit),
+        attributes=call.page(rows, arguments.offset, arguments.limit),
     )  # fmt: skip
 
 
@@ -143,35 +139,36 @@ _LATEST = 10
 """Commits that are told without being asked for."""
 
 
-async def _show(call: Call, asked: ShowArguments) -> StateShown:
-    if asked.history and asked.key is not None:
-        raise Refused("arguments", "history: it is of the whole state, not of one key", "leave key out, or history")
-    store = await call.ground.current()
+async def _show(call: Call, arguments: ShowArguments) -> StateShown:
+    if arguments.history and arguments.key is not None:
+        raise ToolError(
+            "arguments",
+            "history and key can't be combined: the history is that of the whole state",
+            "remove key or history",
+        )
+    store = await call.workspace.current()
     state, history = store.snapshot(), store.history
     told = StateShown(hash=state.hash, steps=len(history))
-    if asked.history:
-        places = range(len(history) - 1 - asked.offset, -1, -1)
-        told.history = [_entry(history[at]) for at in places[: asked.limit]]
-        told.more_history = max(0, len(places) - asked.limit)
+    if arguments.history:
+        places = range(len(history) - 1 - arguments.offset, -1, -1)
+        told.history = [_entry(history[at]) for at in places[: arguments.limit]]
+        told.more_history = max(0, len(places) - arguments.limit)
         return told
-    if asked.key is None:
-        declared = state.declared()[asked.offset :]
-        told.keys = [_key(each) for each in declared[: asked.limit]]
-        told.more_keys = max(0, len(declared) - asked.limit)
+    if arguments.key is None:
+        declared = state.declared()[arguments.offset :]
+        told.keys = [_key(each) for each in declared[: arguments.limit]]
+        told.more_keys = max(0, len(declared) - arguments.limit)
         told.history = [*islice(_commits(history), _LATEST)]
         return told
-    found = next((d for d in state.declared() if d.key == asked.key), None)
+    found = next((d for d in state.declared() if d.key == arguments.key), None)
     if found is None:
         names = [declared.key for declared in state.declared()]
-        like = nearest(asked.key, names)
-        hint = (
-            f"did you mean {like}?" if like else f"there are: {', '.join(names[:20])}" if names else "it has none yet"
-        )
-        raise Refused("not-found", f"the state has no key {asked.key}", hint)
+        hint = suggestion(arguments.key, names, 20, "no keys are declared yet")
+        raise ToolError("not-found", f"the state has no key {arguments.key}", hint)
     told.keys = [_key(found)]
-    told.page = call.page(state.get(asked.key), asked.offset, asked.limit)
-    if asked.evidence:
-        told.evidence = _evidence(state, asked.key, told.page)
+    told.page = call.page(state.get(arguments.key), arguments.offset, arguments.limit)
+    if arguments.evidence:
+        told.evidence = _evidence(state, arguments.key, told.page)
     return told
 
 
@@ -243,16 +240,16 @@ class Differing(Result):
     )
 
 
-async def _diff(call: Call, asked: DiffArguments) -> Differing:
-    store = await call.ground.current()
+async def _diff(call: Call, arguments: DiffArguments) -> Differing:
+    store = await call.workspace.current()
     try:
         found = await asyncio.to_thread(
-            store.diff, asked.before, store.snapshot() if asked.after is None else asked.after
+            store.diff, arguments.before, store.snapshot() if arguments.after is None else arguments.after
         )
     except StateError as error:
-        raise Refused("not-found", error.message, error.hint or _HASHES) from None
+        raise ToolError("not-found", error.message, error.hint or _HASHES) from None
     rows = [{"key": d.key, "kind": d.kind, "before": d.before, "after": d.after} for d in found]
-    return Differing(differences=call.page(rows, asked.offset, asked.limit))
+    return Differing(differences=call.page(rows, arguments.offset, arguments.limit))
 
 
 class RollbackArguments(Arguments):
@@ -269,19 +266,19 @@ class RolledBack(Result):
     hash: str = ""
 
 
-async def _rollback(call: Call, asked: RollbackArguments) -> RolledBack:
-    store = await call.ground.current()
+async def _rollback(call: Call, arguments: RollbackArguments) -> RolledBack:
+    await call.workspace.current()
 
     async def work(cancel: asyncio.Event) -> RolledBack:
-        before = store.hash
-        return RolledBack(before=before, changed=roll_back(store, asked.to, "rollback") > 0, hash=store.hash)
+        changed, before, after = call.workspace.roll_back(arguments.to)
+        return RolledBack(before=before, changed=changed, hash=after)
 
     try:
-        return await run_beside(call.ground, call.who, work, Late(), turn=True)
+        return await run_long(call.workspace, call.client, work, Timeout(), turn=True)
     except StoreError as error:
-        raise Refused("state", error.message, error.hint) from None
+        raise ToolError("state", error.message, error.hint) from None
     except StateError as error:
-        raise Refused("not-found", error.message, error.hint or _HASHES) from None
+        raise ToolError("not-found", error.message, error.hint or _HASHES) from None
 
 
 SCHEMA = Tool(
@@ -346,43 +343,40 @@ class SessionShown(Result):
     budget: Budget | None = Field(default=None, description="What the server has spent since its start, and may")
 
 
-async def _show_session(call: Call, asked: SessionArguments) -> SessionShown:
-    context = _context(call, asked.session)
+async def _show_session(call: Call, arguments: SessionArguments) -> SessionShown:
+    context = _context(call, arguments.session)
     names = [] if context is None else list(context.names())
     told = SessionShown(budget=budget_of(call))
-    if asked.variable is None:
-        listed = names[asked.offset : asked.offset + asked.limit]
+    if arguments.variable is None:
+        listed = names[arguments.offset : arguments.offset + arguments.limit]
         told.variables = [_variable(name, None if context is None else context.get(name)) for name in listed]
-        told.more_variables = max(0, len(names) - asked.offset - len(listed))
+        told.more_variables = max(0, len(names) - arguments.offset - len(listed))
         return told
-    if context is None or asked.variable not in names:
-        gone = call.ground.sessions.dropped(call.session(asked.session))
-        if gone is not None and asked.variable in gone.variables:
-            raise Refused("not-found", gone.message, gone.hint)
-        like = nearest(asked.variable, names)
-        hint = (
-            f"did you mean {like}?" if like else f"there are: {', '.join(names[:20])}" if names else "it has none yet"
-        )
-        raise Refused("not-found", f"the session has no variable {asked.variable}", hint)
-    value = context.get(asked.variable)
-    told.variables = [_variable(asked.variable, value)]
-    told.page = call.page(value, asked.offset, asked.limit)
+    if context is None or arguments.variable not in names:
+        gone = call.workspace.sessions.dropped(call.session(arguments.session))
+        if gone is not None and arguments.variable in gone.variables:
+            raise ToolError("not-found", gone.message, gone.hint)
+        hint = suggestion(arguments.variable, names, 20, "the session has no variables yet")
+        raise ToolError("not-found", f"the session has no variable {arguments.variable}", hint)
+    value = context.get(arguments.variable)
+    told.variables = [_variable(arguments.variable, value)]
+    told.page = call.page(value, arguments.offset, arguments.limit)
     return told
 
 
 def _context(call: Call, name: str) -> ContextStore | None:
-    """Return a session's variables; None for ``main`` before its first use. Raises ``Refused`` where there is no such session."""
-    sessions, key = call.ground.sessions, call.session(name)
+    """Return a session's variables; None for ``main`` before its first use. Raises ``ToolError`` where there is no such session."""
+    sessions, key = call.workspace.sessions, call.session(name)
     context = sessions.variables(key)
     if context is not None or name == MAIN:
         return context
     if (gone := sessions.dropped(key)) is not None:
-        raise Refused("not-found", gone.message, gone.hint)
-    names = sessions.names(call.who)
-    like = nearest(name, names)
-    there = f"there are: {', '.join(names[:_LISTED])}" if names else "there is none yet"
-    hint = f"did you mean {like}?" if like else f"{there}; run_plan or execute begins one"
-    raise Refused("not-found", f"there is no session {name}", hint)
+        raise ToolError("not-found", gone.message, gone.hint)
+    names = sessions.names(call.client)
+    hint = suggestion(name, names, _LISTED, "no session exists yet")
+    if not hint.startswith("did you mean"):
+        hint += "; run_plan and execute create sessions"
+    raise ToolError("not-found", f"unknown session {name}", hint)
 
 
 def _variable(name: str, value: Any) -> Variable:
@@ -421,14 +415,14 @@ class Paged(Result):
     page: Page | None = None
 
 
-async def _page(call: Call, asked: PageArguments) -> Paged:
+async def _page(call: Call, arguments: PageArguments) -> Paged:
     try:
-        value = call.ground.shelf.get(call.who, asked.handle)
+        value = call.workspace.results.get(call.client, arguments.handle)
     except KeyError:
-        raise Refused(
-            "not-found", "there is no result under this handle", "only the latest results are kept: run it again"
+        raise ToolError(
+            "not-found", "unknown handle", "only the latest results are stored: run the call again"
         ) from None
-    return Paged(page=call.page(value, asked.offset, asked.limit, asked.handle))
+    return Paged(page=call.page(value, arguments.offset, arguments.limit, arguments.handle))
 
 
 PAGE = Tool(

@@ -6,13 +6,14 @@ from typing import Any, NotRequired, ParamSpec, TypedDict, TypeVar
 
 from attrs import evolve, frozen
 
-from .....adapters.llm import Tally
-from .....lang import diagnostic
+from .....lang.diagnostic import Diagnostic as Found
+from .....lang.diagnostic import as_json, has_errors, sort_key
 from .....lang.source import Source
-from ..long_calls import Tell, read_beside
-from ..tool_errors import Refused
+from ....api.shared_workspace import SessionKey, Tally
+from ..long_calls import ReportProgress, run_in_pool
+from ..tool_errors import ToolError
 from ..tool_results import LIMIT, Arguments, Budget, Diagnostic, Page, Result, Spent, chosen, part_of, size_of
-from ..workspace import LONGEST, Ground, SessionKey
+from ..workspace import LONGEST, ServerWorkspace
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -25,7 +26,7 @@ _UNBOUND = "GASL050"
 """Nothing binds this variable: the diagnostic of one that went with its session, too."""
 
 
-class Told(TypedDict):
+class DiagnosedMembers(TypedDict):
     """The members of ``Diagnosed``."""
 
     diagnostics: list[Diagnostic]
@@ -48,64 +49,62 @@ class Listed:
 class Call:
     """One call: what it works on, whose it is, and how it tells its progress."""
 
-    ground: Ground
-    who: str
-    tell: Tell
+    workspace: ServerWorkspace
+    client: str
+    report: ReportProgress
 
     def session(self, name: str) -> SessionKey:
         """Return the key of the caller's session ``name``."""
-        return (self.who, name)
+        return (self.client, name)
 
-    async def reading(self, source: Source, function: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
-        """Return what ``function`` gives, which reads ``source``. Raises ``Refused``."""
-        return await read_beside(self.ground, self.who, len(source.text), function, *args, **options)
+    async def parse(self, source: Source, function: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
+        """Return what ``function`` gives, which reads ``source``. Raises ``ToolError``."""
+        return await run_in_pool(self.workspace, self.client, len(source.text), function, *args, **options)
 
     def page(self, value: Any, offset: int = 0, limit: int = LIMIT, handle: str = "") -> Page:
         """Return a page of ``value``, which is kept under a handle where it has more than one."""
-        part = part_of(value, offset, self.ground.settings.limits.characters, limit)
+        part = part_of(value, offset, self.workspace.settings.limits.characters, limit)
         page = Page(
             kind=part.kind, value=part.value, offset=part.offset, shown=part.shown, total=part.total, cut=part.cut
         )
         if part.following is not None:
-            page.next = {"handle": handle or self.ground.shelf.put(self.who, value), "offset": part.following}
+            page.next = {"handle": handle or self.workspace.results.put(self.client, value), "offset": part.following}
         return page
 
     def listed(self, rows: Sequence[dict[str, Any]], first: Callable[[Any], bool], most: int) -> "Listed":
         """Return what a result lists of ``rows``: those for which ``first`` holds, before the others; and where all of them are."""
-        places = chosen(rows, first, most, self.ground.settings.limits.characters)
+        places = chosen(rows, first, most, self.workspace.settings.limits.characters)
         if len(places) == len(rows):
             return Listed(list(rows), 0, None)
         return Listed(
             [rows[at] for at in places], len(rows) - len(places),
-            {"handle": self.ground.shelf.put(self.who, list(rows)), "offset": 0},
+            {"handle": self.workspace.results.put(self.client, list(rows)), "offset": 0},
         )  # fmt: skip
 
-    def told(
-        self, found: Sequence[diagnostic.Diagnostic], source: Source, brought: Any = "", session: str = "", *, runs: bool = False
-    ) -> "Told":  # fmt: skip
-        """Return the members of ``Diagnosed`` for what was found in ``source``; ``brought`` is what the caller gave for it.
+    def diagnosed(
+        self, found: Sequence[Found], source: Source, written: Any = "", session: str = "", *, runs: bool = False
+    ) -> DiagnosedMembers:  # fmt: skip
+        """Return the members of ``Diagnosed`` for what was found in ``source``; ``written`` is the argument of the caller.
 
         ``session``: whose variables it was checked with. ``runs``: it is run, unless it has errors.
         """
-        found = sorted(self._with_dropped(found, source, session), key=diagnostic.sort_key)
-        shown = self._fitting(found, source, _REMARKS if runs and not diagnostic.has_errors(found) else _DIAGNOSTICS)
-        written = [Diagnostic.model_validate(diagnostic.as_json(each, source)) for each in shown]
-        told = Told(diagnostics=written, found=len(found))
+        found = sorted(self._with_dropped(found, source, session), key=sort_key)
+        shown = self._fitting(found, source, _REMARKS if runs and not has_errors(found) else _DIAGNOSTICS)
+        diagnostics = [Diagnostic.model_validate(as_json(each, source)) for each in shown]
+        members = DiagnosedMembers(diagnostics=diagnostics, found=len(found))
         if len(shown) < len(found):
-            every = [diagnostic.as_json(each, source) for each in found]
-            told["all_diagnostics"] = {"handle": self.ground.shelf.put(self.who, every), "offset": 0}
-        if shown and not isinstance(brought, str):
-            if len(source.text) <= self.ground.settings.limits.characters:
-                told["text"] = source.text
+            every = [as_json(each, source) for each in found]
+            members["all_diagnostics"] = {"handle": self.workspace.results.put(self.client, every), "offset": 0}
+        if shown and not isinstance(written, str):
+            if len(source.text) <= self.workspace.settings.limits.characters:
+                members["text"] = source.text
             else:
-                told["text_page"] = self.page(source.text)
-        return told
+                members["text_page"] = self.page(source.text)
+        return members
 
-    def _with_dropped(
-        self, found: Sequence[diagnostic.Diagnostic], source: Source, session: str
-    ) -> Sequence[diagnostic.Diagnostic]:
+    def _with_dropped(self, found: Sequence[Found], source: Source, session: str) -> Sequence[Found]:
         """Return ``found`` with the truth about variables that went with their session: their names are not slips."""
-        gone = self.ground.sessions.dropped(self.session(session)) if session else None
+        gone = self.workspace.sessions.dropped(self.session(session)) if session else None
         if gone is None:
             return found
         return [
@@ -115,19 +114,17 @@ class Call:
             for each in found
         ]  # fmt: skip
 
-    def _fitting(
-        self, found: Sequence[diagnostic.Diagnostic], source: Source, most: int
-    ) -> list[diagnostic.Diagnostic]:
+    def _fitting(self, found: Sequence[Found], source: Source, most: int) -> list[Found]:
         """Return what a result lists of ``found``, by place: errors before the rest, as many as fit a page, one at least.
 
         The last one is among them: where reading stops because there is too much, it says so.
         """
         shown: list[int] = []
-        left = self.ground.settings.limits.characters
+        left = self.workspace.settings.limits.characters
         order = sorted(range(len(found)), key=lambda at: found[at].severity != "error")
         last = [at for at in order if found[at].severity == found[order[0]].severity][-1:]
         for at in dict.fromkeys([*order[:1], *last, *order]):
-            left -= size_of(diagnostic.as_json(found[at], source), left)
+            left -= size_of(as_json(found[at], source), left)
             if len(shown) == most or (left < 0 and shown):
                 break
             shown.append(at)
@@ -162,17 +159,17 @@ class Tool:
         """The JSON Schema of what it gives."""
         return self.gives.model_json_schema()
 
-    def absent(self, ground: Ground) -> str:
+    def absent(self, workspace: ServerWorkspace) -> str:
         """Say why this server does not offer the tool; "" where it does."""
-        if self.graph and ground.adapter is None:
+        if self.graph and workspace.adapter is None:
             return "this server has no graph"
-        if self.only_writes and ground.settings.read_only:
-            return "this server only reads its state"
+        if self.only_writes and workspace.settings.read_only:
+            return "the state is read-only on this server"
         return ""
 
 
 def source_of(given: Any, name: str) -> Source:
-    """Return a text, or an object written as JSON, as a source that diagnostics point into. Raises ``Refused``."""
+    """Return a text, or an object written as JSON, as a source that diagnostics point into. Raises ``ToolError``."""
     if isinstance(given, str):
         text = given
     else:
@@ -181,18 +178,18 @@ def source_of(given: Any, name: str) -> Source:
         try:
             text = json.dumps(given, ensure_ascii=False, indent=2)
         except (ValueError, RecursionError):
-            raise Refused("arguments", f"{name}: it can't be written as JSON", "give its JSON text") from None
+            raise ToolError("arguments", f"{name} can't be written as JSON", "give its JSON text") from None
     if len(text) > LONGEST:
-        raise Refused(
-            "arguments", f"{name}: it has {len(text):,} characters; at most {LONGEST:,} are read",
-            "send it in parts, or have it checked on the command line: knotwork check FILE",
+        raise ToolError(
+            "arguments", f"{name} has {len(text):,} characters; the limit is {LONGEST:,}",
+            "send it in parts, or check it on the command line: knotwork check FILE",
         )  # fmt: skip
     return Source(text, name)
 
 
 # What a call spent on models, and what the server has left.
 
-LIMIT_HINT = "it is the server's limit: whoever starts it raises --max-calls, --max-tokens or --max-cost"
+LIMIT_HINT = "the server's limit: raise --max-calls, --max-tokens or --max-cost when starting the server"
 """What to do where a budget is used up: nothing that a client can."""
 
 
@@ -209,7 +206,7 @@ def spent_of(tally: Tally) -> Spent | None:
 
 def budget_of(call: Call) -> Budget | None:
     """Return what the server has spent so far, and may spend; None where nothing was spent and nothing is limited."""
-    ledger = call.ground.models.ledger
+    ledger = call.workspace.models.ledger
     if not ledger.calls and (ledger.max_calls, ledger.max_tokens, ledger.max_cost) == (None, None, None):
         return None
     return Budget(
