@@ -231,64 +231,55 @@ def test_the_end_of_the_stream_ends_the_server_whatever_is_being_worked_out() ->
 
 
 @pytest.mark.slow
-def test_what_changed_meanwhile_is_not_told_of(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with editor(tmp_path) as here:
-            lines = [f'(s{i})=LLM("x {{(input)}}")' for i in range(1_500)]
-            await here.open("big.lwt", "\n".join(lines))
-            seen: list[int | None] = []
-            for index in range(40):
-                here.replace("big.lwt", index, index, "#")
-                await asyncio.sleep(0.005)
-                seen.append(here.told[here.uri("big.lwt")].version)
-            await here.diagnostics("big.lwt")
-            assert here.told[here.uri("big.lwt")].version == 41
-            assert seen == sorted(seen, key=lambda version: version or 0)
-
-    asyncio.run(run())
+async def test_what_changed_meanwhile_is_not_told_of(tmp_path: Path) -> None:
+    async with editor(tmp_path) as here:
+        lines = [f'(s{i})=LLM("x {{(input)}}")' for i in range(1_500)]
+        await here.open("big.lwt", "\n".join(lines))
+        seen: list[int | None] = []
+        for index in range(40):
+            here.replace("big.lwt", index, index, "#")
+            await asyncio.sleep(0.005)
+            seen.append(here.told[here.uri("big.lwt")].version)
+        await here.diagnostics("big.lwt")
+        assert here.told[here.uri("big.lwt")].version == 41
+        assert seen == sorted(seen, key=lambda version: version or 0)
 
 
 @pytest.mark.slow
-def test_a_request_can_be_cancelled_and_the_next_is_answered(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with editor(tmp_path) as here:
-            await here.open("a.gasl", "\n".join(f"FIND nodes AS n{i}" for i in range(800)))
-            named = here.named("a.gasl")
-            asked = [
-                asyncio.ensure_future(
-                    here.client.text_document_semantic_tokens_full_async(types.SemanticTokensParams(named))
-                )
-                for _ in range(8)
-            ]
-            await asyncio.sleep(0)
-            for key in list(here.client.protocol._request_futures)[1:]:
-                here.client.cancel_request(types.CancelParams(key))
-            done = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 60)
-            assert sum(isinstance(each, types.SemanticTokens) for each in done) >= 1
-            assert any("cancel" in str(each).lower() for each in done if isinstance(each, Exception))
-            hover = types.HoverParams(named, types.Position(0, 1))
-            assert await here.client.text_document_hover_async(hover) is not None
-
-    asyncio.run(run())
+async def test_a_request_can_be_cancelled_and_the_next_is_answered(tmp_path: Path) -> None:
+    async with editor(tmp_path) as here:
+        await here.open("a.gasl", "\n".join(f"FIND nodes AS n{i}" for i in range(800)))
+        named = here.named("a.gasl")
+        asked = [
+            asyncio.ensure_future(
+                here.client.text_document_semantic_tokens_full_async(types.SemanticTokensParams(named))
+            )
+            for _ in range(8)
+        ]
+        await asyncio.sleep(0)
+        for key in list(here.client.protocol._request_futures)[1:]:
+            here.client.cancel_request(types.CancelParams(key))
+        done = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 60)
+        assert sum(isinstance(each, types.SemanticTokens) for each in done) >= 1
+        assert any("cancel" in str(each).lower() for each in done if isinstance(each, Exception))
+        hover = types.HoverParams(named, types.Position(0, 1))
+        assert await here.client.text_document_hover_async(hover) is not None
 
 
 @pytest.mark.slow
-def test_edits_of_a_text_that_changed_meanwhile_are_refused(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with editor(tmp_path) as here:
-            await here.open("a.gasl", "\n".join(f"FIND   nodes AS n{i}" for i in range(800)))
-            asked = types.DocumentFormattingParams(here.named("a.gasl"), types.FormattingOptions(2, True))
-            formatting = asyncio.ensure_future(here.client.text_document_formatting_async(asked))
-            await asyncio.sleep(0)
-            here.replace("a.gasl", 0, 0, "# a remark\n")
-            with pytest.raises(Exception, match="changed meanwhile"):
-                await formatting
-
-    asyncio.run(run())
+async def test_edits_of_a_text_that_changed_meanwhile_are_refused(tmp_path: Path) -> None:
+    async with editor(tmp_path) as here:
+        await here.open("a.gasl", "\n".join(f"FIND   nodes AS n{i}" for i in range(800)))
+        asked = types.DocumentFormattingParams(here.named("a.gasl"), types.FormattingOptions(2, True))
+        formatting = asyncio.ensure_future(here.client.text_document_formatting_async(asked))
+        await asyncio.sleep(0)
+        here.replace("a.gasl", 0, 0, "# a remark\n")
+        with pytest.raises(Exception, match="changed meanwhile"):
+            await formatting
 
 
 @pytest.mark.slow
-def test_documents_can_be_opened_twice_and_closed_unopened(tmp_path: Path) -> None:
+async def test_documents_can_be_opened_twice_and_closed_unopened(tmp_path: Path) -> None:
     async def run(here: Editor) -> None:
         await here.open("a.lwt", '(final)=LLM("x")')
         item = types.TextDocumentItem(here.uri("a.lwt"), "lwt", 7, '(final)=LLM("y"')
@@ -299,8 +290,5 @@ def test_documents_can_be_opened_twice_and_closed_unopened(tmp_path: Path) -> No
         here.client.text_document_did_close(types.DidCloseTextDocumentParams(here.named("a.lwt")))
         await here.until(lambda: here.told[here.uri("a.lwt")].diagnostics == ())
 
-    async def main() -> None:
-        async with editor(tmp_path) as here:
-            await run(here)
-
-    asyncio.run(main())
+    async with editor(tmp_path) as here:
+        await run(here)

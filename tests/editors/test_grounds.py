@@ -44,24 +44,21 @@ def test_a_state_that_is_loaded_again_and_again_is_the_last_one(monkeypatch: pyt
     asyncio.run(run())
 
 
-def test_files_are_not_looked_at_with_every_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_files_are_not_looked_at_with_every_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
     monkeypatch.setattr(workspace, "_stamp", lambda place: looked.append(place) or "same")
     monkeypatch.setattr(workspace, "_GLANCE", 3600.0)
     (tmp_path / "in.json").write_text("{}")
 
-    async def run() -> None:
-        beside = WorkspaceData(Worker("test"), lambda: None, lambda problem: None)
-        settings = Settings(input=str(tmp_path / "in.json"))
-        await until(lambda: beside.known(settings).input == {})
-        for _ in range(50):
-            beside.known(settings)
-        assert len(looked) == 1
-        beside.look()
+    beside = WorkspaceData(Worker("test"), lambda: None, lambda problem: None)
+    settings = Settings(input=str(tmp_path / "in.json"))
+    await until(lambda: beside.known(settings).input == {})
+    for _ in range(50):
         beside.known(settings)
-        assert len(looked) == 2
-
-    asyncio.run(run())
+    assert len(looked) == 1
+    beside.look()
+    beside.known(settings)
+    assert len(looked) == 2
 
 
 def test_the_same_complaint_is_made_once_among_many(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,29 +38,23 @@ def document(text: str = '(final)=LLM("x")') -> Document:
     return Document("file:///a.lwt", "lwt", 1, Text(text), Path("/a.lwt"))
 
 
-def test_answers_come_before_a_check(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_answers_come_before_a_check(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_GIVES_WAY", 60.0)
     here = Here(answering=True)
 
-    async def run() -> None:
-        here.publisher().changed(document(), at_once=True)
-        await asyncio.sleep(0.05)
-        assert here.told == []
-        here.answering = False
-        await here.until(lambda: bool(here.told))
-
-    asyncio.run(run())
+    here.publisher().changed(document(), at_once=True)
+    await asyncio.sleep(0.05)
+    assert here.told == []
+    here.answering = False
+    await here.until(lambda: bool(here.told))
 
 
-def test_a_check_waits_for_answers_only_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_check_waits_for_answers_only_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_GIVES_WAY", 0.01)
     here = Here(answering=True)
 
-    async def run() -> None:
-        here.publisher().changed(document(), at_once=True)
-        await here.until(lambda: bool(here.told))
-
-    asyncio.run(run())
+    here.publisher().changed(document(), at_once=True)
+    await here.until(lambda: bool(here.told))
 
 
 def test_whoever_waits_for_a_check_that_fails_is_told_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,18 +72,15 @@ def test_whoever_waits_for_a_check_that_fails_is_told_what_failed(monkeypatch: p
     assert [str(each) for each in here.failures] == ["seven"]
 
 
-def test_whoever_waits_for_a_text_that_is_closed_is_not_left_waiting() -> None:
+async def test_whoever_waits_for_a_text_that_is_closed_is_not_left_waiting() -> None:
     here = Here()
 
-    async def run() -> None:
-        publisher, text = here.publisher(), document()
-        waiting = asyncio.ensure_future(publisher.findings(text))
-        await asyncio.sleep(0)
-        publisher.closed(text.uri)
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-
-    asyncio.run(run())
+    publisher, text = here.publisher(), document()
+    waiting = asyncio.ensure_future(publisher.findings(text))
+    await asyncio.sleep(0)
+    publisher.closed(text.uri)
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
 
 
 def test_a_worker_tells_what_came_of_each_work_and_begins_none_that_was_cancelled() -> None:

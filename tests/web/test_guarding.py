@@ -191,17 +191,14 @@ ODD_WAYS = (
 )  # fmt: skip
 
 
-def test_no_way_to_write_an_address_leads_past_the_door(keyed: tuple[ServerSettings, str]) -> None:
-    async def asking() -> None:
-        async with application(keyed[0]) as client:
-            for path in ODD_WAYS:
-                url = httpx2.URL("http://127.0.0.1").copy_with(raw_path=path.encode())
-                for method in ("GET", "HEAD", "OPTIONS", "POST", "DELETE", "get"):
-                    answer = await client.request(method, url)
-                    assert answer.status_code in (401, 404, 405), (method, path)
-                    assert "runs" not in answer.text
-
-    asyncio.run(asking())
+async def test_no_way_to_write_an_address_leads_past_the_door(keyed: tuple[ServerSettings, str]) -> None:
+    async with application(keyed[0]) as client:
+        for path in ODD_WAYS:
+            url = httpx2.URL("http://127.0.0.1").copy_with(raw_path=path.encode())
+            for method in ("GET", "HEAD", "OPTIONS", "POST", "DELETE", "get"):
+                answer = await client.request(method, url)
+                assert answer.status_code in (401, 404, 405), (method, path)
+                assert "runs" not in answer.text
 
 
 @pytest.mark.parametrize(

@@ -162,57 +162,48 @@ def test_a_key_asks_so_often_a_minute(tmp_path: Path) -> None:
     assert answers[5].headers["retry-after"] == "12"
 
 
-def test_a_key_has_so_many_runs_and_the_server_too() -> None:
-    async def taking() -> None:
-        gate = Admission(Limits(runs=3, runs_per_key=2))
-        ada, bob, cleo = (Owner(name, name) for name in ("1", "2", "3"))
-        first = gate.take(ada)
+async def test_a_key_has_so_many_runs_and_the_server_too() -> None:
+    gate = Admission(Limits(runs=3, runs_per_key=2))
+    ada, bob, cleo = (Owner(name, name) for name in ("1", "2", "3"))
+    first = gate.take(ada)
+    gate.take(ada)
+    with pytest.raises(Problem) as refused:
         gate.take(ada)
-        with pytest.raises(Problem) as refused:
-            gate.take(ada)
-        assert (refused.value.status, refused.value.name) == (429, "too-many-runs")
-        assert refused.value.headers["Retry-After"]
-        gate.take(bob)
-        with pytest.raises(Problem) as refused:
-            gate.take(cleo)
-        assert (refused.value.status, refused.value.name) == (503, "busy")
-        first.leave()
-        first.leave()
-        with gate.take(ada):
-            assert gate.runs == 3
-        assert gate.runs == 2
-        assert not await gate.emptied(0.01)
-
-    asyncio.run(taking())
+    assert (refused.value.status, refused.value.name) == (429, "too-many-runs")
+    assert refused.value.headers["Retry-After"]
+    gate.take(bob)
+    with pytest.raises(Problem) as refused:
+        gate.take(cleo)
+    assert (refused.value.status, refused.value.name) == (503, "busy")
+    first.leave()
+    first.leave()
+    with gate.take(ada):
+        assert gate.runs == 3
+    assert gate.runs == 2
+    assert not await gate.emptied(0.01)
 
 
-def test_without_keys_only_the_runs_of_all_count() -> None:
-    async def taking() -> None:
-        gate = Admission(Limits(runs=3, runs_per_key=1, rate=1))
-        for _ in range(3):
-            await gate.admit(LOCAL)
-            gate.take(LOCAL)
-        with pytest.raises(Problem, match="3 runs are active"):
-            gate.take(LOCAL)
-
-    asyncio.run(taking())
+async def test_without_keys_only_the_runs_of_all_count() -> None:
+    gate = Admission(Limits(runs=3, runs_per_key=1, rate=1))
+    for _ in range(3):
+        await gate.admit(LOCAL)
+        gate.take(LOCAL)
+    with pytest.raises(Problem, match="3 runs are active"):
+        gate.take(LOCAL)
 
 
-def test_a_closed_gate_takes_nobody_and_cancels_who_is_in() -> None:
-    async def closing() -> None:
-        gate = Admission(Limits())
-        place = gate.take(LOCAL)
-        gate.close()
-        with pytest.raises(Problem) as refused:
-            gate.take(LOCAL)
-        assert (refused.value.status, refused.value.name) == (503, "shutting-down")
-        assert not place.cancel.is_set()
-        gate.cancel_all()
-        assert place.cancel.is_set()
-        asyncio.get_running_loop().call_later(0.01, place.leave)
-        assert await gate.emptied(5)
-
-    asyncio.run(closing())
+async def test_a_closed_gate_takes_nobody_and_cancels_who_is_in() -> None:
+    gate = Admission(Limits())
+    place = gate.take(LOCAL)
+    gate.close()
+    with pytest.raises(Problem) as refused:
+        gate.take(LOCAL)
+    assert (refused.value.status, refused.value.name) == (503, "shutting-down")
+    assert not place.cancel.is_set()
+    gate.cancel_all()
+    assert place.cancel.is_set()
+    asyncio.get_running_loop().call_later(0.01, place.leave)
+    assert await gate.emptied(5)
 
 
 def test_a_run_may_make_so_many_calls(tmp_path: Path) -> None:
@@ -229,55 +220,49 @@ def test_a_run_may_make_so_many_calls(tmp_path: Path) -> None:
         assert [run["steps"][step]["status"] for step in "abc"] == ["done", "done", "failed"]
 
 
-def test_what_the_cache_answers_costs_nothing_and_what_is_sent_again_counts(tmp_path: Path) -> None:
-    async def asking() -> None:
-        async with ModelServer(faults=[None, "empty", None]) as server:
-            models = (Model("m", f"{server.url}#m"),)
-            served = ServedModels.open(models, RunLimits(max_calls=2), cache=tmp_path / "cache.sqlite")
-            first, second, third = (served.for_run() for _ in range(3))
-            await first.client.generate("one")
-            assert (first.ledger.calls, second.ledger.calls) == (1, 0)
-            assert (await second.client.generate("one")).cached
-            assert second.ledger.calls == 0
-            await second.client.generate("two")  # the first answer to it is empty
-            assert second.ledger.calls == 2
-            with pytest.raises(BudgetExceeded):
-                await second.named["m"].generate("three")
-            await third.client.generate("three")
-            assert third.ledger.calls == 1
-            await first.client.aclose()  # a run's own: the others' go on
-            await third.client.generate("four")
-            await served.aclose()
-
-    asyncio.run(asking())
+async def test_what_the_cache_answers_costs_nothing_and_what_is_sent_again_counts(tmp_path: Path) -> None:
+    async with ModelServer(faults=[None, "empty", None]) as server:
+        models = (Model("m", f"{server.url}#m"),)
+        served = ServedModels.open(models, RunLimits(max_calls=2), cache=tmp_path / "cache.sqlite")
+        first, second, third = (served.for_run() for _ in range(3))
+        await first.client.generate("one")
+        assert (first.ledger.calls, second.ledger.calls) == (1, 0)
+        assert (await second.client.generate("one")).cached
+        assert second.ledger.calls == 0
+        await second.client.generate("two")  # the first answer to it is empty
+        assert second.ledger.calls == 2
+        with pytest.raises(BudgetExceeded):
+            await second.named["m"].generate("three")
+        await third.client.generate("three")
+        assert third.ledger.calls == 1
+        await first.client.aclose()  # a run's own: the others' go on
+        await third.client.generate("four")
+        await served.aclose()
 
 
 @pytest.mark.parametrize("gone", ["over its budget", "cancelled"])
-def test_who_shares_a_call_does_not_fail_for_the_others_sake(tmp_path: Path, gone: str) -> None:
+async def test_who_shares_a_call_does_not_fail_for_the_others_sake(tmp_path: Path, gone: str) -> None:
     """Two runs ask the same at once: one request is sent, for the first. When the first may not go on the second asks itself."""
 
-    async def asking() -> None:
-        faults = ["500", "500"] if gone == "over its budget" else []
-        async with ModelServer(faults=[*faults, None], delay=0.3) as server:
-            models = (Model("m", f"{server.url}#m"),)
-            served = ServedModels.open(models, RunLimits(max_calls=2), cache=tmp_path / "cache.sqlite")
-            first, second = (served.for_run() for _ in range(2))
-            leading = asyncio.create_task(first.client.generate("the same"))
-            while not server.requests:  # noqa: ASYNC110 - it has no event
-                await asyncio.sleep(0.005)
-            following = asyncio.create_task(second.client.generate("the same"))
-            await asyncio.sleep(0.05)
-            assert len(server.requests) == 1
-            if gone == "cancelled":
-                leading.cancel()
-            with pytest.raises(asyncio.CancelledError if gone == "cancelled" else BudgetExceeded):
-                await leading
-            assert (await following).text
-            assert second.ledger.calls == (0 if gone == "cancelled" else 1)
-            assert first.ledger.calls == (1 if gone == "cancelled" else 2)
-            await served.aclose()
-
-    asyncio.run(asking())
+    faults = ["500", "500"] if gone == "over its budget" else []
+    async with ModelServer(faults=[*faults, None], delay=0.3) as server:
+        models = (Model("m", f"{server.url}#m"),)
+        served = ServedModels.open(models, RunLimits(max_calls=2), cache=tmp_path / "cache.sqlite")
+        first, second = (served.for_run() for _ in range(2))
+        leading = asyncio.create_task(first.client.generate("the same"))
+        while not server.requests:  # noqa: ASYNC110 - it has no event
+            await asyncio.sleep(0.005)
+        following = asyncio.create_task(second.client.generate("the same"))
+        await asyncio.sleep(0.05)
+        assert len(server.requests) == 1
+        if gone == "cancelled":
+            leading.cancel()
+        with pytest.raises(asyncio.CancelledError if gone == "cancelled" else BudgetExceeded):
+            await leading
+        assert (await following).text
+        assert second.ledger.calls == (0 if gone == "cancelled" else 1)
+        assert first.ledger.calls == (1 if gone == "cancelled" else 2)
+        await served.aclose()
 
 
 def test_a_limit_on_cost_needs_a_price_at_the_start(tmp_path: Path) -> None:

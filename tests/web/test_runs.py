@@ -52,21 +52,18 @@ def test_a_cancelled_run_ends_at_once_with_the_best_answer_that_it_has(tmp_path:
     asyncio.run(run())
 
 
-def test_who_waits_for_a_cancelled_run_gets_what_it_has(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with lab(tmp_path) as server:
-            for instruct, status in ((THIRD, 200), (SLOW, 502)):
-                waiting = asyncio.create_task(server.answer(instruct))
-                (one,) = await under_way(server, 1)
-                if status == 200:
-                    while (await server.client.get(f"/lab/runs/{one}")).json()["iterations"] < 2:  # noqa: ASYNC110
-                        await asyncio.sleep(0.01)
-                await server.client.post(f"/lab/runs/{one}/cancel")
-                response = await waiting
-                assert response.status_code == status
-            assert response.json()["type"] == "urn:knotwork:problem:run-cancelled"
-
-    asyncio.run(run())
+async def test_who_waits_for_a_cancelled_run_gets_what_it_has(tmp_path: Path) -> None:
+    async with lab(tmp_path) as server:
+        for instruct, status in ((THIRD, 200), (SLOW, 502)):
+            waiting = asyncio.create_task(server.answer(instruct))
+            (one,) = await under_way(server, 1)
+            if status == 200:
+                while (await server.client.get(f"/lab/runs/{one}")).json()["iterations"] < 2:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+            await server.client.post(f"/lab/runs/{one}/cancel")
+            response = await waiting
+            assert response.status_code == status
+        assert response.json()["type"] == "urn:knotwork:problem:run-cancelled"
 
 
 async def under_way(server: Lab, count: int) -> list[str]:
@@ -120,99 +117,81 @@ def test_a_run_is_told_as_far_as_it_is_while_it_goes(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_lists_are_cut_into_pages(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with lab(tmp_path) as server:
-            for number in range(5):
-                await server.answer(f"Question {number}. " + "x" * 300 * (number == 4) + "[[scores 1]]")
-            first = (await server.client.get("/lab/runs", params={"limit": 2})).json()
-            assert [one["instruct"][:11] for one in first["runs"]] == ["Question 4.", "Question 3."]
-            assert len(first["runs"][0]["instruct"]) == 201
-            rest = (await server.client.get("/lab/runs", params={"limit": 3, "before": first["next"]})).json()
-            assert [one["instruct"][:11] for one in rest["runs"]] == ["Question 2.", "Question 1.", "Question 0."]
-            assert rest["next"] is None
-            created = [one["created"] for one in first["runs"] + rest["runs"]]
-            assert created == sorted(created, reverse=True) and created[0].endswith("+00:00")
-            for wrong in ({"limit": 0}, {"limit": 101}, {"limit": "x"}, {"before": "x"}):
-                assert (await server.client.get("/lab/runs", params=wrong)).status_code == 422
-
-    asyncio.run(run())
+async def test_lists_are_cut_into_pages(tmp_path: Path) -> None:
+    async with lab(tmp_path) as server:
+        for number in range(5):
+            await server.answer(f"Question {number}. " + "x" * 300 * (number == 4) + "[[scores 1]]")
+        first = (await server.client.get("/lab/runs", params={"limit": 2})).json()
+        assert [one["instruct"][:11] for one in first["runs"]] == ["Question 4.", "Question 3."]
+        assert len(first["runs"][0]["instruct"]) == 201
+        rest = (await server.client.get("/lab/runs", params={"limit": 3, "before": first["next"]})).json()
+        assert [one["instruct"][:11] for one in rest["runs"]] == ["Question 2.", "Question 1.", "Question 0."]
+        assert rest["next"] is None
+        created = [one["created"] for one in first["runs"] + rest["runs"]]
+        assert created == sorted(created, reverse=True) and created[0].endswith("+00:00")
+        for wrong in ({"limit": 0}, {"limit": 101}, {"limit": "x"}, {"before": "x"}):
+            assert (await server.client.get("/lab/runs", params=wrong)).status_code == 422
 
 
 @pytest.mark.parametrize("method", ["get", "delete", "post"])
-def test_a_run_that_is_not_there_is_a_404(tmp_path: Path, method: str) -> None:
-    async def run() -> None:
-        async with lab(tmp_path) as server:
-            ends = ("/cancel",) if method == "post" else ("", "/events") if method == "get" else ("",)
-            for end in ends:
-                response = await server.client.request(method, f"/lab/runs/{'0' * 32}{end}")
-                assert response.status_code == 404
-                assert response.json()["type"] == "urn:knotwork:problem:no-such-run"
-
-    asyncio.run(run())
+async def test_a_run_that_is_not_there_is_a_404(tmp_path: Path, method: str) -> None:
+    async with lab(tmp_path) as server:
+        ends = ("/cancel",) if method == "post" else ("", "/events") if method == "get" else ("",)
+        for end in ends:
+            response = await server.client.request(method, f"/lab/runs/{'0' * 32}{end}")
+            assert response.status_code == 404
+            assert response.json()["type"] == "urn:knotwork:problem:no-such-run"
 
 
-def test_a_run_is_deleted_and_one_under_way_is_cancelled_first(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with lab(tmp_path) as server:
-            done = (await server.answer("Explain it. [[scores 1]]")).json()["metadata"]["run"]
-            going = await second_round(server)
-            for one in (done, going):
-                assert (await server.client.delete(f"/lab/runs/{one}")).status_code == 204
-                assert (await server.client.get(f"/lab/runs/{one}")).status_code == 404
-                assert (await server.client.delete(f"/lab/runs/{one}")).status_code == 404
-            assert (await server.client.get("/lab/runs")).json()["runs"] == []
-            assert server.runs.gate.runs == 0
-
-    asyncio.run(run())
+async def test_a_run_is_deleted_and_one_under_way_is_cancelled_first(tmp_path: Path) -> None:
+    async with lab(tmp_path) as server:
+        done = (await server.answer("Explain it. [[scores 1]]")).json()["metadata"]["run"]
+        going = await second_round(server)
+        for one in (done, going):
+            assert (await server.client.delete(f"/lab/runs/{one}")).status_code == 204
+            assert (await server.client.get(f"/lab/runs/{one}")).status_code == 404
+            assert (await server.client.delete(f"/lab/runs/{one}")).status_code == 404
+        assert (await server.client.get("/lab/runs")).json()["runs"] == []
+        assert server.runs.gate.runs == 0
 
 
-def test_a_key_has_so_many_runs_at_once_and_the_server_so_many_of_all(tmp_path: Path) -> None:
+async def test_a_key_has_so_many_runs_at_once_and_the_server_so_many_of_all(tmp_path: Path) -> None:
     limits = Limits(runs=3, runs_per_key=2)
 
-    async def run() -> None:
-        async with lab(tmp_path, keys=("one", "two"), limits=limits) as server, server.of("two") as other:
-            runs = [await server.begun(SLOW) for _ in range(2)]
-            full = await server.answer(SLOW)
-            assert full.status_code == 429
-            assert full.json()["type"] == "urn:knotwork:problem:too-many-runs"
-            assert int(full.headers["retry-after"]) > 0
-            third = asyncio.create_task(other.post("/lab/generate-answer", json=asking(SLOW)))
-            await under_way(server, 3)
-            busy = await other.post("/lab/generate-answer/stream", json=asking(SLOW))
-            assert busy.status_code == 503
-            assert int(busy.headers["retry-after"]) > 0
-            await server.client.post(f"/lab/runs/{runs[0]}/cancel")
-            await server.over(runs[0])
-            assert (await server.answer("Explain it. [[scores 1]]")).status_code == 200  # there is a place again
-            third.cancel()
-
-    asyncio.run(run())
+    async with lab(tmp_path, keys=("one", "two"), limits=limits) as server, server.of("two") as other:
+        runs = [await server.begun(SLOW) for _ in range(2)]
+        full = await server.answer(SLOW)
+        assert full.status_code == 429
+        assert full.json()["type"] == "urn:knotwork:problem:too-many-runs"
+        assert int(full.headers["retry-after"]) > 0
+        third = asyncio.create_task(other.post("/lab/generate-answer", json=asking(SLOW)))
+        await under_way(server, 3)
+        busy = await other.post("/lab/generate-answer/stream", json=asking(SLOW))
+        assert busy.status_code == 503
+        assert int(busy.headers["retry-after"]) > 0
+        await server.client.post(f"/lab/runs/{runs[0]}/cancel")
+        await server.over(runs[0])
+        assert (await server.answer("Explain it. [[scores 1]]")).status_code == 200  # there is a place again
+        third.cancel()
 
 
-def test_a_request_that_is_refused_takes_no_place(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with lab(tmp_path, limits=Limits(runs=1)) as server:
-            for more in ({"model": "none"}, {"checks": ["nonsense"]}, {"iter_max": 0}):
-                assert (await server.answer("Explain it.", **more)).status_code == 422
-            assert server.runs.gate.runs == 0
-            assert (await server.answer("Explain it. [[scores 1]]")).status_code == 200
-
-    asyncio.run(run())
+async def test_a_request_that_is_refused_takes_no_place(tmp_path: Path) -> None:
+    async with lab(tmp_path, limits=Limits(runs=1)) as server:
+        for more in ({"model": "none"}, {"checks": ["nonsense"]}, {"iter_max": 0}):
+            assert (await server.answer("Explain it.", **more)).status_code == 422
+        assert server.runs.gate.runs == 0
+        assert (await server.answer("Explain it. [[scores 1]]")).status_code == 200
 
 
-def test_draining_lets_runs_finish_and_then_has_them_end_with_what_they_have(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with lab(tmp_path) as server:
-            quick = await server.begun("Explain it. [[scores 0.9]] [[delay 0.1]]")
-            slow = await second_round(server)
-            await server.runs.drain(0.4)
-            assert (await server.answer("Explain it.")).status_code == 503
-            assert (await server.over(quick))["status"] == "accepted"
-            found = await server.over(slow)
-            assert (found["status"], found["stopped"], found["iterations"]) == ("best", "cancelled", 2)
-
-    asyncio.run(run())
+async def test_draining_lets_runs_finish_and_then_has_them_end_with_what_they_have(tmp_path: Path) -> None:
+    async with lab(tmp_path) as server:
+        quick = await server.begun("Explain it. [[scores 0.9]] [[delay 0.1]]")
+        slow = await second_round(server)
+        await server.runs.drain(0.4)
+        assert (await server.answer("Explain it.")).status_code == 503
+        assert (await server.over(quick))["status"] == "accepted"
+        found = await server.over(slow)
+        assert (found["status"], found["stopped"], found["iterations"]) == ("best", "cancelled", 2)
 
 
 def test_an_error_of_our_own_loses_no_finished_iteration_and_says_nothing_of_itself(
@@ -271,32 +250,26 @@ def test_a_run_whose_task_is_ended_from_outside_is_interrupted_and_not_under_way
     asyncio.run(run())
 
 
-def test_ids_sort_by_time_also_within_a_millisecond_and_when_the_clock_is_set_back(
+async def test_ids_sort_by_time_also_within_a_millisecond_and_when_the_clock_is_set_back(
     tmp_path: Path, monkeypatch: Any
 ) -> None:
-    async def run() -> None:
-        async with lab(tmp_path) as server:
-            made = [server.runs._new_id() for _ in range(500)]
-            monkeypatch.setattr("time.time_ns", lambda: 1_000_000_000_000)
-            made += [server.runs._new_id() for _ in range(50)]
-            assert made == sorted(made) and len(set(made)) == 550
-            assert {len(one) for one in made} == {32}
-            assert server.runs.live(LOCAL, made[0]) is None
-
-    asyncio.run(run())
+    async with lab(tmp_path) as server:
+        made = [server.runs._new_id() for _ in range(500)]
+        monkeypatch.setattr("time.time_ns", lambda: 1_000_000_000_000)
+        made += [server.runs._new_id() for _ in range(50)]
+        assert made == sorted(made) and len(set(made)) == 550
+        assert {len(one) for one in made} == {32}
+        assert server.runs.live(LOCAL, made[0]) is None
 
 
 @pytest.mark.slow
-def test_many_runs_at_once_all_end_and_all_are_kept(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with lab(tmp_path, limits=Limits(runs=60)) as server:
-            asked = [server.answer(f"Question {number}. [[scores 0.4 0.6 0.9]]") for number in range(60)]
-            told = [response.json() for response in await asyncio.gather(*asked)]
-            assert {one["final_score"] for one in told} == {0.9}
-            assert len({one["metadata"]["run"] for one in told}) == 60
-            listed = (await server.client.get("/lab/runs", params={"limit": 100})).json()["runs"]
-            assert {(one["status"], one["iterations"]) for one in listed} == {("accepted", 3)}
-            assert len(listed) == 60
-            assert server.runs._live == {}
-
-    asyncio.run(run())
+async def test_many_runs_at_once_all_end_and_all_are_kept(tmp_path: Path) -> None:
+    async with lab(tmp_path, limits=Limits(runs=60)) as server:
+        asked = [server.answer(f"Question {number}. [[scores 0.4 0.6 0.9]]") for number in range(60)]
+        told = [response.json() for response in await asyncio.gather(*asked)]
+        assert {one["final_score"] for one in told} == {0.9}
+        assert len({one["metadata"]["run"] for one in told}) == 60
+        listed = (await server.client.get("/lab/runs", params={"limit": 100})).json()["runs"]
+        assert {(one["status"], one["iterations"]) for one in listed} == {("accepted", 3)}
+        assert len(listed) == 60
+        assert server.runs._live == {}

@@ -245,15 +245,12 @@ def test_a_run_ends_when_whoever_asked_has_gone(tmp_path: Path) -> None:
         assert at.stop() == 0
 
 
-def test_a_place_is_given_back_whatever_comes_of_the_run(tmp_path: Path) -> None:
+async def test_a_place_is_given_back_whatever_comes_of_the_run(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, ANSWERS, limits=Limits(runs=1))
 
-    async def asking() -> None:
-        async with application(settings) as client:
-            for script, status in (("(", 422), ('(a)=LLM("nobody knows")', 502), (MOODS, 200), ("(", 422)):
-                for path in ("/scripts/run", "/scripts/run/stream"):
-                    answer = await client.post(path, json={"script": script, "input": INPUT})
-                    assert answer.status_code == (200 if status == 502 and path.endswith("stream") else status)
-                    assert client.app.state.parts.gate.runs == 0
-
-    asyncio.run(asking())
+    async with application(settings) as client:
+        for script, status in (("(", 422), ('(a)=LLM("nobody knows")', 502), (MOODS, 200), ("(", 422)):
+            for path in ("/scripts/run", "/scripts/run/stream"):
+                answer = await client.post(path, json={"script": script, "input": INPUT})
+                assert answer.status_code == (200 if status == 502 and path.endswith("stream") else status)
+                assert client.app.state.parts.gate.runs == 0

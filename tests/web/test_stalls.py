@@ -85,28 +85,22 @@ def test_what_comes_in_is_read_beside_the_others(tmp_path: Path, path: str, body
     assert any(asyncio.run(asking()) for _ in range(LOOKS))
 
 
-def test_a_script_computes_beside_the_others(tmp_path: Path) -> None:
-    async def asking() -> None:
-        async with application(settings_in(tmp_path)) as client, beating(client) as waited:
-            began = time.perf_counter()
-            answer = await client.post("/scripts/run", json=chain(4))
-            assert answer.json()["value"] == 4 * 160_000
-            assert max(waited) < (time.perf_counter() - began) / 2
-
-    asyncio.run(asking())
+async def test_a_script_computes_beside_the_others(tmp_path: Path) -> None:
+    async with application(settings_in(tmp_path)) as client, beating(client) as waited:
+        began = time.perf_counter()
+        answer = await client.post("/scripts/run", json=chain(4))
+        assert answer.json()["value"] == 4 * 160_000
+        assert max(waited) < (time.perf_counter() - began) / 2
 
 
 @pytest.mark.slow
-def test_the_time_limit_holds_for_what_only_computes(tmp_path: Path) -> None:
-    async def asking() -> None:
-        async with application(settings_in(tmp_path, run=RunLimits(seconds=0.05))) as client:
-            began = time.perf_counter()
-            answer = await client.post("/scripts/run", json=chain(300))
-            assert (answer.status_code, answer.json()["type"]) == (502, "urn:knotwork:problem:out-of-time")
-            assert time.perf_counter() - began < 5  # all of it would take far longer
-            assert client.app.state.parts.gate.runs == 0
-
-    asyncio.run(asking())
+async def test_the_time_limit_holds_for_what_only_computes(tmp_path: Path) -> None:
+    async with application(settings_in(tmp_path, run=RunLimits(seconds=0.05))) as client:
+        began = time.perf_counter()
+        answer = await client.post("/scripts/run", json=chain(300))
+        assert (answer.status_code, answer.json()["type"]) == (502, "urn:knotwork:problem:out-of-time")
+        assert time.perf_counter() - began < 5  # all of it would take far longer
+        assert client.app.state.parts.gate.runs == 0
 
 
 def test_checks_are_bounded_together(tmp_path: Path) -> None:

@@ -23,75 +23,63 @@ def names(events: list[Event]) -> list[str]:
     return [event.name for event in events]
 
 
-def test_events_come_in_order_numbered_from_one(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with lab(tmp_path) as server, server.stream(SCORES) as stream:
-            events = [event async for event in stream]
-        assert [int(event.id) for event in events] == list(range(1, len(events) + 1))
-        assert all(event.data.get("event", event.name) == event.name for event in events)
-        told = [name for name in names(events) if not name.startswith("call.")]
-        once = ["iteration.started", "candidate.written", "iteration.finished"]
-        assert told == ["run", "answer.started", *once * 3, "answer.finished", "result"]
-        assert names(events).count("call.started") == names(events).count("call.finished") == 6
-        GenerateAnswerResponse.model_validate(events[-1].data)
-        iterations = [event.data for event in events if event.name == "iteration.finished"]
-        assert [each["result"] for each in iterations] == events[-1].data["iterations"]
-        assert [(each["score"], each["accepted"]) for each in iterations] == [(0.4, False), (0.6, False), (0.9, True)]
-        times = [event.data["at"] for event in events if "at" in event.data]
-        assert times == sorted(times) and 0 <= times[0] <= times[-1] < 60
-        assert not any("prompt" in event.data for event in events)
-
-    asyncio.run(run())
+async def test_events_come_in_order_numbered_from_one(tmp_path: Path) -> None:
+    async with lab(tmp_path) as server, server.stream(SCORES) as stream:
+        events = [event async for event in stream]
+    assert [int(event.id) for event in events] == list(range(1, len(events) + 1))
+    assert all(event.data.get("event", event.name) == event.name for event in events)
+    told = [name for name in names(events) if not name.startswith("call.")]
+    once = ["iteration.started", "candidate.written", "iteration.finished"]
+    assert told == ["run", "answer.started", *once * 3, "answer.finished", "result"]
+    assert names(events).count("call.started") == names(events).count("call.finished") == 6
+    GenerateAnswerResponse.model_validate(events[-1].data)
+    iterations = [event.data for event in events if event.name == "iteration.finished"]
+    assert [each["result"] for each in iterations] == events[-1].data["iterations"]
+    assert [(each["score"], each["accepted"]) for each in iterations] == [(0.4, False), (0.6, False), (0.9, True)]
+    times = [event.data["at"] for event in events if "at" in event.data]
+    assert times == sorted(times) and 0 <= times[0] <= times[-1] < 60
+    assert not any("prompt" in event.data for event in events)
 
 
-def test_the_stream_says_where_the_run_is(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with lab(tmp_path) as server:
-            path = "/lab/generate-answer/stream"
-            async with server.client.stream("POST", path, json=asking(SCORES)) as response:
-                first = await anext(streamed(response))
-                assert response.headers["content-type"] == "text/event-stream; charset=utf-8"
-                assert response.headers["location"] == f"/lab/runs/{first.data['run']}"
-                assert response.headers["x-accel-buffering"] == "no"
-            assert first.data["model"] == "m"
-            assert (first.data["iter_max"], first.data["score_threshold"]) == (3, 0.8)
-
-    asyncio.run(run())
+async def test_the_stream_says_where_the_run_is(tmp_path: Path) -> None:
+    async with lab(tmp_path) as server:
+        path = "/lab/generate-answer/stream"
+        async with server.client.stream("POST", path, json=asking(SCORES)) as response:
+            first = await anext(streamed(response))
+            assert response.headers["content-type"] == "text/event-stream; charset=utf-8"
+            assert response.headers["location"] == f"/lab/runs/{first.data['run']}"
+            assert response.headers["x-accel-buffering"] == "no"
+        assert first.data["model"] == "m"
+        assert (first.data["iter_max"], first.data["score_threshold"]) == (3, 0.8)
 
 
-def test_an_iteration_is_kept_before_anybody_hears_of_it_and_so_is_the_end(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with lab(tmp_path) as server, server.stream(SCORES) as stream:
-            other = sqlite3.connect(server.path)
+async def test_an_iteration_is_kept_before_anybody_hears_of_it_and_so_is_the_end(tmp_path: Path) -> None:
+    async with lab(tmp_path) as server, server.stream(SCORES) as stream:
+        other = sqlite3.connect(server.path)
+        async for event in stream:
+            if event.name == "iteration.finished":
+                query = "SELECT body FROM iterations WHERE number = ?"
+                (body,) = other.execute(query, (event.data["iteration"],)).fetchone()
+                assert json.loads(body) == event.data["result"]
+            elif event.name == "result":
+                assert other.execute("SELECT status FROM runs").fetchone() == ("accepted",)
+            else:
+                assert other.execute("SELECT count(*) FROM runs").fetchone() == (1,)
+        other.close()
+
+
+async def test_a_run_goes_on_without_its_client_and_can_be_followed_again(tmp_path: Path) -> None:
+    async with lab(tmp_path) as server:
+        seen = []
+        async with server.stream(f"{SCORES} [[delay 0.1]]") as stream:
             async for event in stream:
+                seen.append(event)
                 if event.name == "iteration.finished":
-                    query = "SELECT body FROM iterations WHERE number = ?"
-                    (body,) = other.execute(query, (event.data["iteration"],)).fetchone()
-                    assert json.loads(body) == event.data["result"]
-                elif event.name == "result":
-                    assert other.execute("SELECT status FROM runs").fetchone() == ("accepted",)
-                else:
-                    assert other.execute("SELECT count(*) FROM runs").fetchone() == (1,)
-            other.close()
-
-    asyncio.run(run())
-
-
-def test_a_run_goes_on_without_its_client_and_can_be_followed_again(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with lab(tmp_path) as server:
-            seen = []
-            async with server.stream(f"{SCORES} [[delay 0.1]]") as stream:
-                async for event in stream:
-                    seen.append(event)
-                    if event.name == "iteration.finished":
-                        break
-            rest = await server.events(seen[0].data["run"], int(seen[-1].id))
-            assert [int(event.id) for event in seen + rest] == list(range(1, len(seen + rest) + 1))
-            assert rest[-1].name == "result"
-            assert names(rest).count("iteration.finished") == 2
-
-    asyncio.run(run())
+                    break
+        rest = await server.events(seen[0].data["run"], int(seen[-1].id))
+        assert [int(event.id) for event in seen + rest] == list(range(1, len(seen + rest) + 1))
+        assert rest[-1].name == "result"
+        assert names(rest).count("iteration.finished") == 2
 
 
 def test_several_follow_one_run_and_all_hear_the_same(tmp_path: Path) -> None:
@@ -139,42 +127,36 @@ def test_a_last_event_that_is_no_number_is_refused(tmp_path: Path, last: str) ->
     asyncio.run(run())
 
 
-def test_a_run_that_fails_ends_its_stream_with_the_problem(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with lab(tmp_path) as server:
-            async with server.stream("Explain it. [[judge fails always]]", iter_max=1) as stream:
-                events = [event async for event in stream]
-            assert events[-1].name == "problem"
-            assert events[-1].data["type"] == "urn:knotwork:problem:no-answer"
-            assert events[-1].data["run"] == events[0].data["run"]
-            assert (await server.events(events[0].data["run"]))[-1] == events[-1]
-
-    asyncio.run(run())
+async def test_a_run_that_fails_ends_its_stream_with_the_problem(tmp_path: Path) -> None:
+    async with lab(tmp_path) as server:
+        async with server.stream("Explain it. [[judge fails always]]", iter_max=1) as stream:
+            events = [event async for event in stream]
+        assert events[-1].name == "problem"
+        assert events[-1].data["type"] == "urn:knotwork:problem:no-answer"
+        assert events[-1].data["run"] == events[0].data["run"]
+        assert (await server.events(events[0].data["run"]))[-1] == events[-1]
 
 
-def test_a_run_that_was_interrupted_tells_what_it_finished_whatever_the_client_has_seen(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with lab(tmp_path) as server:
-            async with server.stream(SCORES) as stream:
-                ids = [int(event.id) async for event in stream]
-            (listed,) = (await server.client.get("/lab/runs")).json()["runs"]
-            file = server.runs.history._file
-            assert file is not None
-            # As a server that was killed while its last iteration was under way leaves it.
-            file.execute("DELETE FROM iterations WHERE number = 3")
-            query = "UPDATE runs SET status = 'interrupted', best = 1, score = 0.6, iterations = 2, last_event = ?, metadata = '{}'"
-            file.execute(query, (ids[-4] - 7,))
-            events = await server.events(listed["id"])
-            assert names(events) == ["run", "iteration.finished", "iteration.finished", "result"]
-            RunResult.model_validate(events[-1].data)
-            assert events[-1].data["final_score"] == 0.6
-            assert events[-1].data["success"] is False
-            assert events[-1].data["metadata"]["status"] == "interrupted"
-            assert events[-1].data["metadata"]["reason"] == "the server stopped before the run ended"
-            (last,) = await server.events(listed["id"], ids[-1])  # it had seen more than was kept
-            assert (last.name, int(last.id)) == ("result", ids[-1] + 1)
-
-    asyncio.run(run())
+async def test_a_run_that_was_interrupted_tells_what_it_finished_whatever_the_client_has_seen(tmp_path: Path) -> None:
+    async with lab(tmp_path) as server:
+        async with server.stream(SCORES) as stream:
+            ids = [int(event.id) async for event in stream]
+        (listed,) = (await server.client.get("/lab/runs")).json()["runs"]
+        file = server.runs.history._file
+        assert file is not None
+        # As a server that was killed while its last iteration was under way leaves it.
+        file.execute("DELETE FROM iterations WHERE number = 3")
+        query = "UPDATE runs SET status = 'interrupted', best = 1, score = 0.6, iterations = 2, last_event = ?, metadata = '{}'"
+        file.execute(query, (ids[-4] - 7,))
+        events = await server.events(listed["id"])
+        assert names(events) == ["run", "iteration.finished", "iteration.finished", "result"]
+        RunResult.model_validate(events[-1].data)
+        assert events[-1].data["final_score"] == 0.6
+        assert events[-1].data["success"] is False
+        assert events[-1].data["metadata"]["status"] == "interrupted"
+        assert events[-1].data["metadata"]["reason"] == "the server stopped before the run ended"
+        (last,) = await server.events(listed["id"], ids[-1])  # it had seen more than was kept
+        assert (last.name, int(last.id)) == ("result", ids[-1] + 1)
 
 
 def test_who_goes_away_is_let_go_of(tmp_path: Path) -> None:
@@ -198,44 +180,41 @@ LARGE = [f"Answer {number}. " + "word " * 60_000 for number in range(10)]
 
 
 @pytest.mark.slow
-def test_a_reader_that_takes_nothing_holds_up_neither_the_run_nor_the_memory(tmp_path: Path, monkeypatch: Any) -> None:
+async def test_a_reader_that_takes_nothing_holds_up_neither_the_run_nor_the_memory(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
     most = 1_000_000
     monkeypatch.setattr(event_stream, "_LARGEST", most)
     monkeypatch.setattr(live_runs, "_LINGER", 0.0)
 
-    async def run() -> None:
-        play = {"when": "At length.", "answers": LARGE}
-        async with lab(tmp_path, plays=[play]) as server:
-            loop, body = (
-                asyncio.get_running_loop(),
-                json.dumps(asking("At length.", iter_max=10, judges=0, checks=["words:1..2"])),
-            )
-            host, port = server.url.removeprefix("http://").split(":")
-            with socket.socket() as slow:
-                slow.setblocking(False)
-                slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
-                await loop.sock_connect(slow, (host, int(port)))
-                head = f"POST /lab/generate-answer/stream HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n"
-                head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-                await loop.sock_sendall(slow, (head + body).encode())
-                assert (await loop.sock_recv(slow, 100)).startswith(b"HTTP/1.1 200")
-                (listed,) = (await server.client.get("/lab/runs")).json()["runs"]
-                one = server.runs._live[listed["id"]]
-                while one.task.done() is False:
-                    assert one.stream._size <= most or len(one.stream._kept) == 1
-                    await asyncio.sleep(0.005)
-                assert (await server.over(listed["id"]))["iterations"] == 10
-                assert server.runs._live == {}
-                assert [told.name for told in one.stream._kept] == ["result"]
-                rest = b""
-                while piece := await loop.sock_recv(
-                    slow, 1 << 20
-                ):  # it reads on: what was lost is told, and the end comes
-                    rest += piece
-            assert b"event: gap\n" in rest and b"event: result\n" in rest
-            assert rest.index(b"event: gap\n") < rest.index(b"event: result\n")
-
-    asyncio.run(run())
+    play = {"when": "At length.", "answers": LARGE}
+    async with lab(tmp_path, plays=[play]) as server:
+        loop, body = (
+            asyncio.get_running_loop(),
+            json.dumps(asking("At length.", iter_max=10, judges=0, checks=["words:1..2"])),
+        )
+        host, port = server.url.removeprefix("http://").split(":")
+        with socket.socket() as slow:
+            slow.setblocking(False)
+            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+            await loop.sock_connect(slow, (host, int(port)))
+            head = f"POST /lab/generate-answer/stream HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n"
+            head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+            await loop.sock_sendall(slow, (head + body).encode())
+            assert (await loop.sock_recv(slow, 100)).startswith(b"HTTP/1.1 200")
+            (listed,) = (await server.client.get("/lab/runs")).json()["runs"]
+            one = server.runs._live[listed["id"]]
+            while one.task.done() is False:
+                assert one.stream._size <= most or len(one.stream._kept) == 1
+                await asyncio.sleep(0.005)
+            assert (await server.over(listed["id"]))["iterations"] == 10
+            assert server.runs._live == {}
+            assert [told.name for told in one.stream._kept] == ["result"]
+            rest = b""
+            while piece := await loop.sock_recv(slow, 1 << 20):  # it reads on: what was lost is told, and the end comes
+                rest += piece
+        assert b"event: gap\n" in rest and b"event: result\n" in rest
+        assert rest.index(b"event: gap\n") < rest.index(b"event: result\n")
 
 
 # The stream by itself.
@@ -300,18 +279,15 @@ def test_where_nothing_happens_comments_keep_the_connection() -> None:
     assert chunks[-1] == b"event: result\ndata: {}\nid: 2\n\n"
 
 
-def test_texts_with_all_kinds_of_ends_of_lines_come_whole(tmp_path: Path) -> None:
+async def test_texts_with_all_kinds_of_ends_of_lines_come_whole(tmp_path: Path) -> None:
     asked = "One\r\ntwo\rthree\x85four\u2028five\u2029six\x00seven\x0b\x0c\x1e [[scores 1]]"
 
-    async def run() -> None:
-        async with lab(tmp_path) as server:
-            async with server.stream(asked) as stream:
-                events = [event async for event in stream]
-            assert events[0].data["instruct"] == asked
-            assert (await server.events(events[0].data["run"]))[0].data["instruct"] == asked
-            assert (await server.client.get("/lab/runs")).json()["runs"][0]["instruct"] == asked
-
-    asyncio.run(run())
+    async with lab(tmp_path) as server:
+        async with server.stream(asked) as stream:
+            events = [event async for event in stream]
+        assert events[0].data["instruct"] == asked
+        assert (await server.events(events[0].data["run"]))[0].data["instruct"] == asked
+        assert (await server.client.get("/lab/runs")).json()["runs"][0]["instruct"] == asked
 
 
 def test_prompts_and_the_texts_of_calls_are_left_out() -> None:
