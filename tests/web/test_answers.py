@@ -19,27 +19,20 @@ from support.lab import Lab, asking, lab
 PROBLEM = "application/problem+json"
 
 
-def with_lab(folder: Path, work: Any, **settings: Any) -> Any:
-    async def run() -> Any:
-        async with lab(folder, **settings) as server:
-            return await work(server)
-
-    return asyncio.run(run())
-
-
 def answered(folder: Path, instruct: str, *, settings: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
     """Ask once and return the response, which has the documented shape."""
 
-    async def work(server: Lab) -> dict[str, Any]:
-        response = await server.answer(instruct, **more)
-        assert response.status_code == 200, response.text
-        told = response.json()
-        GenerateAnswerResponse.model_validate(told)
-        assert server.models.url not in response.text
-        assert response.headers["location"] == f"/lab/runs/{told['metadata']['run']}"
-        return told
+    async def run() -> dict[str, Any]:
+        async with lab(folder, **settings or {}) as server:
+            response = await server.answer(instruct, **more)
+            assert response.status_code == 200, response.text
+            told = response.json()
+            GenerateAnswerResponse.model_validate(told)
+            assert server.models.url not in response.text
+            assert response.headers["location"] == f"/lab/runs/{told['metadata']['run']}"
+            return told
 
-    return with_lab(folder, work, **settings or {})
+    return asyncio.run(run())
 
 
 def test_a_run_ends_with_the_first_answer_that_reaches_the_threshold(tmp_path: Path) -> None:
@@ -87,8 +80,10 @@ def test_the_threshold_and_the_number_of_iterations_are_passed_on(tmp_path: Path
         ({}, ("gpt-4o",), "gpt-4o-there"),
     ],
 )
-def test_the_model_that_is_named_is_asked(tmp_path: Path, named: Any, others: tuple[str, ...], asked: str) -> None:
-    async def work(server: Lab) -> None:
+async def test_the_model_that_is_named_is_asked(
+    tmp_path: Path, named: Any, others: tuple[str, ...], asked: str
+) -> None:
+    async with lab(tmp_path, others=others) as server:
         told = (await server.answer("Explain it. [[scores 1]]", **named)).json()
         assert {request.body["model"] for request in server.models.requests} == {asked}
         assert told["metadata"]["model"] == ("m" if asked == "first" else asked.removesuffix("-there"))
@@ -97,8 +92,6 @@ def test_the_model_that_is_named_is_asked(tmp_path: Path, named: Any, others: tu
             assert (told["metadata"]["requested_model"], told["metadata"]["warnings"]) == ("gpt-4o", [said])
         else:
             assert (told["metadata"].get("requested_model"), told["metadata"]["warnings"]) == (None, [])
-
-    with_lab(tmp_path, work, others=others)
 
 
 async def refusal(server: Lab, **more: Any) -> httpx2.Response:
@@ -111,12 +104,10 @@ async def refusal(server: Lab, **more: Any) -> httpx2.Response:
     return response
 
 
-def test_a_model_that_is_not_offered_is_refused_with_the_names_of_those_that_are(tmp_path: Path) -> None:
-    async def work(server: Lab) -> None:
+async def test_a_model_that_is_not_offered_is_refused_with_the_names_of_those_that_are(tmp_path: Path) -> None:
+    async with lab(tmp_path, others=("other",)) as server:
         for name in ("second", "http://127.0.0.1:1/v1#m", "openai:gpt-4o", "local", "../m", ""):
             assert (await refusal(server, model=name)).json()["models"] == ["m", "other"]
-
-    with_lab(tmp_path, work, others=("other",))
 
 
 REFUSED: list[tuple[str, object]] = [
@@ -129,8 +120,8 @@ REFUSED: list[tuple[str, object]] = [
 ]  # fmt: skip
 
 
-def test_what_a_request_must_not_say_is_refused_before_a_run_begins(tmp_path: Path) -> None:
-    async def work(server: Lab) -> None:
+async def test_what_a_request_must_not_say_is_refused_before_a_run_begins(tmp_path: Path) -> None:
+    async with lab(tmp_path) as server:
         for parameter, value in REFUSED:
             (fault,) = (await refusal(server, **{parameter: value})).json()["errors"]
             assert fault["pointer"].startswith(f"/{parameter}"), (parameter, value, fault)
@@ -139,8 +130,6 @@ def test_what_a_request_must_not_say_is_refused_before_a_run_begins(tmp_path: Pa
             response = await server.client.post("/lab/generate-answer/stream", json=request)
             assert response.status_code == 422
             assert response.json()["errors"] == [{"pointer": f"/{parameter}", "message": "it is missing"}]
-
-    with_lab(tmp_path, work)
 
 
 def test_names_bounds_defaults_and_descriptions_are_the_seeds() -> None:
@@ -181,8 +170,8 @@ def test_a_score_out_of_range_is_asked_for_again(tmp_path: Path) -> None:
     assert told["total_iterations"] == 1
 
 
-def test_without_any_evaluation_the_run_fails_with_all_that_there_was(tmp_path: Path) -> None:
-    async def work(server: Lab) -> None:
+async def test_without_any_evaluation_the_run_fails_with_all_that_there_was(tmp_path: Path) -> None:
+    async with lab(tmp_path) as server:
         response = await server.answer("Explain it. [[judge fails always]]", iter_max=2)
         assert response.status_code == 502
         assert response.headers["content-type"] == PROBLEM
@@ -196,29 +185,23 @@ def test_without_any_evaluation_the_run_fails_with_all_that_there_was(tmp_path: 
         assert kept["result"]["final_answer"] is None
         assert kept["result"]["iterations"] == told["iterations"]
 
-    with_lab(tmp_path, work)
-
 
 @pytest.mark.parametrize(("mark", "kind"), [("refuse always", "refused"), ("truncate always", "truncated")])
-def test_a_writer_that_refuses_or_is_cut_off_fails_its_iteration(tmp_path: Path, mark: str, kind: str) -> None:
-    async def work(server: Lab) -> None:
+async def test_a_writer_that_refuses_or_is_cut_off_fails_its_iteration(tmp_path: Path, mark: str, kind: str) -> None:
+    async with lab(tmp_path) as server:
         response = await server.answer(f"Explain it. [[{mark}]]", iter_max=1)
         assert response.status_code == 502
         error = response.json()["iterations"][0]["error"]
         assert (error["stage"], error["kind"]) == ("generation", kind)
 
-    with_lab(tmp_path, work)
 
-
-def test_a_wrong_key_of_the_servers_own_ends_the_run_at_once(tmp_path: Path) -> None:
-    async def work(server: Lab) -> None:
+async def test_a_wrong_key_of_the_servers_own_ends_the_run_at_once(tmp_path: Path) -> None:
+    async with lab(tmp_path) as server:
         response = await server.answer("Explain it. [[deny always]]", iter_max=5)
         assert response.status_code == 502
         assert response.json()["type"] == "urn:knotwork:problem:model-unusable"
         assert len(response.json()["iterations"]) == 1
         assert server.models.url not in response.text
-
-    with_lab(tmp_path, work)
 
 
 def test_several_attempts_are_all_told(tmp_path: Path) -> None:
@@ -250,31 +233,27 @@ def test_a_run_that_has_spent_what_it_may_ends_with_its_best_answer(tmp_path: Pa
         (RunLimits(seconds=0.1), "Explain it. [[delay 5]]", "out-of-time"),
     ],
 )
-def test_a_limit_that_leaves_no_answer_is_a_problem_of_its_own(
+async def test_a_limit_that_leaves_no_answer_is_a_problem_of_its_own(
     tmp_path: Path, run: RunLimits, instruct: str, name: str
 ) -> None:
-    async def work(server: Lab) -> None:
+    async with lab(tmp_path, run=run) as server:
         response = await server.answer(instruct)
         assert response.status_code == 502
         assert response.json()["type"] == f"urn:knotwork:problem:{name}"
 
-    with_lab(tmp_path, work, run=run)
 
-
-def test_templates_of_the_server_have_names(tmp_path: Path) -> None:
+async def test_templates_of_the_server_have_names(tmp_path: Path) -> None:
     (tmp_path / "templates.json").write_text('{"pirate": {"generator_system": "You are a pirate."}}')
 
-    async def work(server: Lab) -> None:
+    async with lab(tmp_path, templates=tmp_path / "templates.json") as server:
         about = (await server.client.get("/lab/about")).json()
         assert "pirate" in about["templates"] and "default" in about["templates"]
         assert (await server.answer("Explain it. [[scores 1]]", template="pirate")).status_code == 200
         assert "You are a pirate." in str(server.models.requests[0].body)
 
-    with_lab(tmp_path, work, templates=tmp_path / "templates.json")
 
-
-def test_about_tells_what_a_form_needs(tmp_path: Path) -> None:
-    async def work(server: Lab) -> None:
+async def test_about_tells_what_a_form_needs(tmp_path: Path) -> None:
+    async with lab(tmp_path, others=("other",)) as server:
         about = (await server.client.get("/lab/about")).json()
         assert about["models"] == ["m", "other"]
         assert about["default"] == "m"
@@ -283,8 +262,6 @@ def test_about_tells_what_a_form_needs(tmp_path: Path) -> None:
         assert about["bounds"]["iter_max"] == {"min": 1, "max": 10, "default": 3}
         assert about["bounds"]["score_threshold"] == {"min": 0.0, "max": 1.0, "default": 0.8}
         assert server.models.url not in str(about)
-
-    with_lab(tmp_path, work, others=("other",))
 
 
 @pytest.mark.parametrize(

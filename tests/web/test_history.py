@@ -1,8 +1,9 @@
 """The history of runs: what it keeps, what it does with a file that is damaged, busy or full, and how it ends what has no end."""
 
 import asyncio
+import contextlib
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,20 @@ def part(number: int, score: float | None = 0.5) -> StoredIteration:
     return StoredIteration(number, number * 10, {"answer": f"Answer {number}.", "evaluation": evaluation})
 
 
-def with_history(path: Path, work: Callable[[History], Awaitable[Any]], **settings: Any) -> Any:
+@contextlib.asynccontextmanager
+async def opened_history(path: Path, keep: int = 1000) -> AsyncIterator[History]:
+    history = History(path, keep)
+    await history.open()
+    try:
+        yield history
+    finally:
+        await history.aclose()
+
+
+def with_history(path: Path, work: Callable[[History], Awaitable[Any]], keep: int = 1000) -> Any:
     async def run() -> Any:
-        history = History(path, **({"keep": 1000} | settings))
-        await history.open()
-        try:
+        async with opened_history(path, keep) as history:
             return await work(history)
-        finally:
-            await history.aclose()
 
     return asyncio.run(run())
 
@@ -78,8 +85,8 @@ def test_a_run_without_an_end_is_interrupted_and_what_it_finished_stands(tmp_pat
     assert (oldest.status, oldest.score, oldest.best, oldest.iterations) == ("interrupted", 0.5, 0, 1)
 
 
-def test_pages_go_from_the_newest_to_the_oldest_also_where_runs_go_or_come_meanwhile(tmp_path: Path) -> None:
-    async def work(history: History) -> None:
+async def test_pages_go_from_the_newest_to_the_oldest_also_where_runs_go_or_come_meanwhile(tmp_path: Path) -> None:
+    async with opened_history(tmp_path / "h.db") as history:
         for number in range(7):
             await ended(history, row(number))
         await ended(history, row(100, "you"))
@@ -90,8 +97,6 @@ def test_pages_go_from_the_newest_to_the_oldest_also_where_runs_go_or_come_meanw
         second, more = await history.page("me", 4, first[-1].id)
         assert ([one.instruct for one in second], more) == (["Ask 3.", "Ask 2.", "Ask 1.", "Ask 0."], False)
         assert await history.page("nobody", 3) == ([], False)
-
-    with_history(tmp_path / "h.db", work)
 
 
 def test_the_oldest_runs_of_an_owner_go_when_there_are_too_many_but_none_under_way(tmp_path: Path) -> None:
@@ -189,8 +194,8 @@ def test_a_folder_that_is_a_file_is_told(tmp_path: Path) -> None:
         with_history(tmp_path / "file" / "h.db", lambda history: history.page("me", 1))
 
 
-def test_writes_that_come_together_share_a_transaction_and_one_that_fails_fails_alone(tmp_path: Path) -> None:
-    async def work(history: History) -> None:
+async def test_writes_that_come_together_share_a_transaction_and_one_that_fails_fails_alone(tmp_path: Path) -> None:
+    async with opened_history(tmp_path / "h.db") as history:
         await history.begun(row(1), {})
         writes = [history.iterated(row(1), part(number)) for number in (1, 2, 2, 3)]
         writes.append(history.iterated(row(2), part(1)))  # a run that was never begun
@@ -199,17 +204,13 @@ def test_writes_that_come_together_share_a_transaction_and_one_that_fails_fails_
         found = await history.find("me", row(1).id)
         assert found is not None and [one.number for one in found.parts] == [1, 2, 3]
 
-    with_history(tmp_path / "h.db", work)
 
-
-def test_half_a_surrogate_pair_is_kept_as_something_that_is_text(tmp_path: Path) -> None:
-    async def work(history: History) -> None:
+async def test_half_a_surrogate_pair_is_kept_as_something_that_is_text(tmp_path: Path) -> None:
+    async with opened_history(tmp_path / "h.db") as history:
         await history.begun(row(1), {})
         await history.iterated(row(1), StoredIteration(1, 5, {"answer": "half \ud800"}))
         found = await history.find("me", row(1).id)
         assert found is not None and found.parts[0].body == {"answer": "half ?"}
-
-    with_history(tmp_path / "h.db", work)
 
 
 # Where it can't be written the answer still comes.
