@@ -19,6 +19,9 @@ ReadAs = Literal["exact", "thinking", "fenced", "embedded", "literal"]
 MAX_ANSWER = 200_000
 """Maximum number of characters of an answer that are read; a longer answer is unreadable."""
 
+TWO_OBJECTS = "it has two different objects; answer with one object"
+"""The reason why an answer with several objects is unreadable."""
+
 _MOST_CLOSINGS = 8
 """Maximum number of closing thinking tags after which the answer is tried as a whole."""
 _MOST_GROUPS = 1_000
@@ -60,7 +63,7 @@ def without_thinking(text: str, kept: Sequence[Span] = ()) -> str | CutOff:
         opened = not tag[1]
         if tag[1]:
             begin = tag.end()
-    return CutOff("it ends before the thinking in it does: </think> is missing") if opened else text[begin:]
+    return CutOff("it ends inside the thinking: </think> is missing") if opened else text[begin:]
 
 
 def fenced_blocks(text: str) -> Iterator[tuple[Span, Span]]:
@@ -137,12 +140,12 @@ def _found(answer: str, wanted: Collection[str]) -> ObjectRead | Unreadable:
             return Unreadable(f"it has more than {_MOST_GROUPS:,} groups of braces")
         for start, stop in spans:
             if start < 0:
-                unreadable = unreadable or Unreadable("a } in it closes nothing")
+                unreadable = unreadable or Unreadable("it has a surplus }")
                 continue
             if stop < 0:
                 if end == len(answer):
-                    return CutOff("it ends inside an object: it is cut off")
-                unreadable = unreadable or Unreadable("braces in it are not closed")
+                    return CutOff("it ends inside an object: it was cut off")
+                unreadable = unreadable or Unreadable("it has braces that are not closed")
                 continue
             inner = piece[start:stop]
             found = _value_of(inner)
@@ -151,7 +154,9 @@ def _found(answer: str, wanted: Collection[str]) -> ObjectRead | Unreadable:
             elif found is None:
                 keys = any(json.dumps(key) in inner or repr(key) in inner for key in wanted)
                 if keys or (not wanted and re.search(r"[\"']\s*+:", inner)):
-                    unreadable = unreadable or Unreadable(f"an object in it can't be read as JSON: {short(inner)}")
+                    unreadable = unreadable or Unreadable(
+                        f"it contains an object that is not valid JSON: {short(inner)}"
+                    )
             elif isinstance(found[0], dict):
                 value: dict[str, Any] = found[0]
                 if not wanted or any(key in value for key in wanted):
@@ -160,14 +165,14 @@ def _found(answer: str, wanted: Collection[str]) -> ObjectRead | Unreadable:
         return unreadable or Unreadable(_nothing(wanted))
     first, read_as = candidates[0]
     if any(not _same(value, first) for value, _ in candidates[1:]):
-        return Unreadable("there are two answers: objects that differ; answer with one object")
+        return Unreadable(TWO_OBJECTS)
     return ObjectRead(first, read_as)
 
 
 def _nothing(wanted: Collection[str]) -> str:
     if not wanted:
-        return "there is no JSON object in it"
-    return f"there is no JSON object with {' or '.join(map(short, list(wanted)[:5]))} in it"
+        return "it has no JSON object"
+    return f"it has no JSON object with {' or '.join(map(short, list(wanted)[:5]))}"
 
 
 def _value_of(text: str) -> tuple[Any, Literal["", "literal"]] | Unreadable | None:
@@ -197,7 +202,7 @@ def _parsed(text: str) -> tuple[Any] | Unreadable | None:
     def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(found)
         if len(made) != len(found):
-            faults.append("a key occurs twice in an object")
+            faults.append("an object has a duplicate key")
         return made
 
     try:
@@ -205,7 +210,7 @@ def _parsed(text: str) -> tuple[Any] | Unreadable | None:
     except RecursionError:
         return Unreadable(f"it is nested more than {MAX_DEPTH} levels deep")
     except ValueError as error:  # also an integer of thousands of digits
-        return None if isinstance(error, json.JSONDecodeError) else Unreadable("a number in it is too long")
+        return None if isinstance(error, json.JSONDecodeError) else Unreadable("it has a number that is too long")
     if faults:
         return Unreadable(faults[0])
     if is_too_deep(value):

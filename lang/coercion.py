@@ -16,7 +16,17 @@ from typing import Any, TypeAlias
 
 from attrs import evolve, frozen
 
-from .answers import BLANK, MAX_ANSWER, CutOff, bare_text, fenced_blocks, inner_text, read_object, without_thinking
+from .answers import (
+    BLANK,
+    MAX_ANSWER,
+    TWO_OBJECTS,
+    CutOff,
+    bare_text,
+    fenced_blocks,
+    inner_text,
+    read_object,
+    without_thinking,
+)
 from .literals import MAX_DIGITS, Reading, Unreadable, is_json, kind_of, read, short
 
 Type: TypeAlias = str | Sequence[str]
@@ -54,7 +64,7 @@ def as_type(text: str, kind: Type, *, strict: bool = False) -> Fit | Unfit:
     if kind in ("json", "list"):
         return _structure(text, str(kind))
     if isinstance(kind, str) and kind not in _SCALARS:
-        return Unfit(f"there is no type {kind!r}")
+        return Unfit(f"unknown type {kind!r}")
     if len(text) > MAX_ANSWER:
         return Unfit(f"it has {len(text):,} characters; at most {MAX_ANSWER:,} are read")
     answer = without_thinking(text)
@@ -91,7 +101,7 @@ def as_value(value: Any, kind: Type, *, strict: bool = False, nullable: bool = F
     if kind == "json":
         return Fit(value)
     if kind not in ("text", *_WANTED):
-        return Unfit(f"there is no type {kind!r}")
+        return Unfit(f"unknown type {kind!r}")
     if value is None:
         return Fit(None) if nullable else Unfit("it is null")
     if isinstance(value, str) and not _is_text(value):
@@ -109,7 +119,7 @@ def as_value(value: Any, kind: Type, *, strict: bool = False, nullable: bool = F
             return Fit(None, "coerced", value or '""') if nullable else Unfit(f"it is not a value: {short(value)}")
         found = _one_of_list(value) if kind == "list" else _SCALARS[kind](value)
         if isinstance(found, Unfit) or (kind != "bool" and not _is_small(found.value)):
-            return found if isinstance(found, Unfit) else Unfit("it is not a number of 64 bits")
+            return found if isinstance(found, Unfit) else Unfit("it does not fit into 64 bits")
         return Fit(found.value, "coerced", value)
     if kind == "list":
         return _list(value)
@@ -117,7 +127,7 @@ def as_value(value: Any, kind: Type, *, strict: bool = False, nullable: bool = F
         return Fit(value) if isinstance(value, bool) else Unfit(f"it is {kind_of(value)}, not true or false")
     if not _is_number(value):
         return Unfit(f"it is {kind_of(value)}, not {_WANTED[kind]}" if not isinstance(value, float | int) or isinstance(value, bool)
-                     else "it is not a finite number of 64 bits")  # fmt: skip
+                     else "it is not a finite 64-bit number")  # fmt: skip
     if kind == "int" and isinstance(value, float):
         if strict or not value.is_integer():
             return Unfit(f"it is not a whole number: {json.dumps(value)}")
@@ -151,7 +161,7 @@ def _list(value: Any) -> Fit | Unfit:
         return Unfit(f"it is {kind_of(value)}, not a list")
     for item in value:
         if not (isinstance(item, bool) or (isinstance(item, str) and _is_text(item)) or _is_number(item)):
-            return Unfit(f"{kind_of(item)} stands in the list, which has texts, numbers and booleans only")
+            return Unfit(f"the list contains {kind_of(item)}; only texts, numbers and booleans are allowed")
     return Fit(value)
 
 
@@ -173,7 +183,7 @@ def _exactly(text: str, kind: Type) -> Fit | Unfit:
         found = _SCALARS[kind](bare) if fits else Unfit("")
         return found if isinstance(found, Fit) else Unfit(f"it is not {_WANTED[kind]}: {short(bare)}")
     if kind not in ("json", "list"):
-        return Unfit(f"there is no type {kind!r}")
+        return Unfit(f"unknown type {kind!r}")
     value = read(bare) if is_json(bare) else Unreadable("it is not JSON as a whole")
     if isinstance(value, Unreadable):
         return Unfit(f"it is not {'JSON' if kind == 'json' else 'a list'}: {value.reason}")
@@ -199,13 +209,13 @@ def _structure(text: str, kind: str) -> Fit | Unfit:
     blocks = [answer[begin:end].strip() for _, (begin, end) in fenced_blocks(answer)]
     values = [found.value for found in map(read, blocks) if isinstance(found, Reading)] if len(blocks) > 1 else []
     if any(json.dumps(value) != json.dumps(values[0]) for value in values[1:]):
-        return Unfit(f"it is not {wanted}: there are two answers, fenced blocks that differ; answer with one value")
+        return Unfit(f"it is not {wanted}: it has two different fenced blocks; answer with one value")
     found = read(answer)
     if isinstance(found, Unreadable) or (kind == "json" and found.how == "fence"):
         single = read_object(text) if kind == "json" else None
         if not isinstance(single, Unreadable) and single is not None:
             return Fit(single.value, "fence" if single.read_as == "fenced" else single.read_as, text.strip())
-        if isinstance(single, CutOff) or (single is not None and "two answers" in single.reason):
+        if isinstance(single, CutOff) or (single is not None and single.reason == TWO_OBJECTS):
             return Unfit(f"it is not {wanted}: {single.reason}")
     if isinstance(found, Unreadable):
         return Unfit(f"it is not {wanted}: {found.reason}")
@@ -263,10 +273,10 @@ def _boxed(text: str) -> str | Unfit | None:
     if not boxes:
         return None
     if any(_NOT_BEFORE.search(text[max(0, box.start() - 24) : box.start()]) for box in boxes):
-        return Unfit(f"what is boxed is denied: {short(text)}")
+        return Unfit(f"the boxed answer is retracted: {short(text)}")
     said = {inner[1].strip() if (inner := _IN_BOX.fullmatch(box[1].strip())) else box[1].strip() for box in boxes}
     if len(said) > 1:
-        return Unfit(f"there are two answers, boxes that differ: {', '.join(map(short, sorted(said)[:3]))}")
+        return Unfit(f"it has two different boxed answers: {', '.join(map(short, sorted(said)[:3]))}")
     return said.pop()
 
 
@@ -307,7 +317,7 @@ def choice_of(text: str, labels: Sequence[str]) -> Fit | Unfit:
 
 
 def _none_of(text: str, labels: Sequence[str]) -> str:
-    return f"it is none of {_listed(labels)}: {short(text)}"
+    return f"it is not one of {_listed(labels)}: {short(text)}"
 
 
 def _listed(labels: Sequence[str]) -> str:
@@ -355,10 +365,10 @@ class _Known:
         chosen = _folded(said)
         for other in self.other.finditer(rest):
             if _folded(other[0]) != chosen and _folded(bare_text(other[0])) != chosen:
-                return Unfit(f"there are two answers in it, {short(said)} and {short(other[0])}: {short(text)}")
+                return Unfit(f"it has two answers, {short(said)} and {short(other[0])}: {short(text)}")
         denied = re.search(rf"\b{_NOT}\W+(?:\w+\W+){{0,2}}?{re.escape(chosen)}(?!\w)", _folded(rest))
         if denied or _TAKEN_BACK.match(rest) or _RETRACTED.search(rest) or "?" in rest or "？" in rest:
-            return Unfit(f"what stands behind {short(said)} may take it back: {short(text)}")
+            return Unfit(f"the text after {short(said)} may retract it: {short(text)}")
         return said
 
 

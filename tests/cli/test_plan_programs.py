@@ -42,11 +42,11 @@ def test_the_same_as_json_and_as_drawings(file: Path) -> None:
     ("name", "text", "said"),
     [
         ("q.gasl", "# only a remark\n", "has no commands"),
-        ("q.gasl", "FIND node AS x", "FIND takes nodes, edges or paths"),
+        ("q.gasl", "FIND node AS x", "FIND needs nodes, edges or paths"),
         (
             "plan.json",
             '{"plan_id": "p", "why": "w", "commands": ["FIND node AS x"]}',
-            "FIND takes nodes, edges or paths",
+            "FIND needs nodes, edges or paths",
         ),
     ],
 )

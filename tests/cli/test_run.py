@@ -241,5 +241,5 @@ def test_an_answer_in_other_words_is_told_and_strict_types_refuse_it(folder: Pat
     assert (read["step"], read["how"], read["output"]) == ("final", "thinking", "sad")
     strict = call("run", "m.lwt", "--llm", spec, "--strict-types")
     assert strict.code == 1
-    assert 'it is none of "glad", "sad"' in strict.err
+    assert 'it is not one of "glad", "sad"' in strict.err
     assert "--strict-types" in strict.err.splitlines()[-1]

@@ -50,10 +50,10 @@ REFUSED: list[tuple[str, str]] = [
     ("[1, 2]", "it is a list, not an object"),
     ('[{"mood": "glad"}]', "it is a list, not an object"),
     ('"glad"', "it is a text, not an object"),
-    ('{"mood": "glad"} {"mood": "sad"}', "two answers"),
-    ('{"mood": 1} or {"mood": true}', "two answers"),
-    ('```json\n{"mood": "glad"}\n```\n```json\n{"mood": "sad"}\n```', "two answers"),
-    ('```json\n{"mood": "glad"}\n```\nNo: {"mood": "sad"}', "two answers"),
+    ('{"mood": "glad"} {"mood": "sad"}', "two different"),
+    ('{"mood": 1} or {"mood": true}', "two different"),
+    ('```json\n{"mood": "glad"}\n```\n```json\n{"mood": "sad"}\n```', "two different"),
+    ('```json\n{"mood": "glad"}\n```\nNo: {"mood": "sad"}', "two different"),
     ('{"mood": "glad", "n": 4', "cut off"),
     ('{"mood": "gl', "cut off"),
     ('Here: {"mood": "glad", "n": [1, 2', "cut off"),
@@ -63,12 +63,12 @@ REFUSED: list[tuple[str, str]] = [
     ('<think>a</think> <think>{"mood": "glad"}', "thinking"),
     ('{"mood": "glad"}</think>', "no JSON object"),
     ('The form is {"type": "object"}', 'no JSON object with "mood" or "n"'),
-    ('{"mood": "glad", "mood": "sad"}', "twice"),
-    ('So {"mood": "glad", "mood": "sad"} then {"mood": "glad"}', "twice"),
-    ('{"mood": glad} so {"mood": "glad"}', "can't be read as JSON"),
-    ('{"x": 1, oops, "in": {"mood": "glad"}}', "can't be read as JSON"),
-    ('{mood: {"mood": "glad"}}', "can't be read as JSON"),
-    ('{"text": "he said "} {"mood": "glad"}", "mood": "sad"}', "closes nothing"),
+    ('{"mood": "glad", "mood": "sad"}', "duplicate"),
+    ('So {"mood": "glad", "mood": "sad"} then {"mood": "glad"}', "duplicate"),
+    ('{"mood": glad} so {"mood": "glad"}', "is not valid JSON"),
+    ('{"x": 1, oops, "in": {"mood": "glad"}}', "is not valid JSON"),
+    ('{mood: {"mood": "glad"}}', "is not valid JSON"),
+    ('{"text": "he said "} {"mood": "glad"}", "mood": "sad"}', "surplus }"),
     ('{"mood": "\\ud800"}', "surrogate"),
     ("{" * 300 + "}" * 300, "nested more than"),
     ('{"mood": ' + "[" * 300 + "]" * 300 + "}", "nested more than"),
@@ -96,7 +96,7 @@ def test_what_is_not_sure_is_refused_with_the_reason(text: str, reason: str) -> 
 
 
 def test_without_wanted_keys_every_object_counts() -> None:
-    assert read_object('The form {"a": 1} gives {"b": 2}').reason.startswith("there are two answers")  # type: ignore[union-attr]
+    assert read_object('The form {"a": 1} gives {"b": 2}').reason.startswith("it has two different")  # type: ignore[union-attr]
     assert read_object('So {name} is {"b": 2}') == ObjectRead({"b": 2}, "embedded")
 
 

@@ -67,13 +67,13 @@ def between(r: Cursor, items: list[Expr | Sign], stop: frozenset[str]) -> bool:
         _contains(r, items)
         return True
     if word in ("like", "ilike", "matches", "rlike", "regexp"):
-        r.fault("EXPR009", f"there is no {piece.text} here", piece.span, '"part" in text tests for a part of a text')
+        r.fault("EXPR009", f"expressions have no `{piece.text}`", piece.span, 'write `"part" in text`')
         r.take()
         items += [Sign("TEST", "in", piece.start, piece.end)]
         return True
     if word in _FOREIGN_WORDS and not _ends(r.peek(1)):
         right = _FOREIGN_WORDS[word]
-        r.swap("EXPR007", f"{piece.text} is written {right} here", piece, right)
+        r.swap("EXPR007", f"{piece.text} is written `{right}` in expressions", piece, right)
         _append(r, items, "TEST" if right in _TESTS else "OPERATOR", right, 1)
         return True
     return _phrase(r, items, 0)
