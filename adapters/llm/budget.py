@@ -200,7 +200,8 @@ class Budget(Layer):
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
         """Return the inner client's answer; raise ``BudgetExceeded``, without a call, if it might exceed the budget."""
         started = time.monotonic()
-        need = self._need(prompt, options)
+        bound = _prompt_bound(prompt, options) if self.ledger.limits_size else len(prompt)  # measured only if needed
+        need = _Need(bound, options.get("max_tokens", _USUAL_ANSWER), "max_tokens" in options)
         hold = await self.ledger.reserve(need, self._price)
         Patience.waited(options, time.monotonic() - started)
         asked: Options = {**options}
@@ -217,7 +218,10 @@ class Budget(Layer):
                 used = Usage(need.prompt, len(answer.text.encode()))
             return answer
         except LLMError as error:
-            used = _larger(hold, error.usage) if error.lost else error.usage
+            used = error.usage
+            if error.lost:  # its usage may be reported only partly
+                sent = max(hold.prompt_tokens, used.prompt_tokens)
+                used = Usage(sent, max(hold.completion_tokens, used.completion_tokens))
             raise
         finally:
             self.ledger.settle(hold, used, self._price)
@@ -240,16 +244,6 @@ class Budget(Layer):
     def _cost(self, used: Usage) -> float | None:
         """Return the cost of ``used``; None if the price is unknown."""
         return None if self._known is None else self._known.of(used)
-
-    def _need(self, prompt: str, options: Options) -> "_Need":
-        """Return the upper bounds of a call; the prompt is measured only if needed."""
-        bound = _prompt_bound(prompt, options) if self.ledger.limits_size else len(prompt)
-        return _Need(bound, options.get("max_tokens", _USUAL_ANSWER), "max_tokens" in options)
-
-
-def _larger(hold: Usage, told: Usage) -> Usage:
-    """Return the usage to count for a lost answer whose usage was partly reported."""
-    return Usage(max(hold.prompt_tokens, told.prompt_tokens), max(hold.completion_tokens, told.completion_tokens))
 
 
 @frozen

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from functools import lru_cache, wraps
 from itertools import islice
@@ -74,13 +74,11 @@ def _additional(validator: Any, allowed: Any, instance: Any, schema: Any) -> Ite
 
 
 def _unique(validator: Any, wanted: bool, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    if wanted and isinstance(instance, list) and len({_comparable(item) for item in instance}) < len(instance):
-        yield ValidationError(f"the {len(instance)} elements are not all different")
-
-
-def _comparable(value: Any) -> bytes:
-    """Return bytes that are equal for equal JSON values: 1 equals 1.0, 1 does not equal true."""
-    return orjson.dumps(_numbers(value), option=orjson.OPT_SORT_KEYS)
+    if wanted and isinstance(instance, list):
+        # Bytes that are equal for equal JSON values: 1 equals 1.0, 1 does not equal true.
+        written = {orjson.dumps(_numbers(item), option=orjson.OPT_SORT_KEYS) for item in instance}
+        if len(written) < len(instance):
+            yield ValidationError(f"the {len(instance)} elements are not all different")
 
 
 def _numbers(value: Any) -> Any:
@@ -225,14 +223,13 @@ def _no_constant(name: str) -> Any:
 def _check_depth(value: Any) -> None:
     level: list[Any] = [value]
     for _ in range(_MAX_DEPTH):
-        level = [inner for outer in level if isinstance(outer, dict | list) for inner in _inside(outer)]
+        containers = [
+            each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)
+        ]
+        level = [inner for container in containers for inner in container]
         if not level:
             return
     raise ValueError(f"nested deeper than {_MAX_DEPTH}")
-
-
-def _inside(outer: "dict[str, Any] | list[Any]") -> Iterable[Any]:
-    return outer.values() if isinstance(outer, dict) else outer
 
 
 def validator(schema: Mapping[str, Any]) -> Any:

@@ -65,11 +65,9 @@ def _hide(text: str, key: str) -> str:
 def known_keys(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the keys in the environment, for any service. A short word (``not-needed``) is not a key."""
     found = {value.strip() for name, value in environ.items() if _NAMED.search(name)}
-    return tuple(sorted(key for key in found if _is_secret(key)))
-
-
-def _is_secret(key: str) -> bool:
-    return len(key) >= _LONG or (len(key) >= _SHORTEST and any(character.isdigit() for character in key))
+    return tuple(
+        sorted(key for key in found if len(key) >= _LONG or (len(key) >= _SHORTEST and any(map(str.isdigit, key))))
+    )
 
 
 def refuse_key(spec: str, environ: Mapping[str, str]) -> None:

@@ -16,6 +16,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -49,21 +50,18 @@ PREFIXES = 2  # number of cached prompt prefixes, at 190 MB each with SmolLM2; t
 BATCH = 64  # prompt tokens between checks for cancellation and deadline: a quarter of a second of SmolLM2 on two cores
 
 
-def _to_stderr(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
 class LocalModel:
     """The spec ``local`` (``path=None``; the weights are downloaded at the first call) or ``local:PATH``.
 
-    ``say`` receives messages about a download. ``parallel`` is the number of concurrent calls; with more than one, answers
-    depend on the calls that run at the same time. The model is loaded once, at the first call. It may be used from several event
+    ``say`` receives messages about a download (default: stderr). ``parallel`` is the number of concurrent calls; with more than one,
+    answers depend on the calls that run at the same time. The model is loaded once, at the first call. It may be used from several event
     loops. Without ``aclose`` it is freed with the object or at interpreter exit.
     """
 
-    def __init__(self, path: str | None = None, *, say: Callable[[str], None] = _to_stderr, parallel: int = 1) -> None:
+    def __init__(self, path: str | None = None, *, say: Callable[[str], None] | None = None, parallel: int = 1) -> None:
         if parallel < 1:
             raise ValueError("parallel must be at least 1")
+        say = say or partial(print, file=sys.stderr, flush=True)
         self._path = path
         self._engine = _Engine(path, say, parallel)
         self._threads = ThreadPoolExecutor(parallel, thread_name_prefix="knotwork-local")

@@ -97,7 +97,7 @@ class ReplayModel(Own):
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
         """Return the recorded answer, or raise the recorded error."""
-        asked = _plain(asked_for(options))
+        asked: dict[str, Any] = orjson.loads(canonical(asked_for(options)))
         track = self._tracks.get(_key(prompt, asked))
         if track is None:
             track = next((loose.track for loose in self._patterns if loose.fits(prompt, asked)), None)
@@ -131,7 +131,10 @@ class ReplayModel(Own):
             try:
                 entry = _dict(read_json(line), "the line")
                 if not headed:
-                    self._head(entry)
+                    if entry.get(_HEADER) != 1:
+                        raise ValueError('a cassette begins with {"cassette": 1, "made_by": ..., "model": ...}')
+                    self.spec = str(entry.get("model") or "")
+                    self._by_hand = str(entry.get("made_by") or "").startswith("hand")
                     headed = True
                 else:
                     self._enter(entry)
@@ -140,12 +143,6 @@ class ReplayModel(Own):
                 raise NotConfigured(f"{self.path}:{number}: invalid cassette line: {why}") from None
         if not headed:
             raise NotConfigured(f"{self.path}: an empty file is not a cassette")
-
-    def _head(self, entry: dict[str, Any]) -> None:
-        if entry.get(_HEADER) != 1:
-            raise ValueError('a cassette begins with {"cassette": 1, "made_by": ..., "model": ...}')
-        self.spec = str(entry.get("model") or "")
-        self._by_hand = str(entry.get("made_by") or "").startswith("hand")
 
     def _enter(self, entry: dict[str, Any]) -> None:
         request = dict(_dict(entry["request"], "request"))
@@ -205,11 +202,6 @@ def _str(value: Any, name: str) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{name} is not a string")
     return value
-
-
-def _plain(value: dict[str, Any]) -> dict[str, Any]:
-    plain: dict[str, Any] = orjson.loads(canonical(value))
-    return plain
 
 
 def _key(prompt: str, options: Mapping[str, Any]) -> bytes:

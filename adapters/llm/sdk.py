@@ -183,7 +183,8 @@ class SDKModel(Own, ABC):
         except Exception as error:
             failure = self._failure(error, watch, timeout)
         else:
-            return self._without_keys(answer, watch)
+            text, model = (hidden(each, *self._keys) for each in (answer.text, answer.model))
+            return Completion(text, answer.finish_reason, answer.usage, max(watch.sent, 1), model)
         failure.attempts = max(watch.sent, 1)
         unfinished = isinstance(failure, TimedOut | Truncated | EmptyAnswer | BadAnswer)
         failure.lost = failure.lost or ((watch.lost or unfinished) and not failure.usage.total)
@@ -205,10 +206,6 @@ class SDKModel(Own, ABC):
                 watch.reason, watch.lost = error.message, True
                 watch.put_off(wait)
             await asyncio.sleep(wait)
-
-    def _without_keys(self, answer: Completion, watch: Watch) -> Completion:
-        text, model = (hidden(each, *self._keys) for each in (answer.text, answer.model))
-        return Completion(text, answer.finish_reason, answer.usage, max(watch.sent, 1), model)
 
     def _failure(self, error: Exception, watch: Watch, timeout: float) -> LLMError:
         failure = self._translated(watch.fault or error, watch, timeout)

@@ -82,15 +82,11 @@ def judge_call(text: str, tools: Sequence[Tool]) -> tuple[ToolCall | None, str]:
     except ValueError as error:
         return None, f"the call is not valid JSON: {error}" if _CALL_LIKE.match(bare) else ""
     calls = value if isinstance(value, list) else [value]
-    if not any(_is_call(call) for call in calls):
+    if not any(isinstance(call, dict) and ("tool" in call or set(call) in _KEYS) for call in calls):
         return None, ""
     if len(calls) > 1:
         return None, f"it makes {len(calls)} calls; only one is allowed"
     return _validated_call(calls[0], tools)
-
-
-def _is_call(value: Any) -> bool:
-    return isinstance(value, dict) and ("tool" in value or set(value) in _KEYS)
 
 
 def _validated_call(call: Mapping[str, Any], tools: Sequence[Tool]) -> tuple[ToolCall | None, str]:

@@ -21,7 +21,7 @@ Nested = Callable[[Path], Iterator[tuple[Path, str | None]]]
 
 _HASH = re.compile("[0-9a-f]{64}")
 _LEFT = re.compile(r"torn-\d+-\d+(-\d+)?|damaged-.+")
-_SIGNS = ("version", "variables", "history", "replay", CHECK)
+_SIGNS = tuple(f'"{key}"'.encode() for key in ("version", "variables", "history", "replay", CHECK))
 
 
 @frozen
@@ -105,7 +105,8 @@ def _file(path: Path, found: Audit, report: VerifyReport, commits: "_Commits | N
             text = path.read_bytes()
             _statefile(text, found, report, commits)
             _add_file(found, name, size)
-        elif path.suffix == ".json" and _is_export(text := path.read_bytes()):
+        elif path.suffix == ".json" and sum(sign in path.read_bytes() for sign in _SIGNS) > len(_SIGNS) // 2:
+            text = path.read_bytes()  # an exported state, possibly a damaged one
             _audit_export(name, text, found)
             _add_file(found, name, size)
         else:
@@ -129,11 +130,6 @@ def _folder(path: Path, inner: Path, found: Audit, nested: Nested) -> None:
 def _add_file(found: Audit, name: str, size: int) -> None:
     why = next((each.reason for each in found.damage if each.file == name), "")
     found.files.append(AuditedFile(name, size, "damaged" if why else "whole", why))
-
-
-def _is_export(text: bytes) -> bool:
-    """Return whether a file is an exported state, possibly a damaged one."""
-    return sum(f'"{sign}"'.encode() in text for sign in _SIGNS) > len(_SIGNS) // 2
 
 
 def _audit_export(name: str, text: bytes, found: Audit) -> Moment | None:

@@ -208,12 +208,8 @@ def _contents(key: str, old: Node, new: Node) -> Iterator[Difference]:
 def _items(key: str, old: Vector, new: Vector) -> Iterator[Difference]:
     other = [at for at in old.differing(new) if canonical(old[at]) != canonical(new[at])]
     if other:
-        yield Difference(
-            key,
-            "changed",
-            {str(at): parsed(old[at]) for at in other},
-            {str(at): parsed(new[at]) for at in other},
-        )
+        before, after = ({str(at): parsed(items[at]) for at in other} for items in (old, new))
+        yield Difference(key, "changed", before, after)
     if len(new) > len(old):
         yield Difference(key, "added", after=[parsed(text) for text in new.from_index(len(old))])
     if len(old) > len(new):
@@ -222,21 +218,17 @@ def _items(key: str, old: Vector, new: Vector) -> Iterator[Difference]:
 
 def _fields(key: str, old: Table, new: Table) -> Iterator[Difference]:
     names = old.differing(new)
-    gone = {name: plain(old.get(name)) for name in names if name not in new}
-    come = {name: plain(new.get(name)) for name in names if name not in old}
-    both = {name: (plain(old.get(name)), plain(new.get(name))) for name in names if name not in gone | come}
+    before = {name: plain(old.get(name)) for name in names if name in old}
+    after = {name: plain(new.get(name)) for name in names if name in new}
     # the same value may occur as two objects, maybe with different key orders; report only values that differ as JSON
-    other = {name: pair for name, pair in both.items() if _differ(old.get(name), new.get(name))}
-    if gone:
+    changed = [name for name in names if name in old and name in new and _differ(old.get(name), new.get(name))]
+    if gone := {name: value for name, value in before.items() if name not in after}:
         yield Difference(key, "removed", before=gone)
-    if come:
-        yield Difference(key, "added", after=come)
-    if other:
+    if new_fields := {name: value for name, value in after.items() if name not in before}:
+        yield Difference(key, "added", after=new_fields)
+    if changed:
         yield Difference(
-            key,
-            "changed",
-            {name: pair[0] for name, pair in other.items()},
-            {name: pair[1] for name, pair in other.items()},
+            key, "changed", {name: before[name] for name in changed}, {name: after[name] for name in changed}
         )
 
 

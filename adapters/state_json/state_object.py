@@ -115,7 +115,11 @@ def from_text(text: bytes, name: str) -> Moment:
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{name} is not JSON: {error}") from None
     try:
-        told = _checked(name, value)
+        try:  # as read by the codec; a state may nest deeper than its values, so orjson's own limit applies
+            told = decode(as_text(value))
+        except (TypeError, ValueError):
+            whole_text(name, value)  # this names the place
+            raise mismatch("it is not JSON") from None
         if isinstance(told, dict) and CHECK in told and told[CHECK] != check_of(told):
             raise StoreError(
                 f"{name} was changed after it was written: its check does not match",
@@ -124,15 +128,6 @@ def from_text(text: bytes, name: str) -> Moment:
         return from_json(told)
     except StateError as error:
         raise StoreError(f"{name} is not a state: {error.message}", hint=error.hint) from None
-
-
-def _checked(name: str, value: Any) -> Any:
-    """Return the value as read by the codec. A state may nest deeper than its values, so orjson's own limit applies."""
-    try:
-        return decode(as_text(value))
-    except (TypeError, ValueError):
-        whole_text(name, value)  # this names the place
-        raise mismatch("it is not JSON") from None
 
 
 def from_json(value: Any) -> Moment:

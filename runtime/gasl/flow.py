@@ -206,11 +206,8 @@ class Flow:
             variable = name.text
             self.statuses[variable] = result.status
         record = recorded(place, clock, result, self.source, variable=variable, nested=inner.nested)
-        self.emit(
-            CommandFinished(
-                place.plan_id, place.label, record.status, record.duration, result.count, _message(record, inner.nested)
-            )
-        )
+        message = "" if inner.nested or record.error is None else str(record.error["message"])  # else already reported
+        self.emit(CommandFinished(place.plan_id, place.label, record.status, record.duration, result.count, message))
         return record
 
     async def _interruptible(self, command: Command, place: Place) -> _Inner:
@@ -313,11 +310,6 @@ class Flow:
 
 
 _CANCELLED = ExecutionResult("cancelled", message="the plan was cancelled")
-
-
-def _message(record: ExecutionRecord, nested: Sequence[ExecutionRecord]) -> str:
-    """Return the record's message, or "" if a nested command has already reported it."""
-    return "" if nested or record.error is None else str(record.error["message"])
 
 
 # An external event can cancel a running plan.

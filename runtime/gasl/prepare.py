@@ -52,8 +52,10 @@ def apply(command: SetCommand, session: Session) -> ExecutionResult:
         return _setting_error(f"{key} {fault}")
     if key.startswith(_CAPS):
         return _cap(key, value, session)
-    if key == "llm.model":
-        return _model(str(value), session)
+    if key == "llm.model" and value not in session.models:
+        like = nearest(str(value), session.models)
+        hint = f"did you mean {like}?" if like else _available(session.models) or "no models can be chosen by name"
+        return _setting_error(f"unknown model {value}", hint)
     if key == "llm.max_concurrency":
         before: Any = session.max_concurrency
         session.max_concurrency = int(value or 1)
@@ -74,15 +76,6 @@ def _cap(key: str, value: Any, session: Session) -> ExecutionResult:
     session.caps = attrs.evolve(session.caps, **change)
     session.chosen |= {name}
     return _setting_result(key, value, before)
-
-
-def _model(name: str, session: Session) -> ExecutionResult:
-    if name not in session.models:
-        like = nearest(name, session.models)
-        hint = f"did you mean {like}?" if like else _available(session.models) or "no models can be chosen by name"
-        return _setting_error(f"unknown model {name}", hint)
-    before, session.options["model"] = session.options.get("model"), name
-    return _setting_result("llm.model", name, before)
 
 
 def _available(names: Mapping[str, Any]) -> str:

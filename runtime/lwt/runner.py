@@ -114,9 +114,18 @@ async def run_stream(
     and is raised.
     """
     execution = Execution.of(
-        input, llm, models, "lenient", "eager", max_concurrency, events, record, prompts, workshop,
+        input,
+        llm,
+        models,
+        "lenient",
+        "eager",
+        max_concurrency,
+        events,
+        record,
+        prompts,
+        workshop,
         strict_types=strict_types,
-    )  # fmt: skip
+    )
     arrival = _Arrival(execution, ABSENT if input is None else input, tuple(models or ()))
     if execution.events:
         execution.events.emit(RunStarted((), ""))

@@ -279,7 +279,7 @@ def test_a_template_that_is_misspelt_fails_the_check() -> None:
 
 
 def test_a_model_that_is_not_offered_fails_the_check() -> None:
-    with pytest.raises(lwt.ScriptError, match="not offered"):
+    with pytest.raises(lwt.ScriptError, match="does not offer"):
         run('(final)=ANSWER("x", criteria="y", judge="large")', Scripted(), models={"small": Scripted()})
 
 

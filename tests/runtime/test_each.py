@@ -60,7 +60,7 @@ def test_what_is_no_list_fails_in_either_mode(answer: str, there: str, mode: Any
 
 @pytest.mark.parametrize("data", ["prose", {"a": 1}, 5])
 def test_an_input_that_is_no_list_stops_before_any_call(data: Any) -> None:
-    with pytest.raises(lwt.ScriptError, match="EACH goes through a list"):
+    with pytest.raises(lwt.ScriptError, match="EACH needs a list"):
         each(data, 'LLM("{(item)}")')
 
 

@@ -120,7 +120,7 @@ def test_a_condition_and_a_named_model(folder: Path) -> None:
     assert run(folder, script, Scripted({}), models={"small": Scripted({"": SEVERE})}).value["N"] == 2
     assert run(folder, script, input={**CONTEXT, "of": 1}, models={"small": Scripted({})}).value is None
     script = '(final)=SEED(file="a.seed.json", context={(input)}, model="small")'
-    with pytest.raises(lwt.ScriptError, match="not offered"):
+    with pytest.raises(lwt.ScriptError, match="does not offer"):
         run(folder, script, models={"other": Scripted({})})
 
 

@@ -116,11 +116,8 @@ def shortest_bound(command: FindPaths, session: Session) -> int | None:
 def _bounded(result: ExecutionResult, command: FindPaths, caps: Caps) -> ExecutionResult:
     """Return the result with a message if a limit may have hidden shortest paths, and with the fix."""
     if command.max_length is not None:
-        which, hint, hit = (
-            f"MAXLEN ({command.max_length:,})",
-            "write a larger MAXLEN, or omit it: SHORTEST needs no limit",
-            "MAXLEN",
-        )
+        which, hit = f"MAXLEN ({command.max_length:,})", "MAXLEN"
+        hint = "write a larger MAXLEN, or omit it: SHORTEST needs no limit"
     else:
         which, hit = f"max_path_length ({caps.max_path_length:,})", "max_path_length"
         hint = "SET adapter.caps.max_path_length higher, or omit that SET: SHORTEST needs no limit"
@@ -249,14 +246,8 @@ async def run_subgraph(command: Subgraph, session: Session) -> ExecutionResult:
         message, hint = result.message, result.hint
     else:
         message, hint = f"no nodes around {command.source.text}", await unknown_nodes(centers, session)
-    return attrs.evolve(
-        result,
-        status=status,
-        count=nodes,
-        summary={"count": nodes, "nodes": nodes, "edges": edges},
-        message=message,
-        hint=hint,
-    )
+    summary = {"count": nodes, "nodes": nodes, "edges": edges}
+    return attrs.evolve(result, status=status, count=nodes, summary=summary, message=message, hint=hint)
 
 
 @refusing

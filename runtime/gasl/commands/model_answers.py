@@ -115,8 +115,11 @@ def _row(row: Any, known: Mapping[str, int], columns: Sequence[Column], cite: st
         wrong = wrong or _unkeepable(value, name) or _unkeepable(name, "a name")
     if wrong:
         return Fault(wrong, number, cited)
-    ordered = {column.name: _as(fields[column.name], column) for column in columns} if columns else fields
-    return Row(ordered, cited)
+    if columns:
+        fields = {column.name: fields[column.name] for column in columns}
+        floats = [column.name for column in columns if column.type == "FLOAT" and fields[column.name] is not None]
+        fields |= {name: float(fields[name]) for name in floats}
+    return Row(fields, cited)
 
 
 def _cited(given: Any, known: Mapping[str, int], cite: str) -> tuple[tuple[int, ...], str]:
@@ -164,10 +167,6 @@ def _is(value: Any, column: Column) -> bool:
     if isinstance(value, bool):
         return False
     return isinstance(value, int) or (column.type == "FLOAT" and isinstance(value, float))
-
-
-def _as(value: Any, column: Column) -> Any:
-    return float(value) if column.type == "FLOAT" and value is not None else value
 
 
 def _unkeepable(value: Any, name: str) -> str:

@@ -1,4 +1,4 @@
-"""REQUIRE and ASSERT: conditions for a plan to continue; a failure reports the values that caused it."""
+"""REQUIRE and ASSERT, conditions for a plan to continue, and DECLARE, RESET and UPDATE, which change the state."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -34,7 +34,7 @@ async def run_assert(command: Assert, session: Session) -> ExecutionResult:
     if truth:
         return ExecutionResult("success")
     tested = _left_sides(command.condition, values)
-    told = "; ".join(f"{name} is {_shown(value)}" for name, value, _ in tested[:_VALUES])
+    told = "; ".join(f"{name} is {excerpt(value, _SHOWN)}" for name, value, _ in tested[:_VALUES])
     outcome = "is unknown" if truth is None else "does not hold"
     message = f"the assertion {outcome}: {clipped(format_condition(command.condition), _SHOWN)}"
     empty = any(nothing for _, _, nothing in tested)
@@ -67,10 +67,6 @@ def _left_sides(condition: Condition, values: dict[str, Any]) -> list[tuple[str,
 def _name(variable: Variable) -> str:
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in variable.path)
     return f"${{{variable.name}{path}}}"
-
-
-def _shown(value: Any) -> str:
-    return excerpt(value, _SHOWN)
 
 
 # DECLARE, RESET and UPDATE: the only commands that change the state. They stage changes; the executor commits them.
@@ -125,13 +121,8 @@ async def run_update(command: Update, session: Session) -> ExecutionResult:
     reasons = (*value.incomplete, *(reason for each in session.resting.values() for reason in each))
     session.state.stage(change(key, value.value, evidence, tuple(dict.fromkeys(reasons))))
     size = _size(session, key)
-    return ExecutionResult(
-        "success",
-        None,
-        size,
-        {"key": key, "count": size, "added": size - before, "mode": command.mode or "MERGE"},
-        written=value,
-    )
+    summary = {"key": key, "count": size, "added": size - before, "mode": command.mode or "MERGE"}
+    return ExecutionResult("success", None, size, summary, written=value)
 
 
 def _of_counts(value: Value) -> Sequence[Sequence[Evidence]]:

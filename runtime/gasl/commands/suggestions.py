@@ -227,8 +227,11 @@ def _near_value(told: str, name: str, asked: Sequence[Any], operator: Operator, 
 
 def _similar_text(value: str, texts: Collection[str]) -> str | None:
     """Return the text with the most similar spelling, else one whose words contain those of ``value`` or the reverse."""
-    if (like := nearest(value, texts)) and (len(texts) <= _MANY or _likeness(value, like) >= _CLOSE):
-        return like
+    if like := nearest(value, texts):
+        from rapidfuzz.distance import OSA
+
+        if len(texts) <= _MANY or OSA.normalized_similarity(value.casefold(), like.casefold()) >= _CLOSE:
+            return like
     words = set(value.casefold().split())
     if not words or len(value) > _LONGEST:
         return None
@@ -240,12 +243,6 @@ def _similar_text(value: str, texts: Collection[str]) -> str | None:
             if others and (words <= others or others <= words):
                 best, share = text, ratio
     return best
-
-
-def _likeness(value: str, other: str) -> float:
-    from rapidfuzz.distance import OSA
-
-    return OSA.normalized_similarity(value.casefold(), other.casefold())
 
 
 def _literal(value: Any) -> str:

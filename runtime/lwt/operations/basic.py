@@ -24,7 +24,7 @@ from ...limits import OPTIONS
 from ...models.caller import Request, Spent
 from ...results import Failed, Outcome, StepFailed
 from ...templates import Scope, reference_text, render, resolve, text_of, value_of
-from .operation import Context, constant, read_options
+from .operation import Context, constant, invalid, read_options
 
 
 @frozen
@@ -51,7 +51,7 @@ _LLM = BUILTIN["LLM"]
 def prompted(call: Call) -> Prompted:
     """Parse an LLM call. Raises ``StepFailed``."""
     if len(call.arguments) != 1 or not isinstance(call.arguments[0], Template):
-        raise StepFailed(Failed("operation", "LLM takes one prompt", f"for example {_LLM.example}", call.span))
+        raise invalid("LLM takes one prompt", call.span, f"for example {_LLM.example}")
     options = read_options(call, _LLM) if call.options else {}
     kind, model, system = options.pop("type", "text"), options.pop("model", None), options.pop("system", None)
     return Prompted(call.arguments[0], system, Request("", kind, model, options))
@@ -69,7 +69,7 @@ async def run_llm(call: Call, context: Context) -> Outcome:
 async def run_const(call: Call, context: Context) -> Outcome:
     """Return the constant."""
     if len(call.arguments) != 1:
-        raise StepFailed(Failed("operation", "CONST takes one value", span=call.span))
+        raise invalid("CONST takes one value", call.span)
     value = constant(call.arguments[0])
     return Outcome(text_of(value), value)
 
@@ -128,9 +128,9 @@ def _each_parts(call: Call, scope: Scope) -> "tuple[list[Any], Prompted, dict[st
     arguments = call.arguments
     if len(arguments) != 2 or not isinstance(arguments[0], Reference) or not isinstance(arguments[1], Call):
         hint = f"for example {BUILTIN['EACH'].example}"
-        raise StepFailed(Failed("operation", "EACH takes a reference to a list and a call", hint, call.span))
+        raise invalid("EACH takes a reference to a list and a call", call.span, hint)
     if arguments[1].operation != "LLM":
-        raise StepFailed(Failed("operation", "EACH can only run LLM for each item", span=arguments[1].span))
+        raise invalid("EACH can only run LLM for each item", arguments[1].span)
     return _list_of(arguments[0], scope), prompted(arguments[1]), read_options(call, BUILTIN["EACH"])
 
 
@@ -184,10 +184,10 @@ async def run_expr(call: Call, context: Context) -> Outcome:
 def expr_value(call: Call, scope: Scope) -> Any:
     """Return the value of an EXPR call. Raises ``StepFailed``."""
     if len(call.arguments) != 1 or not isinstance(template := call.arguments[0], Template):
-        raise StepFailed(Failed("operation", "EXPR takes one expression", f"for example {_EXPR.example}", call.span))
+        raise invalid("EXPR takes one expression", call.span, f"for example {_EXPR.example}")
     if template.constant is None:
         hint = 'give the value a name: EXPR("n + 1", n={(a)})'
-        raise StepFailed(Failed("operation", "an expression refers to values by their names", hint, template.span))
+        raise invalid("an expression refers to values by their names", template.span, hint)
     names = {
         option.name: option_value(option.value, scope) for option in call.options if option.name not in COMMON_OPTIONS
     }  # fmt: skip
@@ -208,12 +208,12 @@ def option_value(value: Value, scope: Scope) -> Any:
 def unmet(condition: Value, scope: Scope) -> str:
     """Return why a step with this condition does not run; "" if the condition is true. Raises ``StepFailed``."""
     if not isinstance(condition, Template):
-        raise StepFailed(Failed("operation", "when= takes a string, an expression", span=condition.span))
+        raise invalid("when= takes a string, an expression", condition.span)
     inner = embedded_expression(condition)
     inside = next((part.reference for part in inner.parts if isinstance(part, Inside)), None)
     if inside is not None:
         hint = "remove the quotes around the reference"
-        raise StepFailed(Failed("operation", "a reference in a condition is a value, not a text", hint, inside.span))
+        raise invalid("a reference in a condition is a value, not a text", inside.span, hint)
     value = _evaluate_embedded(
         inner, {name: value_of(part, scope) for name, part in inner.variables}, condition.span, scope
     )
@@ -258,9 +258,7 @@ async def run_answer(call: Call, context: Context) -> Outcome:
     run does not repeat it.
     """
     if len(call.arguments) != 1 or not isinstance(call.arguments[0], Template):
-        raise StepFailed(
-            Failed("operation", "ANSWER takes one instruction", f"for example {_ANSWER.example}", call.span)
-        )
+        raise invalid("ANSWER takes one instruction", call.span, f"for example {_ANSWER.example}")
     options = read_options(call, _ANSWER)
     try:
         request = _request(call.arguments[0], options, context.scope)

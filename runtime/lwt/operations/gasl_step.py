@@ -14,7 +14,7 @@ from ...gasl import ParseError
 from ...gasl.records import ContextStore, ExecutionRecord, Value, last_with_value
 from ...results import Failed, Outcome, StepFailed, plain
 from ...templates import Scope, resolve, text_of
-from .operation import Context, read_beside, read_options
+from .operation import Context, invalid, read_beside, read_options
 
 _GASL = BUILTIN["GASL"]
 _REASONS = 3
@@ -53,7 +53,7 @@ async def run_gasl(call: Call, context: Context) -> Outcome:
     shop = context.workshop
     if shop is None:
         hint = "--graph FILE on the command line, graph= in Python"
-        raise StepFailed(Failed("operation", "GASL needs a graph, but the run has none", hint, call.span))
+        raise invalid("GASL needs a graph, but the run has none", call.span, hint)
     program = _program(call, context)
     digest, record = program.digest(), context.caller.record
     if record is not None and (earlier := record.recall(context.step, None, digest)) is not None:
@@ -92,7 +92,7 @@ def _program(call: Call, context: Context) -> _Program:
     scope, options = context.scope, read_options(call, _GASL)
     if "file" in options:
         if call.arguments:
-            raise StepFailed(Failed("operation", "GASL takes its commands or file=, not both", span=call.span))
+            raise invalid("GASL takes its commands or file=, not both", call.span)
         text = read_beside(options["file"], context.folder, ".gasl", call, "write the commands in the call")
         return _Program(text, {})
     if len(call.arguments) != 1 or not isinstance(template := call.arguments[0], Template):

@@ -11,6 +11,7 @@ from attrs import define, field, frozen
 from ....adapters.state import StateStore
 from ....lang.catalogue.operations import COMMON_OPTIONS, OptionSpec, Signature
 from ....lang.diagnostic import nearest
+from ....lang.source import Span
 from ....lang.trees.lwt import Call, ListValue, ObjectValue, Scalar, Template, Value, Word
 from ....lang.trees.lwt import Choice as ChoiceValue
 from ...gasl.records import STOPPING, ContextStore
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 # invalid value fails its step here.
 
 
+def invalid(message: str, span: Span, hint: str = "") -> StepFailed:
+    """Return the failure of a step whose call is invalid at ``span``."""
+    return StepFailed(Failed("operation", message, hint, span))
+
+
 def constant(value: Value) -> Any:
     """Return the JSON value that ``value`` denotes; raise ``StepFailed`` if it has references."""
     if isinstance(value, Scalar):
@@ -36,7 +42,7 @@ def constant(value: Value) -> Any:
         return [constant(item) for item in value.items]
     if isinstance(value, ObjectValue):
         return {str(constant(key)): constant(entry) for key, entry in value.entries}
-    raise StepFailed(Failed("operation", "this is not a constant value", span=value.span))
+    raise invalid("this is not a constant value", value.span)
 
 
 def read_options(call: Call, signature: Signature) -> dict[str, Any]:
@@ -53,7 +59,7 @@ def read_options(call: Call, signature: Signature) -> dict[str, Any]:
             like = nearest(option.name, signature.option_names)
             hint = f"did you mean {like}=?" if like else f"available: {', '.join(signature.option_names)}"
             message = f"{signature.name} has no option {option.name}="
-            raise StepFailed(Failed("operation", message, hint, span=option.span))
+            raise invalid(message, option.span, hint)
         read[option.name] = _option(option.value, spec)
     return read
 
@@ -87,14 +93,13 @@ def _option(value: Value, spec: OptionSpec) -> Any:
         if isinstance(texts, list) and texts and few and all(isinstance(text, str) for text in texts):
             return texts
     allowed = f"one of {', '.join(spec.values)}" if spec.values else _range(spec)
-    raise StepFailed(Failed("operation", f"{spec.name}= must be {allowed}", span=value.span))
+    raise invalid(f"{spec.name}= must be {allowed}", value.span)
 
 
 def _range(spec: OptionSpec) -> str:
-    noun = {
-        "int": "a whole number", "float": "a number", "strings": "a text or a list of up to four",
-        "checks": "a text, or a list of texts",
-    }.get(spec.kind)  # fmt: skip
+    noun = {"int": "a whole number", "float": "a number", "checks": "a text, or a list of texts"}.get(spec.kind)
+    if spec.kind == "strings":
+        noun = "a text or a list of up to four"
     bounds = f" from {spec.minimum:g} to {spec.maximum:g}" if None not in (spec.minimum, spec.maximum) else ""
     return f"{noun or 'a text'}{bounds}"
 
@@ -174,7 +179,7 @@ def read_beside(name: str, folder: Path | None, suffix: str, call: Call, instead
     """
     if folder is None:
         hint = instead or "files are read only for a script that is a file itself"
-        raise StepFailed(Failed("operation", "this run reads no files", hint, call.span))
+        raise invalid("this run reads no files", call.span, hint)
     folder = folder.resolve()
     try:
         path = (folder / name).resolve()
@@ -183,14 +188,14 @@ def read_beside(name: str, folder: Path | None, suffix: str, call: Call, instead
         inside = False
     if not inside:
         hint = f"file= must name a {suffix} file in the script's folder"
-        raise StepFailed(Failed("operation", f"{name} is not allowed", hint, call.span))
+        raise invalid(f"{name} is not allowed", call.span, hint)
     try:
         there = path.stat()
         if not stat.S_ISREG(there.st_mode):  # reading a pipe would block
-            raise StepFailed(Failed("operation", f"{name} can't be read: it is not a regular file", span=call.span))
+            raise invalid(f"{name} can't be read: it is not a regular file", call.span)
         if there.st_size > _MOST_BYTES:
-            raise StepFailed(Failed("operation", f"{name} is larger than {_MOST_BYTES >> 20} MiB", span=call.span))
+            raise invalid(f"{name} is larger than {_MOST_BYTES >> 20} MiB", call.span)
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
-        raise StepFailed(Failed("operation", f"{name} can't be read: {reason}", span=call.span)) from None
+        raise invalid(f"{name} can't be read: {reason}", call.span) from None

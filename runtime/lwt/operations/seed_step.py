@@ -29,7 +29,7 @@ from ...seeds.seed_run import run_one
 from ...seeds.seed_store import rare_fields, stored_extraction
 from ...templates import text_of
 from .basic import option_value
-from .operation import Context, read_beside, read_options
+from .operation import Context, invalid, read_beside, read_options
 
 _SEED = BUILTIN["SEED"]
 
@@ -39,7 +39,7 @@ async def run_seed(call: Call, context: Context) -> Outcome:
     options = read_options(call, _SEED)
     if missing := [f"{name}=" for name in _SEED.required if name not in options]:
         message = f"SEED lacks {' and '.join(missing)}"
-        raise StepFailed(Failed("operation", message, f"for example {_SEED.example}", call.span))
+        raise invalid(message, call.span, f"for example {_SEED.example}")
     name = options["file"]
     text = read_beside(name, context.folder, ".json", call)
     seed = _checked_seed(Source(text, name), call)
@@ -47,7 +47,8 @@ async def run_seed(call: Call, context: Context) -> Outcome:
         about = read_context(option_value(options["context"], context.scope))
     except ContextError as error:
         raise StepFailed(Failed("input", str(error), span=call.span)) from None
-    digest, record = _digest(text, about.values, options), context.caller.record
+    inputs = json.dumps(["SEED", text, text_of(dict(about.values)), options.get("model")])
+    digest, record = blake3(inputs.encode()).hexdigest(length=16), context.caller.record
     if record is not None and (earlier := record.recall(context.step, None, digest)) is not None:
         return earlier.again(digest)
     kept, asking = _SavedExtractions(context), _SeedModel.of(context, options.get("model"))
@@ -57,7 +58,7 @@ async def run_seed(call: Call, context: Context) -> Outcome:
             strict_types=context.caller.strict_types,
         )  # fmt: skip
     except FilterError as error:
-        raise StepFailed(Failed("operation", f"{name}: {error}", span=call.span)) from None
+        raise invalid(f"{name}: {error}", call.span) from None
     for found in result.extractions:
         for field, said in found.coerced.items():
             context.caller.note(
@@ -74,7 +75,7 @@ def _checked_seed(source: Source, call: Call) -> FormulaSeed:
     first = next(diagnostic for diagnostic in found if diagnostic.severity == "error")
     line = f":{source.position(first.span.start)[0]}" if first.span is not None else ""
     hint = "; ".join((*first.hints, f"knotwork check {source.name} lists all errors"))
-    raise StepFailed(Failed("operation", f"{source.name}{line}: {first.message} ({first.code})", hint, call.span))
+    raise invalid(f"{source.name}{line}: {first.message} ({first.code})", call.span, hint)
 
 
 def seed_of(source: Source) -> tuple[FormulaSeed | None, list[Diagnostic]]:
@@ -82,12 +83,6 @@ def seed_of(source: Source) -> tuple[FormulaSeed | None, list[Diagnostic]]:
     read = read_seed(source)
     found = check(read.seed) if read.seed is not None else list(read.diagnostics)
     return (None, found) if has_errors(found) else (read.seed, found)
-
-
-def _digest(text: str, about: Mapping[str, Any], options: Mapping[str, Any]) -> str:
-    """Return a hash of all inputs of the step."""
-    said = json.dumps(["SEED", text, text_of(dict(about)), options.get("model")])
-    return blake3(said.encode()).hexdigest(length=16)
 
 
 def _outcome(result: SeedResult, name: str, digest: str, kept: "_SavedExtractions", call: Call) -> Outcome:

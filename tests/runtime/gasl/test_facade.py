@@ -186,7 +186,7 @@ def test_an_adapter_takes_a_condition_in_every_form() -> None:
         assert len(adapter.find_edges(wrote)) == len(adapter.edges("relation = 'WROTE'").items) == 6
         assert {item["id"] for item in adapter.walk(["Ada"], via=wrote).items} == {"Engines"}
         assert len(adapter.connect(["Ada"], ["Engines", "Turin"], via=wrote).items) == 1
-        with pytest.raises(gasl.ConditionError, match="without quotes"):
+        with pytest.raises(gasl.ConditionError, match="has no quotes"):
             adapter.find_nodes("entity_type = PERSON")
         with pytest.raises(TypeError, match=r"a condition is a text or a result of gasl.parse_condition, not int"):
             adapter.find_nodes(5)
