@@ -56,7 +56,7 @@ def test_ctrl_c_prints_the_best_so_far(folder: Path, server: Served) -> None:
         assert time.perf_counter() - sent < 10
     told = err.decode()
     assert (running.returncode, out.decode()) == (130, draft(1) + "\n")
-    assert "stopping; Ctrl-C again leaves at once" in told
+    assert "stopping; Ctrl-C again exits at once" in told
     assert told.splitlines()[-1] == "the run was cancelled; the best answer scores 0.40"
     assert "Traceback" not in told
 

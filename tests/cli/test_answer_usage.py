@@ -133,10 +133,10 @@ def test_a_request_that_can_not_be_read(folder: Path) -> None:
     assert (code, lines[0], lines[-1]) == (
         3, "error[KW004]: the input is not JSON: a key in double quotes is missing before \"'instruct': 1}\"", "nothing was asked",
     )  # fmt: skip
-    assert "  = help: JSON has double quotes" in lines
+    assert "  = help: JSON needs double quotes" in lines
     assert not any("knotwork run" in line for line in lines)
     code, lines = told("--request", "reqest.json")
-    assert (code, lines[0]) == (3, "error[KW001]: reqest.json can't be read: there is no such file")
+    assert (code, lines[0]) == (3, "error[KW001]: reqest.json can't be read: the file does not exist")
     assert "  = help: did you mean request.json?" in lines
 
 
@@ -146,7 +146,7 @@ def test_templates_that_can_not_be_used(folder: Path) -> None:
     assert (code, lines[0][:15]) == (2, "error: t.json: ")
     assert any("did you mean {feedback}?" in line for line in lines)
     code, lines = told(*FIT, "--templates", "none.json")
-    assert (code, lines[0]) == (3, "error[KW001]: none.json can't be read: there is no such file")
+    assert (code, lines[0]) == (3, "error[KW001]: none.json can't be read: the file does not exist")
     (folder / "l.json").write_text("[]")
     assert told(*FIT, "--templates", "l.json")[0] == 2
 

@@ -251,7 +251,7 @@ def test_ctrl_c_gives_the_terminal_back_and_says_how_to_go_on(folder: Path) -> N
         words = (*WORDS, "--llm", spec, "--state", "run")
         seen = Terminal(words, folder, when=[("asking the model", Terminal.interrupt)]).run()
     assert seen.code == 130
-    assert "stopping; Ctrl-C again leaves at once" in seen.screen
+    assert "stopping; Ctrl-C again exits at once" in seen.screen
     assert "cancelled: 0 steps" in seen.screen
     assert "resume with: knotwork ask" in seen.screen
     assert seen.written.rindex("\x1b[?25h") > seen.written.rindex("\x1b[?25l")

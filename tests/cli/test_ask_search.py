@@ -162,7 +162,7 @@ def test_ctrl_c_ends_it_in_order_and_the_command_goes_on(model: str, folder: Pat
                 running.kill()
     said = err.decode()
     assert (running.returncode, out) == (130, b"")
-    assert "stopping; Ctrl-C again leaves at once" in said
+    assert "stopping; Ctrl-C again exits at once" in said
     assert " · 1 call · " in said  # it was sent
     assert "resume with: knotwork ask nx:les_miserables 'Who meets the most people?' --state run" in said
     assert call(*words, "--llm", model, "--max-steps", "15").code == 0

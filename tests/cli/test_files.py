@@ -70,7 +70,7 @@ def test_a_byte_order_mark_is_no_text(folder: Path) -> None:
         ("three cafes", "the input is not JSON"),
         ("", "the input is empty"),
         ('{"a": 1', "the input is not JSON"),
-        ("[NaN]", "NaN is not JSON number"),
+        ("[NaN]", "NaN is not a JSON number"),
         ("[" * 200_000, "nested too deeply"),
         ("1" * 10_000, "the input is not JSON"),
         (r'"\ud800"', "lone surrogate"),
@@ -94,10 +94,10 @@ def test_json_on_the_command_line_is_told_where_to_go(cafes: str) -> None:
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ('{"a": 1}\n{"a": 2}\n', "it has one JSON value a line"),
-        ('{"a": 1,}', "JSON has no comma before a closing bracket"),
-        ("{'a': 1}", "JSON has double quotes"),
-        ("soup", "plain text is given as a JSON string"),
+        ('{"a": 1}\n{"a": 2}\n', "the file has one JSON value per line"),
+        ('{"a": 1,}', "remove the comma before the closing bracket"),
+        ("{'a': 1}", "JSON needs double quotes"),
+        ("soup", "convert plain text to a JSON string"),
     ],
 )
 def test_an_input_that_is_no_json_says_what_it_is(folder: Path, text: str, hint: str) -> None:

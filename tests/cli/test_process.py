@@ -123,7 +123,7 @@ def test_a_terminal_gets_the_live_display_and_it_back_after_ctrl_c(folder: Path)
     os.close(parent)
     shown = seen.decode()
     assert "1/2 steps" in shown
-    assert "stopping; Ctrl-C again leaves at once" in shown
+    assert "stopping; Ctrl-C again exits at once" in shown
     assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")  # the cursor is back
     assert "cancelled" in shown
 

@@ -296,7 +296,7 @@ def test_ctrl_c_ends_it_in_order(folder: Path) -> None:
     assert running.returncode == 130
     assert json.loads(out)["status"] == "cancelled"
     assert json.loads(out)["usage"]["calls"] == 1 and " · 1 call · " in told[-3]
-    assert told[0] == "stopping; Ctrl-C again leaves at once"
+    assert told[0] == "stopping; Ctrl-C again exits at once"
     assert told[-1].startswith("resume with: knotwork rank --resume ")
 
 

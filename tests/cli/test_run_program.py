@@ -204,7 +204,7 @@ def test_a_signal_ends_a_process_step_and_keeps_what_was_committed(folder: Path,
                 running.kill()
     assert (running.returncode, out) == (130, b"")
     told = err.decode()
-    assert "stopping; Ctrl-C again leaves at once" in told
+    assert "stopping; Ctrl-C again exits at once" in told
     assert "cancelled: 4 of 5 commands" in told
     assert "Traceback" not in told
     assert took < 5

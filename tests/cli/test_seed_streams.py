@@ -70,7 +70,7 @@ def test_a_faulty_line_is_named_and_the_others_are_read() -> None:
         1: {"a": 1},
         3: "it is not JSON: it begins with 'not json' (column 1)",
         5: "it is not text in UTF-8 (byte 0 is 0xff)",
-        6: "it is not JSON: NaN or Infinity is not JSON number",
+        6: "it is not JSON: NaN and Infinity are not JSON numbers",
         7: "it has a lone surrogate (half a character, such as \\ud800)",
         8: {"e": 5},
     }
@@ -90,11 +90,11 @@ def test_a_faulty_element_of_a_list_is_named_and_the_others_are_read() -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ('[{"a": 1}', "the list has no end: a ] is missing"),
-        ('[{"a": 1},', "the list has no end: a ] is missing"),
-        ('[{"a": 1}, {"b"', "the text ends inside of it"),
-        ('[{"a": 1}] {"b": 2}', "there is more behind the end of the list"),
-        ("[" * 100_000, "the text ends inside of it"),
+        ('[{"a": 1}', "the closing ] of the list is missing"),
+        ('[{"a": 1},', "the closing ] of the list is missing"),
+        ('[{"a": 1}, {"b"', "the text ends before the value does"),
+        ('[{"a": 1}] {"b": 2}', "there is text after the end of the list"),
+        ("[" * 100_000, "the text ends before the value does"),
         ('{"a": ' * 100_000 + "\n", "it is nested too deeply"),
     ],
 )
@@ -108,7 +108,7 @@ def test_a_value_that_is_too_long_is_passed_over() -> None:
     for text in (f'{{"b": 1}}\n{long}\n{{"c": 2}}\n', f'[{{"b": 1}},\n{long},\n{{"c": 2}}]'):
         items = read(text, limit=1 << 20)
         assert [item.value for item in items] == [{"b": 1}, None, {"c": 2}]
-        assert items[1].fault == "it has more than 1 MiB, the most that is read"
+        assert items[1].fault == "it is larger than the limit of 1 MiB"
         assert items[2].line == 3
 
 

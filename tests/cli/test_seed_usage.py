@@ -120,13 +120,13 @@ def test_wrong_usage_says_what_to_type(everything: Path, typed: str, told: str) 
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ("seed run noise.seed.jsn cafes.jsonl", "there is no such file"),
+        ("seed run noise.seed.jsn cafes.jsonl", "the file does not exist"),
         ("seed run noise.seed.json cafs.jsonl", "did you mean cafes.jsonl?"),
         ("seed run noise.seed.json .", "it is a folder"),
-        ("seed compute noise.seed.json rr.jsonl", "rr.jsonl can't be read: there is no such file"),
+        ("seed compute noise.seed.json rr.jsonl", "rr.jsonl can't be read: the file does not exist"),
         ("seed compute noise.seed.json r.jsonl --contexts nothing.jsonl", "nothing.jsonl can't be read"),
-        ("seed explain noise.seed.json rr.jsonl VERDICT", "rr.jsonl can't be read: there is no such file"),
-        ("seed sensitivity noise.seed.json rr.jsonl", "rr.jsonl can't be read: there is no such file"),
+        ("seed explain noise.seed.json rr.jsonl VERDICT", "rr.jsonl can't be read: the file does not exist"),
+        ("seed sensitivity noise.seed.json rr.jsonl", "rr.jsonl can't be read: the file does not exist"),
         ("seed convert nothing.seed.json", "nothing.seed.json can't be read"),
     ],
 )

@@ -92,7 +92,7 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
         ("runs show yesterday", "knotwork runs lists the runs"),
         ("grammar cobol", "'cobol' is not one of 'lwt', 'gasl'"),
         ("rules LTW031", "did you mean LWT031?"),
-        ("rules LWT099", "knotwork rules lists them"),
+        ("rules LWT099", "knotwork rules lists all rules"),
     ],
 )
 def test_wrong_usage_says_what_to_type(cafes: str, typed: str, told: str) -> None:
@@ -156,7 +156,7 @@ def test_weights_from_a_file_that_has_none() -> None:
 
 def test_stdin_twice_says_what_to_do() -> None:
     result = call("run", "-", "--input", "-")
-    assert (result.code, "put the script or the input into a file" in result.err) == (2, True)
+    assert (result.code, "write one of them to a file" in result.err) == (2, True)
 
 
 def test_an_option_of_a_call_belongs_into_the_script() -> None:

@@ -69,7 +69,7 @@ def test_wrong_usage(folder: Path) -> None:
     (folder / "file").write_text("", encoding="utf-8")
     (folder / "in.json").write_text("{", encoding="utf-8")
     for args, said in (
-        (("repl", "-f", "nowhere"), "there is no such file"),
+        (("repl", "-f", "nowhere"), "the file does not exist"),
         (("repl", "nowhere.graphml"), "nowhere.graphml"),
         (("repl", "work.gasl"), "knotwork repl GRAPH -f work.gasl"),
         (("repl", "--graph", MISERABLES), "knotwork repl GRAPH"),
@@ -113,7 +113,7 @@ def test_what_was_undone_in_a_session_is_undone_in_the_folder() -> None:
 
 def test_a_result_that_a_file_can_not_take_is_told_by_the_code(folder: Path) -> None:
     done = call("repl", "-c", ".output x.csv", "-c", "[{'a': 1}]", "-c", "2")
-    assert done.code == 1 and "has rows of a" in done.err and (folder / "x.csv").read_text() == "a\n1\n"
+    assert done.code == 1 and "has other columns: a" in done.err and (folder / "x.csv").read_text() == "a\n1\n"
 
 
 def test_a_folder_that_is_no_state_stays_as_it_is(folder: Path) -> None:
@@ -263,7 +263,7 @@ def test_a_second_ctrl_c_does_not_wait_and_the_session_goes_on(
         return [outcome.status for outcome in (*first, *await turn.take("1 + 1", "<input>", stop=True))]
 
     assert asyncio.run(both()) == ["cancelled", "done"]
-    assert "does not wait" in capfd.readouterr().err
+    assert "stops without waiting" in capfd.readouterr().err
 
 
 def test_what_is_added_to_a_file_begins_on_a_line_of_its_own(folder: Path) -> None:

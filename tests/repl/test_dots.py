@@ -169,7 +169,7 @@ def test_output_goes_into_a_file_in_the_form_of_its_name(kept: Session, folder: 
 def test_a_table_in_a_file_stays_one(kept: Session, folder: Path) -> None:
     run(kept, ".output a.csv")
     screen_text(kept, run(kept, "hubs"))
-    assert "has rows of id, and this has others" in screen_text(kept, run(kept, "[{'a': 1, 'b': 2}]"))
+    assert "has other columns: id" in screen_text(kept, run(kept, "[{'a': 1, 'b': 2}]"))
     assert (folder / "a.csv").read_text() == "id\nValjean\nGavroche\n"
     run(kept, ".output a.json")
     assert "several" not in screen_text(kept, run(kept, "1")) and "several documents" in screen_text(

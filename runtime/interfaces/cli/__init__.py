@@ -27,19 +27,19 @@ def __getattr__(name: str) -> object:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line ``argv`` (the process's own by default) and exit with its code. Tracebacks never escape."""
     try:
-        code = _told(list(sys.argv[1:] if argv is None else argv))
+        code = _exit_code(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
     except BrokenPipeError:
-        code = _left_alone()
+        code = _close_stdout()
     except KeyboardInterrupt:
         code = Exit.INTERRUPTED
     except OSError as error:  # a full disk, reported when the remaining output is written
         print(f"error: the output can't be written: {error.strerror or error}", file=sys.stderr)
-        code = _left_alone()
+        code = _close_stdout()
     sys.exit(int(code))
 
 
-def _told(argv: list[str]) -> int:
+def _exit_code(argv: list[str]) -> int:
     """Run ``argv`` and translate every escaping exception into a message and an exit code."""
     from .output import complain, ready_streams
 
@@ -57,10 +57,10 @@ def _told(argv: list[str]) -> int:
         complain(f"{name}{error.strerror or error}")
         return Exit.FAILED
     except Exception as error:  # the last handler: the rest are internal errors, or failures with their own names
-        return _explained(error)
+        return _report(error)
 
 
-def _explained(error: Exception) -> int:
+def _report(error: Exception) -> int:
     from ....adapters.graph import AdapterError
     from ....adapters.llm import LLMError, NotConfigured
     from ....adapters.state import StoreError
@@ -81,7 +81,7 @@ def _explained(error: Exception) -> int:
     return Exit.FAILED
 
 
-def _left_alone() -> int:
+def _close_stdout() -> int:
     """Exit silently if the reader of the output is gone (``| head``), also during Python's final flush."""
     with contextlib.suppress(OSError, ValueError):  # stdout is not a system file (in a test)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Reads scripts and inputs from files and stdin. A reading error is a diagnostic."""
+"""Scripts and inputs from files and stdin, and their diagnostics. A reading error is a diagnostic, too."""
 
 import json
 import os
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 MAX_SCRIPT = 16 << 20
-"""Maximum bytes of a script: four for each of the characters that are read at most."""
+"""Maximum bytes of a script: four for each character of the longest script."""
 MAX_INPUT = 256 << 20
 """Maximum bytes of an input."""
 
 
 @frozen
 class Unreadable(Exception):
-    """A file without text, or without JSON: ``diagnostic`` says why, ``source`` is the text it points into."""
+    """A file that can't be read as text or as JSON. ``diagnostic`` is the reason, ``source`` the text that it points into."""
 
     diagnostic: Diagnostic
     source: Source
@@ -52,7 +52,7 @@ class Unreadable(Exception):
 def only_one_stdin(names: Sequence[str | None]) -> None:
     """Refuse a command line that reads stdin twice."""
     if sum(name == STDIN for name in names) > 1:
-        raise Misused("stdin (-) can be read only once", "put the script or the input into a file and name that")
+        raise Misused("stdin (-) can be read only once", "write one of them to a file, and name the file")
 
 
 def writable(name: str | None, suffixes: Sequence[str]) -> None:
@@ -95,7 +95,7 @@ def read_input(name: str) -> Any:
     source = Source(text, shown)
 
     def no_number(token: str) -> NoReturn:
-        raise ValueError(f"{token} is not JSON number")
+        raise ValueError(f"{token} is not a JSON number")
 
     try:
         value = json.loads(text, parse_constant=no_number)
@@ -131,7 +131,7 @@ def _fitted(error: Unreadable, name: str, like: str, missing: str) -> Unreadable
     return error
 
 
-_A_FOLDER, _NO_FILE = "it is a folder", "there is no such file"
+_A_FOLDER, _NO_FILE = "it is a folder", "the file does not exist"
 
 
 def _why_not_json(text: str, at: int, name: str) -> str:
@@ -139,16 +139,18 @@ def _why_not_json(text: str, at: int, name: str) -> str:
     file = name if name != "<stdin>" else "FILE"
     before, rest = text[:at].rstrip(), text[at : at + 1]
     if before and before[-1] in "}]" and rest in ("{", "["):
-        return f"it has one JSON value a line; as one list: jq -s . {file} | knotwork run SCRIPT --input -"
+        return (
+            f"the file has one JSON value per line; make one list with: jq -s . {file} | knotwork run SCRIPT --input -"
+        )
     # Python 3.13 reports the comma, earlier versions the bracket.
     behind = text[at + 1 :].lstrip()[:1] if rest == "," else rest if before.endswith(",") else ""
     if behind in ("}", "]"):
-        return "JSON has no comma before a closing bracket"
+        return "remove the comma before the closing bracket"
     if rest == "'":
-        return "JSON has double quotes"
+        return "JSON needs double quotes"
     if text.lstrip()[:1] in ("{", "["):
         return ""
-    return f"plain text is given as a JSON string: jq -Rs . {file} | knotwork run SCRIPT --input -"
+    return f"convert plain text to a JSON string with: jq -Rs . {file} | knotwork run SCRIPT --input -"
 
 
 def _text(name: str, shown: str, limit: int) -> str:
@@ -160,9 +162,9 @@ def _text(name: str, shown: str, limit: int) -> str:
         what = f"{shown} is not text in UTF-8 (byte {error.start} is {data[error.start]:#04x}, in line {line})"
         hints: tuple[str, ...] = ()
         if data[error.start] >= 0x80 and 0 not in data[:1000]:
-            hints = ("it may be Windows-1252: iconv -f WINDOWS-1252 -t UTF-8 makes it UTF-8",)
+            hints = ("the file may be Windows-1252; convert it with: iconv -f WINDOWS-1252 -t UTF-8",)
         if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            hints = ("it looks like UTF-16: iconv -f UTF-16 -t UTF-8 makes it UTF-8",)
+            hints = ("the file looks like UTF-16; convert it with: iconv -f UTF-16 -t UTF-8",)
         raise _unreadable("KW002", what, shown, *hints) from None
     if (nul := text.find("\0")) >= 0:
         raise _unreadable("KW002", f"{shown} is binary: character {nul} is NUL", shown)
@@ -173,7 +175,7 @@ def _bytes(name: str, shown: str, limit: int) -> bytes:
     try:
         if name == STDIN:
             if sys.stdin is None:
-                raise _unreadable("KW001", "there is no stdin to read", shown)
+                raise _unreadable("KW001", "stdin is closed", shown)
             if sys.stdin.isatty():
                 print("reading from the terminal; Ctrl-D ends it", file=sys.stderr)
             data = sys.stdin.buffer.read(limit + 1)
@@ -187,7 +189,7 @@ def _bytes(name: str, shown: str, limit: int) -> bytes:
     except (OSError, ValueError) as error:  # ValueError: a name with a NUL character
         raise _not_opened(name, shown, error) from None
     if size > limit:
-        what = f"{shown} has more than {limit >> 20} MiB, the most that is read"
+        what = f"{shown} is larger than the limit of {limit >> 20} MiB"
         raise _unreadable("KW003", what, shown)
     return data
 
@@ -200,14 +202,14 @@ def _not_opened(name: str, shown: str, error: Exception) -> Unreadable:
     elif isinstance(error, FileNotFoundError):
         reason = _NO_FILE
         if name.lstrip()[:1] in ("{", "[", '"'):
-            hints = ["JSON on the command line goes through stdin: echo '...' | knotwork run FILE --input -"]
+            hints = ["pass JSON through stdin: echo '...' | knotwork run FILE --input -"]
             shown = shown if len(shown) <= 40 else shown[:37] + "..."
         elif "*" in name:
-            hints = ["no file here has a name of this form"]
+            hints = ["no file matches this pattern"]
         elif like := _like(name):
             hints = [f"did you mean {like}?"]
     elif isinstance(error, PermissionError):
-        reason = "it may not be read (permission denied)"
+        reason = "permission denied"
     return _unreadable("KW001", f"{shown} can't be read: {reason}", shown, *hints)
 
 
@@ -225,9 +227,6 @@ def _like(name: str) -> str | None:
 
 def _unreadable(code: str, message: str, name: str, *hints: str) -> Unreadable:
     return Unreadable(Diagnostic(code, "error", message, None, hints), Source("", name))
-
-
-# Messages during opening on the command line: on a terminal, slow steps are announced.
 
 
 def telling(warn: Callable[[str], None]) -> "OpeningCallbacks":
@@ -250,7 +249,7 @@ def reached(event: BudgetReached) -> str:
 
 def raising(limit: str) -> str:
     """Return the option that raises a limit ("calls", "tokens", "cost"); "" if the limit is unknown."""
-    return f"--max-{limit} raises it" if limit else ""
+    return f"raise it with --max-{limit}" if limit else ""
 
 
 def _nothing(text: str) -> None:
@@ -338,7 +337,7 @@ def show(results: Iterable[Checked], out: TextIO) -> None:
             print(file=out)
         if more := len(result.diagnostics) - len(found):
             name = printable(result.source.name)
-            print(f"and {more:,} more in {name}; knotwork check --format json has them all\n", file=out)
+            print(f"and {more:,} more in {name}; knotwork check --format json lists all\n", file=out)
 
 
 def report(results: Sequence[Checked], form: Literal["human", "json"]) -> int:

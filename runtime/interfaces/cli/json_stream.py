@@ -230,21 +230,21 @@ def _pieces(stream: Any, limit: int, depth: int) -> Iterator[Item]:
                 held.clear()
     if depth == 1 and splitter.ended:
         if splitter.more or any(chunk.strip() for chunk in iter(lambda: _read(stream, _CHUNK), b"")):
-            yield Item(index, splitter.line, fault="there is more behind the end of the list")
+            yield Item(index, splitter.line, fault="there is text after the end of the list")
         return
     if size:
         last = _parsed(index, line, b"".join(held)) if depth == 1 and size <= limit else None
         whole = last is not None and isinstance(last.value, dict)
-        yield last if last is not None and whole else Item(index, line, fault="the text ends inside of it")
+        yield last if last is not None and whole else Item(index, line, fault="the text ends before the value does")
         index += 1
         if not whole:
             return
     if depth == 1:
-        yield Item(index, splitter.line, fault="the list has no end: a ] is missing")
+        yield Item(index, splitter.line, fault="the closing ] of the list is missing")
 
 
 def _too_long(limit: int) -> str:
-    return f"it has more than {limit >> 20} MiB, the most that is read"
+    return f"it is larger than the limit of {limit >> 20} MiB"
 
 
 def _parsed(index: int, line: int, data: bytes) -> Item:
@@ -267,6 +267,8 @@ def _parsed(index: int, line: int, data: bytes) -> Item:
     except RecursionError:
         return Item(index, line, fault="it is nested too deeply")
     except ValueError as error:
-        fault = "NaN or Infinity is not JSON number" if "JSON compliant" in str(error) else str(error).partition(";")[0]
+        fault = (
+            "NaN and Infinity are not JSON numbers" if "JSON compliant" in str(error) else str(error).partition(";")[0]
+        )
         return Item(index, line, fault=f"it is not JSON: {fault}")
     return Item(index, line, value)

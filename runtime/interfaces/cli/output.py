@@ -1,4 +1,4 @@
-"""Output for people and programs: stdout has only the result, stderr everything else."""
+"""Output, tables, signals and exit codes of all commands: stdout has only the result, stderr everything else."""
 
 import codecs
 import os
@@ -29,17 +29,17 @@ _IN_ASCII = {"←": "<-", "→": "->", "«": "<<", "»": ">>", "·": "-", "…":
 
 def ready_streams() -> None:
     """Make stdout and stderr accept any text: characters outside their encoding are escaped."""
-    codecs.register_error("knotwork.told", _told)
+    codecs.register_error("knotwork.escape", _escaped)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the parent process
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
-            reconfigure(errors="knotwork.told")
+            reconfigure(errors="knotwork.escape")
 
 
-def _told(error: UnicodeError) -> tuple[str | bytes, int]:
+def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
     if isinstance(error, UnicodeEncodeError):
         text = error.object[error.start : error.end]
         if all(character in _IN_ASCII for character in text):
@@ -208,7 +208,7 @@ def cancelling(
     from ..signals import staged_interrupts
 
     def first() -> None:
-        note("stopping; Ctrl-C again leaves at once")
+        note("stopping; Ctrl-C again exits at once")
         cancel.set()
 
     return staged_interrupts(first, last=leaving(stop))
@@ -225,7 +225,7 @@ def leaving(stop: Callable[[], None] | None) -> Callable[[], None]:
     return leave
 
 
-# The only table of exit codes, for all commands, and the exceptions that lead to them.
+# The exit codes of all commands.
 
 
 class Exit(IntEnum):
@@ -246,13 +246,13 @@ class Exit(IntEnum):
 
 MEANINGS: Mapping[Exit, str] = {
     Exit.DONE: "done",
-    Exit.FAILED: "failed: the run has no output, fmt --check found something to change, the output could not be written",
-    Exit.USAGE: "wrong usage: an unknown command or option, no model configured, a run that is not there",
+    Exit.FAILED: "failed: the run has no output, fmt --check found a file to change, the output could not be written",
+    Exit.USAGE: "wrong usage: an unknown command or option, no model configured, an unknown run",
     Exit.ERRORS: "diagnostics of severity error: nothing was run or changed",
     Exit.PARTIAL: "partial: the run has its output, but a step or an item of EACH failed, or only some contexts of a seed are complete, or "
-    "an answer's score is below the threshold, or a GASL result is partial or rests on a part, or the answer to a question rests on "
-    "nothing in the state",
-    Exit.INTERRUPTED: "interrupted (Ctrl-C or SIGTERM): what was finished is kept",
+    "an answer's score is below the threshold, or a GASL result is partial or based on partial data, or nothing in the state "
+    "supports the answer to a question",
+    Exit.INTERRUPTED: "interrupted (Ctrl-C or SIGTERM): finished work is saved",
 }
 """The meaning of each code."""
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from ....lang.diagnostic import all_as_json, has_errors, printable
 from ....lang.source import Source
@@ -16,7 +16,7 @@ from ...api import gasl, runs
 from ...api.checks import Checked, check_program, read_program
 from ...api.clients import default_spec
 from ...api.figures import Calls, counted
-from ...api.workspace import Models
+from ...api.workspace import Models, Workspace
 from ...events import (
     BudgetReached,
     CallFinished,
@@ -33,7 +33,7 @@ from .inputs import reached, show, telling
 from .output import Exit, Misused, cancelling, colour, complain, drawn, is_terminal, json_text, paint, say, write
 
 if TYPE_CHECKING:
-    from ...api.gasl import ExecutionRecord, GASLExecutor, StateStore
+    from ...api.gasl import ExecutionRecord
     from .run_script import RunOptions
 
 # The result: the value of the last command that has one, and the exit code.
@@ -133,45 +133,29 @@ class CommandLines:
         sys.stderr.flush()
 
 
-# The executor, from options.
+# The workspace, from options.
 
 
-@frozen
-class Opened:
-    """An executor and the objects to close with it."""
-
-    executor: "GASLExecutor"
-    state: "StateStore"
-    models: Models
-
-
-def open_executor(
+def _open(
     ground: Ground,
     llm: str | None,
     named: Mapping[str, str],
     limits: Limits,
     max_concurrency: int,
-    events: Events,
     *,
-    asks: bool,
+    calls_model: bool,
     warn: Callable[[str], None],
-) -> Opened:
-    """Open the executor. ``asks``: whether a model is needed; without a spec, it is the default model.
+) -> Workspace:
+    """Open the graph, the state and the models. Without a spec, a program that calls a model gets the default model.
 
     A state remembers its graph and chunks: they may be omitted the next time. Raises ``AdapterError``, ``StoreError``,
     ``NotConfigured`` and ``Misused``.
     """
 
     def models() -> Models:
-        return open_models(llm or (default_spec() if asks else None), named, limits, max_concurrency, warn)
+        return open_models(llm or (default_spec() if calls_model else None), named, limits, max_concurrency, warn)
 
-    workspace = opened(ground.wanted(), models, telling(warn), needs_graph=True)
-    try:
-        executor = workspace.executor(events=events, max_concurrency=max_concurrency)
-    except BaseException:
-        workspace.close()
-        raise
-    return Opened(executor, workspace.state, workspace.models)
+    return opened(ground.wanted(), models, telling(warn), needs_graph=True)
 
 
 # ``run`` with a program or a plan.
@@ -199,15 +183,17 @@ def run_program(source: Source, language: Literal["gasl", "plan"], options: "Run
         lines = CommandLines()
         events.subscribe(lines)
         note = lines.note
-    opened = open_executor(
-        options.ground, options.llm, named, options.limits, options.max_concurrency, events,
-        asks=read.calls_model, warn=lambda text: note(f"warning: {text}"),
+    workspace = _open(
+        options.ground, options.llm, named, options.limits, options.max_concurrency,
+        calls_model=read.calls_model, warn=lambda text: note(f"warning: {text}"),
     )  # fmt: skip
+
+    executor = workspace.executor(events=events, max_concurrency=options.max_concurrency)
 
     async def run() -> "tuple[Any, list[ExecutionRecord]]":
         cancel = asyncio.Event()
         with cancelling(cancel, note):
-            return await gasl.run_checked(opened.executor, read.runnable, opened.models, cancel=cancel)
+            return await gasl.run_checked(executor, read.runnable, workspace.models, cancel=cancel)
 
     try:
         try:
@@ -217,15 +203,15 @@ def run_program(source: Source, language: Literal["gasl", "plan"], options: "Run
         status = gasl.plan_status(records)
         if options.form == "json":
             found = all_as_json(remarks, source)
-            write(json_text(gasl.run_document(records, status, opened.state.hash, found)))
+            write(json_text(gasl.run_document(records, status, workspace.state.hash, found)))
         else:
             _write_value(records, options.form)
         sys.stdout.flush()
         planned = len(read.program.statements)
-        _summarize(records, planned, calls, opened.state.hash, options.ground.state)
+        _summarize(records, planned, calls, workspace.state.hash, options.ground.state)
         return _exit_code(records, planned)
     finally:
-        opened.state.close()
+        workspace.state.close()
 
 
 def _refuse(checked: Checked, options: "RunOptions") -> int:
@@ -267,23 +253,25 @@ def run_commands(commands: Sequence[str], bare: Sequence[str], ground: Ground, l
         raise Misused("there is no command, only comments", "a line that begins with # is a comment")
     events = Events()
     runs.subscribe_debug_log(events)
-    opened = open_executor(
-        ground, llm, {}, Limits(), 8, events, asks=read.calls_model, warn=lambda text: say(f"warning: {text}")
+    workspace = _open(
+        ground, llm, {}, Limits(), 8, calls_model=read.calls_model, warn=lambda text: say(f"warning: {text}")
     )
+
+    executor = workspace.executor(events=events, max_concurrency=8)
 
     async def run() -> "list[ExecutionRecord]":
         cancel = asyncio.Event()
         with cancelling(cancel, say):
-            return await gasl.run_commands(opened.executor, read.program, opened.models, cancel=cancel)
+            return await gasl.run_commands(executor, read.program, workspace.models, cancel=cancel)
 
     try:
-        found = opened.executor.checks(read.program)
+        found = executor.checks(read.program)
         show([Checked(tuple(found), source).without_remarks], sys.stderr)
         if has_errors(found):
             return Exit.ERRORS
         records = asyncio.run(run())
     finally:
-        opened.state.close()
+        workspace.state.close()
     for record in records:
         if record.error is not None:
             message, hint = str(record.error["message"]), str(record.error.get("hint") or "")

@@ -131,7 +131,7 @@ class Screen:
         if outcome.diagnostics:
             show([Checked(outcome.diagnostics, outcome.source)], sys.stderr)
         if outcome.status == "cancelled":
-            self._line("cancelled; what was finished before is kept", "yellow")
+            self._line("cancelled; finished work is saved", "yellow")
         elif outcome.message and outcome.is_good:
             self._line(f"{outcome.status}: {outcome.message}" + (f"; {outcome.hint}" if outcome.hint else ""), "yellow")
         elif outcome.message:
@@ -165,21 +165,27 @@ class Screen:
         named = _BY_SUFFIX.get(path.suffix.lower())
         form = _form(self._settings.mode, named or "json")
         if named not in (None, "table", form):
-            complain(f"{path} is {named} by its name, and the mode is {form}", ".mode auto writes what the name says")
+            complain(
+                f"{path} is named as a {named} file, but the mode is {form}",
+                ".mode auto chooses the format by the name",
+            )
             return False
         lines = shown(value, form, None, safe=False)
         try:
             added = add(lines, form, path, stopped)
         except Unfit as error:
             columns = printable(error.columns if len(error.columns) <= 60 else f"{error.columns[:59]}…")
-            complain(f"{path} has rows of {columns}, and this has others", ".output FILE begins another file")
+            complain(f"{path} has other columns: {columns}", ".output FILE starts another file")
             return False
         except OSError as error:
-            complain(f"{path} can't be written: {error.strerror or error}", ".output alone writes to the screen again")
+            complain(
+                f"{path} can't be written: {error.strerror or error}",
+                ".output without a file writes to the screen again",
+            )
             return False
         many = f"{lines.count:,} {lines.noun}{'' if lines.count == 1 else 's'}"
         told = many if added.parts == lines.count else f"stopped: {added.parts:,} of {many}"
-        more = ", behind what was there: several documents" if added.several else ""
+        more = ", after the earlier content: the file now has several documents" if added.several else ""
         self._line(f"{told} written to {path}{more}", "dim")
         return True
 
@@ -266,12 +272,12 @@ class Turn:
 
     def _in_order(self, cancel: asyncio.Event) -> None:
         cancel.set()
-        self._note("cancelling; Ctrl-C again does not wait for it")
+        self._note("cancelling; Ctrl-C again stops without waiting")
 
     def _at_once(self) -> None:
         if self._task is not None:
             self._task.cancel()
-        self._note("Ctrl-C once more leaves")
+        self._note("Ctrl-C once more exits")
 
     def _note(self, text: str) -> None:
         """Print a message while a piece runs; print nothing during output alone, which ends at once."""

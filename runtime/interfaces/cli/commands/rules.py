@@ -32,7 +32,7 @@ def explain(code: str | None, form: Literal["text", "json"]) -> int:
         found = find_rule(code)
         if found is None:
             like = nearest_rule(code)
-            complain(f"there is no rule {code}", f"did you mean {like}?" if like else "knotwork rules lists them")
+            complain(f"unknown rule {code}", f"did you mean {like}?" if like else "knotwork rules lists all rules")
             return Exit.USAGE
         chosen = [found]
     if form == "json":
@@ -60,7 +60,10 @@ def _in_full(rule: Rule) -> str:
         if text:
             lines += ["", title, *(f"    {line}" for line in text.splitlines())]
     if rule.severity != "error":
-        lines += ["", f"A line  # knotwork: ignore[{rule.code}]  directly above a step silences it there."]
+        lines += [
+            "",
+            f"To suppress this rule for one step, write the line  # knotwork: ignore[{rule.code}]  directly above the step.",
+        ]
     return "\n".join(lines)
 
 
