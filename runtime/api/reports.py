@@ -243,7 +243,7 @@ def _of(config: Any, part: str, name: str) -> str:
 
 def _when(state: Mapping[str, Any]) -> str:
     begun, ended = (str(state.get(name) or "")[:16].replace("T", " ") for name in ("created_at", "updated_at"))
-    return f"Begun {begun}, last changed {ended} (UTC)." if begun else ""
+    return f"Started {begun}, last changed {ended} (UTC)." if begun else ""
 
 
 def _supposed(history: Sequence[Any]) -> list[str]:

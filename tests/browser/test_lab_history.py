@@ -156,13 +156,13 @@ def test_history_survives_a_killed_server_and_so_does_the_page(
         run(page, "Name a lamp. [[scores 0.4]] [[delay 0.1 5]]")
         shown(page, "#state", "Iteration 2 of")
         app.stop(signal.SIGKILL)
-    shown(page, "#state", "The connection was lost; it is tried again")
+    shown(page, "#state", "The connection was lost; reconnecting")
     port = app.url.rpartition(":")[2]
     with served_app(tmp_path, "--port", port, llm=model) as again:
         assert again.url == app.url
-        assert over(page) == "The server ended before the run did; the best is iteration 1 with 0.40"
+        assert over(page) == "The server stopped before the run ended; the best is iteration 1 with 0.40"
         page.reload()
-        assert over(page) == "The server ended before the run did; the best is iteration 1 with 0.40"
+        assert over(page) == "The server stopped before the run ended; the best is iteration 1 with 0.40"
         shown(page, "#runs li", "interrupted · 0.40")
 
 
@@ -172,7 +172,7 @@ def test_a_server_that_is_not_there_is_told_and_tried_again(visitor: Callable[..
         visit.allow_no_server()
         visit.page.route("**/lab/about", lambda route: route.abort())
         page = visit.open()
-        shown(page, "#unreachable", "The server does not answer")
+        shown(page, "#unreachable", "The server does not respond")
         page.unroute("**/lab/about")
         page.click("#again")
         page.locator("#examples button").first.wait_for()
@@ -219,7 +219,7 @@ def test_a_key_of_odd_signs_is_refused_before_it_is_sent(visitor: Callable[..., 
         visit.allow(401)
         page = visit.open()
         page.locator("#key").wait_for()
-        for key, said in (("", "Enter your key"), ("kw_é", "A key has letters, digits and signs only")):
+        for key, said in (("", "Enter your key"), ("kw_é", "A key has only letters, digits and punctuation")):
             page.fill("#key-field", key)
             page.click("#key-form button")
             shown(page, "#key-fault", said)

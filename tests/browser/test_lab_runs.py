@@ -163,7 +163,7 @@ def test_a_failed_iteration_says_why_and_is_not_the_best(visit: Visit) -> None:
     run(page, "Name a cloud. [[scores 0.5]] [[refuse 1]]", iter_max=2, score_threshold=0.9)
     over(page)
     assert page.inner_text("#iteration-1 .score") == "no score"
-    assert page.inner_text("#iteration-1 .wrong").startswith("No answer came: ")
+    assert page.inner_text("#iteration-1 .wrong").startswith("No answer: ")
     assert page.locator("#chart .cross").count() == 1
     assert page.locator(".round.best").get_attribute("id") == "iteration-2"
     assert "Iteration 1: no score" in told(page)
@@ -172,7 +172,7 @@ def test_a_failed_iteration_says_why_and_is_not_the_best(visit: Visit) -> None:
 def test_a_run_without_any_answer_says_so(visit: Visit) -> None:
     page = visit.ready()
     run(page, "Name a sin. [[refuse always]]", iter_max=2)
-    assert over(page) == "Failed: there is no answer"
+    assert over(page) == "Failed: no answer"
     assert page.locator("#run-problem strong").inner_text() == "No answer was evaluated"
     assert "declined" in page.inner_text("#run-problem")
     assert page.locator("#final").is_hidden()

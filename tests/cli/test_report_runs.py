@@ -225,7 +225,7 @@ def test_a_question_is_told_alone_and_with_its_state(folder: Path) -> None:
     ):
         assert text in page, text
     whole = Page(call("report", "st", "-o", "-").out)
-    for text in ("The questions that were asked of it", "What was found", "step 3, terminate", "Valjean: he meets 36"):
+    for text in ("Questions", "Findings", "step 3, terminate", "Valjean: he meets 36"):
         assert text in whole.text, text
     assert ("a", "href", "#questions") in whole.attributes
     shown = call("runs", "show", str(asked)).out

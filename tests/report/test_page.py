@@ -69,7 +69,7 @@ def test_a_step_stands_before_what_it_ran_and_what_was_taken_back_is_marked() ->
         )
         page = Page(render_state(run.state.as_json(), run.adapter))
     assert page.text.index("Tried 2 steps together") < page.text.index("3.1") < page.text.index("3.2")
-    assert "This was taken back." in page.text
+    assert "This step was rolled back." in page.text
 
 
 def test_a_rollback_is_told_in_words() -> None:
@@ -94,7 +94,7 @@ def test_what_was_written_by_hand_in_a_models_place_is_no_finding() -> None:
         state = opened.state.as_json()
         people = len(opened.state.get("people"))
     page = render_state(state)
-    assert "poet" not in page.split("How it was found")[0]
+    assert "poet" not in page.split("Steps")[0]
     assert f"{people} more rest on answers that were written by hand" in page
     assert f"<b>{people}</b><span>findings</span>" in page
 

@@ -7,7 +7,7 @@ export class Problem extends Error {
   constructor(status, body) {
     super(body.detail || body.title || "");
     this.status = status;
-    this.title = body.title || (status ? `The server answered ${status}` : "The server does not answer");
+    this.title = body.title || (status ? `The server answered ${status}` : "The server does not respond");
     this.detail = body.detail || "";
     this.body = body;
   }
@@ -42,7 +42,7 @@ export class Api {
       });
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      throw new Problem(0, {detail: "Is it still running? Nothing is lost: finished iterations are kept there."});
+      throw new Problem(0, {detail: "Check whether it is running. Finished iterations are stored on the server."});
     }
     if (!response.ok) throw await problemOf(response);
     return response;

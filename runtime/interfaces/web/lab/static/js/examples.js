@@ -11,7 +11,7 @@ export const EXAMPLES = [
     },
   },
   {
-    name: "A sentence, by rules",
+    name: "A sentence, with checks",
     checked: true,
     request: {
       instruct: "Write one sentence about the sea.",
@@ -22,7 +22,7 @@ export const EXAMPLES = [
     },
   },
   {
-    name: "A product text, rules and judge",
+    name: "A product text, with checks and a judge",
     request: {
       instruct: "Describe a travel mug of steel for a web shop",
       resp_format: "Two short paragraphs",

@@ -95,7 +95,7 @@ export class Form {
       this.field("judges").value = 0;
       this.field("template").value = "brief";
     }
-    say(note, `The model “${model}” can write, but it is too small to judge: its scores would mean nothing. Let checks decide, with 0 judges.`);
+    say(note, `The model “${model}” can write, but it is too small to judge: its scores are meaningless. Use checks, with 0 judges.`);
   }
 
   checks() {
@@ -129,7 +129,7 @@ export class Form {
   // What is plainly wrong is said without asking the server, which looks at everything again.
   wrong(request) {
     const errors = [];
-    if (!request.instruct.trim()) errors.push({pointer: "/instruct", message: "there is nothing to answer"});
+    if (!request.instruct.trim()) errors.push({pointer: "/instruct", message: "the instruction is empty"});
     for (const name of NUMBERS) {
       const {min, max} = this.about.bounds[name];
       if (!this.fits(name, request[name])) {

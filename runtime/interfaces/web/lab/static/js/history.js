@@ -51,7 +51,7 @@ export class History {
     const focused = document.activeElement?.closest?.("#runs li")?.dataset.id;
     const onButton = document.activeElement?.tagName === "BUTTON";
     this.list.replaceChildren(...sorted.map((run) => this.item(run)));
-    say(this.note, sorted.length ? "" : "None yet. What is run here is kept by the server, and is found again after a restart.");
+    say(this.note, sorted.length ? "" : "No runs yet. The server stores runs, also across restarts.");
     this.older.hidden = !this.next;
     if (focused) this.list.querySelector(`[data-id="${CSS.escape(focused)}"] ${onButton ? "button" : "a"}`)?.focus();
   }

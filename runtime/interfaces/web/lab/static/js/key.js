@@ -13,7 +13,7 @@ export class Key {
     byId("key-form").addEventListener("submit", async (event) => {
       event.preventDefault();
       const key = this.field.value.trim();
-      if (!/^[\x21-\x7e]+$/.test(key)) return this.refuse(key ? "A key has letters, digits and signs only" : "Enter your key");
+      if (!/^[\x21-\x7e]+$/.test(key)) return this.refuse(key ? "A key has only letters, digits and punctuation" : "Enter your key");
       sessionStorage.setItem(KEPT, key);
       await used();
     });

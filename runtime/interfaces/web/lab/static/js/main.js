@@ -40,7 +40,7 @@ function failed(problem) {
 }
 
 function locked(problem) {
-  if (key.value) key.refuse(`${problem.title}. Look at it again, or ask who runs the server`);
+  if (key.value) key.refuse(`${problem.title}. Check the key, or ask the administrator of the server`);
   else key.ask();
   if (!form.about) byId("columns").hidden = true; // there is nothing to fill in yet
 }

@@ -5,9 +5,9 @@ import {score} from "./words.js";
 const ENDED = {
   cancelled: "Stopped",
   budget: "A limit on calls, tokens or cost was reached",
-  time: "The time was up",
-  hopeless: "The model can't be asked",
-  no_progress: "The model wrote the same answer again and again",
+  time: "The time limit was reached",
+  hopeless: "The model can't be called",
+  no_progress: "The model repeated the same answer",
 };
 
 const DOING = {writing: "writing", judging: "judging", done: "done"};
@@ -23,15 +23,15 @@ export function outcome(progress) {
   const best = progress.best;
   if (status === "accepted") return {text: `Accepted: iteration ${best.number} scored ${score(best.score)}, and the threshold is ${wanted}`, tone: "good", problem: null};
   const kept = best ? `the best is iteration ${best.number} with ${score(best.score)}` : "no answer was evaluated";
-  if (status === "interrupted") return {text: `The server ended before the run did; ${kept}`, tone: "warn", problem: null};
+  if (status === "interrupted") return {text: `The server stopped before the run ended; ${kept}`, tone: "warn", problem: null};
   if (stopped) return {text: `${ENDED[stopped] ?? stopped}; ${kept}`, tone: "warn", problem: null};
   return {text: `Not reached: no iteration scored ${wanted}; ${kept}`, tone: "warn", problem: null};
 }
 
 function failed(progress, problem) {
   const stopped = problem.stopped ?? problem.metadata?.stopped;
-  if (stopped === "cancelled") return {text: "Stopped before any answer was judged", tone: "warn", problem: null};
-  return {text: "Failed: there is no answer", tone: "bad", problem: {title: problem.title, detail: cleared(problem)}};
+  if (stopped === "cancelled") return {text: "Stopped before any answer was evaluated", tone: "warn", problem: null};
+  return {text: "Failed: no answer", tone: "bad", problem: {title: problem.title, detail: cleared(problem)}};
 }
 
 // The detail without the title before it, which stands above it already.
@@ -43,7 +43,7 @@ function cleared({title = "", detail = ""}) {
 
 function going(progress) {
   if (progress.stopping) return "Stopping";
-  if (progress.lost) return "The connection was lost; it is tried again";
+  if (progress.lost) return "The connection was lost; reconnecting";
   const round = progress.rounds.at(-1);
   if (!round) return "Starting";
   const before = progress.rounds.at(-2);

@@ -13,7 +13,7 @@ export class Card {
     this.mark = element("span", {class: "badge", hidden: true});
     this.score = element("span", {class: "score", hidden: true});
     this.doing = element("span", {class: "doing"});
-    this.views = element("div", {class: "views", role: "group", "aria-label": `What is shown of iteration ${number}`, hidden: true});
+    this.views = element("div", {class: "views", role: "group", "aria-label": `View of iteration ${number}`, hidden: true});
     this.answer = element("div", {class: "answer", tabindex: "0", role: "group", "aria-label": `Answer of iteration ${number}`});
     this.rest = element("div", {class: "body"});
     this.details = element(
@@ -74,7 +74,7 @@ export class Card {
     if (!this.comparing || !before) return say(this.answer, text);
     const parts = changes(before.answers[0] ?? "", text);
     if (parts) this.answer.replaceChildren(...parts);
-    else say(this.answer, "The answers are too long, or too different, to be compared word by word.");
+    else say(this.answer, "The answers are too long or too different for a comparison word by word.");
   }
 
   turn(comparing) {
@@ -91,7 +91,7 @@ export class Card {
 // What was said of a candidate, or why there is nothing to say.
 function judged({evaluation, error}) {
   if (error) {
-    const stage = error.stage === "generation" ? "No answer came" : "The answer could not be evaluated";
+    const stage = error.stage === "generation" ? "No answer" : "The answer could not be evaluated";
     return [
       element("p", {class: "wrong"}, `${stage}: ${error.message}`),
       ...(error.hint ? [element("p", {class: "help"}, error.hint)] : []),

@@ -106,7 +106,7 @@ export class RunView {
       response = null;
       progress.lost = true;
       if (!progress.id || lost >= PATIENCE.length) {
-        progress.finish("problem", {title: "The connection was lost", detail: "The run may still go on: it is in the list of earlier runs when the server answers again."});
+        progress.finish("problem", {title: "The connection was lost", detail: "The run may continue: it appears in the list of earlier runs when the server answers again."});
         this.render();
         break;
       }
@@ -239,7 +239,7 @@ export class RunView {
       await navigator.clipboard.writeText(this.progress.best.answers[0]);
       say(byId("copied"), "Copied");
     } catch {
-      say(byId("copied"), "The browser does not allow it");
+      say(byId("copied"), "The browser does not allow copying");
     }
     await wait(2000);
     say(byId("copied"), "");
