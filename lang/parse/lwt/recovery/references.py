@@ -137,54 +137,42 @@ def _unpartnered(raw: str) -> set[int]:
 
 def _single(raw: str, start: int, offset: int, known_ids: Collection[str], *, is_read: bool) -> tuple[Diagnostic, int]:
     """Explain a ``{(`` that does not begin a reference, and return where to go on."""
-    inside = _INSIDE.match(raw, start) or _INSIDE_BOTH.match(raw, start)
-    if inside:
-        right = f"{{({inside[1]})}}{inside[2]}"
-        return Diagnostic(
-            "LWT025",
-            "warning",
-            f"the brackets of `{_short(inside[0])}` must come after its braces"
-            + (f"; read as `{_short(right)}`" if is_read else "; it is not a reference"),
-            Span(offset + start, offset + inside.end()),
-            (f"write `{_short(right)}`",),
-            (Edit(Span(offset + start, offset + inside.end()), right),),
-        ), inside.end()
+    if inside := _INSIDE.match(raw, start) or _INSIDE_BOTH.match(raw, start):
+        message, right = (
+            f"the brackets of `{_short(inside[0])}` must come after its braces",
+            f"{{({inside[1]})}}{inside[2]}",
+        )
+        span = Span(offset + start, offset + inside.end())
+        return _misspelt("LWT025", message, span, right, "it is not a reference", is_read), inside.end()
     if several := _SEVERAL.match(raw, start):
         return _several(several, offset, known_ids, is_read=is_read), several.end()
     near = _NEAR.match(raw, start)
     name = re.sub(r"[ .\-]+", lambda gap: "_" if " " in gap[0] else gap[0], near[1]) if near else ""
     if near and not near[0].endswith("}") and (brace := _BRACE_LATER.match(raw, near.end())):
-        span = Span(offset + start, offset + brace.end())
-        message = f"`{_short(raw[start : brace.end()])}` is not a reference; it stays text"
-        ways = (f"for a reference, write `{{({near[1]})}}`", "for literal text, write `{{(` instead of `{(`")
-        return Diagnostic(
-            "LWT024", "warning", message, span, ways, (Edit(Span(span.start, span.start), "{"),)
-        ), brace.end()
+        end, hint = brace.end(), f"for a reference, write `{{({near[1]})}}`"
+        message = f"`{_short(raw[start:end])}` is not a reference; it stays text"
+        return _literal(message, Span(offset + start, offset + end), hint), end
     if near and (name in known_ids or name in RESERVED):
-        right = f"{{({name})}}"
-        return Diagnostic(
-            "LWT024",
-            "warning",
-            f"`{_short(near[0])}` is not a reference"
-            + (f"; read as `{_short(right)}`" if is_read else "; it stays text"),
-            Span(offset + start, offset + near.end()),
-            (f"write `{_short(right)}`",),
-            (Edit(Span(offset + start, offset + near.end()), right),),
-        ), near.end()
+        message, span = f"`{_short(near[0])}` is not a reference", Span(offset + start, offset + near.end())
+        return _misspelt("LWT024", message, span, f"{{({name})}}", "it stays text", is_read), near.end()
     free = _FREE_TEXT.match(raw, start)
     end = free.end() if free else start + 2
-    advice = ["for literal text, write `{{(` instead of `{(`"]
-    if free and re.fullmatch(_ID, free[1].strip()):
-        advice.insert(0, f"a reference has no spaces: `{{({free[1].strip()})}}`")
-    shown = _short(raw[start:end]) if free else "{("
-    return Diagnostic(
-        "LWT024",
-        "warning",
-        f"`{shown}` is not a reference; it stays text",
-        Span(offset + start, offset + end),
-        tuple(advice),
-        (Edit(Span(offset + start, offset + start), "{"),),
-    ), end
+    is_spaced = free is not None and re.fullmatch(_ID, free[1].strip()) is not None
+    hints = [f"a reference has no spaces: `{{({free[1].strip()})}}`"] if free and is_spaced else []
+    message = f"`{_short(raw[start:end]) if free else '{('}` is not a reference; it stays text"
+    return _literal(message, Span(offset + start, offset + end), *hints), end
+
+
+def _misspelt(code: str, message: str, span: Span, right: str, otherwise: str, is_read: bool) -> Diagnostic:
+    """Return the warning about a misspelt reference; ``otherwise`` is what it is unless it ``is_read`` as ``right``."""
+    message = f"{message}; {f'read as `{_short(right)}`' if is_read else otherwise}"
+    return Diagnostic(code, "warning", message, span, (f"write `{_short(right)}`",), (Edit(span, right),))
+
+
+def _literal(message: str, span: Span, *hints: str) -> Diagnostic:
+    """Return the warning about text that looks like a reference; its edit makes it literal."""
+    hints = (*hints, "for literal text, write `{{(` instead of `{(`")
+    return Diagnostic("LWT024", "warning", message, span, hints, (Edit(Span(span.start, span.start), "{"),))
 
 
 def _several(match: re.Match[str], offset: int, known_ids: Collection[str], *, is_read: bool) -> Diagnostic:
@@ -192,42 +180,26 @@ def _several(match: re.Match[str], offset: int, known_ids: Collection[str], *, i
     names = [each[0][1:-1] for each in _ONE_OF_SEVERAL.finditer(match[0])]
     right = _ONE_OF_SEVERAL.sub(lambda each: f"{{{each[0]}}}", match[0][1:-1])
     span = Span(offset + match.start(), offset + match.end())
-    what = f"`{_short(match[0])}` has {len(names)} ids in one pair of braces"
+    message = f"`{_short(match[0])}` has {len(names)} ids in one pair of braces"
     if all(name in known_ids or name in RESERVED for name in names):
-        then = f"; read as `{_short(right)}`" if is_read else "; it is not a reference and stays text"
-        return Diagnostic("LWT024", "warning", what + then, span, (f"write `{_short(right)}`",), (Edit(span, right),))
-    hints = (f"for a reference, write `{_short(right)}`", "for literal text, write `{{(` instead of `{(`")
-    edit = Edit(Span(span.start, span.start), "{")
-    return Diagnostic("LWT024", "warning", f"{what}, which is not a reference; it stays text", span, hints, (edit,))
+        return _misspelt("LWT024", message, span, right, "it is not a reference and stays text", is_read)
+    hint = f"for a reference, write `{_short(right)}`"
+    return _literal(f"{message}; it is not a reference and stays text", span, hint)
 
 
 def _doubled(match: re.Match[str], offset: int, known_ids: Collection[str] | None) -> Diagnostic | None:
     name = match[1]
     if known_ids is not None and name not in known_ids and name not in RESERVED:
         return None
-    right = f"{{({name})}}{match[2]}{match[3]}"
-    span = Span(offset + match.start(), offset + match.end())
-    return Diagnostic(
-        "LWT026",
-        "warning",
-        f"`{_short(match[0])}` has its braces doubled"
-        + (f"; read as `{_short(right)}`" if known_ids is None else "; it is text, not a reference"),
-        span,
-        (f"write `{_short(right)}`",),
-        (Edit(span, right),),
-    )
+    right, span = f"{{({name})}}{match[2]}{match[3]}", Span(offset + match.start(), offset + match.end())
+    message = f"`{_short(match[0])}` has its braces doubled"
+    return _misspelt("LWT026", message, span, right, "it is text, not a reference", known_ids is None)
 
 
 def _stray_brace(reference: re.Match[str], offset: int) -> Diagnostic:
     span = Span(offset + reference.end(), offset + reference.end() + 1)
-    return Diagnostic(
-        "LWT027",
-        "warning",
-        f"surplus `}}` after `{_short(reference[0])}`",
-        span,
-        ("remove it",),
-        (Edit(span, ""),),
-    )
+    message = f"surplus `}}` after `{_short(reference[0])}`"
+    return Diagnostic("LWT027", "warning", message, span, ("remove it",), (Edit(span, ""),))
 
 
 def _short(text: str) -> str:
