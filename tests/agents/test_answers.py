@@ -66,10 +66,10 @@ def test_a_session_tells_its_variables_and_shows_their_rows_again() -> None:
 @pytest.mark.parametrize(
     ("tool", "arguments", "message", "hint"),
     [
-        ("run_plan", {"plan": ["FIND nodes AS x"]}, "plan: it should be an object or its JSON text, not a list", ""),
-        ("execute", {"program": ["FIND nodes AS x"]}, "program: it should be a text, not a list", ""),
+        ("run_plan", {"plan": ["FIND nodes AS x"]}, "plan: must be an object or its JSON text, not a list", ""),
+        ("execute", {"program": ["FIND nodes AS x"]}, "program: must be a text, not a list", ""),
         ("run_plan", {"commands": ["FIND nodes AS x"]}, "", 'put it in plan: {"plan": {"commands": ...}}'),
-        ("run_lwt", {"text": "x"}, "", "here it is called script"),
+        ("run_lwt", {"text": "x"}, "", "use script instead"),
         ("explain", {"text": "FIND nodes AS x"}, "language is missing", "lwt, gasl, plan or seed"),
         ("explain", {"code": "GASL999"}, "unknown rule GASL999", "knotwork://reference/rules has all rules"),
         ("explain", {"code": "GSAL070"}, "unknown rule GSAL070", "did you mean GASL070?"),

@@ -95,9 +95,9 @@ def test_what_is_too_large_or_too_often_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ([LIST, LIST], "a list of messages is not taken: send each by itself"),
-        ({**LIST, "id": 1.5}, "id: it should be a text or a whole number"),
-        ({**LIST, "params": []}, "params: it should be an object"),
+        ([LIST, LIST], "batches are not supported: send each message separately"),
+        ({**LIST, "id": 1.5}, "id must be a text or a whole number"),
+        ({**LIST, "params": []}, "params must be an object"),
     ],
 )
 @pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])

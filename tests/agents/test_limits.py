@@ -148,4 +148,4 @@ def test_a_run_of_no_command_is_no_success() -> None:
 
     nothing, no_plan = asyncio.run(work())
     assert nothing["error"]["message"] == "the program has no command"
-    assert no_plan["error"]["message"] == "plan: it is not JSON" and "execute" in no_plan["error"]["hint"]
+    assert no_plan["error"]["message"] == "plan is not JSON" and "execute" in no_plan["error"]["hint"]

@@ -10,7 +10,7 @@ import pytest
 from knotwork.runtime.interfaces.mcp.transports import Lines, answer_to, fault_of
 from support.lines import HELLO, answer, call, raw, send
 
-NO_ID = "id: it should be a text or a whole number"
+NO_ID = "id must be a text or a whole number"
 LONE = '{"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": {"name": "page", "arguments": {"handle": "\\ud800"}}}'
 
 
@@ -24,15 +24,15 @@ def told(line: str) -> Any:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ('{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": []}', (7, -32600, "params: it should be an object")),
-        ('{"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": "x"}', ("a", -32600, "params: it should be an object")),
-        ('{"jsonrpc": "2.0", "id": 7, "method": 3}', (7, -32600, "method: it should be a text")),
-        ('{"jsonrpc": "1.0", "id": 7, "method": "x"}', (7, -32600, 'jsonrpc: it should be "2.0"')),
+        ('{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": []}', (7, -32600, "params must be an object")),
+        ('{"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": "x"}', ("a", -32600, "params must be an object")),
+        ('{"jsonrpc": "2.0", "id": 7, "method": 3}', (7, -32600, "method must be a text")),
+        ('{"jsonrpc": "1.0", "id": 7, "method": "x"}', (7, -32600, 'jsonrpc must be "2.0"')),
         (LONE, (8, -32700, "the request contains a lone surrogate, which is not valid text")),
         ('{"broken', (None, -32700, "the line is not JSON")),
         ("[" * 3_000, (None, -32700, "the line is not JSON")),
-        ("[]", (None, -32600, "a list of messages is not taken: send each by itself")),
-        ("7", (None, -32600, "it is not a message of JSON-RPC 2.0")),
+        ("[]", (None, -32600, "batches are not supported: send each message separately")),
+        ("7", (None, -32600, "not a message of JSON-RPC 2.0")),
         ('{"jsonrpc": "2.0", "id": [], "method": 3}', (None, -32600, NO_ID)),
         ('{"jsonrpc": "2.0", "method": "notifications/x", "params": []}', None),
         (LONE.replace('"id": 8, ', ""), None),

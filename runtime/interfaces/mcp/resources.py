@@ -23,15 +23,15 @@ from .workspace import ServerWorkspace
 CARDS: Mapping[str, str] = {
     "lwt": "Prompt scripts: steps that ask models and compute",
     "gasl": "Commands on a graph and a state",
-    "plan": "GASL in JSON, as an agent emits it",
+    "plan": "GASL commands in JSON",
     "expr": "Expressions, in scripts and seeds",
-    "seed": "Formula Seeds: what to read in reviews, and what to compute",
+    "seed": "Formula Seeds: extraction from reviews, and computation",
 }
 """The cards with their titles."""
 PAGES: Mapping[str, str] = {
-    "lwt": "The whole reference of LWT", "gasl": "The whole reference of GASL", "expr": "The whole reference of expressions",
-    "plan": "Plans: GASL in JSON", "seed": "The whole reference of Formula Seeds", "state": "The state: what it keeps and promises",
-    "rules": "Every diagnostic, with a bad and a good example", "mcp": "This server: its tools, resources and limits",
+    "lwt": "Reference of LWT", "gasl": "Reference of GASL", "expr": "Reference of expressions",
+    "plan": "Plans: GASL in JSON", "seed": "Reference of Formula Seeds", "state": "The state: its content and its promises",
+    "rules": "All diagnostics, with examples", "mcp": "This server: its tools, resources and limits",
 }  # fmt: skip
 """The reference pages with their titles."""
 SCHEMAS: Mapping[str, str] = {
@@ -101,7 +101,7 @@ _FIXED: Mapping[str, tuple[Mapping[str, str], Callable[[str], str], str]] = {
 }  # fmt: skip
 
 TEMPLATES = (
-    (_ROOT + "state/{key}", "state-key", "What a key of the state holds, as JSON, up to the size of a page", JSON),
+    (_ROOT + "state/{key}", "state-key", "The value of a key of the state, as JSON, up to the size of a page", JSON),
 )
 """Resources with a parameter: the template, its name, its title, its kind."""
 
@@ -113,7 +113,7 @@ def resources(workspace: ServerWorkspace) -> list[Resource]:
         for folder, (names, _, kind) in _FIXED.items()
         for name, title in names.items()
     ]
-    found.append(Resource(f"{_ROOT}state", "state", "The state now: keys, hash, size", JSON))
+    found.append(Resource(f"{_ROOT}state", "state", "The current state: keys, hash, size", JSON))
     if workspace.adapter is not None:
         found.append(Resource(f"{_ROOT}graph", "graph", "The graph in summary", JSON))
     return found
@@ -183,14 +183,14 @@ async def _graph(workspace: ServerWorkspace) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# The prompts, which users start by name in a host that shows them. They say what to read, what to write, and how to check it.
+# The prompts, which users start by name in a host that shows them. They describe what to read, write and check.
 
 _LONGEST = 100_000
 
 
 @frozen
 class Prompt:
-    """A prompt: its arguments are texts, all required. ``card``: the language that it is about; ``graph``: it needs a graph."""
+    """A prompt: its arguments are texts, all required. ``card``: its language; ``graph``: it needs a graph."""
 
     name: str
     title: str
@@ -200,11 +200,11 @@ class Prompt:
 
 
 PROMPTS: Sequence[Prompt] = (
-    Prompt("plan", "Answer a question about the graph by plans", {"question": "What is asked about the graph"}, "plan", True),
-    Prompt("script", "Write and run a prompt script", {"task": "What the script is to do"}, "lwt"),
-    Prompt("seed", "Write a Formula Seed", {"task": "What to read in reviews, and what to compute from it"}, "seed"),
+    Prompt("plan", "Answer a question about the graph with plans", {"question": "The question about the graph"}, "plan", True),
+    Prompt("script", "Write and run a prompt script", {"task": "The task of the script"}, "lwt"),
+    Prompt("seed", "Write a Formula Seed", {"task": "What to extract from reviews, and what to compute"}, "seed"),
     Prompt(
-        "repair", "Put a faulty text right by its diagnostics",
+        "repair", "Fix a faulty text by its diagnostics",
         {"language": "lwt, gasl, plan or seed", "text": "The faulty text"},
     ),
 )  # fmt: skip

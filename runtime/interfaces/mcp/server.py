@@ -77,8 +77,8 @@ def unknown(name: str, workspace: ServerWorkspace) -> str:
         return f"{name} is not offered: {why}" if why else ""
     offered = [each for each, known in TOOLS.items() if not known.absent(workspace)]
     like = nearest(name, offered)
-    return f"there is no tool {printable(name[:80])}; " + (
-        f"did you mean {like}?" if like else f"there are: {', '.join(offered)}"
+    return f"unknown tool {printable(name[:80])}; " + (
+        f"did you mean {like}?" if like else f"available: {', '.join(offered)}"
     )
 
 
@@ -103,7 +103,7 @@ async def call_tool(
         structure, failed = {"error": refused.as_json()}, True
     except Exception as error:  # the last handler: an internal error is reported by number, without the client's text
         number = internal_error(error).members["error"]
-        sent = ToolError("internal", f"internal error {number} (see the server log)", "it is not caused by the request")
+        sent = ToolError("internal", f"internal error {number} (see the server log)", "not caused by the request")
         structure, failed = {"error": sent.as_json()}, True
     structure = storable({name: value for name, value in structure.items() if value is not None and value != ""})
     return SentResult(structure, json.dumps(structure, ensure_ascii=False, separators=(",", ":")), failed)
@@ -114,7 +114,7 @@ _Context = ServerRequestContext[Any, Any]
 _INSTRUCTIONS = (
     "knotwork checks and runs the languages that models and people write for each other: GASL (commands on a graph and a state; plans are "
     "GASL in JSON), LWT (prompt scripts) and Formula Seeds. Read knotwork://language/NAME before you write one. Call check before a run: "
-    "each diagnostic has a span and, where a fix is sure, edits; make them and check again."
+    "each diagnostic has a span and, if a fix is certain, edits; apply them and check again."
 )
 
 
@@ -150,7 +150,7 @@ def create_server(workspace: ServerWorkspace, version: str) -> Server[Any]:
         try:
             found = await read(asked.uri, workspace)
         except Unknown:
-            raise MCPError(INVALID_PARAMS, "there is no such resource", {"uri": asked.uri[:500]}) from None
+            raise MCPError(INVALID_PARAMS, "unknown resource", {"uri": asked.uri[:500]}) from None
         return ReadResourceResult(contents=[TextResourceContents(uri=found.uri, mime_type=found.kind, text=found.text)])
 
     async def list_prompts(context: _Context, asked: PaginatedRequestParams | None) -> ListPromptsResult:
@@ -180,11 +180,15 @@ def create_server(workspace: ServerWorkspace, version: str) -> Server[Any]:
 def _limits(workspace: ServerWorkspace) -> str:
     """Return a description of this server's features and limits."""
     settings, said = workspace.settings, []
-    said.append("There is a graph." if workspace.adapter is not None else "There is no graph: scripts and seeds only.")
+    said.append(
+        "The server has a graph."
+        if workspace.adapter is not None
+        else "The server has no graph: scripts and seeds only."
+    )
     if settings.read_only:
-        said.append("The state is only read: commands that would change it are refused.")
+        said.append("The state is read-only: commands that would change it are refused.")
     if workspace.models.default is None:
-        said.append("No model can be asked: commands and steps that need one fail.")
+        said.append("The server has no model: commands and steps that need a model fail.")
     return " " + " ".join(said)
 
 

@@ -68,11 +68,11 @@ def _instead(name: str, found: Sequence[Mapping[str, Any]], model: type[BaseMode
     if len(missing) == 1:
         if dict in getattr(model.model_fields[missing[0]].annotation, "__args__", ()) or missing[0] == "plan":
             return f'put it in {missing[0]}: {{"{missing[0]}": {{"{name}": ...}}}}'
-        return f"here it is called {missing[0]}"
-    return f"there are: {', '.join(names)}" if names else "it takes none"
+        return f"use {missing[0]} instead"
+    return f"available: {', '.join(names)}" if names else "the tool takes no arguments"
 
 
-_SAYINGS = {"missing": "it is missing", "extra_forbidden": "there is no such argument"}
+_SAYINGS = {"missing": "missing", "extra_forbidden": "unknown argument"}
 _WANTED = {
     "string_type": "a text", "dict_type": "an object", "list_type": "a list", "int_type": "a whole number",
     "int_from_float": "a whole number", "bool_type": "true or false",
@@ -84,16 +84,16 @@ def _said(fault: Mapping[str, Any]) -> str:
     if known := _SAYINGS.get(kind):
         return known
     if kind == "string_too_long":
-        return f"it is too long: at most {fault['ctx']['max_length']:,} characters are read"
+        return f"too long: at most {fault['ctx']['max_length']:,} characters"
     if wanted := _WANTED.get(kind):
-        return f"it should be {wanted}, not {_kind_of(fault['input'])}"
+        return f"must be {wanted}, not {_kind_of(fault['input'])}"
     text = str(fault["msg"]).removeprefix("Input ")[:200]
     text = text.removeprefix("String ").removeprefix("List ")
-    return printable(f"it {text}" if text.startswith("should") else text[:1].lower() + text[1:])
+    return printable(text.replace("should", "must", 1) if text.startswith("should") else text[:1].lower() + text[1:])
 
 
 def _of_forms(fault: Mapping[str, Any]) -> str:
-    return f"it should be an object or its JSON text, not {_kind_of(fault['input'])}"
+    return f"must be an object or its JSON text, not {_kind_of(fault['input'])}"
 
 
 def _kind_of(value: Any) -> str:

@@ -1,6 +1,6 @@
-"""What tools give, as pydantic models: the output schemas that clients are told, and the parts that several tools share.
+"""The results of tools as pydantic models: the output schemas that clients receive, and parts that several tools share.
 
-Spans are code points from 0, lines and columns count from 1, as in every diagnostic of this house.
+Spans are code points from 0; lines and columns count from 1, as in all diagnostics.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from .workspace import LONGEST
 
 
 class Arguments(BaseModel):
-    """What a tool takes: nothing that isn't named."""
+    """The arguments of a tool; unknown arguments are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -26,30 +26,30 @@ Session = Field(
     default="main",
     min_length=1,
     max_length=80,
-    description="Whose variables: a name of your own choice. Variables live in a session, the state is one for all.",
+    description="The session whose variables are used, under any name. Each session has its variables; all share the state.",
 )
-"""The argument of tools that work with variables."""
+"""The argument of tools that use variables."""
 
 
 Text = Annotated[str, Field(max_length=LONGEST)]
-"""A text that is read."""
+"""A text of limited length."""
 
 
 class Asked(BaseModel):
-    """Why a call could not be done."""
+    """Why a call failed."""
 
     kind: Kind = Field(
-        description="arguments: they are wrong. not-found: what they name is not there. no-graph: this server has none. state: it can't "
-        "be written. busy: call again. internal: a fault of ours"
+        description="arguments: invalid arguments. not-found: unknown name. no-graph: the server has no graph. state: the state can't "
+        "be written. busy: call again. internal: an internal error"
     )
     message: str
-    hint: str = Field(default="", description="What to do about it")
+    hint: str = Field(default="", description="How to fix the call")
 
     model_config = ConfigDict(extra="allow")
 
 
 class Result(BaseModel):
-    """What a tool gives. ``error`` is there where the call could not be done (``isError``), and then nothing else is."""
+    """The result of a tool. A failed call (``isError``) has only ``error``."""
 
     error: Asked | None = None
 
@@ -66,7 +66,7 @@ class Span(BaseModel):
 
 
 class Edit(BaseModel):
-    """Replace what stands from ``start`` to ``end`` by ``text``."""
+    """Replace the text from ``start`` to ``end`` by ``text``."""
 
     start: int
     end: int
@@ -74,7 +74,7 @@ class Edit(BaseModel):
 
 
 class Diagnostic(BaseModel):
-    """One fault or remark. ``edits`` together are one fix, exact to the character."""
+    """An error, warning or remark. All ``edits`` together are one exact fix."""
 
     code: str
     severity: Literal["error", "warning", "info"]
@@ -86,21 +86,21 @@ class Diagnostic(BaseModel):
 
 
 class Page(BaseModel):
-    """A part of a value. There is more where ``next`` is not null: call the tool `page` with it."""
+    """A part of a value. If ``next`` is not null, call the tool `page` with it for more."""
 
     kind: Literal["list", "object", "text", "value"]
     value: Any = None
     offset: int = 0
     shown: int = 0
     total: int = 0
-    cut: bool = Field(default=False, description="An item is shown in brief, for it is larger than a page")
+    cut: bool = Field(default=False, description="An item is abridged because it is larger than a page")
     next: dict[str, Any] | None = Field(
-        default=None, description="The arguments of `page` that give the rest; null at the end"
+        default=None, description="The arguments of `page` that return the rest; null at the end"
     )
 
 
 class Diagnosed(Result):
-    """What was found in a text."""
+    """The diagnostics of a text."""
 
     diagnostics: list[Diagnostic] = Field(
         default_factory=list, description="By place. Of many the first errors, and the last one"
@@ -111,49 +111,49 @@ class Diagnosed(Result):
     )
     all_diagnostics: dict[str, Any] | None = Field(
         default=None,
-        description="The arguments of `page` that give all that were found, where more are than are listed",
+        description="The arguments of `page` that return all diagnostics, if more were found than are listed",
     )
     text: str | None = Field(
         default=None,
-        description="The text that spans and edits point into, where the call brought an object and no text",
+        description="The text that spans and edits point into, if the argument was an object",
     )
-    text_page: Page | None = Field(default=None, description="That text in pages, where it is longer than a page")
+    text_page: Page | None = Field(default=None, description="That text in pages, if it is longer than a page")
 
 
 class Spent(BaseModel):
-    """What a call really spent on models: what the cache answered is not in it."""
+    """The model cost of a call, without answers from the cache."""
 
-    calls: int = Field(default=0, description="Requests that were sent, those that failed and repairs, too")
+    calls: int = Field(default=0, description="Number of requests sent, including failed ones and repairs")
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    cost: float | None = Field(default=None, description="US dollars; null where the price is not known")
+    cost: float | None = Field(default=None, description="US dollars; null if the price is unknown")
 
 
 class Budget(BaseModel):
-    """What the server has spent on models since its start, all clients together, and the most that it may."""
+    """The server's model cost since its start, for all clients together, and its limits."""
 
     calls: int = 0
     tokens: int = 0
-    cost: float | None = Field(default=0.0, description="US dollars; null where a price is not known")
+    cost: float | None = Field(default=0.0, description="US dollars; null if a price is unknown")
     max_calls: int | None = None
     max_tokens: int | None = None
     max_cost: float | None = None
 
 
-# Results in pages: as much of a value as fits a bounded number of characters, and where the rest is.
-# What a page costs depends on what it shows, not on how large the value is.
+# Results in pages: the part of a value that fits into a number of characters, and the position of the rest.
+# The cost of a page depends on its content, not on the size of the value.
 
 LIMIT = 1_000
-"""The most items of a page."""
+"""Maximum number of items of a page."""
 _BRIEF = ((300, 10, 3), (80, 5, 2), (20, 3, 1))
-"""How an item is shown that is larger than a page: characters of a text, items of a list, levels. The first that fits."""
+"""Limits for an item that is larger than a page: characters of a text, items of a list, levels. The first that fits is used."""
 
 
 @frozen
 class Part:
     """A part of a value. ``kind``: "list" (``value`` are items), "object" (its members), "text" (characters) or "value" (whole).
 
-    ``total`` and ``offset`` count items, members or characters; ``cut`` says that an item is shown in brief: it is larger than a page.
+    ``total`` and ``offset`` count items, members or characters; ``cut``: an item is abridged because it is larger than a page.
     """
 
     kind: Literal["list", "object", "text", "value"]
@@ -165,7 +165,7 @@ class Part:
 
     @property
     def following(self) -> int | None:
-        """Where the next part begins; None at the end."""
+        """The offset of the next part; None at the end."""
         end = self.offset + self.shown
         return end if end < self.total else None
 
@@ -173,7 +173,7 @@ class Part:
 def part_of(value: Any, offset: int, characters: int, limit: int = LIMIT) -> Part:
     """Return the part of ``value`` from ``offset`` on that has at most about ``characters`` characters and ``limit`` items.
 
-    At least one item is shown where there is one, in brief if it must be.
+    At least one item is shown, abridged if necessary.
     """
     limit = max(1, min(limit, LIMIT))
     if isinstance(value, str):
@@ -191,9 +191,9 @@ def part_of(value: Any, offset: int, characters: int, limit: int = LIMIT) -> Par
 
 
 def chosen(rows: Sequence[Any], first: Callable[[Any], bool], most: int, characters: int) -> list[int]:
-    """Return which of ``rows`` (JSON values) a result lists, in order: those for which ``first`` holds before the others.
+    """Return the indexes of the ``rows`` (JSON values) that a result lists, in order; rows with ``first`` take precedence.
 
-    At most ``most``, of about ``characters`` characters together; one at least where there is one.
+    At most ``most`` rows, of about ``characters`` characters together; at least one row.
     """
     shown: list[int] = []
     left = characters
@@ -230,7 +230,7 @@ def _brief(item: Any, characters: int) -> Any:
 
 
 def size_of(value: Any, most: int) -> int:
-    """Return about how many characters ``value`` has as JSON; where it is more than ``most``, only a number above that."""
+    """Return about how many characters ``value`` has as JSON; if more than ``most``, any number above it."""
     if isinstance(value, str) and len(value) > most:
         return len(value)
     try:

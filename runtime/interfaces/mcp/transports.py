@@ -40,7 +40,7 @@ from .workspace import LOCAL, ServerWorkspace
 
 _LONGEST = 1 << 16
 """Maximum characters of a line that are searched for the id."""
-_NO_ID = "id: it should be a text or a whole number"
+_NO_ID = "id must be a text or a whole number"
 _NO_REQUEST = '{"id": []}\n'
 """A line that the SDK can't read, in place of a request with an invalid id."""
 
@@ -76,7 +76,7 @@ def answer_to(fault: Exception) -> JSONRPCError | None:
         return _unread(line)
     whole = next((part for part in parts if "method" in part or "id" in part), None)
     if whole is None:
-        return _told(None, INVALID_REQUEST, _BATCH if _is_batch(fault) else "it is not a message of JSON-RPC 2.0")
+        return _told(None, INVALID_REQUEST, _BATCH if _is_batch(fault) else "not a message of JSON-RPC 2.0")
     return _of_request(whole) if "id" in whole else None
 
 
@@ -97,13 +97,13 @@ def _of_request(whole: dict[str, Any]) -> JSONRPCError:
     if not _is_id(whole["id"]):
         said = _NO_ID
     elif not isinstance(method, str):
-        said = "method: it should be a text"
+        said = "method must be a text"
     elif params is not None and not isinstance(params, dict):
-        said = "params: it should be an object"
+        said = "params must be an object"
     elif whole.get("jsonrpc") != "2.0":
-        said = 'jsonrpc: it should be "2.0"'
+        said = 'jsonrpc must be "2.0"'
     else:
-        said = "it is not a request of JSON-RPC 2.0"
+        said = "not a request of JSON-RPC 2.0"
     return _told(_id_of(whole), INVALID_REQUEST, said)
 
 
@@ -135,7 +135,7 @@ def _loaded(line: str) -> Any:
         return None
 
 
-_BATCH = "a list of messages is not taken: send each by itself"
+_BATCH = "batches are not supported: send each message separately"
 
 
 def _is_batch(fault: Exception) -> bool:

@@ -1,1 +1,1 @@
-"""The tools, a room a subject. ``tool`` says what one is, ``reading`` reads and checks texts for all of them."""
+"""The tools, one module per subject. ``tool`` defines a tool and a call."""

@@ -19,33 +19,31 @@ from .tool import Call, Tool, source_of
 Language = Literal["lwt", "gasl", "plan", "seed"]
 
 NAMES = {"lwt": "script.lwt", "gasl": "program.gasl", "plan": "plan.json", "seed": "task.seed.json"}
-"""The file that diagnostics name."""
+"""The file names in diagnostics."""
 
 
 class CheckArguments(Arguments):
-    """A text, and what it is."""
+    """A text and its language."""
 
     language: Language = Field(
         description="lwt: a prompt script. gasl: a program of graph commands. plan: GASL commands in JSON. seed: a Formula Seed."
     )
     text: Text | dict[str, Any] = Field(description="The text itself; a plan or a seed may also be the JSON object")
-    input: Any = Field(
-        default=None, description="The input of a script, so that paths into it are checked: any JSON value"
-    )
+    input: Any = Field(default=None, description="The input of a script, any JSON value: paths into it are checked")
     lenient: bool = Field(
-        default=False, description="Read a script as text that a model wrote, with fences and small slips"
+        default=False, description="Read a script that a model wrote: accept code fences and small mistakes"
     )
     session: str = Session
 
 
 class Checked(Diagnosed):
-    """What the check found."""
+    """The result of the check."""
 
-    ok: bool = Field(default=False, description="Whether it may run: there are no errors")
-    formatted: str | None = Field(
-        default=None, description="The text in its one formatted spelling, where it can be read"
+    ok: bool = Field(default=False, description="Whether the text can run: it has no errors")
+    formatted: str | None = Field(default=None, description="The text in its canonical format, if it can be parsed")
+    formatted_page: Page | None = Field(
+        default=None, description="The formatted text in pages, if it is longer than a page"
     )
-    formatted_page: Page | None = Field(default=None, description="The same in pages, where it is longer than a page")
 
 
 async def _check(call: Call, arguments: CheckArguments) -> Checked:
@@ -77,9 +75,9 @@ def _check_text(
 
 CHECK = Tool(
     "check", "Check a text",
-    "Report all that is wrong with a script (lwt), a program (gasl), a plan or a seed, before anything runs. Programs are checked against "
-    "the server's graph and state. Each diagnostic has a code, a span and, where a fix is sure, exact edits: make them and check "
-    "again. At most 100,000 characters are read.",
+    "Report the errors of a script (lwt), a program (gasl), a plan or a seed, and run nothing. Programs are checked against "
+    "the server's graph and state. Each diagnostic has a code, a span and, if a fix is certain, exact edits: apply them and check "
+    "again. A text may have at most 100,000 characters.",
     CheckArguments, Checked, _check,
 )  # fmt: skip
 
@@ -87,9 +85,9 @@ CHECK = Tool(
 # ``explain``: how a text would run, without running it; and what a diagnostic's code means.
 
 _COMMANDS = 1_000
-"""Commands of a program that are explained."""
+"""Maximum number of commands that are explained."""
 _STEPS = 200
-"""Steps that layers and the critical path name."""
+"""Maximum number of steps in the layers and in the critical path."""
 
 
 class ExplainArguments(Arguments):
@@ -100,29 +98,29 @@ class ExplainArguments(Arguments):
         default=None, description="The text; a plan or a seed may also be the JSON object"
     )
     code: str | None = Field(
-        default=None, max_length=80, description="The code of a diagnostic, such as GASL070: says why it matters"
+        default=None, max_length=80, description="The code of a diagnostic, such as GASL070, to explain"
     )
     session: str = Session
 
 
 class Explained(Diagnosed):
-    """How it would run. ``diagnostics`` with errors: it would not."""
+    """How the text would run. It can't run if ``diagnostics`` has errors."""
 
     steps: Page | None = Field(
         default=None,
-        description="Of a program or plan: {command, how, rows, model_calls, notes, inside?} in order. Of a script: {id, operation, "
-        "refers_to, layer, needed}. Of a seed: {name, computes, refers_to, needed}.",
+        description="Program or plan: {command, how, rows, model_calls, notes, inside?} in order. Script: {id, operation, "
+        "refers_to, layer, needed}. Seed: {name, computes, refers_to, needed}.",
     )
     layers: list[list[str]] = Field(
-        default_factory=list, description="Steps of a script that can run side by side, layer by layer"
+        default_factory=list, description="The steps of a script by layer; the steps of a layer run in parallel"
     )
     critical_path: list[str] = Field(default_factory=list)
     final: str | None = Field(default=None, description="The step whose output is the script's")
-    model_calls: int | None = Field(
-        default=None, description="Calls of models that a program would make, as far as it is known"
+    model_calls: int | None = Field(default=None, description="Model calls that a program would make, if known")
+    left_out: int = Field(
+        default=0, description="Number of later commands that are not explained; their calls are not counted"
     )
-    left_out: int = Field(default=0, description="Commands behind those that are explained; nobody counted their calls")
-    why: str = Field(default="", description="Why they were left out")
+    why: str = Field(default="", description="Why commands are left out")
     rule: dict[str, Any] | None = Field(
         default=None, description="The rule of a code: {code, name, severity, summary, why, bad, good}"
     )
@@ -200,8 +198,8 @@ async def _explain_program(
 
 
 EXPLAIN = Tool(
-    "explain", "How it would run",
-    "Say how a text would run, and run nothing. Of a program or a plan: how each command finds what it wants, the rows to expect, the "
-    "calls of models. Of a script or a seed: what waits for what. With a code: what that diagnostic means, with a bad and a good example.",
+    "explain", "Explain how a text would run",
+    "Explain how a text would run, and run nothing. Program or plan: how each command finds its result, the expected rows, the "
+    "model calls. Script or seed: the steps that each step waits for. With a code: the meaning of that diagnostic, with examples.",
     ExplainArguments, Explained, _explain,
 )  # fmt: skip

@@ -35,10 +35,10 @@ from .check_tools import NAMES
 from .tool import LIMIT_HINT, Call, DiagnosedMembers, Tool, budget_of, source_of, spent_of
 
 _COMMANDS = 100
-"""Records of one result."""
+"""Maximum number of records in a result."""
 _LONGEST = 1_000
 
-Limit = Field(default=100, ge=1, le=LIMIT, description="The most items of the value that the result shows")
+Limit = Field(default=100, ge=1, le=LIMIT, description="Maximum number of items of the value in the result")
 
 
 class RunPlanArguments(Arguments):
@@ -55,61 +55,59 @@ class RunPlanArguments(Arguments):
 class ExecuteArguments(Arguments):
     """Commands."""
 
-    program: Text = Field(min_length=1, description="GASL, a command a line")
+    program: Text = Field(min_length=1, description="GASL, one command per line")
     session: str = Session
     limit: int = Limit
 
 
 class Ran(BaseModel):
-    """What came of a command."""
+    """The result of a command."""
 
     number: str = Field(
-        description="Which command of this plan or program it is, from 1, as in commands[number - 1]; 2.1 where the second ran it"
+        description="The command's number in this plan or program, from 1; 2.1 is a command that the second one ran"
     )
-    step: str = Field(description="Its number in the state's history")
+    step: str = Field(description="The command's number in the state's history")
     command: str
     status: str = Field(description="success, empty, partial, binding_failure, schema_mismatch, error or cancelled")
     count: int | float | None = None
     variable: str | None = None
     message: str = ""
     hint: str = ""
-    caps_hit: list[str] = Field(default_factory=list, description="Caps that cut it short")
+    caps_hit: list[str] = Field(default_factory=list, description="Caps that limited the result")
     seconds: float = 0.0
     rolled_back: bool = False
 
 
 class PlanRan(Diagnosed):
-    """What came of a plan or a program. ``diagnostics`` with errors: it was refused, and nothing was run."""
+    """The result of a plan or a program. If ``diagnostics`` has errors, nothing was run."""
 
     status: Literal[
         "success", "empty", "partial", "binding_failure", "schema_mismatch", "error", "cancelled", "refused"
     ] = "refused"
     commands: list[Ran] = Field(
         default_factory=list,
-        description="In order. Of very many: those that did not succeed, and the first of the others",
+        description="In order. Of very many, those that did not succeed and the first others",
     )
-    more_commands: int = Field(default=0, description="Records that are not listed")
+    more_commands: int = Field(default=0, description="Number of records that are not listed")
     all_commands: dict[str, Any] | None = Field(
-        default=None, description="The arguments of `page` that give all records, where there are more"
+        default=None, description="The arguments of `page` that return all records, if there are more"
     )
-    planned: int = Field(default=0, description="Commands of the outermost level, run or not")
-    variable: str | None = Field(
-        default=None, description="What the last command with a value is bound to in the session"
-    )
-    value: Page | None = Field(default=None, description="That value")
+    planned: int = Field(default=0, description="Number of commands of the outermost level, run or not")
+    variable: str | None = Field(default=None, description="The variable that the last command with a value bound")
+    value: Page | None = Field(default=None, description="The variable's value")
     variables: list[str] = Field(default_factory=list, description="All variables of the session")
-    before: str = Field(default="", description="The state's hash before: rolling back to it undoes the call")
-    state: str = Field(default="", description="The state's hash afterwards")
+    before: str = Field(default="", description="The state's hash before the call: roll back to it to undo the call")
+    state: str = Field(default="", description="The state's hash after the call")
     changed: bool = Field(default=False, description="Whether the state was changed")
-    spent: Spent | None = Field(default=None, description="What it spent on models, where it sent a request")
-    budget: Budget | None = Field(default=None, description="What the server has spent since its start, and may")
+    spent: Spent | None = Field(default=None, description="The call's model cost, if it sent a request")
+    budget: Budget | None = Field(default=None, description="The server's model cost since its start, and its limits")
     plan_id: str = ""
 
 
 async def _run_plan(call: Call, arguments: RunPlanArguments) -> PlanRan:
     if isinstance(arguments.plan, str) and arguments.plan.lstrip()[:1].isalpha():
-        hint = "commands without a plan are for execute; a plan is " + '{"plan_id": ..., "why": ..., "commands": [...]}'
-        raise ToolError("arguments", "plan: it is not JSON", hint)
+        hint = "use execute for commands without a plan; a plan is " + '{"plan_id": ..., "why": ..., "commands": [...]}'
+        raise ToolError("arguments", "plan is not JSON", hint)
     source = source_of(arguments.plan, NAMES["plan"])
     return await _run(call, arguments.session, arguments.limit, source, "plan", arguments.plan)
 
@@ -185,7 +183,7 @@ def _ran(call: Call, number: str, record: ExecutionRecord, timed_out: bool) -> R
     error = record.error or {}
     if timed_out and record.status == "cancelled":
         seconds = call.workspace.settings.limits.seconds
-        hint = "what was committed before stays"
+        hint = "earlier commits remain"
         error = {"message": f"timed out after {seconds:g} s (limit per call)", "hint": hint}
     if error.get("kind") == BudgetExceeded.kind:
         error = {**error, "hint": LIMIT_HINT}
@@ -204,15 +202,15 @@ def _ran(call: Call, number: str, record: ExecutionRecord, timed_out: bool) -> R
 
 RUN_PLAN = Tool(
     "run_plan", "Run a plan",
-    "Check a plan of GASL commands against the graph and the state, and run it. One with errors is refused with its diagnostics before "
-    "anything runs. A plan begins without variables; `execute` goes on with those that it leaves. Cancelling ends it in order: what was "
-    "committed stays. A status other than success is not an error of the call: look at the commands.",
+    "Check a plan of GASL commands against the graph and the state, and run it. A plan with errors is refused with its diagnostics, and "
+    "nothing runs. A plan begins without variables; `execute` can use those that it binds. After a cancellation, earlier commits "
+    "remain. A status other than success is not an error of the call: read the commands.",
     RunPlanArguments, PlanRan, _run_plan, writes=True, asks=True, graph=True, again=False,
 )  # fmt: skip
 EXECUTE = Tool(
     "execute", "Execute commands",
-    "Run GASL commands one after the other with the variables of the session, until one fails. All are checked first. A status other "
-    "than success is not an error of the call: look at the commands.",
+    "Run GASL commands in order with the variables of the session, until one fails. All are checked first. A status other "
+    "than success is not an error of the call: read the commands.",
     ExecuteArguments, PlanRan, _execute, writes=True, asks=True, graph=True, again=False,
 )  # fmt: skip
 
@@ -224,45 +222,47 @@ _LONGEST_SCRIPT = 1_000
 
 
 class RunLwtArguments(Arguments):
-    """A script and what it runs on."""
+    """A script and its input."""
 
     script: Text = Field(min_length=1, description="The script. LLM, CONST, EXPR, EACH, ANSWER and, with a graph, GASL")
     input: Any = Field(default=None, description="The run's input, {(input)} in the script: any JSON value")
-    lenient: bool = Field(default=False, description="Read the script as text that a model wrote")
-    all_steps: bool = Field(default=False, description="Run the steps, too, that the final one does not need")
-    limit: int = Field(default=100, ge=1, le=LIMIT, description="The most items of the value that the result shows")
+    lenient: bool = Field(
+        default=False, description="Read a script that a model wrote: accept code fences and small mistakes"
+    )
+    all_steps: bool = Field(default=False, description="Also run the steps that the final step does not need")
+    limit: int = Field(default=100, ge=1, le=LIMIT, description="Maximum number of items of the value in the result")
 
 
 class Step(BaseModel):
-    """What became of a step."""
+    """The result of a step."""
 
     id: str
     status: Literal["done", "failed", "skipped"]
-    output: str | None = Field(default=None, description="The beginning of its text")
+    output: str | None = Field(default=None, description="The beginning of the step's text")
     reason: str = ""
     kind: str | None = None
-    calls: int = Field(default=0, description="Requests to models; answers of the cache count, too")
+    calls: int = Field(default=0, description="Requests to models, including answers from the cache")
     seconds: float = 0.0
     failed_items: int = 0
 
 
 class ScriptRan(Diagnosed):
-    """What came of a script. ``diagnostics`` with errors: it was refused, and nothing was run."""
+    """The result of a script. If ``diagnostics`` has errors, nothing was run."""
 
     status: Literal["complete", "partial", "failed", "cancelled", "refused"] = "refused"
-    final: str = Field(default="", description="The step whose output this is")
+    final: str = Field(default="", description="The step whose output is the script's output")
     output: Page | None = Field(default=None, description="The final step's text")
-    value: Page | None = Field(default=None, description="Its value, where that is not a text")
+    value: Page | None = Field(default=None, description="The final step's value, if it is not a text")
     steps: list[Step] = Field(
-        default_factory=list, description="In order. Of very many: those that failed, and the first of the others"
+        default_factory=list, description="In order. Of very many, those that failed and the first others"
     )
-    more_steps: int = Field(default=0, description="Steps that are not listed")
+    more_steps: int = Field(default=0, description="Number of steps that are not listed")
     all_steps: dict[str, Any] | None = Field(
-        default=None, description="The arguments of `page` that give all steps, where there are more"
+        default=None, description="The arguments of `page` that return all steps, if there are more"
     )
     warnings: list[str] = Field(default_factory=list)
-    spent: Spent | None = Field(default=None, description="What it spent on models, where it sent a request")
-    budget: Budget | None = Field(default=None, description="What the server has spent since its start, and may")
+    spent: Spent | None = Field(default=None, description="The call's model cost, if it sent a request")
+    budget: Budget | None = Field(default=None, description="The server's model cost since its start, and its limits")
 
 
 async def _run_lwt(call: Call, arguments: RunLwtArguments) -> ScriptRan:
@@ -318,7 +318,7 @@ def _step(call: Call, result: StepResult) -> Step:
 
 RUN_LWT = Tool(
     "run_lwt", "Run a prompt script",
-    "Check an LWT script and run it: steps that wait for nothing run side by side. One with errors is refused with its diagnostics before "
-    "any call. It reads no files. Cancelling ends it in order.",
+    "Check an LWT script and run it: independent steps run in parallel. A script with errors is refused with its diagnostics before "
+    "any call. Scripts can't read files. Finished steps remain after a cancellation.",
     RunLwtArguments, ScriptRan, _run_lwt, writes=True, asks=True, again=False,
 )  # fmt: skip

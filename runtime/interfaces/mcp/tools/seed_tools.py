@@ -1,4 +1,4 @@
-"""``seed_check`` and ``seed_compute``: Formula Seeds checked, and computed over extractions that there are."""
+"""``seed_check`` and ``seed_compute``: check Formula Seeds, and compute them over given extractions."""
 
 import asyncio
 from typing import Any, Literal
@@ -27,22 +27,22 @@ LeftOut = Literal["explain", "sensitivity"]
 
 
 class SeedCheckArguments(Arguments):
-    """A seed, and what it is tried on."""
+    """A seed, and contexts to test its filter."""
 
     seed: Text | dict[str, Any] = Seed
     contexts: list[Any] | None = Field(
         default=None,
         max_length=1_000,
-        description='Contexts whose reviews its filter is tried on: [{"name": ..., "reviews": [{"text": ...}]}]',
+        description='Contexts with reviews to test the filter: [{"name": ..., "reviews": [{"text": ...}]}]',
     )
 
 
 class SeedChecked(Diagnosed):
-    """What the check found."""
+    """The result of the check."""
 
     ok: bool = False
     form: Literal["000", "002"] | None = None
-    fields: list[str] = Field(default_factory=list, description="What is extracted from each review")
+    fields: list[str] = Field(default_factory=list, description="The fields that are extracted from each review")
     outputs: list[str] = Field(default_factory=list)
     steps: int = 0
 
@@ -72,13 +72,11 @@ class SeedComputeArguments(Arguments):
     seed: Text | dict[str, Any] = Seed
     extractions: list[Any] = Field(
         max_length=_ROWS,
-        description='What was read in each review: [{"extraction": {...}, "meta": {...}}], or the extractions of a result',
+        description='The extraction of each review: [{"extraction": {...}, "meta": {...}}], or the extractions of a result',
     )
-    context: dict[str, Any] | None = Field(default=None, description="What expressions see as `context`")
-    explain: str | None = Field(
-        default=None, max_length=200, description="A value whose reasons are wanted, by its name"
-    )
-    sensitivity: bool = Field(default=False, description="Say which single extractions decide an output")
+    context: dict[str, Any] | None = Field(default=None, description="The value of `context` in expressions")
+    explain: str | None = Field(default=None, max_length=200, description="The name of a value to explain")
+    sensitivity: bool = Field(default=False, description="List the single extractions that decide an output")
 
 
 class Fault(BaseModel):
@@ -88,25 +86,23 @@ class Fault(BaseModel):
     kind: str
     message: str
     hint: str = ""
-    root: str = Field(default="", description="The step that is to blame, where it is another one")
+    root: str = Field(default="", description="The step that caused the fault, if it is another one")
 
 
 class SeedComputed(Diagnosed):
-    """The result. ``diagnostics`` with errors: the seed was refused, and nothing was computed."""
+    """The result. If ``diagnostics`` has errors, nothing was computed."""
 
     status: Literal["complete", "partial", "failed", "refused"] = "refused"
     outputs: Page | None = None
-    values: Page | None = Field(default=None, description="Everything that was computed, by name")
+    values: Page | None = Field(default=None, description="All computed values by name")
     counts: dict[str, int] = Field(default_factory=dict)
     errors: list[Fault] = Field(default_factory=list)
     explanation: Any = Field(
-        default=None, description="Of the value that `explain` names: its steps with what they used, in brief"
+        default=None, description="The value that `explain` names: its steps with their inputs, abridged"
     )
-    sensitivity: Any = Field(
-        default=None, description="The changes of single extractions that change an output, in brief"
-    )
+    sensitivity: Any = Field(default=None, description="Changes of single extractions that change an output, abridged")
     left_out: list[LeftOut] = Field(
-        default_factory=list, description="What was asked for, and the time that a call has did not suffice for"
+        default_factory=list, description="Requested parts that the time limit of a call did not allow"
     )
 
 
@@ -159,7 +155,7 @@ def _brief(value: Any) -> Any:
 
 SEED_CHECK = Tool(
     "seed_check", "Check a Formula Seed",
-    "Report all that is wrong or doubtful in a Formula Seed, and with contexts, how many of their reviews its filter keeps.",
+    "Report errors and warnings of a Formula Seed, and, given contexts, how many of their reviews its filter keeps.",
     SeedCheckArguments, SeedChecked, _check,
 )  # fmt: skip
 SEED_COMPUTE = Tool(

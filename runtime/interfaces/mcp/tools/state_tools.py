@@ -1,4 +1,4 @@
-"""``schema``, ``state_show``, ``state_diff`` and ``rollback``: what the graph is like, what the state holds, and taking it back."""
+"""``schema``, the tools of the state (``state_show``, ``state_diff``, ``rollback``), ``session`` and ``page``."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,13 +21,15 @@ _KINDS = 50
 
 
 class SchemaArguments(Arguments):
-    """Which attributes."""
+    """The attributes to return."""
 
     attribute: str | None = Field(
         default=None, max_length=500, description="One attribute, with all its frequent values"
     )
     offset: int = Field(default=0, ge=0, le=1 << 40)
-    limit: int = Field(default=50, ge=1, le=LIMIT, description="The most attributes of nodes and of edges together")
+    limit: int = Field(
+        default=50, ge=1, le=LIMIT, description="Maximum number of attributes, of nodes and edges together"
+    )
 
 
 class GraphSchema(Result):
@@ -37,7 +39,7 @@ class GraphSchema(Result):
     multi: bool = False
     nodes: int = 0
     edges: int = 0
-    label_attribute: str | None = Field(default=None, description="The attribute that tells kinds of nodes apart")
+    label_attribute: str | None = Field(default=None, description="The attribute with the kinds of nodes")
     labels: dict[str, int] = Field(default_factory=dict, description="Its values, most frequent first, with counts")
     relation_attribute: str | None = None
     relations: dict[str, int] = Field(default_factory=dict)
@@ -80,17 +82,19 @@ def _attribute(of: str, found: Attribute, most: int | None) -> dict[str, Any]:
 
 
 class ShowArguments(Arguments):
-    """Which key, and which part of it."""
+    """The key to show, and the part of it."""
 
     key: str | None = Field(
         default=None, max_length=500, description="A declared key such as network.authors; null lists the keys"
     )
-    history: bool = Field(default=False, description="Show what has been run, the latest first, in place of the keys")
+    history: bool = Field(
+        default=False, description="Show the commands that were run, latest first, instead of the keys"
+    )
     offset: int = Field(
         default=0, ge=0, le=1 << 40, description="The first item of the key, the first key, or the first entry"
     )
-    limit: int = Field(default=100, ge=1, le=LIMIT, description="The most of them")
-    evidence: bool = Field(default=False, description="Show beside each item what it rests on")
+    limit: int = Field(default=100, ge=1, le=LIMIT, description="Maximum number of items")
+    evidence: bool = Field(default=False, description="Show the evidence of each item")
 
 
 class StateKey(BaseModel):
@@ -100,38 +104,38 @@ class StateKey(BaseModel):
     type: Literal["LIST", "DICT", "COUNTER"]
     size: int
     description: str | None = None
-    incomplete: list[str] = Field(default_factory=list, description="Why it is not the whole answer")
+    incomplete: list[str] = Field(default_factory=list, description="Reasons why the value is incomplete")
 
 
 class Entry(BaseModel):
-    """An entry of the history: what was run, and what the state was then."""
+    """An entry of the history: a command, and the state after it."""
 
     step: int | None = None
     part: str | None = None
     command: Any = None
     status: str | None = None
-    state: str | None = Field(default=None, description="The state's hash after it, where it changed the state")
+    state: str | None = Field(default=None, description="The state's hash after the command, if it changed the state")
     rolled_back: bool = False
 
 
 class StateShown(Result):
-    """The state, or what one key of it holds."""
+    """The state, or the value of one key."""
 
-    hash: str = Field(default="", description="The state's hash: name it to state_diff and rollback")
-    steps: int = Field(default=0, description="Entries of the history")
+    hash: str = Field(default="", description="The state's hash, for state_diff and rollback")
+    steps: int = Field(default=0, description="Number of entries of the history")
     keys: list[StateKey] = Field(default_factory=list)
-    more_keys: int = Field(default=0, description="Keys behind those that are listed: ask with a larger offset")
+    more_keys: int = Field(default=0, description="Number of keys after the listed ones: use a larger offset")
     page: Page | None = Field(default=None, description="The key's value")
     evidence: list[Any] | dict[str, Any] | None = Field(
-        default=None, description="Beside the items shown: by place, or by field"
+        default=None, description="The evidence of the shown items, by position or by field"
     )
     history: list[Entry] = Field(
         default_factory=list,
-        description="The latest commits, the latest first; with `history` all that was run, from offset on. Going back to what the "
-        "state was at one of them: rollback to its hash",
+        description="The latest commits, latest first; with `history`, all commands from the offset on. Use rollback with a hash to "
+        "restore that state",
     )
     more_history: int = Field(
-        default=0, description="With `history`: entries behind those that are listed: ask with a larger offset"
+        default=0, description="With `history`: number of entries after the listed ones: use a larger offset"
     )
 
 
@@ -191,7 +195,7 @@ def _commits(history: Sequence[Mapping[str, Any]]) -> Iterator[Entry]:
 
 
 _LOOKED = 10_000
-"""Entries among which the latest commits are looked for."""
+"""Number of entries that are searched for the latest commits."""
 
 
 def _entry(entry: Mapping[str, Any]) -> Entry:
@@ -222,18 +226,18 @@ _HASHES = "state_show lists the latest hashes, and with history: true all"
 
 
 class DiffArguments(Arguments):
-    """Which two states."""
+    """The two states to compare."""
 
-    before: str = Field(min_length=4, max_length=64, description="A hash from the history; its beginning will do")
+    before: str = Field(min_length=4, max_length=64, description="A hash from the history, or its beginning")
     after: str | None = Field(
-        default=None, min_length=4, max_length=64, description="Likewise; null: the state as it is now"
+        default=None, min_length=4, max_length=64, description="As before; null: the current state"
     )
     offset: int = Field(default=0, ge=0, le=1 << 40)
     limit: int = Field(default=100, ge=1, le=LIMIT)
 
 
 class Differing(Result):
-    """How two states differ."""
+    """The differences of two states."""
 
     differences: Page | None = Field(
         default=None, description="Items: {key, kind: declared|removed|added|changed|count|provenance, before, after}"
@@ -253,16 +257,16 @@ async def _diff(call: Call, arguments: DiffArguments) -> Differing:
 
 
 class RollbackArguments(Arguments):
-    """Which state to go back to."""
+    """The state to restore."""
 
-    to: str = Field(min_length=4, max_length=64, description="A hash from the history; its beginning will do")
+    to: str = Field(min_length=4, max_length=64, description="A hash from the history, or its beginning")
 
 
 class RolledBack(Result):
     """The state afterwards."""
 
-    changed: bool = Field(default=False, description="False where the state was as it was then already")
-    before: str = Field(default="", description="The hash that it had: rolling back to it undoes this")
+    changed: bool = Field(default=False, description="False if the state already had this hash")
+    before: str = Field(default="", description="The hash before: roll back to it to undo this")
     hash: str = ""
 
 
@@ -283,23 +287,23 @@ async def _rollback(call: Call, arguments: RollbackArguments) -> RolledBack:
 
 SCHEMA = Tool(
     "schema", "The graph in summary",
-    "Return what the graph is like: sizes, kinds of nodes and edges, attributes with their types and frequent values. Read it before "
-    "writing conditions.",
+    "Return the graph's sizes, kinds of nodes and edges, and attributes with types and frequent values. Call it before you write "
+    "conditions.",
     SchemaArguments, GraphSchema, _schema, graph=True,
 )  # fmt: skip
 STATE_SHOW = Tool(
-    "state_show", "What the state holds",
-    "Return the keys of the state, its hash and its latest commits; with `history` what has been run; or a page of what one key holds, "
-    "with evidence where it is asked for.",
+    "state_show", "Show the state",
+    "Return the keys of the state, its hash and its latest commits; with `history`, the commands that were run; or a page of one "
+    "key's value, optionally with evidence.",
     ShowArguments, StateShown, _show,
 )  # fmt: skip
 STATE_DIFF = Tool(
-    "state_diff", "How two states differ", "Compare two states of the history by their hashes, or one with the state as it is now.",
+    "state_diff", "Compare two states", "Compare two states of the history by their hashes, or one with the current state.",
     DiffArguments, Differing, _diff,
 )  # fmt: skip
 ROLLBACK = Tool(
-    "rollback", "Take the state back",
-    "Make the state what it was at an earlier hash. That is a commit, too: nothing is lost, and rolling back to `before` undoes it.",
+    "rollback", "Restore an earlier state",
+    "Restore the state with an earlier hash. This is a commit, too: nothing is lost, and rolling back to `before` undoes it.",
     RollbackArguments, RolledBack, _rollback, writes=True, only_writes=True,
 )  # fmt: skip
 
@@ -307,40 +311,40 @@ ROLLBACK = Tool(
 # ``session``: the variables that there are, and what was spent.
 
 _FIELDS = 20
-"""Fields that are named of a variable's items."""
+"""Maximum number of fields listed for a variable."""
 _LISTED = 10
-"""Sessions that are named where there is none of a name."""
+"""Maximum number of sessions listed for an unknown name."""
 
 
 class SessionArguments(Arguments):
-    """Which session, and which of its variables."""
+    """The session, and the variable to show."""
 
     session: str = Session
     variable: str | None = Field(default=None, max_length=500, description="A variable to show; null lists all")
     offset: int = Field(
         default=0, ge=0, le=1 << 40, description="The first item of the variable, or the first variable"
     )
-    limit: int = Field(default=100, ge=1, le=LIMIT, description="The most of them")
+    limit: int = Field(default=100, ge=1, le=LIMIT, description="Maximum number of items")
 
 
 class Variable(BaseModel):
-    """A variable: what it holds, and how much."""
+    """A variable: its kind, size and fields."""
 
     name: str
     kind: str = Field(description="list, object, text, number, boolean or null")
-    size: int | None = Field(default=None, description="Items of a list, members of an object, characters of a text")
+    size: int | None = Field(
+        default=None, description="Number of items of a list, members of an object, characters of a text"
+    )
     fields: list[str] = Field(default_factory=list, description="The fields of its first item, or of the object")
 
 
 class SessionShown(Result):
-    """The variables of a session, or what one of them holds."""
+    """The variables of a session, or the value of one."""
 
     variables: list[Variable] = Field(default_factory=list)
-    more_variables: int = Field(
-        default=0, description="Variables behind those that are listed: ask with a larger offset"
-    )
+    more_variables: int = Field(default=0, description="Number of variables after the listed ones: use a larger offset")
     page: Page | None = Field(default=None, description="The variable's value")
-    budget: Budget | None = Field(default=None, description="What the server has spent since its start, and may")
+    budget: Budget | None = Field(default=None, description="The server's model cost since its start, and its limits")
 
 
 async def _show_session(call: Call, arguments: SessionArguments) -> SessionShown:
@@ -392,8 +396,8 @@ def _kind(value: Any) -> str:
 
 
 SESSION = Tool(
-    "session", "What a session has",
-    "Return the variables of a session with their sizes and fields, or the rows of one again; and what the server has spent on models.",
+    "session", "Show a session",
+    "Return the variables of a session with their sizes and fields, or the rows of one; and the server's model cost.",
     SessionArguments, SessionShown, _show_session, graph=True,
 )  # fmt: skip
 
@@ -402,11 +406,11 @@ SESSION = Tool(
 
 
 class PageArguments(Arguments):
-    """Which part of which result."""
+    """The result and the part of it."""
 
     handle: str = Field(max_length=80, description="From `next` of an earlier page")
     offset: int = Field(default=0, ge=0, le=1 << 40, description="The first item (of a text: the first character)")
-    limit: int = Field(default=LIMIT, ge=1, le=LIMIT, description="The most items")
+    limit: int = Field(default=LIMIT, ge=1, le=LIMIT, description="Maximum number of items")
 
 
 class Paged(Result):
@@ -426,6 +430,7 @@ async def _page(call: Call, arguments: PageArguments) -> Paged:
 
 
 PAGE = Tool(
-    "page", "More of a result", "Return the next part of a result that said `next`: its items, members or characters from an offset on.",
+    "page", "Next page of a result",
+    "Return the next part of a result that has `next`: its items, members or characters from an offset on.",
     PageArguments, Paged, _page,
 )  # fmt: skip

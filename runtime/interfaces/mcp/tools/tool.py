@@ -1,4 +1,4 @@
-"""What a tool is, and what it is given with each call."""
+"""The definition of a tool, and the context of a call."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property
@@ -19,11 +19,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _DIAGNOSTICS = 50
-"""Diagnostics of one result; most of many have one cause."""
+"""Maximum number of diagnostics in a result; many usually have one cause."""
 _REMARKS = 10
-"""Those of a text that is run all the same: what came of it is what was asked for."""
+"""Maximum number of diagnostics of a text that runs anyway: its result is more important."""
 _UNBOUND = "GASL050"
-"""Nothing binds this variable: the diagnostic of one that went with its session, too."""
+"""The rule for an unbound variable, which also applies to one of a dropped session."""
 
 
 class DiagnosedMembers(TypedDict):
@@ -38,7 +38,7 @@ class DiagnosedMembers(TypedDict):
 
 @frozen
 class Listed:
-    """Rows of a result; how many more there are; and the arguments of ``page`` that give all, where there are more."""
+    """Rows of a result; the number of further rows; and the arguments of ``page`` that return all, if there are more."""
 
     rows: list[dict[str, Any]]
     more: int
@@ -47,7 +47,7 @@ class Listed:
 
 @frozen
 class Call:
-    """One call: what it works on, whose it is, and how it tells its progress."""
+    """One call: its workspace, its client, and the function that reports its progress."""
 
     workspace: ServerWorkspace
     client: str
@@ -58,11 +58,11 @@ class Call:
         return (self.client, name)
 
     async def parse(self, source: Source, function: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
-        """Return what ``function`` gives, which reads ``source``. Raises ``ToolError``."""
+        """Return the result of ``function``, which parses ``source``, outside the event loop. Raises ``ToolError``."""
         return await run_in_pool(self.workspace, self.client, len(source.text), function, *args, **options)
 
     def page(self, value: Any, offset: int = 0, limit: int = LIMIT, handle: str = "") -> Page:
-        """Return a page of ``value``, which is kept under a handle where it has more than one."""
+        """Return a page of ``value``, which is stored under a handle if it has more pages."""
         part = part_of(value, offset, self.workspace.settings.limits.characters, limit)
         page = Page(
             kind=part.kind, value=part.value, offset=part.offset, shown=part.shown, total=part.total, cut=part.cut
@@ -72,7 +72,7 @@ class Call:
         return page
 
     def listed(self, rows: Sequence[dict[str, Any]], first: Callable[[Any], bool], most: int) -> "Listed":
-        """Return what a result lists of ``rows``: those for which ``first`` holds, before the others; and where all of them are."""
+        """Return the rows that a result lists, and the handle of all; rows with ``first`` take precedence."""
         places = chosen(rows, first, most, self.workspace.settings.limits.characters)
         if len(places) == len(rows):
             return Listed(list(rows), 0, None)
@@ -84,9 +84,9 @@ class Call:
     def diagnosed(
         self, found: Sequence[Found], source: Source, written: Any = "", session: str = "", *, runs: bool = False
     ) -> DiagnosedMembers:  # fmt: skip
-        """Return the members of ``Diagnosed`` for what was found in ``source``; ``written`` is the argument of the caller.
+        """Return the members of ``Diagnosed`` for the diagnostics of ``source``; ``written`` is the argument of the caller.
 
-        ``session``: whose variables it was checked with. ``runs``: it is run, unless it has errors.
+        ``session``: the session whose variables it was checked with. ``runs``: the text runs, unless it has errors.
         """
         found = sorted(self._with_dropped(found, source, session), key=sort_key)
         shown = self._fitting(found, source, _REMARKS if runs and not has_errors(found) else _DIAGNOSTICS)
@@ -103,7 +103,7 @@ class Call:
         return members
 
     def _with_dropped(self, found: Sequence[Found], source: Source, session: str) -> Sequence[Found]:
-        """Return ``found`` with the truth about variables that went with their session: their names are not slips."""
+        """Return ``found``, in which variables of a dropped session are explained as such, and not as misspelt."""
         gone = self.workspace.sessions.dropped(self.session(session)) if session else None
         if gone is None:
             return found
@@ -115,9 +115,9 @@ class Call:
         ]  # fmt: skip
 
     def _fitting(self, found: Sequence[Found], source: Source, most: int) -> list[Found]:
-        """Return what a result lists of ``found``, by place: errors before the rest, as many as fit a page, one at least.
+        """Return the diagnostics that a result lists, in source order: errors take precedence, as many as fit a page, at least one.
 
-        The last one is among them: where reading stops because there is too much, it says so.
+        The last one is included: it reports that checking stopped because of too many errors.
         """
         shown: list[int] = []
         left = self.workspace.settings.limits.characters
@@ -133,8 +133,8 @@ class Call:
 
 @frozen(slots=False)
 class Tool:
-    """A tool. ``writes``: it may change the state; ``only_writes``: it does nothing else, and a server that only reads does not offer
-    it. ``asks``: it may ask a model. ``graph``: it needs one. ``again``: called again with the same it changes nothing more.
+    """A tool. ``writes``: it may change the state; ``only_writes``: it does nothing else, and a read-only server does not offer
+    it. ``asks``: it may call a model. ``graph``: it needs a graph. ``again``: a repeated call changes nothing more.
     """
 
     name: str
@@ -156,11 +156,11 @@ class Tool:
 
     @cached_property
     def output_schema(self) -> dict[str, Any]:
-        """The JSON Schema of what it gives."""
+        """The JSON Schema of the result."""
         return self.gives.model_json_schema()
 
     def absent(self, workspace: ServerWorkspace) -> str:
-        """Say why this server does not offer the tool; "" where it does."""
+        """Return why this server does not offer the tool; "" if it does."""
         if self.graph and workspace.adapter is None:
             return "this server has no graph"
         if self.only_writes and workspace.settings.read_only:
@@ -187,14 +187,14 @@ def source_of(given: Any, name: str) -> Source:
     return Source(text, name)
 
 
-# What a call spent on models, and what the server has left.
+# The model cost of a call, and the server's budget.
 
 LIMIT_HINT = "the server's limit: raise --max-calls, --max-tokens or --max-cost when starting the server"
-"""What to do where a budget is used up: nothing that a client can."""
+"""The hint for a used-up budget, which only the server's owner can change."""
 
 
 def spent_of(tally: Tally) -> Spent | None:
-    """Return what a call spent; None where it sent no request."""
+    """Return the cost of a call; None if it sent no request."""
     if not tally.calls:
         return None
     used, cost = tally.usage, tally.cost
@@ -205,7 +205,7 @@ def spent_of(tally: Tally) -> Spent | None:
 
 
 def budget_of(call: Call) -> Budget | None:
-    """Return what the server has spent so far, and may spend; None where nothing was spent and nothing is limited."""
+    """Return the server's cost so far and its limits; None if there are neither."""
     ledger = call.workspace.models.ledger
     if not ledger.calls and (ledger.max_calls, ledger.max_tokens, ledger.max_cost) == (None, None, None):
         return None
