@@ -13,7 +13,7 @@ from knotwork.runtime.api.server_runs import Model, RunLimits
 from knotwork.runtime.events import EVENTS
 from knotwork.runtime.interfaces import http as shared_http
 from knotwork.runtime.interfaces import web
-from knotwork.runtime.interfaces.cli.commands import COMMANDS, loaded
+from knotwork.runtime.interfaces.cli.commands import COMMANDS, load_command
 from knotwork.runtime.interfaces.cli.output import MEANINGS
 from knotwork.runtime.interfaces.http.middleware import BRACKETS
 from knotwork.runtime.interfaces.http.problems import OUT_OF_TIME, OVER_BUDGET, SHUTTING_DOWN
@@ -57,7 +57,7 @@ def commands() -> str:
         "## Exit codes\n", "| code | meaning |", "|---|---|",
     ]  # fmt: skip
     lines += [f"| {int(code)} | {meaning} |" for code, meaning in MEANINGS.items()]
-    lines += [line for name in COMMANDS for line in _command(loaded(name), f"knotwork {name}")]
+    lines += [line for name in COMMANDS for line in _command(load_command(name), f"knotwork {name}")]
     return "\n".join(lines) + "\n"
 
 

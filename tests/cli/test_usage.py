@@ -8,7 +8,7 @@ import pytest
 from knotwork import __version__
 from knotwork.runtime.interfaces import cli
 from knotwork.runtime.interfaces.cli import MEANINGS, Exit
-from knotwork.runtime.interfaces.cli.commands import COMMANDS, loaded
+from knotwork.runtime.interfaces.cli.commands import COMMANDS, load_command
 from support.command import call
 
 
@@ -26,7 +26,7 @@ def test_help_names_every_command_and_exit_code() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_list_says_of_a_command_how_its_own_help_begins(name: str) -> None:
-    assert COMMANDS[name] == loaded(name).get_short_help_str(200)
+    assert COMMANDS[name] == load_command(name).get_short_help_str(200)
 
 
 def test_every_module_of_a_command_is_in_the_list() -> None:
@@ -38,7 +38,7 @@ def test_every_module_of_a_command_is_in_the_list() -> None:
 EVERY_COMMAND = [
     " ".join(words)
     for name in COMMANDS
-    for words in ((name,), *((name, inner) for inner in getattr(loaded(name), "commands", ())))
+    for words in ((name,), *((name, inner) for inner in getattr(load_command(name), "commands", ())))
 ]
 """All commands and subcommands."""
 

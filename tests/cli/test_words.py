@@ -3,7 +3,7 @@
 import pytest
 from knotwork.runtime.api.figures import Calls
 from knotwork.runtime.events import CallFinished, CallStarted
-from knotwork.runtime.interfaces.cli.commands import in_our_words
+from knotwork.runtime.interfaces.cli.commands import reword
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from knotwork.runtime.interfaces.cli.commands import in_our_words
     ],
 )  # fmt: skip
 def test_option_errors_have_no_words_of_libraries(theirs: str, ours: str) -> None:
-    assert in_our_words(theirs) == ours
+    assert reword(theirs) == ours
 
 
 def finished(attempts: int, cached: bool = False) -> CallFinished:

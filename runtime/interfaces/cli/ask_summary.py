@@ -84,7 +84,7 @@ def finish(made: Asked, calls: Calls, asked: Question) -> int:
     if made.answer and is_terminal(sys.stdout) and is_terminal(sys.stderr):
         say()
     if made.search is not None:
-        _searched(made.search, whole=asked.search.tree == "-")
+        _report_search(made.search, whole=asked.search.tree == "-")
     _report(made, calls, asked)
     code = _CODES[made.status]
     if made.incomplete and code == Exit.DONE:
@@ -93,27 +93,29 @@ def finish(made: Asked, calls: Calls, asked: Question) -> int:
         code = Exit.FAILED
     return (
         code
-        if asked.search.tree in (None, "-") or _written(made.tree, Path(asked.search.tree))
+        if asked.search.tree in (None, "-") or _write_tree(made.tree, Path(asked.search.tree))
         else code or Exit.FAILED
     )
 
 
-def _searched(search: Explored, whole: bool) -> None:
+def _report_search(search: Explored, whole: bool) -> None:
     """Report the search: of a large tree only the path to the best state."""
     lines = [] if search.tree is None else search.tree.text().splitlines()
-    way = [line for line in lines if line.startswith("*")]
+    path_lines = [line for line in lines if line.startswith("*")]
     value = "without a value" if search.value is None else f"worth {search.value:.2f}"
     plans = counted(search.plans, "plan")
     count = 0 if search.tree is None else len(search.tree.nodes)
     states = f", {counted(count, 'state')}" if count else ""
     say(f"{search.strategy}: {plans}{states}, the best {value}")
-    for line in lines if whole or len(lines) <= _TREE else way:
+    for line in lines if whole or len(lines) <= _TREE else path_lines:
         say(printable(line))
     if not whole and len(lines) > _TREE:
-        say(f"  and {counted(len(lines) - len(way), 'other branch', 'other branches')}; --tree - shows the whole tree")
+        say(
+            f"  and {counted(len(lines) - len(path_lines), 'other branch', 'other branches')}; --tree - shows the whole tree"
+        )
 
 
-def _written(tree: Tree | None, path: Path) -> bool:
+def _write_tree(tree: Tree | None, path: Path) -> bool:
     """Write the tree in the format of the file's suffix; return whether that succeeded."""
     if tree is None:
         complain(f"no tree to write to {path}", "only --search makes one")
@@ -132,7 +134,7 @@ def _report(made: Asked, calls: Calls, asked: Question) -> None:
     if made.evidence:
         say("evidence:")
         for found in made.evidence[:_FINDINGS]:
-            say(printable(f"  {_told(found)}"))
+            say(printable(f"  {_finding_line(found)}"))
         if len(made.evidence) > _FINDINGS:
             say(f"  and {len(made.evidence) - _FINDINGS} more; --format json has them")
     if not made.calls:  # a stored answer: its warnings were not shown yet
@@ -163,7 +165,7 @@ def _report(made: Asked, calls: Calls, asked: Question) -> None:
         say(f"resume with: {_command(made, asked)}{also}")
 
 
-def _told(found: Finding) -> str:
+def _finding_line(found: Finding) -> str:
     sources = []
     for piece in found.evidence:
         named = (
@@ -271,7 +273,7 @@ class Lines:
             case BranchOpened():
                 self._open.setdefault(event.node, []).append(event)
             case BranchClosed():
-                self._closed(event)
+                self._branch_closed(event)
             case _:
                 self._commands(event)
 
@@ -282,7 +284,7 @@ class Lines:
     def stop(self) -> None:
         """Do nothing."""
 
-    def _closed(self, event: BranchClosed) -> None:
+    def _branch_closed(self, event: BranchClosed) -> None:
         begun = self._open.get(event.node)
         opened = begun.pop(0) if begun else None  # a state's branches end in the order in which they began
         if begun == []:

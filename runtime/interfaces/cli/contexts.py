@@ -39,13 +39,13 @@ def looks_like_a_seed(value: Any) -> bool:
     return isinstance(value, Mapping) and "reviews" not in value and any(key in value for key in _SEED_KEYS)
 
 
-def name_of(context: Mapping[str, Any], index: int) -> str:
+def context_name(context: Mapping[str, Any], index: int) -> str:
     """Return the name of a context's result: the context's own name, else its number from 1."""
     name = context.get("name")
     return name if isinstance(name, str) and name else f"context {index + 1}"
 
 
-def about(context: Mapping[str, Any]) -> dict[str, Any]:
+def without_reviews(context: Mapping[str, Any]) -> dict[str, Any]:
     """Return a context without its reviews: the part that formulas may read."""
     return {key: value for key, value in context.items() if key != "reviews"}
 
@@ -130,7 +130,7 @@ class Contexts:
         """Return why a JSON value is unusable."""
         if not isinstance(item.value, dict):
             return f"{kind_of(item.value)}, not an object"
-        if _is_deep(about(item.value)):
+        if _is_deep(without_reviews(item.value)):
             return f"nested more than {_DEEPEST} levels deep"
         if item.index == 0 and looks_like_a_seed(item.value):
             order = "run SEED CONTEXTS" if self.what == "contexts" else "compute SEED RESULTS"
@@ -181,26 +181,26 @@ class Feed:
 
     def stream(self, refuse: Refuse) -> "Iterator[Context] | AsyncIterator[Context]":
         """Return the stream for ``run_many``."""
-        return self._arriving(refuse) if self.contexts.waits else self.ready(refuse)
+        return self._read_ahead(refuse) if self.contexts.waits else self.ready(refuse)
 
     def ready(self, refuse: Refuse) -> Iterator[Context]:
         """Yield the pending contexts, read on demand."""
         for found in self._read():
-            if (context := self._taken(found, refuse)) is not None:
+            if (context := self._record(found, refuse)) is not None:
                 yield context
 
-    async def _arriving(self, refuse: Refuse) -> AsyncIterator[Context]:
-        async for found in _arriving(self._read()):
-            if (context := self._taken(found, refuse)) is not None:
+    async def _read_ahead(self, refuse: Refuse) -> AsyncIterator[Context]:
+        async for found in _read_ahead(self._read()):
+            if (context := self._record(found, refuse)) is not None:
                 yield context
 
-    def _taken(self, found: Context | Item, refuse: Refuse) -> Context | None:
+    def _record(self, found: Context | Item, refuse: Refuse) -> Context | None:
         """Record an item, in the run's thread."""
         if isinstance(found, Item):
             self.pending[found.index] = {}
             refuse(found)
             return None
-        self.pending[found.index] = about(found.values)
+        self.pending[found.index] = without_reviews(found.values)
         return found
 
     def _read(self) -> Iterator[Context | Item]:
@@ -233,7 +233,7 @@ class Feed:
             )
 
 
-async def _arriving(items: Iterator[Context | Item]) -> AsyncIterator[Context | Item]:
+async def _read_ahead(items: Iterator[Context | Item]) -> AsyncIterator[Context | Item]:
     """Yield the items of ``items``, read in a separate thread: calls continue while a pipe is empty."""
     loop = asyncio.get_running_loop()
     wanted: queue.SimpleQueue[asyncio.Future[Context | Item | None] | None] = queue.SimpleQueue()

@@ -16,7 +16,7 @@ from ....lang.trees.expr import Field
 from ....lang.trees.seed import FormulaSeed
 from ...api.checks import Checked, check_seed
 from ...api.seed import Counts, ResultFault, SeedResult, read_result
-from .contexts import Contexts, about, name_of
+from .contexts import Contexts, context_name, without_reviews
 from .inputs import Unreadable, read_source, required, show
 from .json_stream import Item, NotJSON, values
 from .output import Exit, Misused, say
@@ -37,7 +37,7 @@ class Extracted:
     @property
     def name(self) -> str:
         """The context's name, or its number."""
-        return self.result.name or name_of({}, self.index)
+        return self.result.name or context_name({}, self.index)
 
     @property
     def index(self) -> int:
@@ -66,7 +66,7 @@ class Results:
             return cls(seed, items)
         if contexts == name:
             raise Misused(f"{contexts} is given as the results and as the contexts")
-        return cls(seed, items, {item.index: about(item.value) for item in Contexts(contexts)})
+        return cls(seed, items, {item.index: without_reviews(item.value) for item in Contexts(contexts)})
 
     def __iter__(self) -> Iterator[Extracted]:
         """Yield the extractions, context by context. Raises ``Misused`` for lines that do not fit the seed."""
@@ -82,7 +82,7 @@ class Results:
         if "extractions" not in given:
             return self._without_extractions(given)
         try:
-            result = read_result(_completed(given, item.index), "it")
+            result = read_result(_with_defaults(given, item.index), "it")
         except ResultFault as error:
             return str(error).removeprefix("it: ")
         if result.errors and result.errors[0].kind == "context":
@@ -116,7 +116,7 @@ class Results:
     def _context(self, given: Mapping[str, Any], index: int) -> Mapping[str, Any]:
         context = given.get("context")
         if isinstance(context, dict):
-            return about(context)
+            return without_reviews(context)
         if self.known is not None:
             name = context if isinstance(context, str) else given.get("name")
             found = self.known.get(index, {})
@@ -147,7 +147,7 @@ def _name(given: Mapping[str, Any], context: Mapping[str, Any]) -> str:
     return next((name for name in named if isinstance(name, str) and name), "")
 
 
-def _completed(given: Mapping[str, Any], index: int) -> Mapping[str, Any]:
+def _with_defaults(given: Mapping[str, Any], index: int) -> Mapping[str, Any]:
     """Return a handwritten line in the form of a run's result, with missing parts filled in."""
     if "status" in given and "counts" in given:
         return given
@@ -163,7 +163,7 @@ def _completed(given: Mapping[str, Any], index: int) -> Mapping[str, Any]:
     }
 
 
-def chosen(results: Results, wanted: str | None) -> tuple[Extracted, bool]:
+def choose_result(results: Results, wanted: str | None) -> tuple[Extracted, bool]:
     """Return the result that ``wanted`` names (a context's name, else a number from 1), and whether there are more.
 
     Without ``wanted``, the first. Raises ``Misused`` if there is none.
@@ -255,7 +255,7 @@ def _compare(name: str, beginning: bytes, order: str) -> None:
         raise Misused(f"{name} has {found}, not a Formula Seed", f"the order is: {order}")
 
 
-def refused(checked: Checked, what: str = "nothing was run") -> int:
+def report_errors(checked: Checked, what: str = "nothing was run") -> int:
     """Report why a seed can't be used, and return the exit code."""
     show([checked.without_remarks], sys.stderr)
     say(what)

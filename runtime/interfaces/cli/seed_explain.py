@@ -15,7 +15,7 @@ from ...api.checks import Checked
 from ...api.figures import counted
 from ...api.files import replace_file
 from ...seeds.compute import ResultComputer
-from .extractions import Extracted, Results, chosen, open_seed, refused
+from .extractions import Extracted, Results, choose_result, open_seed, report_errors
 from .inputs import STDIN, Unreadable, only_one_stdin, show, writable
 from .output import Exit, Misused, colour, complain, json_text, paint, say, write
 from .result_file import OutFormat, Sink, Unwritten, form_of, open_sink, same_file
@@ -30,20 +30,20 @@ def explain_value(
     seed_name: str, results: str, name: str, wanted: str | None, contexts: str | None, form: Literal["text", "json"]
 ) -> int:
     """Write the derivation of ``name`` down to the reviews."""
-    seed = _opened(seed_name, results, contexts, "explain SEED RESULTS NAME")
+    seed = _open_seed(seed_name, results, contexts, "explain SEED RESULTS NAME")
     if isinstance(seed, Checked):
-        return refused(seed, "nothing was read")
-    _known(seed, name, seed.step_by_name)
+        return report_errors(seed, "nothing was read")
+    _check_name(seed, name, seed.step_by_name)
     try:
-        found, more = chosen(Results.of(seed, results, contexts), wanted)
+        found, more = choose_result(Results.of(seed, results, contexts), wanted)
     except Unreadable as error:
-        return refused(Checked((error.diagnostic,), error.source), "nothing was read")
+        return report_errors(Checked((error.diagnostic,), error.source), "nothing was read")
     explanation = explain(seed, found.rows, found.context, name)
-    _compare(seed, found)
+    _warn_of_changes(seed, found)
     if form == "json":
         print(json_text({"context": found.name, "index": found.index, **as_json(explanation)}))
         return Exit.DONE
-    _head(found)
+    _write_heading(found)
     print(as_text(explanation, found.rows))
     sys.stdout.flush()
     if more:
@@ -60,18 +60,18 @@ def show_sensitivity(
     form: Literal["text", "json"],
 ) -> int:
     """Write the effect of single extractions, for one context or for all."""
-    seed = _opened(seed_name, results, contexts, "sensitivity SEED RESULTS [NAME]")
+    seed = _open_seed(seed_name, results, contexts, "sensitivity SEED RESULTS [NAME]")
     if isinstance(seed, Checked):
-        return refused(seed, "nothing was read")
+        return report_errors(seed, "nothing was read")
     computed = {name: step for name, step in seed.step_by_name.items() if not isinstance(step, DefineFilter)}
     for name in names:
-        _known(seed, name, computed)
+        _check_name(seed, name, computed)
     try:
         read = Results.of(seed, results, contexts)
-        some = [chosen(read, wanted)[0]] if wanted is not None else read
-        count = _tell_all(seed, some, tuple(names), form)
+        some = [choose_result(read, wanted)[0]] if wanted is not None else read
+        count = _write_all(seed, some, tuple(names), form)
     except Unreadable as error:
-        return refused(Checked((error.diagnostic,), error.source), "nothing was read")
+        return report_errors(Checked((error.diagnostic,), error.source), "nothing was read")
     for fault in read.items.faults:
         say(printable(f"{read.items.shown}, line {fault.line}: {fault.fault}"))
     if not count:
@@ -80,7 +80,7 @@ def show_sensitivity(
     return Exit.PARTIAL if read.items.faults else Exit.DONE
 
 
-def _tell_all(
+def _write_all(
     seed: FormulaSeed, some: Iterable[Extracted], names: tuple[str, ...], form: Literal["text", "json"]
 ) -> int:
     """Write the changes of each context as it is read; return their number."""
@@ -92,19 +92,19 @@ def _tell_all(
             continue
         if count > 1:
             print()
-        _head(found)
-        _tell(found, made)
+        _write_heading(found)
+        _write_text(found, made)
     if form == "json" and count:
         print("]")
     return count
 
 
-def _opened(seed_name: str, results: str, contexts: str | None, order: str) -> FormulaSeed | Checked:
+def _open_seed(seed_name: str, results: str, contexts: str | None, order: str) -> FormulaSeed | Checked:
     only_one_stdin([seed_name, results, contexts])
     return open_seed(seed_name, f"knotwork seed {order}")
 
 
-def _known(seed: FormulaSeed, name: str, known: Mapping[str, Any]) -> None:
+def _check_name(seed: FormulaSeed, name: str, known: Mapping[str, Any]) -> None:
     """Refuse an unknown value name of the seed."""
     if name in known:
         return
@@ -119,7 +119,7 @@ def _known(seed: FormulaSeed, name: str, known: Mapping[str, Any]) -> None:
     raise Misused(reason, f"did you mean {near}?" if near else f"its outputs are {outputs}" if outputs else "")
 
 
-def _compare(seed: FormulaSeed, found: Extracted) -> None:
+def _warn_of_changes(seed: FormulaSeed, found: Extracted) -> None:
     """Warn if the results were computed with other formulas than the seed's."""
     outputs = found.result.outputs
     values = ResultComputer.of(seed).result(found.context, found.result.extractions).values if outputs else {}
@@ -133,11 +133,11 @@ def _compare(seed: FormulaSeed, found: Extracted) -> None:
         )
 
 
-def _head(found: Extracted) -> None:
+def _write_heading(found: Extracted) -> None:
     print(paint(printable(found.name), "bold", colour(sys.stdout)), counted(len(found.rows), "extraction"), sep=": ")
 
 
-def _tell(found: Extracted, made: Sensitivity) -> None:
+def _write_text(found: Extracted, made: Sensitivity) -> None:
     if not made.outputs:
         print("no output is a text or a boolean: name the outputs to analyse")
         return
@@ -218,13 +218,13 @@ def compute_again(
     form_of(form, out)
     seed = open_seed(seed_name, "knotwork seed compute SEED RESULTS")
     if isinstance(seed, Checked):
-        return refused(seed, "nothing was computed")
+        return report_errors(seed, "nothing was computed")
     try:
         read = Results.of(seed, results, contexts)
         found = iter(read)
         first = next(found, None)
     except Unreadable as error:
-        return refused(Checked((error.diagnostic,), error.source), "nothing was computed")
+        return report_errors(Checked((error.diagnostic,), error.source), "nothing was computed")
     sources = [name for name in (seed_name, results, contexts) if name is not None]
     sink = open_sink(out, form, seed.outputs, "anew" if force else "new", brief, sources)
     tally = Tally()
@@ -256,7 +256,7 @@ def _write(computing: ResultComputer, found: Extracted, sink: Sink, tally: Tally
 
 
 def _finish(read: Results, tally: Tally, out: str | None) -> int:
-    tally.tell_troubles()
+    tally.report_incomplete()
     faults = read.items.faults
     for fault in faults:
         say(printable(f"{read.items.shown}, line {fault.line}: {fault.fault}"))
@@ -292,7 +292,7 @@ def convert_seed(name: str, output: str | None) -> int:
         raise Misused(f"{output} is an input file", "choose another file with --output")
     seed = open_seed(name, "knotwork seed convert SEED")
     if isinstance(seed, Checked):
-        return refused(seed, "nothing was written")
+        return report_errors(seed, "nothing was written")
     if seed.form == "002":
         raise Misused(
             f"{seed.source.name} has the declarative form (002) already",

@@ -31,14 +31,14 @@ class Tally:
     statuses: Counter[str] = field(factory=Counter)
     reviews: Counter[str] = field(factory=Counter)
     before: int = 0
-    _troubles: list[tuple[str, str]] = field(factory=list)
+    _incomplete_results: list[tuple[str, str]] = field(factory=list)
 
     def add(self, result: Mapping[str, Any]) -> None:
         """Count one result (its JSON)."""
         self.statuses[result["status"]] += 1
         self.reviews.update(result["counts"])
-        if result["status"] != "complete" and len(self._troubles) < _TOLD:
-            self._troubles.append((result["status"], _trouble(result)))
+        if result["status"] != "complete" and len(self._incomplete_results) < _TOLD:
+            self._incomplete_results.append((result["status"], _first_fault(result)))
 
     @property
     def done(self) -> int:
@@ -74,12 +74,12 @@ class Tally:
         cut = f"{found['cut']:,} cut ({found['cut_characters']:,} characters were not read)"
         return " · ".join([*parts, *([cut] if found["cut"] else [])])
 
-    def tell_troubles(self) -> None:
+    def report_incomplete(self) -> None:
         """Print on stderr which contexts are incomplete, and why."""
         on = colour(sys.stderr)
-        for status, trouble in self._troubles:
+        for status, trouble in self._incomplete_results:
             say(f"{paint(status, 'red' if status == 'failed' else 'yellow', on)} {printable(trouble)}")
-        more = self.statuses["partial"] + self.statuses["failed"] - len(self._troubles)
+        more = self.statuses["partial"] + self.statuses["failed"] - len(self._incomplete_results)
         if more:
             say(f"and {more:,} more that are not complete")
 
@@ -87,7 +87,7 @@ class Tally:
         return [f"{self.statuses[status]:,} {status}" for status in ("partial", "failed") if self.statuses[status]]
 
 
-def _trouble(result: Mapping[str, Any]) -> str:
+def _first_fault(result: Mapping[str, Any]) -> str:
     """Return the first fault of a result in one line."""
     name = result["name"] or f"context {result['index'] + 1}"
     errors, failed = result["errors"], [each for each in result["extractions"] if each.get("failed")]
@@ -207,7 +207,7 @@ def finish(tally: Tally, totals: Totals, recorder: SeedRecorder, resume: str, ou
     """Report the result of the run and return the exit code. ``resume`` is the command that resumes; ``out`` the output file."""
     on = colour(sys.stderr)
     status = "cancelled" if totals.cancelled else tally.status
-    tally.tell_troubles()
+    tally.report_incomplete()
     say(f"{paint(status, _STYLES[status], on)}: {tally.contexts()}")
     say(f"reviews: {tally.figures()}")
     if totals.read_as:

@@ -7,7 +7,7 @@ the list in the help imports no module, and ``check`` imports no other command's
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -16,49 +16,42 @@ from typer.core import TyperCommand, TyperGroup
 
 from ..output import MEANINGS, Exit, Misused
 
-__all__ = ["COMMANDS", "app", "command", "in_our_words", "loaded"]
+__all__ = ["COMMANDS", "app", "command", "load_command", "reword"]
 
 
 # Messages of the command-line libraries about options, reworded.
 
+_CHOICE = re.compile(r"'([^']*)'")
 _HEAD = re.compile(r"Invalid value for '([^']+)'(?: / '[^']+')*: (.*)", re.DOTALL)
-_WORDS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
-    (
-        re.compile(r"Input should be greater than or equal to (\S+)"),
-        lambda found: f"must be at least {_number(found[1])}",
-    ),
-    (re.compile(r"Input should be less than or equal to (\S+)"), lambda found: f"must be at most {_number(found[1])}"),
-    (re.compile(r"Input should be greater than (\S+)"), lambda found: f"must be greater than {_number(found[1])}"),
-    (re.compile(r"Input should be less than (\S+)"), lambda found: f"must be less than {_number(found[1])}"),
-    (re.compile(r"Input should be a valid integer.*", re.DOTALL), lambda found: "must be a whole number"),
-    (re.compile(r"Input should be a (?:valid|finite) number.*", re.DOTALL), lambda found: "must be a number"),
-    (re.compile(r"Input should be ('.*')", re.DOTALL), lambda found: f"must be one of {_listed(found[1])}"),
+_REWORDINGS = (
+    (r"Input should be greater than or equal to (\S+?)(?:\.0)?", r"must be at least \1"),
+    (r"Input should be less than or equal to (\S+?)(?:\.0)?", r"must be at most \1"),
+    (r"Input should be greater than (\S+?)(?:\.0)?", r"must be greater than \1"),
+    (r"Input should be less than (\S+?)(?:\.0)?", r"must be less than \1"),
+    (r"(?s)Input should be a valid integer.*", "must be a whole number"),
+    (r"(?s)Input should be a (?:valid|finite) number.*", "must be a number"),
 )
+"""Patterns of pydantic's messages, and their wording here."""
 
 
-def in_our_words(message: str) -> str:
+def reword(message: str) -> str:
     """Return a command-line error message without the wording of Typer and pydantic."""
     message = message.replace(": Value error, ", ": ").rstrip(".")
     head = _HEAD.fullmatch(message)
     if head is None:
         return message
-    for pattern, said in _WORDS:
-        if found := pattern.fullmatch(head[2]):
-            return f"{head[1]}: {said(found)}"
-    return f"{head[1]}: {head[2]}"
-
-
-def _number(text: str) -> str:
-    return text.removesuffix(".0")
-
-
-def _listed(text: str) -> str:
-    return ", ".join(re.findall(r"'([^']*)'", text))
+    option, problem = head.groups()
+    for pattern, wording in _REWORDINGS:
+        if match := re.fullmatch(pattern, problem):
+            return f"{option}: {match.expand(wording)}"
+    if problem.startswith("Input should be '"):
+        return f"{option}: must be one of {', '.join(_CHOICE.findall(problem))}"
+    return f"{option}: {problem}"
 
 
 # Hints for unknown commands and options: names used by other tools, and options in the wrong place.
 
-LIKELY: Mapping[str, str] = {
+OTHER_NAMES: Mapping[str, str] = {
     "lint": "check", "validate": "check", "verify": "state verify", "format": "fmt", "query": "gasl", "html": "report",
     "find": "gasl -c 'FIND ...'", "show": "plan", "dag": "plan", "exec": "run", "execute": "run", "start": "run",
     "ls": "runs", "list": "runs", "history": "runs", "log": "state log", "models": "model", "pull": "model pull",
@@ -75,12 +68,12 @@ LIKELY: Mapping[str, str] = {
 """The knotwork command for a command name that other tools use."""
 
 
-def likely(message: str, argv: list[str]) -> str:
+def hint_for(message: str, argv: list[str]) -> str:
     """Return a hint at the probable intention; empty if the message needs no hint."""
     if argv[:1] == ["run"] and message.startswith("Got unexpected extra argument"):
         return "run takes one script; pass its input with --input FILE"
     if argv[:1] in (["answer"], ["ask"], ["rank"]) or argv[:2] == ["seed", "compile"]:
-        return _likely_of_loop(argv, message)
+        return _hint_for_loop(argv, message)
     if argv[:1] == ["repl"] and message.startswith(("No such option: --graph", "No such option: -g")):
         return "the graph is an argument: knotwork repl GRAPH"
     if argv[:1] == ["seed"] and len(argv) > 1 and argv[1].endswith((".md", ".txt")):
@@ -105,31 +98,31 @@ def likely(message: str, argv: list[str]) -> str:
     return ""
 
 
-_QUOTED = {
+_EXTRA_ARGUMENT = {
     "answer": 'put an instruction of several words in quotes: knotwork answer "Explain tides"',
     "ask": 'put a question of several words in quotes: knotwork ask GRAPH "Who meets the most people?"',
     "rank": 'pass the request with --request: knotwork rank ITEMS --request "cafe with drive-thru"',
     "seed": "a task is one file; pass contexts to try the seed on with --example CONTEXTS",
 }
-_MODELS = {"answer": "choose the model with --llm, the judge with --judge-llm"}
-_MISSING = {
+_MODEL_OPTIONS = {"answer": "choose the model with --llm, the judge with --judge-llm"}
+_MISSING_ARGUMENT = {
     "'GRAPH'": 'for example: knotwork ask nx:les_miserables "Who meets the most people?"',
     "'QUESTION'": 'the graph comes first: knotwork ask GRAPH "Who meets the most people?"',
     "'TASK'": "for example: knotwork seed compile task.md --output task.seed.json",
 }
 
 
-def _likely_of_loop(argv: list[str], message: str) -> str:
+def _hint_for_loop(argv: list[str], message: str) -> str:
     """Return the hint for ``answer``, ``ask``, ``rank`` and ``seed compile``."""
     if message.startswith("Got unexpected extra argument"):
-        return _QUOTED[argv[0]]
+        return _EXTRA_ARGUMENT[argv[0]]
     if message.startswith("No such option: --model"):
-        return _MODELS.get(argv[0], "choose the model with --llm")
+        return _MODEL_OPTIONS.get(argv[0], "choose the model with --llm")
     if argv[0] == "ask" and message.startswith("No such option: --graph"):
         return 'the graph is the first argument: knotwork ask GRAPH "Who meets the most people?"'
     if argv[0] == "rank" and message.startswith("No such option: --items"):
         return 'the items are the first argument: knotwork rank ITEMS --request "cafe with drive-thru"'
-    return next((hint for name, hint in _MISSING.items() if message == f"Missing argument {name}"), "")
+    return next((hint for name, hint in _MISSING_ARGUMENT.items() if message == f"Missing argument {name}"), "")
 
 
 COMMANDS: Mapping[str, str] = {
@@ -159,7 +152,7 @@ COMMANDS: Mapping[str, str] = {
 """The commands in the order of the help, each with the first sentence of its help text."""
 
 
-def loaded(name: str) -> Any:
+def load_command(name: str) -> Any:
     """Return a command with its options, or a group with its commands."""
     room = import_module(f".{name.replace('-', '_')}", __package__)
     inner = getattr(room, "app", None)
@@ -188,10 +181,10 @@ class _Group(TyperGroup):
                 ctx.fail(f"{typed} is a Formula Seed, not a command. Did you mean: knotwork seed run {typed} CONTEXTS")
             if typed.endswith((".lwt", ".gasl")) or os.path.isfile(typed):
                 ctx.fail(f"{typed} is a file, not a command. Did you mean: knotwork run {typed}")
-            if typed in LIKELY:
-                ctx.fail(f"No such command '{typed}'. Did you mean 'knotwork {LIKELY[typed]}'?")
+            if typed in OTHER_NAMES:
+                ctx.fail(f"No such command '{typed}'. Did you mean 'knotwork {OTHER_NAMES[typed]}'?")
         name, there, rest = super().resolve_command(ctx, args)
-        return name, there if name is None else loaded(name), rest
+        return name, there if name is None else load_command(name), rest
 
 
 _CODES = " · ".join(f"{code.value} {meaning.split(':')[0].split(' (')[0]}" for code, meaning in MEANINGS.items())
@@ -238,9 +231,9 @@ def command(argv: list[str]) -> int:
         return Exit.USAGE
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
-        message = mask_keys(in_our_words(error.format_message()), typed=True)
+        message = mask_keys(reword(error.format_message()), typed=True)
         if message and type(error).__name__ != "NoArgsIsHelpError":  # the help has been printed already
-            complain(message, likely(message, argv))
+            complain(message, hint_for(message, argv))
             if context is not None:
                 print(f"{context.get_usage().strip()}\nSee {context.command_path} --help.", file=sys.stderr)
         return error.exit_code

@@ -152,7 +152,7 @@ def _with_hints(error: "Unreadable") -> "Diagnostic":
         return diagnostic
     command = "knotwork rank - --request ..."
     hints = tuple(hint.replace("knotwork run SCRIPT --input -", command) for hint in diagnostic.hints)
-    if not hints or hints[0].startswith("plain text"):
+    if not hints or "plain text" in hints[0]:
         hints = (f"{'the file is CSV; ' if name.lower().endswith(('.csv', '.tsv')) else ''}items are JSON: {_ITEMS}",)
     return evolve(diagnostic, hints=hints)
 

@@ -117,7 +117,7 @@ def run(
     from ....api.seed import RunError, SeedRun
     from ...options import price_of
     from ..contexts import Contexts, Feed
-    from ..extractions import open_seed, refused
+    from ..extractions import open_seed, report_errors
     from ..inputs import Unreadable, only_one_stdin
     from ..result_file import form_of, open_sink
     from ..seed_run import Results, write_estimate
@@ -126,13 +126,13 @@ def run(
     form_of(output_format, out)
     tree = open_seed(seed, "knotwork seed run SEED CONTEXTS", warn=True)
     if isinstance(tree, Checked):
-        return refused(tree)
+        return report_errors(tree)
     feed = Feed(Contexts(contexts))
     try:
         if not feed.look():
             raise Misused(f"{feed.contexts.shown} has no contexts")
     except Unreadable as error:
-        return refused(Checked((error.diagnostic,), error.source))
+        return report_errors(Checked((error.diagnostic,), error.source))
     if dry_run:
         return write_estimate(tree, feed, llm or default_spec(needed=False), price_of(price), output_format)
     results = Results(tree, feed, brief)
