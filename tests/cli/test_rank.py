@@ -127,7 +127,11 @@ def test_items_that_are_no_json_are_a_diagnostic(folder: Path) -> None:
     ("name", "text", "said"),
     [
         ("items.csv", "name,drive\nMilkcrate,yes\n", "the file is CSV; items are JSON: ["),
-        ("items.jsonl", '{"n": 1}\n{"n": 2}\n', "make one list with: jq -s . items.jsonl | knotwork rank - --request ..."),
+        (
+            "items.jsonl",
+            '{"n": 1}\n{"n": 2}\n',
+            "make one list with: jq -s . items.jsonl | knotwork rank - --request ...",
+        ),
         ("items.json", "", "the input is empty"),
     ],
 )
