@@ -89,7 +89,7 @@ def test_ctrl_c_during_a_slow_model_keeps_the_session(folder: Path) -> None:
         assert asked.wait(20)
         assert "Ctrl-C cancels" in terminal.wait("asking a model, 1 under way")
         terminal.keys("C-c")
-        terminal.wait("cancelled; finished work is saved", gone="under way")
+        terminal.wait("cancelled; finished work is kept", gone="under way")
         terminal.line("n + 1")
         screen = terminal.wait("42\nknotwork>")
         assert screen == SCREEN_OF_THE_CANCEL.replace("SPEC", spec)
@@ -108,7 +108,7 @@ knotwork> n = 41
 a number in n
 knotwork> (why)=LLM("Why?")
 cancelling; Ctrl-C again stops without waiting
-cancelled; finished work is saved
+cancelled; finished work is kept
 knotwork> n + 1
 42
 knotwork>"""

@@ -25,6 +25,7 @@ from ...api.checks import (
     check_script,
     check_seed,
 )
+from ...api.figures import counted
 from ...api.files import UnknownSuffix, known_suffix
 from ...events import BudgetReached
 from .output import Exit, Misused, colour, is_terminal, json_text, picture_in_colour, say
@@ -233,7 +234,7 @@ def telling(warn: Callable[[str], None]) -> "OpeningCallbacks":
     """Return the receiver of messages. ``warn`` gets warnings; slow steps are announced on a terminal."""
     from ...api.workspace import OpeningCallbacks
 
-    return OpeningCallbacks(warn, say if is_terminal(sys.stderr) else _nothing)
+    return OpeningCallbacks(warn, say if is_terminal(sys.stderr) else lambda text: None)
 
 
 def warn(text: str) -> None:
@@ -250,10 +251,6 @@ def reached(event: BudgetReached) -> str:
 def raising(limit: str) -> str:
     """Return the option that raises a limit ("calls", "tokens", "cost"); "" if the limit is unknown."""
     return f"raise it with --max-{limit}" if limit else ""
-
-
-def _nothing(text: str) -> None:
-    """Do nothing: stderr is not a terminal."""
 
 
 # Reads and checks scripts, programs and seeds for all commands, and shows diagnostics.
@@ -352,7 +349,7 @@ def report(results: Sequence[Checked], form: Literal["human", "json"]) -> int:
 
 def _summary(results: Sequence[Checked]) -> str:
     counts = Counter(diagnostic.severity for result in results for diagnostic in result.diagnostics)
-    files = _many(len(results), "file")
+    files = counted(len(results), "file")
     sizes = [
         (
             sum(result.size for result in results if has_steps == isinstance(result, CheckedScript | CheckedSeed)),
@@ -360,15 +357,11 @@ def _summary(results: Sequence[Checked]) -> str:
         )
         for has_steps, noun in ((True, "step"), (False, "command"))
     ]
-    told = [_many(count, noun) for count, noun in sizes if count]
-    found = [_many(counts[severity], noun) for severity, noun in _NOUNS if counts[severity]]
+    told = [counted(count, noun) for count, noun in sizes if count]
+    found = [counted(counts[severity], noun) for severity, noun in _NOUNS if counts[severity]]
     return f"{', '.join(found) or 'nothing to report'} in {files} ({', '.join(told) or 'empty'})"
 
 
 _NOUNS: tuple[tuple[Literal["error", "warning", "info"], str], ...] = (
     ("error", "error"), ("warning", "warning"), ("info", "remark"),
 )  # fmt: skip
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -252,7 +252,7 @@ MEANINGS: Mapping[Exit, str] = {
     Exit.PARTIAL: "partial: the run has its output, but a step or an item of EACH failed, or only some contexts of a seed are complete, or "
     "an answer's score is below the threshold, or a GASL result is partial or based on partial data, or nothing in the state "
     "supports the answer to a question",
-    Exit.INTERRUPTED: "interrupted (Ctrl-C or SIGTERM): finished work is saved",
+    Exit.INTERRUPTED: "interrupted (Ctrl-C or SIGTERM): finished work is kept",
 }
 """The meaning of each code."""
 

@@ -4,7 +4,7 @@ import asyncio
 import os
 import stat
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from shutil import get_terminal_size
@@ -18,9 +18,9 @@ from rich.text import Text
 from ....adapters.permissions import named_file
 from ....lang.diagnostic import printable
 from ...api.checks import Checked
-from ...api.figures import Work
+from ...api.figures import Work, counted
 from ...api.pieces import GrowingPiece, Piece
-from ...api.session import DisplaySettings, Mode, PieceQueue, Session
+from ...api.session import DisplaySettings, PieceQueue, Session
 from ...api.session_data import NOTHING, Outcome, Page, Status
 from ...events import Event
 from ...runs.event_log import DebugLog, level
@@ -31,15 +31,13 @@ from .display import Foot, one_line
 from .inputs import Unreadable, read_source, show
 from .output import Exit, Misused, colour, complain, is_terminal, leaving, paint, say
 
-# Writes outcomes: values to stdout or the file of ``.output``, everything else to stderr.
-
-# Appends results to the file of ``.output``: a table file stays a table.
-
+# Appending results to the file of ``.output``: a table file stays a table.
 
 _MOST = 1 << 20
+"""Maximum number of characters of a first line."""
 
 
-class Unfit(Exception):
+class OtherColumns(Exception):
     """The file has other columns than the new rows; ``columns`` is its first line."""
 
     def __init__(self, columns: str) -> None:
@@ -47,57 +45,53 @@ class Unfit(Exception):
         self.columns = columns
 
 
-@frozen
-class Added:
-    """The number of parts written, and whether the file now has several documents where a reader may expect one."""
+def append(lines: Lines, form: Form, path: Path, stopped: Callable[[], bool]) -> tuple[int, bool]:
+    """Append ``lines`` to the file, until ``stopped`` returns True. Raises ``OSError`` and ``OtherColumns``.
 
-    parts: int
-    several: bool = False
-
-
-def add(lines: Lines, form: Form, path: Path, stopped: Callable[[], bool]) -> Added:
-    """Append ``lines`` to the file, until ``stopped`` returns True. Raises ``OSError`` and ``Unfit``.
-
-    In CSV the column names are written once, above all rows.
+    In CSV the column names are written once, above all rows. Return the number of parts written, and whether the file now has
+    several documents where a reader may expect one.
     """
-    first = _first_line(path)
+    first, separator = _end_of(path)
     head = lines.head
     if form == "csv" and first is not None:
         if "\n".join(head) != first:
-            raise Unfit(first)
+            raise OtherColumns(first)
         head = ()
     with named_file(path, "a", errors="backslashreplace", newline="") as file:
         if first is not None:
-            file.write("\n" * (_is_open(path) + (form == "md")))
-        file.writelines(f"{line}\n" for line in head)
-        for number in range(lines.count):
-            if stopped():
-                return Added(number)
-            file.writelines(f"{line}\n" for line in lines.part(number))
-    return Added(lines.count, form == "json" and first is not None)
+            file.write(separator + "\n" * (form == "md"))
+        written = _write(lines, lambda line: file.write(f"{line}\n"), stopped, head)
+    return written, form == "json" and first is not None and written == lines.count
 
 
-def _first_line(path: Path) -> str | None:
-    """Return the first line of a non-empty file; None if it is empty, or is not a regular file."""
+def _end_of(path: Path) -> tuple[str | None, str]:
+    """Return the first line of a regular file (None if it is empty or missing), and the line end that its last line lacks."""
     try:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode) or not found.st_size:
-            return None
+            return None, ""
         with open(path, encoding="utf-8-sig", errors="backslashreplace", newline="") as file:
-            return file.readline(_MOST).rstrip("\r\n")
+            first = file.readline(_MOST).rstrip("\r\n")
+        with open(path, "rb") as stream:
+            stream.seek(-1, os.SEEK_END)
+            return first, "" if stream.read(1) in b"\r\n" else "\n"
     except OSError:
-        return None
+        return None, ""
 
 
-def _is_open(path: Path) -> bool:
-    """Return whether the last line of a file has no line end: appended text would become a part of it."""
-    try:
-        with open(path, "rb") as file:
-            file.seek(-1, os.SEEK_END)
-            return file.read(1) not in b"\r\n"
-    except OSError:
-        return False
+def _write(lines: Lines, write: Callable[[str], object], stopped: "Stopped", head: Sequence[str]) -> int:
+    """Write all lines, or until stopped; return how many parts were written."""
+    for line in head:
+        write(line)
+    for number in range(lines.count):
+        if stopped():
+            return number
+        for line in lines.part(number):
+            write(line)
+    return lines.count
 
+
+# Writing outcomes: values to stdout or the file of ``.output``, everything else to stderr.
 
 Stopped = Callable[[], bool]
 """Returns whether the user wants to stop the present output."""
@@ -120,18 +114,18 @@ class Screen:
         for note in outcome.notes:
             self._line(f"warning: {note}", "yellow")
         is_written = outcome.value is NOTHING or await self._value(outcome.value, stopped)
-        told = outcome.summary
+        summary = [outcome.summary] if outcome.summary else []
         if self._settings.timer:
-            told = f"{told} · {outcome.seconds:.3f} s" if told else f"{outcome.seconds:.3f} s"
-        if told:
-            self._line(told, "dim")
+            summary.append(f"{outcome.seconds:.3f} s")
+        if summary:
+            self._line(" · ".join(summary), "dim")
         return is_written
 
     def _faults(self, outcome: Outcome) -> None:
         if outcome.diagnostics:
             show([Checked(outcome.diagnostics, outcome.source)], sys.stderr)
         if outcome.status == "cancelled":
-            self._line("cancelled; finished work is saved", "yellow")
+            self._line("cancelled; finished work is kept", "yellow")
         elif outcome.message and outcome.is_good:
             self._line(f"{outcome.status}: {outcome.message}" + (f"; {outcome.hint}" if outcome.hint else ""), "yellow")
         elif outcome.message:
@@ -142,17 +136,17 @@ class Screen:
         if path is not None and not isinstance(value, Page):
             return self._to_file(value, path, stopped)
         on_terminal = is_terminal(sys.stdout)
-        form = _form(self._settings.mode, "table" if on_terminal or isinstance(value, Page) else "json")
-        if isinstance(value, str) and self._settings.mode == "auto":
-            form = "table"  # a text is shown as it is
+        form: Form = "table" if on_terminal or isinstance(value, Page | str) else "json"  # a text is shown unchanged
+        if self._settings.mode != "auto":
+            form = self._settings.mode
         width = get_terminal_size().columns if on_terminal and form == "table" else None
         lines = shown(value, form, width, safe=sys.stdout.isatty())
         if lines.head and width is not None and colour(sys.stdout):
             lines = evolve(lines, head=(paint(lines.head[0], "bold"), *lines.head[1:]))
         if self._pager is not None and on_terminal:
-            printed = await self._pager(lines, _height, _print, stopped)
+            printed = await self._pager(lines, lambda: get_terminal_size().lines, _print, stopped)
         else:
-            printed = _all(lines, _print, stopped)
+            printed = _write(lines, _print, stopped, lines.head)
         sys.stdout.flush()
         if printed < lines.count:
             self._line(f"{lines.count - printed:,} more {lines.noun}s; .output FILE writes all of them", "dim")
@@ -163,7 +157,7 @@ class Screen:
 
     def _to_file(self, value: Any, path: Path, stopped: Stopped) -> bool:
         named = _BY_SUFFIX.get(path.suffix.lower())
-        form = _form(self._settings.mode, named or "json")
+        form: Form = named or "json" if self._settings.mode == "auto" else self._settings.mode
         if named not in (None, "table", form):
             complain(
                 f"{path} is named as a {named} file, but the mode is {form}",
@@ -172,8 +166,8 @@ class Screen:
             return False
         lines = shown(value, form, None, safe=False)
         try:
-            added = add(lines, form, path, stopped)
-        except Unfit as error:
+            written, several = append(lines, form, path, stopped)
+        except OtherColumns as error:
             columns = printable(error.columns if len(error.columns) <= 60 else f"{error.columns[:59]}…")
             complain(f"{path} has other columns: {columns}", ".output FILE starts another file")
             return False
@@ -183,10 +177,10 @@ class Screen:
                 ".output without a file writes to the screen again",
             )
             return False
-        many = f"{lines.count:,} {lines.noun}{'' if lines.count == 1 else 's'}"
-        told = many if added.parts == lines.count else f"stopped: {added.parts:,} of {many}"
-        more = ", after the earlier content: the file now has several documents" if added.several else ""
-        self._line(f"{told} written to {path}{more}", "dim")
+        parts = counted(lines.count, lines.noun)
+        parts = parts if written == lines.count else f"stopped: {written:,} of {parts}"
+        more = ", after the earlier content: the file now has several documents" if several else ""
+        self._line(f"{parts} written to {path}{more}", "dim")
         return True
 
     def _line(self, text: str, style: str) -> None:
@@ -195,28 +189,12 @@ class Screen:
         sys.stderr.flush()
 
 
-def _form(mode: Mode, otherwise: Form) -> Form:
-    return otherwise if mode == "auto" else mode
-
-
-def _height() -> int:
-    return get_terminal_size().lines
-
-
 def _print(line: str) -> None:
     sys.stdout.write(f"{line}\n")
 
 
-def _all(lines: Lines, say: Callable[[str], object], stopped: Stopped) -> int:
-    """Write all lines, or until stopped; return how many parts were written."""
-    for line in lines.head:
-        say(line)
-    for number in range(lines.count):
-        if stopped():
-            return number
-        for line in lines.part(number):
-            say(line)
-    return lines.count
+def _is_past(heard: SignalCount, times: int) -> bool:
+    return heard.times > times
 
 
 class Turn:
@@ -242,7 +220,9 @@ class Turn:
         with staged_interrupts(partial(self._in_order, cancel), self._at_once, last=leaving(self._hide)) as heard:
             while not heard.times and (piece := waiting.next()) is not None:
                 outcome = waiting.settle(await self._run(piece, cancel))
-                if not await self._screen.write(outcome, _stopping(heard)) and outcome.is_good:
+                # A Ctrl-C that ended the piece does not stop the output about it; a later one does.
+                is_stopped = partial(_is_past, heard, heard.times)
+                if not await self._screen.write(outcome, is_stopped) and outcome.is_good:
                     outcome = evolve(outcome, status="failed")
                 outcomes.append(evolve(outcome, value=NOTHING))  # already shown, and may be large
             # The next prompt must not receive these signals: those received until here are handled here.
@@ -253,7 +233,9 @@ class Turn:
 
     async def _run(self, piece: Piece, cancel: asyncio.Event) -> Outcome:
         """Run a piece, with a display of its progress."""
-        working = _display(piece)
+        # The debug log is its own display, and a pipe needs none.
+        is_shown = not level() and piece.language != "dot" and is_terminal(sys.stderr)
+        working = Working(piece.text) if is_shown else None
         self._task, self._working = asyncio.current_task(), working
         try:
             if working is not None:
@@ -289,21 +271,6 @@ class Turn:
     def _hide(self) -> None:
         if self._working is not None:
             self._working.stop()
-
-
-def _stopping(heard: SignalCount) -> Callable[[], bool]:
-    """Return a function that returns whether Ctrl-C came since: one that ended the piece does not stop the output about it."""
-    before = heard.times
-    return lambda: heard.times > before
-
-
-def _display(piece: Piece) -> "Working | None":
-    """Return a display on a terminal; the debug log is its own display."""
-    if level() or piece.language == "dot" or not is_terminal(sys.stderr):
-        return None
-    # imports rich, which a pipe does not need
-
-    return Working(piece.text)
 
 
 # The display of a running command on a terminal: its text, the elapsed time, the model calls.
@@ -342,9 +309,9 @@ class Working:
     def _drawn(self) -> Any:
         work = self._work
         head = Table.grid(padding=(0, 1))
-        told = " · ".join(part for part in (work.waiting, work.asked) if part)
+        calls = " · ".join(part for part in (work.waiting, work.asked) if part)
         head.add_row(
-            self._foot.spinner, one_line(work.text, "bold"), Text(work.clock, style="dim"), Text(told),
+            self._foot.spinner, one_line(work.text, "bold"), Text(work.clock, style="dim"), Text(calls),
             Text("Ctrl-C cancels", style="dim"),
         )  # fmt: skip
         steps = work.steps
@@ -403,7 +370,8 @@ async def run_batch(asked: ReplAsked, session: Session) -> int:
     for part in _texts(asked):
         done = await turn.take(part.text, part.name, stop=asked.fail_fast, first_line=part.first_line)
         outcomes += done
-        if _is_over(done, asked.fail_fast):
+        last = done[-1] if done else None
+        if last is not None and (last.ends or last.status == "cancelled" or (asked.fail_fast and not last.is_good)):
             break
     return code_of(outcomes)
 
@@ -448,8 +416,3 @@ def _lines() -> Iterator[str]:
             yield line.rstrip("\r\n")
     except UnicodeDecodeError:
         raise Misused("stdin is not text in UTF-8") from None
-
-
-def _is_over(done: list[Outcome], fail_fast: bool) -> bool:
-    last = done[-1] if done else None
-    return last is not None and (last.ends or last.status == "cancelled" or (fail_fast and not last.is_good))
