@@ -181,7 +181,7 @@ def test_a_fault_of_a_reference_is_told_in_the_scripts_words() -> None:
 
 def test_a_backslash_n_is_told_apart_from_a_line_break() -> None:
     faults = found(r'(final)=GASL("FIND nodes AS x\nCOUNT x AS n")')
-    assert any("a line break is written as one" in hint for fault in faults for hint in fault.hints)
+    assert any("break the line in the string" in hint for fault in faults for hint in fault.hints)
 
 
 def test_what_only_the_graph_shows_is_told_when_it_is_its_turn() -> None:

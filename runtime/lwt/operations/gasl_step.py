@@ -96,7 +96,7 @@ def _program(call: Call, context: Context) -> _Program:
         text = read_beside(options["file"], context.folder, ".gasl", call, "write the commands in the call")
         return _Program(text, {})
     if len(call.arguments) != 1 or not isinstance(template := call.arguments[0], Template):
-        raise StepFailed(Failed("operation", "GASL takes commands", f"for example {_GASL.example}", call.span))
+        raise invalid("GASL takes commands", call.span, f"for example {_GASL.example}")
     inner: EmbeddedCode = embedded_program(template)
 
     inside: dict[str, str] = {}
