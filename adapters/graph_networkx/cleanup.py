@@ -381,7 +381,12 @@ def _columns(
             renamed[name] = final
     for name, owners in columns.items():
         where = f"{kind} {renamed.get(name, name)}"
-        changed = _column([row[name] for row in owners], where, log, raw, marked)
+        values = [row[name] for row in owners]
+        kinds = set(map(type, values))
+        cleaned = values
+        if str in kinds and not raw:
+            cleaned = without_habits(values, kinds, where, log, marked=marked)
+        changed = _as_json_column(cleaned, where, log, values)
         if changed is not None and write:
             for row, value in zip(owners, changed, strict=True):
                 row[name] = value
@@ -397,16 +402,8 @@ def _columns(
         )
 
 
-def _column(values: list[Any], where: str, log: ChangeLog, raw: bool, marked: bool) -> list[Any] | None:
-    """Return the column's new values, or None if nothing changes."""
-    kinds = set(map(type, values))
-    new = values
-    if str in kinds and not raw:
-        new = without_habits(new, kinds, where, log, marked=marked)
-    return _as_json_column(new, where, log, values)
-
-
 def _as_json_column(values: list[Any], where: str, log: ChangeLog, given: list[Any]) -> list[Any] | None:
+    """Return a column's values as JSON; None if they equal the ``given`` ones."""
     kinds = set(map(type, values))
     if kinds <= {bool, type(None)}:
         return None if values is given else values

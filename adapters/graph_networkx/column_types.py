@@ -1,6 +1,7 @@
 """Column types: values are coded by number, so that a comparison is evaluated once per distinct value."""
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -55,7 +56,7 @@ class TextSearch:
         while at >= 0:
             places.append(at)
             if len(places) == _MANY and at < _MANY * _FAR:
-                next_place = self._frequent(needle)
+                next_place = partial(self.buffer.find, needle)  # fast for frequent needles
             # Continue with the next text, so that each text counts once.
             at = next_place(self.buffer.find(_BETWEEN, at + 1))
         return np.searchsorted(self.first, np.array(places, np.int64) + before, "right") - 1
@@ -74,11 +75,6 @@ class TextSearch:
             return match.start() if match is not None else -1
 
         return following
-
-    def _frequent(self, needle: bytes) -> Callable[[int], int]:
-        """Return the same function, fast for frequent needles."""
-        find = self.buffer.find
-        return lambda start: find(needle, start)
 
 
 # Helpers for the comparisons and null tests of columns, and shared types.

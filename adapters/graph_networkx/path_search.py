@@ -304,14 +304,6 @@ def _rows(graph: Any, kept: Computed, block: Block) -> list[Row]:
     ]
 
 
-def _pieces(block: Block) -> Iterator[Block]:
-    """Yield a block in pieces of growing size: the first paths are often enough."""
-    done, size = 0, _FEW
-    while done < len(block.nodes):
-        yield Block(block.nodes[done : done + size], block.edges[done : done + size])
-        done, size = done + size, min(size * 2, 8192)
-
-
 def _first_paths(
     graph: Any, kept: Computed, blocks: Iterator[Block], keep: Keep | None, most: int
 ) -> tuple[list[Row], int]:
@@ -319,7 +311,10 @@ def _first_paths(
     found: list[Row] = []
     examined = 0
     for block in blocks:
-        for piece in _pieces(block):
+        done, size = 0, _FEW  # pieces of growing size: the first paths are often enough
+        while done < len(block.nodes):
+            piece = Block(block.nodes[done : done + size], block.edges[done : done + size])
+            done, size = done + size, min(size * 2, 8192)
             examined += len(piece.nodes)
             rows = _rows(graph, kept, piece)
             found += rows if keep is None else keep(rows)

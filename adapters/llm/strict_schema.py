@@ -232,7 +232,10 @@ class _Forms:
         if value not in form.get("enum", [value]) or ("const" in form and value != form["const"]):
             return False
         kinds = form.get("type", ())
-        if not any(_is_a(value, kind) for kind in ([kinds] if isinstance(kinds, str) else kinds)):
+        allowed = [kinds] if isinstance(kinds, str) else kinds
+        if isinstance(value, bool):
+            allowed = ["boolean"] if "boolean" in allowed else []
+        if not any(isinstance(value, _KINDS.get(kind, ())) for kind in allowed):
             return False
         if isinstance(value, dict):
             properties = form["properties"]
@@ -245,10 +248,6 @@ class _Forms:
         if not isinstance(defined, Mapping) or name not in defined:
             raise _NoForm
         return defined[name]
-
-
-def _is_a(value: Any, kind: str) -> bool:
-    return isinstance(value, _KINDS.get(kind, ())) and (kind == "boolean" or not isinstance(value, bool))
 
 
 def _branches(schema: Mapping[str, Any]) -> "list[Any] | None":

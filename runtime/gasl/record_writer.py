@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from attrs import define, field, frozen
 
-from ...adapters.llm import LLM, Completion, LLMError, Options
+from ...adapters.llm import LLM, Completion, LLMError, Options, Usage
 from ...adapters.llm.cache import request_key
 from ...adapters.llm.middleware import Own
 from ...adapters.state import Evidence, StateError, StateStore
@@ -94,7 +94,7 @@ def _metrics(result: ExecutionResult) -> dict[str, Any]:
         metrics["incomplete_from"] = list(result.incomplete_from)
     if result.used:
         metrics["used"] = result.used
-    if result.calls or result.cached or result.usage.total:
+    if result.calls or result.cached or result.usage != Usage():
         metrics["calls"] = result.calls
         metrics["tokens"] = {"prompt": result.usage.prompt_tokens, "completion": result.usage.completion_tokens}
         if result.cached:
