@@ -128,7 +128,7 @@ def page(
         _ANYWHERE,
         "| status | |",
         "|---|---|",
-        *(f"| {status} | {_cell(said)} |" for status, said in common.items()),
+        *(f"| {status} | {_cell(text)} |" for status, text in common.items()),
     ]
     return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -174,8 +174,8 @@ def _cell(text: str) -> str:
 
 def _operation(document: Json, name: str, operation: Json, common: Mapping[str, str]) -> list[str]:
     lines = [f"\n## {name}\n", operation["summary"].rstrip(".") + "."]
-    if said := operation.get("description"):
-        lines.append("\n" + said.strip())
+    if text := operation.get("description"):
+        lines.append("\n" + text.strip())
     if parameters := operation["parameters"]:
         lines += ["\n| parameter | in | type | default | meaning |", "|---|---|---|---|---|"]
         for each in (_seen(document, one) for one in parameters):
@@ -196,7 +196,7 @@ def _operation(document: Json, name: str, operation: Json, common: Mapping[str, 
     for status, answer in answers.items():
         if status not in anywhere:
             told = ", ".join(f"`{kind}`" for kind in answer.get("content", {}))
-            lines.append(f"| {status} | {told} | {_cell(_said(answer))} |")
+            lines.append(f"| {status} | {told} | {_cell(_description(answer))} |")
     if anywhere:
         lines.append(f"| {', '.join(anywhere)} | `application/problem+json` | [common problems](#problems) |")
     for status, answer in answers.items():
@@ -207,10 +207,10 @@ def _operation(document: Json, name: str, operation: Json, common: Mapping[str, 
     return lines
 
 
-def _said(answer: Json) -> str:
+def _description(answer: Json) -> str:
     """Return the description of a response; FastAPI's default text counts as none."""
-    said = str(answer.get("description", ""))
-    return "" if said == "Successful Response" else said
+    text = str(answer.get("description", ""))
+    return "" if text == "Successful Response" else text
 
 
 def _seen(document: Json, value: Json) -> Json:
@@ -245,18 +245,18 @@ def _objects(document: Json) -> list[str]:
         if "properties" not in schema:
             continue
         lines += [f"\n### {name}\n"]
-        if said := schema.get("description"):
-            lines += [_words(said), ""]
+        if text := schema.get("description"):
+            lines += [_words(text), ""]
         lines += ["| field | type | default | meaning |", "|---|---|---|---|"]
         required = set(schema.get("required", ()))
         for field, kind in schema["properties"].items():
             lines.append(
-                f"| `{field}` | {_type(kind)} | {_default(kind, field in required)} | {_cell(_words(_told(document, kind)))} |"
+                f"| `{field}` | {_type(kind)} | {_default(kind, field in required)} | {_cell(_words(_field_description(document, kind)))} |"
             )
     return lines
 
 
-def _told(document: Json, schema: Json) -> str:
+def _field_description(document: Json, schema: Json) -> str:
     return str(
         schema.get("description") or (_seen(document, schema).get("description", "") if "$ref" in schema else "")
     )
@@ -297,12 +297,12 @@ def _type(schema: Json) -> str:
         "boolean": "true or false",
         "null": "null",
     }
-    said = words.get(str(kind), str(kind))
+    text = words.get(str(kind), str(kind))
     if numbers := _bounds(schema, "minimum", "maximum"):
-        said += f", {numbers.rstrip()}"
+        text += f", {numbers.rstrip()}"
     if characters := _bounds(schema, "minLength", "maxLength"):
-        said += f", {characters}characters"
-    return f"{said} `{schema['pattern']}`" if "pattern" in schema else said
+        text += f", {characters}characters"
+    return f"{text} `{schema['pattern']}`" if "pattern" in schema else text
 
 
 def _bounds(schema: Json, low: str, high: str) -> str:

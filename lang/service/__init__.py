@@ -57,7 +57,7 @@ __all__ = [
 _NOTHING = Known()
 
 
-def _placed(language: Language, source: Text, offset: int) -> tuple[Reading, int]:
+def _read_at(language: Language, source: Text, offset: int) -> tuple[Reading, int]:
     reading = read(language, source)
     return reading, max(0, min(offset, len(reading.text)))
 
@@ -70,7 +70,7 @@ def complete(language: Language, source: Text, offset: int, known: Known = _NOTH
     """
     from .completion import completions
 
-    reading, offset = _placed(language, source, offset)
+    reading, offset = _read_at(language, source, offset)
     return completions(reading, offset, known)
 
 
@@ -78,7 +78,7 @@ def hover(language: Language, source: Text, offset: int, known: Known = _NOTHING
     """Return the description of the token at ``offset``: a command's reference, a variable's producer, a field's values."""
     from .navigation import hover_at
 
-    reading, offset = _placed(language, source, offset)
+    reading, offset = _read_at(language, source, offset)
     return hover_at(reading, offset, known)
 
 
@@ -86,7 +86,7 @@ def definition(language: Language, source: Text, offset: int, known: Known = _NO
     """Return the definition of the name at ``offset``: the step, the command that binds the variable, the seed's field."""
     from .navigation import definition_of, names_in
 
-    reading, offset = _placed(language, source, offset)
+    reading, offset = _read_at(language, source, offset)
     return definition_of(names_in(reading), offset)
 
 
@@ -94,7 +94,7 @@ def references(language: Language, source: Text, offset: int, known: Known = _NO
     """Return every place that names the same thing as the name at ``offset``, including its definition, in source order."""
     from .navigation import names_in, places
 
-    reading, offset = _placed(language, source, offset)
+    reading, offset = _read_at(language, source, offset)
     return places(names_in(reading), offset)
 
 
@@ -102,7 +102,7 @@ def renamable(language: Language, source: Text, offset: int, known: Known = _NOT
     """Return the place of the name at ``offset`` if it can be renamed, else a diagnostic with the reason."""
     from .navigation import renamable_at
 
-    reading, offset = _placed(language, source, offset)
+    reading, offset = _read_at(language, source, offset)
     return renamable_at(reading, offset, known)
 
 
@@ -116,7 +116,7 @@ def rename(
     """
     from .navigation import rename_edits
 
-    reading, offset = _placed(language, source, offset)
+    reading, offset = _read_at(language, source, offset)
     return rename_edits(reading, offset, new, known)
 
 

@@ -172,10 +172,10 @@ def _environment() -> Any:
 
     folder = files(report)
     loader = FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8"))
-    return Environment(autoescape=True, undefined=StrictUndefined, finalize=_shown, loader=loader)
+    return Environment(autoescape=True, undefined=StrictUndefined, finalize=_without_control_characters, loader=loader)
 
 
-def _shown(value: Any) -> Any:
+def _without_control_characters(value: Any) -> Any:
     """Make control characters, and characters that change the writing direction, visible."""
     return "\n".join(map(printable, value.split("\n"))) if type(value) is str else value
 

@@ -32,14 +32,14 @@ def call_entry(event: Mapping[str, Any], room: Room, place: str = "") -> Entry:
 def answer_entry(entry: Entry, event: Mapping[str, Any], room: Room) -> None:
     """Add the answer and its cost."""
     error, cost, seconds = text(event, "error"), figure(event, "cost"), figure(event, "seconds")
-    told = [error] if error else []
+    parts = [error] if error else []
     if event.get("cached") or event.get("calls") == 0:
-        told.append("from the cache")
+        parts.append("from the cache")
     else:
-        told.append(f"{number(event, 'prompt_tokens'):,} + {number(event, 'completion_tokens'):,} tokens")
-        told += [f"${cost:.4f}"] if cost else []
-        told += [f"{seconds:.1f} s"] if seconds is not None else []
-    entry.status, entry.outcome = "error" if error else "success", " · ".join(told)
+        parts.append(f"{number(event, 'prompt_tokens'):,} + {number(event, 'completion_tokens'):,} tokens")
+        parts += [f"${cost:.4f}"] if cost else []
+        parts += [f"{seconds:.1f} s"] if seconds is not None else []
+    entry.status, entry.outcome = "error" if error else "success", " · ".join(parts)
     if answer := text(event, "text"):
         entry.blocks.append(room.block("Answer", answer, _lost(event, "text")))
 
@@ -65,9 +65,9 @@ def remark_entry(event: Mapping[str, Any], room: Room) -> Entry | None:
             return Entry("budget", "The budget was reached", "partial", lines=[text(event, "message")])
         case "iteration.finished":
             score = figure(event, "score")
-            told = f"score {score:.2f}" if score is not None else f"no score: {text(event, 'error')}"
+            parts = f"score {score:.2f}" if score is not None else f"no score: {text(event, 'error')}"
             title = f"Iteration {number(event, 'iteration')} of an answer"
-            return Entry("iteration", title, "success" if event.get("accepted") else "partial", told)
+            return Entry("iteration", title, "success" if event.get("accepted") else "partial", parts)
         case _:
             return None
 
@@ -93,15 +93,15 @@ def _pictures(found: Sequence[Mapping[str, Any]], written: str) -> str:
     return "\n\n".join([*drawn, *([f"and {more:,} more"] if more else [])])
 
 
-def _diagnostic(told: Mapping[str, Any], length: int) -> Diagnostic:
-    where, hints = told.get("span"), told.get("hints")
+def _diagnostic(parts: Mapping[str, Any], length: int) -> Diagnostic:
+    where, hints = parts.get("span"), parts.get("hints")
     span = None
     if isinstance(where, Mapping):
         start = min(max(0, number(where, "start")), length)
         span = Span(start, min(max(start, number(where, "end")), length))
-    severity: Any = told.get("severity") if told.get("severity") in ("error", "warning", "info") else "error"
+    severity: Any = parts.get("severity") if parts.get("severity") in ("error", "warning", "info") else "error"
     helps = tuple(str(hint) for hint in hints) if isinstance(hints, list) else ()
-    return Diagnostic(text(told, "code"), severity, text(told, "message"), span, helps)
+    return Diagnostic(text(parts, "code"), severity, text(parts, "message"), span, helps)
 
 
 def command_entry(event: Mapping[str, Any]) -> Entry:
@@ -351,8 +351,8 @@ class _EventReader:
         entry = begun.entry
         entry.status = text(event, "status")
         count = figure(event, "count")
-        told = f", {count:,.0f}" if count is not None else ""
-        entry.outcome = f"{entry.status}{told} · {_float(event, 'seconds'):.2f} s"
+        parts = f", {count:,.0f}" if count is not None else ""
+        entry.outcome = f"{entry.status}{parts} · {_float(event, 'seconds'):.2f} s"
         if self.searched:
             begun.phase.figures.seconds += _float(event, "seconds")
         if message := text(event, "message"):
@@ -365,10 +365,14 @@ class _EventReader:
             phase.status = "reused" if event.get("reused") else status
             phase.figures.seconds += _float(event, "seconds")
         if status != "done" or event.get("reused"):
-            told = "reused" if event.get("reused") else status
+            parts = "reused" if event.get("reused") else status
             phase.add(
                 Entry(
-                    "step", f"Step {step}", "error" if status == "failed" else "partial", told, lines=_non_empty(reason)
+                    "step",
+                    f"Step {step}",
+                    "error" if status == "failed" else "partial",
+                    parts,
+                    lines=_non_empty(reason),
                 )
             )
 
@@ -379,8 +383,8 @@ class _EventReader:
         phase.status = "done"
         by = " (by rule)" if text(event, "by") == "rule" else ""
         ungrounded = text(event, "ungrounded")
-        told = [*_non_empty(text(event, "why")), *_non_empty(f"ungrounded: {ungrounded}" if ungrounded else "")]
-        phase.add(Entry("decision", f"Decision: {decision}{by}", "partial" if ungrounded else "success", lines=told))
+        parts = [*_non_empty(text(event, "why")), *_non_empty(f"ungrounded: {ungrounded}" if ungrounded else "")]
+        phase.add(Entry("decision", f"Decision: {decision}{by}", "partial" if ungrounded else "success", lines=parts))
         if answer := text(event, "answer"):
             self.account.answer = answer
         if not self.searched:
@@ -394,12 +398,12 @@ class _EventReader:
         commands = event.get("commands")
         listed = [str(each) for each in commands] if isinstance(commands, list) else []
         others = number(event, "alternatives")
-        beside = f", before {others} other plans" if others else ""
+        others_text = f", before {others} other plans" if others else ""
         phase = self._phase(event)
         phase.add(
             Entry(
                 "plan", f"Hypothesis: {text(event, 'hypothesis') or '(none given)'}", "",
-                f"plan {text(event, 'plan')}, confidence {_float(event, 'confidence'):g}{beside}",
+                f"plan {text(event, 'plan')}, confidence {_float(event, 'confidence'):g}{others_text}",
                 lines=["resumed after the commands that were already executed"] if event.get("resumed") else [],
                 blocks=[self.account.room.block("The plan", "\n".join(listed))],
             )
@@ -447,5 +451,5 @@ def _float(event: Mapping[str, Any], name: str) -> float:
     return figure(event, name) or 0.0
 
 
-def _non_empty(told: str) -> list[str]:
-    return [told] if told else []
+def _non_empty(parts: str) -> list[str]:
+    return [parts] if parts else []

@@ -43,16 +43,16 @@ def with_history(path: Path, work: Callable[[History], Awaitable[Any]], keep: in
 
 
 async def ended(history: History, one: Row) -> None:
-    await history.begun(one, {"instruct": one.instruct})
-    await history.ended(evolve(one, status="best"), {"status": "best"})
+    await history.add_run(one, {"instruct": one.instruct})
+    await history.finish_run(evolve(one, status="best"), {"status": "best"})
 
 
 def test_what_was_written_is_read_again(tmp_path: Path) -> None:
     async def write(history: History) -> None:
-        await history.begun(row(1), {"instruct": "Ask 1."})
-        await history.iterated(row(1, iterations=1, score=0.5, best=0, last_event=10), part(1))
+        await history.add_run(row(1), {"instruct": "Ask 1."})
+        await history.add_iteration(row(1, iterations=1, score=0.5, best=0, last_event=10), part(1))
         done = row(1, iterations=1, score=0.5, best=0, seconds=2.5, calls=2, cost=0.25, last_event=12)
-        await history.ended(evolve(done, status="best", stopped="cancelled"), {"warnings": ["so"]})
+        await history.finish_run(evolve(done, status="best", stopped="cancelled"), {"warnings": ["so"]})
 
     async def read(history: History) -> None:
         found = await history.find("me", row(1).id)
@@ -72,8 +72,8 @@ def test_what_was_written_is_read_again(tmp_path: Path) -> None:
 
 def test_a_run_without_an_end_is_interrupted_and_what_it_finished_stands(tmp_path: Path) -> None:
     async def write(history: History) -> None:
-        await history.begun(row(1), {})
-        await history.iterated(row(1, iterations=1, score=0.5, best=0), part(1))
+        await history.add_run(row(1), {})
+        await history.add_iteration(row(1, iterations=1, score=0.5, best=0), part(1))
         await ended(history, row(2))
 
     async def read(history: History) -> list[Row]:
@@ -92,7 +92,7 @@ async def test_pages_go_from_the_newest_to_the_oldest_also_where_runs_go_or_come
         await ended(history, row(100, "you"))
         first, more = await history.page("me", 3)
         assert ([one.instruct for one in first], more) == (["Ask 6.", "Ask 5.", "Ask 4."], True)
-        assert await history.deleted("me", row(4).id)
+        assert await history.delete_run("me", row(4).id)
         await ended(history, row(8))
         second, more = await history.page("me", 4, first[-1].id)
         assert ([one.instruct for one in second], more) == (["Ask 3.", "Ask 2.", "Ask 1.", "Ask 0."], False)
@@ -101,8 +101,8 @@ async def test_pages_go_from_the_newest_to_the_oldest_also_where_runs_go_or_come
 
 def test_the_oldest_runs_of_an_owner_go_when_there_are_too_many_but_none_under_way(tmp_path: Path) -> None:
     async def work(history: History) -> None:
-        await history.begun(row(0), {})
-        await history.iterated(row(0), part(1))
+        await history.add_run(row(0), {})
+        await history.add_iteration(row(0), part(1))
         await ended(history, row(50, "you"))
         for number in range(1, 6):
             await ended(history, row(number))
@@ -118,11 +118,11 @@ def test_the_oldest_runs_of_an_owner_go_when_there_are_too_many_but_none_under_w
 
 def test_a_deleted_run_takes_its_iterations_with_it(tmp_path: Path) -> None:
     async def work(history: History) -> None:
-        await history.begun(row(1), {})
-        await history.iterated(row(1), part(1))
-        assert not await history.deleted("you", row(1).id)
-        assert await history.deleted("me", row(1).id)
-        assert not await history.deleted("me", row(1).id)
+        await history.add_run(row(1), {})
+        await history.add_iteration(row(1), part(1))
+        assert not await history.delete_run("you", row(1).id)
+        assert await history.delete_run("me", row(1).id)
+        assert not await history.delete_run("me", row(1).id)
 
     with_history(tmp_path / "h.db", work)
     with sqlite3.connect(tmp_path / "h.db") as file:
@@ -132,7 +132,7 @@ def test_a_deleted_run_takes_its_iterations_with_it(tmp_path: Path) -> None:
 
 def test_one_server_at_a_time_has_a_history(tmp_path: Path) -> None:
     async def work(history: History) -> None:
-        await history.begun(row(1), {})
+        await history.add_run(row(1), {})
         other = History(tmp_path / "h.db", keep=1000)
         with pytest.raises(HistoryError, match="another server uses"):
             await other.open()
@@ -196,9 +196,9 @@ def test_a_folder_that_is_a_file_is_told(tmp_path: Path) -> None:
 
 async def test_writes_that_come_together_share_a_transaction_and_one_that_fails_fails_alone(tmp_path: Path) -> None:
     async with opened_history(tmp_path / "h.db") as history:
-        await history.begun(row(1), {})
-        writes = [history.iterated(row(1), part(number)) for number in (1, 2, 2, 3)]
-        writes.append(history.iterated(row(2), part(1)))  # a run that was never begun
+        await history.add_run(row(1), {})
+        writes = [history.add_iteration(row(1), part(number)) for number in (1, 2, 2, 3)]
+        writes.append(history.add_iteration(row(2), part(1)))  # a run that was never begun
         done = await asyncio.gather(*writes, return_exceptions=True)
         assert [type(one) for one in done] == [type(None), type(None), HistoryError, type(None), HistoryError]
         found = await history.find("me", row(1).id)
@@ -207,8 +207,8 @@ async def test_writes_that_come_together_share_a_transaction_and_one_that_fails_
 
 async def test_half_a_surrogate_pair_is_kept_as_something_that_is_text(tmp_path: Path) -> None:
     async with opened_history(tmp_path / "h.db") as history:
-        await history.begun(row(1), {})
-        await history.iterated(row(1), StoredIteration(1, 5, {"answer": "half \ud800"}))
+        await history.add_run(row(1), {})
+        await history.add_iteration(row(1), StoredIteration(1, 5, {"answer": "half \ud800"}))
         found = await history.find("me", row(1).id)
         assert found is not None and found.parts[0].body == {"answer": "half ?"}
 

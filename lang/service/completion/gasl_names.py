@@ -129,12 +129,12 @@ class GaslScope:
     def variables(self) -> Iterator[Candidate]:
         """Yield the variables that are bound before the place, the latest binding first."""
         for name, offset in reversed(self.bound.variables.items()):
-            yield Candidate(format_name(name), "variable", match=name, described=partial(self._said, offset))
+            yield Candidate(format_name(name), "variable", match=name, described=partial(self._statement_text, offset))
         for name, variable in self.known.variables.items():
             if name not in self.bound.variables and _can_be_written(name):
                 yield Candidate(format_name(name), "variable", excerpt(variable.holds), match=name)
 
-    def _said(self, offset: int) -> tuple[str, str]:
+    def _statement_text(self, offset: int) -> tuple[str, str]:
         said = statement_text(self.text, offset)
         return excerpt(said), block(said, "gasl", 600)
 

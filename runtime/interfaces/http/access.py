@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from aiolimiter import AsyncLimiter
-from attrs import define, field, frozen
+from attrs import asdict, define, field, frozen
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -214,10 +214,10 @@ def add_key(path: Path, name: str) -> str:
         keys = read_keys(path)
         if any(key.name == name for key in keys):
             raise KeysError(f"a key called {name!r} exists", "remove it first, or choose another name")
-        made = PREFIX + secrets.token_urlsafe(_BYTES)
+        key = PREFIX + secrets.token_urlsafe(_BYTES)
         created = datetime.now(UTC).isoformat(timespec="seconds")
-        _write(path, (*keys, Key(name, secrets.token_hex(8), _hash(made), created)))
-    return made
+        _write(path, (*keys, Key(name, secrets.token_hex(8), _hash(key), created)))
+    return key
 
 
 def remove_key(path: Path, name: str) -> None:
@@ -235,21 +235,17 @@ def _hash(key: str) -> str:
 
 
 def _write(path: Path, keys: tuple[Key, ...]) -> None:
-    text = json.dumps({"keys": [_told(key) for key in keys]}, indent=2, ensure_ascii=False) + "\n"
-    handle, made = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # with mode 0600
+    text = json.dumps({"keys": [asdict(key) for key in keys]}, indent=2, ensure_ascii=False) + "\n"
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # with mode 0600
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(made, path)
+        os.replace(temporary, path)
     except BaseException:
-        os.unlink(made)
+        os.unlink(temporary)
         raise
-
-
-def _told(key: Key) -> dict[str, str]:
-    return {"name": key.name, "id": key.id, "sha256": key.sha256, "created": key.created}
 
 
 class _Locked:
@@ -336,13 +332,13 @@ class AccessCheck:
         """Check the request, then pass it on."""
         if scope["type"] == "http":
             headers = Headers(scope=scope)
-            who = self._who(scope, headers)
+            who = self._owner_of(scope, headers)
             scope.setdefault("state", {})["who"] = who
             if not _is_open(scope):
                 await self._gate.admit(who)
         await self._app(scope, receive, send)
 
-    def _who(self, scope: Scope, headers: Headers) -> Owner:
+    def _owner_of(self, scope: Scope, headers: Headers) -> Owner:
         try:
             if not self._keys.needed:
                 self._check_place(scope["method"], headers)

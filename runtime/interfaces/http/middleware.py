@@ -92,7 +92,7 @@ class BodyReader:
             await self._app(scope, receive, send)
             return
         headers = RequestHeaders(scope=scope)
-        body = await self._taken(headers, receive)
+        body = await self._read_body(headers, receive)
         if body is None:
             return  # the client has disconnected
         if body:
@@ -104,21 +104,21 @@ class BodyReader:
                     "invalid-request", 422, "The request is not valid", f"{len(parsed):,} parameters are given"
                 )
             scope.setdefault("state", {})["json"] = parsed
-        given = False
+        sent = False
 
         async def once() -> Message:
-            nonlocal given
-            if given:
+            nonlocal sent
+            if sent:
                 return await receive()
-            given = True
+            sent = True
             return {"type": "http.request", "body": body, "more_body": False}
 
         await self._app(scope, once, send)
 
-    async def _taken(self, headers: RequestHeaders, receive: Receive) -> bytes | None:
+    async def _read_body(self, headers: RequestHeaders, receive: Receive) -> bytes | None:
         most = self._limits.body_bytes
-        said = headers.get("content-length", "")
-        if said.isdecimal() and (len(said) > 18 or int(said) > most):
+        length = headers.get("content-length", "")
+        if length.isdecimal() and (len(length) > 18 or int(length) > most):
             raise self._too_large()
         pieces, size = [], 0
         try:

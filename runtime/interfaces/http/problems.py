@@ -54,10 +54,10 @@ class Problem(Exception):
 
     def as_json(self) -> dict[str, Any]:
         """Return the problem document."""
-        told: dict[str, Any] = {"type": f"{_TYPE}{self.name}", "title": self.title, "status": self.status}
+        document: dict[str, Any] = {"type": f"{_TYPE}{self.name}", "title": self.title, "status": self.status}
         if self.detail:
-            told["detail"] = self.detail
-        return told | self.members
+            document["detail"] = self.detail
+        return document | self.members
 
 
 def problem_response(problem: Problem) -> Response:

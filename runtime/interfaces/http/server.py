@@ -29,24 +29,24 @@ def listening_socket(host: str, port: int) -> Iterator[socket.socket]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
-        made = socket.socket(family, kind, protocol)
+        listener = socket.socket(family, kind, protocol)
     except OSError as error:
         raise PortUnavailable(f"{host} is not an address of this machine: {error.strerror}") from None
-    with made:
+    with listener:
         try:
             if sys.platform != "win32":  # on Windows it would let a second server take the port
-                made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            made.bind(address)
-            made.listen(2048)
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(2048)
         except OSError as error:
             raise PortUnavailable(f"can't listen on {host}:{port}: {(error.strerror or str(error)).lower()}") from None
-        made.setblocking(False)
-        yield made
+        listener.setblocking(False)
+        yield listener
 
 
-def url_of(made: socket.socket) -> str:
-    """Return the URL of the socket ``made``, without a path."""
-    host, port = made.getsockname()[:2]
+def url_of(listener: socket.socket) -> str:
+    """Return the URL of the socket ``listener``, without a path."""
+    host, port = listener.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 

@@ -53,20 +53,22 @@ def code_actions(
     if _is_wanted(types.CodeActionKind.QuickFix, wanted):
         for found in touched:
             if found.edits:
-                said = lsp_diagnostic(found, text, docs)
+                diagnostic = lsp_diagnostic(found, text, docs)
                 change = changes(snapshot, found.edits)
                 yield types.CodeAction(
                     action_title(found.edits, text.text),
                     types.CodeActionKind.QuickFix,
-                    [said],
+                    [diagnostic],
                     is_preferred=True,
                     edit=change,
                 )
         for found in touched:
             if snapshot.language != "seed" and (edit := _ignore(findings, found)) is not None:
-                said = lsp_diagnostic(found, text, docs)
+                diagnostic = lsp_diagnostic(found, text, docs)
                 title = f"suppress {found.code} here"
-                yield types.CodeAction(title, types.CodeActionKind.QuickFix, [said], edit=changes(snapshot, (edit,)))
+                yield types.CodeAction(
+                    title, types.CodeActionKind.QuickFix, [diagnostic], edit=changes(snapshot, (edit,))
+                )
     if _is_wanted(_FIX_ALL, wanted) and (edits := fix_all(findings.diagnostics)):
         yield types.CodeAction("apply all fixes", _FIX_ALL, edit=changes(snapshot, edits))
 
@@ -81,11 +83,11 @@ def action_title(edits: Sequence[Edit], text: str) -> str:
 def _action(edit: Edit, text: str) -> str:
     old, new = text[edit.span.start : edit.span.end], edit.text
     if not old:
-        return f"insert {_said(new)}"
-    return f"replace {_said(old)} by {_said(new)}" if new else f"remove {_said(old)}"
+        return f"insert {_short_text(new)}"
+    return f"replace {_short_text(old)} by {_short_text(new)}" if new else f"remove {_short_text(old)}"
 
 
-def _said(text: str) -> str:
+def _short_text(text: str) -> str:
     if not text.strip():
         return "a line break" if "\n" in text else "a space"
     flat = " ".join(text.split())

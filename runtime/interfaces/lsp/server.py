@@ -171,9 +171,9 @@ def reportable(found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
         return found
     errors = [each for each in found if each.severity == "error"][:MOST]
     others = [each for each in found if each.severity != "error"][: MOST - len(errors)]
-    told = tuple(sorted((*errors, *others), key=sort_key))
-    more = f"and {len(found) - len(told):,} more; knotwork check lists all"
-    return (*told, Diagnostic("", "info", more))
+    shown = tuple(sorted((*errors, *others), key=sort_key))
+    more = f"and {len(found) - len(shown):,} more; knotwork check lists all"
+    return (*shown, Diagnostic("", "info", more))
 
 
 # A worker thread that runs tasks in order and does not delay the process's end. The standard library's pool is waited for at

@@ -80,7 +80,7 @@ def read_settings(given: Any, folder: Path | None, base: Settings) -> tuple[Sett
         shown = printable(str(key))[:40]
         if key in _TEXTS:
             if isinstance(value, str) and "\0" not in value and len(value) < 4096:
-                made[key] = value if key == "docs" else _placed(value, folder)
+                made[key] = value if key == "docs" else _absolute(value, folder)
             else:
                 faults.append(f"the setting {shown} must be a text")
         elif key == "models":
@@ -99,7 +99,7 @@ def read_settings(given: Any, folder: Path | None, base: Settings) -> tuple[Sett
     return evolve(base, **made), tuple(faults[:10])
 
 
-def _placed(value: str, folder: Path | None) -> str:
+def _absolute(value: str, folder: Path | None) -> str:
     """Return a path relative to the workspace's folder as absolute; NetworkX's own graphs are not paths."""
     if value.startswith("nx:") or folder is None:
         return value
@@ -135,8 +135,8 @@ class Problem(Exception):
     hint: str = ""
 
     def __str__(self) -> str:
-        told = f"{self.message}; {self.hint}" if self.hint else self.message
-        return printable(told)
+        text = f"{self.message}; {self.hint}" if self.hint else self.message
+        return printable(text)
 
 
 @define(eq=False)

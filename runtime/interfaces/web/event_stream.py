@@ -149,7 +149,7 @@ async def live_chunks(stream: Stream, last: int = 0, heartbeat: float = HEARTBEA
 
 async def stored_chunks(run: StoredRun, last: int = 0) -> AsyncGenerator[bytes]:
     """Yield the events of a finished run after number ``last`` from the history."""
-    for chunk in _chunks([told for told in _events(run, last) if told.id > last]):
+    for chunk in _chunks([event for event in _events(run, last) if event.id > last]):
         yield chunk
 
 
@@ -159,7 +159,7 @@ def _events(run: StoredRun, last: int) -> list[StreamEvent]:
     An interrupted run may have sent more events than were saved, so its end is numbered after ``last``.
     """
     row = run.row
-    told = [StreamEvent(1, "run", json_bytes(first_event(row)))]
+    events = [StreamEvent(1, "run", json_bytes(first_event(row)))]
     best: float | None = None
     for part in run.parts:
         evaluation, error = part.body["evaluation"], part.body["error"]
@@ -171,22 +171,22 @@ def _events(run: StoredRun, last: int) -> list[StreamEvent]:
             "accepted": score is not None and score >= row.score_threshold, "best": is_best,
             "seconds": part.body["seconds"], "error": "" if error is None else error["message"], "result": part.body,
         }  # fmt: skip
-        told.append(StreamEvent(part.event, "iteration.finished", json_bytes(finished)))
+        events.append(StreamEvent(part.event, "iteration.finished", json_bytes(finished)))
     name, end = last_event(run)
-    number = max(row.last_event, told[-1].id + 1)
+    number = max(row.last_event, events[-1].id + 1)
     if row.status == "interrupted":
         number = max(number, last + 1)
-    told.append(StreamEvent(number, name, json_bytes(end.as_json() if isinstance(end, Problem) else end)))
-    return told
+    events.append(StreamEvent(number, name, json_bytes(end.as_json() if isinstance(end, Problem) else end)))
+    return events
 
 
 def _chunks(batch: Sequence[StreamEvent]) -> list[bytes]:
     """Return the events in wire format, small ones combined."""
     chunks, chunk = [], b""
-    for told in batch:
+    for event in batch:
         # Unicode line separators do not end a line of an event, but many clients split there.
-        data = told.data.decode().replace("\x85", r"\u0085").replace("\u2028", r"\u2028").replace("\u2029", r"\u2029")
-        chunk += format_sse_event(data_str=data, event=told.name, id=str(told.id))
+        data = event.data.decode().replace("\x85", r"\u0085").replace("\u2028", r"\u2028").replace("\u2029", r"\u2029")
+        chunk += format_sse_event(data_str=data, event=event.name, id=str(event.id))
         if len(chunk) >= _CHUNK:
             chunks.append(chunk)
             chunk = b""

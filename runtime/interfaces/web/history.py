@@ -151,35 +151,35 @@ class History:
             await self.aclose()
             raise
 
-    async def begun(self, row: Row, request: Mapping[str, Any]) -> None:
+    async def add_run(self, row: Row, request: Mapping[str, Any]) -> None:
         """Store a new run and delete the owner's oldest runs beyond the limit. Raises ``HistoryError``."""
         body = json_bytes(request)
         await self._write(lambda file: self._begin(file, row, body))
 
-    async def iterated(self, row: Row, part: StoredIteration) -> None:
+    async def add_iteration(self, row: Row, part: StoredIteration) -> None:
         """Store a finished iteration and the updated row of the run. Raises ``HistoryError``."""
         await self._write(lambda file: _insert(file, row, (part,)))
 
-    async def ended(self, row: Row, metadata: Mapping[str, Any]) -> None:
+    async def finish_run(self, row: Row, metadata: Mapping[str, Any]) -> None:
         """Store the end of a run. Raises ``HistoryError``."""
         body = json_bytes(metadata)
         await self._write(lambda file: _update(file, row, body))
 
-    async def rewritten(
+    async def replace_run(
         self, row: Row, request: Mapping[str, Any], metadata: Mapping[str, Any], parts: tuple[StoredIteration, ...]
     ) -> None:
         """Store a whole run in one transaction, replacing any earlier data of it. Raises ``HistoryError``."""
-        told, body = json_bytes(request), json_bytes(metadata)
+        request_body, body = json_bytes(request), json_bytes(metadata)
 
         def write(file: sqlite3.Connection) -> None:
             file.execute("DELETE FROM runs WHERE id = ?", (row.id,))
-            self._begin(file, row, told)
+            self._begin(file, row, request_body)
             _insert(file, row, parts)
             _update(file, row, body)
 
         await self._write(write)
 
-    async def deleted(self, owner: str, run: str) -> bool:
+    async def delete_run(self, owner: str, run: str) -> bool:
         """Delete a run and return whether it existed. Raises ``HistoryError``."""
         query = "DELETE FROM runs WHERE owner = ? AND id = ?"
         return bool(await self._write(lambda file: file.execute(query, (owner, run)).rowcount))
@@ -233,8 +233,8 @@ class History:
     async def _flush(self) -> None:
         while self._pending:
             batch, self._pending = self._pending, []
-            given = await self._work(lambda batch=batch: self._together([write for write, _ in batch]))  # type: ignore[misc]
-            for (_, done), outcome in zip(batch, given, strict=True):
+            results = await self._work(lambda batch=batch: self._together([write for write, _ in batch]))  # type: ignore[misc]
+            for (_, done), outcome in zip(batch, results, strict=True):
                 if done.done():  # the waiting task was cancelled
                     continue
                 if isinstance(outcome, HistoryError):
@@ -317,7 +317,7 @@ class History:
             return [HistoryError("the history is not open")] * len(writes)
         try:
             file.execute("BEGIN IMMEDIATE")
-            given = [write(file) for write in writes]
+            results = [write(file) for write in writes]
             file.execute("COMMIT")
         except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:
             with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back already
@@ -326,7 +326,7 @@ class History:
             if len(writes) > 1 and isinstance(error, _OWN_FAULT):
                 return [self._together([write])[0] for write in writes]
             return [HistoryError(f"the history can't be written: {error}") for _ in writes]
-        return given
+        return results
 
     def _shut(self) -> None:
         if self._file is not None:

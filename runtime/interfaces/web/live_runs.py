@@ -63,7 +63,7 @@ class LiveRun:
     row: Row = field(init=False)
     task: "asyncio.Task[None]" = field(init=False)
     outcome: dict[str, Any] | Problem | None = field(default=None, init=False)
-    _begun: asyncio.Event = field(factory=asyncio.Event, init=False)
+    _started: asyncio.Event = field(factory=asyncio.Event, init=False)
     _parts: list[StoredIteration] = field(factory=list, init=False)
     _metadata: dict[str, Any] = field(factory=dict, init=False)
     _lost: str = field(default="", init=False)
@@ -91,7 +91,7 @@ class LiveRun:
 
         def over(task: "asyncio.Task[None]") -> None:
             self._place.leave()
-            self._begun.set()
+            self._started.set()
             self.stream.close()
             asyncio.get_running_loop().call_later(_LINGER, thin, weakref.ref(self.stream))
             ended(self)
@@ -101,9 +101,9 @@ class LiveRun:
 
         self.task.add_done_callback(over)
 
-    async def begun(self) -> None:
+    async def started(self) -> None:
         """Wait until the run is stored or storing it has failed, so that a client can find a run once it knows its id."""
-        await self._begun.wait()
+        await self._started.wait()
 
     def cancel(self) -> None:
         """Ask the run to end with its best answer so far."""
@@ -119,9 +119,9 @@ class LiveRun:
 
     async def _go(self) -> None:
         try:
-            await self._store(self._history.begun(self.row, self._request.model_dump()))
+            await self._store(self._history.add_run(self.row, self._request.model_dump()))
             self.stream.append("run", first_event(self.row))
-            self._begun.set()
+            self._started.set()
             events = Events([self.stream.emit])
             answered = await answer_request(
                 self._answer_request, self._models, templates=self._templates, events=events, cancel=self._place.cancel,
@@ -137,7 +137,7 @@ class LiveRun:
         event = self.stream.last + 1
         part = StoredIteration(iteration.iteration_number, event, iteration.as_json())
         row = with_iteration(self.row, part.body, event)
-        await self._store(self._history.iterated(row, part))
+        await self._store(self._history.add_iteration(row, part))
         self.row = row
         self._parts.append(part)
 
@@ -157,7 +157,7 @@ class LiveRun:
 
     async def _end(self, row: Row, metadata: dict[str, Any]) -> None:
         """Store the end, then send it."""
-        await self._store(self._history.ended(row, metadata))
+        await self._store(self._history.finish_run(row, metadata))
         self.row, self._metadata = row, metadata
         if self._lost:
             await self._store_all()
@@ -179,7 +179,7 @@ class LiveRun:
         """Try once more to store the whole run; if that fails too, add a warning to the response."""
         try:
             run = self.stored
-            await self._history.rewritten(run.row, run.request, run.metadata, run.parts)
+            await self._history.replace_run(run.row, run.request, run.metadata, run.parts)
         except HistoryError:
             warning = "the history can't be written: this run is not stored, or only in part"
             self._metadata["warnings"] = [*self._metadata.get("warnings", ()), warning]
@@ -235,7 +235,7 @@ class Runs:
         except BaseException:
             place.leave()
             raise
-        await run.begun()
+        await run.started()
         return run
 
     def live(self, who: "Owner", run: str) -> LiveRun | None:
@@ -251,7 +251,7 @@ class Runs:
         except HistoryError as error:
             raise unreadable(error) from None
         live = before | self._live
-        return [live[row.id].row if row.id in live else over(row) for row in rows], more
+        return [live[row.id].row if row.id in live else with_final_status(row) for row in rows], more
 
     async def get(self, who: "Owner", run: str) -> StoredRun:
         """Return the owner's run in its current state. Raises ``Problem``: 404 if the owner has no run with this id."""
@@ -264,7 +264,7 @@ class Runs:
             raise unreadable(error) from None
         if found is None:
             raise Problem("no-such-run", 404, "Unknown run", "it may have been deleted, or belong to another key")
-        return evolve(found, row=over(found.row))
+        return evolve(found, row=with_final_status(found.row))
 
     async def cancel(self, who: "Owner", run: str) -> StoredRun:
         """Ask the run to end with its best answer so far; a finished run is not changed. Raises ``Problem``."""
@@ -278,9 +278,9 @@ class Runs:
         live = self.live(who, run)
         if live is not None:
             live.cancel()
-            await self._over([live])
+            await self._wait_for([live])
         try:
-            deleted = await self.history.deleted(who.id, run)
+            deleted = await self.history.delete_run(who.id, run)
         except HistoryError as error:
             raise unreadable(error) from None
         if not deleted and live is None:
@@ -295,14 +295,14 @@ class Runs:
         left = [run for run in live if not run.task.done()]
         for run in left:
             run.cancel()
-        await self._over(left)
+        await self._wait_for(left)
 
     async def aclose(self) -> None:
         """End active runs and close the history."""
         await self.drain(0.0)
         await self.history.aclose()
 
-    async def _over(self, runs: "list[LiveRun]") -> None:
+    async def _wait_for(self, runs: "list[LiveRun]") -> None:
         """Wait for the cancelled ``runs``; cancel the tasks of those that do not end in time."""
         tasks = [run.task for run in runs]
         if not tasks:
@@ -315,14 +315,14 @@ class Runs:
 
     def _new_id(self) -> str:
         """Return an id that sorts by time: 48 bits of milliseconds, 80 random bits; strictly increasing within a process."""
-        made = f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
-        if made <= self._newest:  # same millisecond, or the clock was set back
-            made = f"{int(self._newest[:12], 16) + 1:012x}{made[12:]}"
-        self._newest = made
-        return made
+        run_id = f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
+        if run_id <= self._newest:  # same millisecond, or the clock was set back
+            run_id = f"{int(self._newest[:12], 16) + 1:012x}{run_id[12:]}"
+        self._newest = run_id
+        return run_id
 
 
-def over(row: Row) -> Row:
+def with_final_status(row: Row) -> Row:
     """Return the row of an inactive run; if its end could not be written, the status is "interrupted"."""
     return evolve(row, status="interrupted") if row.status == "running" else row
 

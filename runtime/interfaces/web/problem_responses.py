@@ -86,9 +86,11 @@ def invalid(errors: Sequence[Mapping[str, Any]], found: int | None = None) -> Pr
     ``found``: the number of all faults, if ``errors`` has only the first ones.
     """
     found = len(errors) if found is None else found
-    told = "; ".join(f"{error['pointer'].removeprefix('/') or 'the body'}: {error['message']}" for error in errors[:3])
+    detail = "; ".join(
+        f"{error['pointer'].removeprefix('/') or 'the body'}: {error['message']}" for error in errors[:3]
+    )
     more = f"; and {found - 3:,} more" if found > 3 else ""
-    return Problem("invalid-request", 422, "The request is not valid", told + more, errors=list(errors))
+    return Problem("invalid-request", 422, "The request is not valid", detail + more, errors=list(errors))
 
 
 def refused_script(diagnostics: Sequence[Mapping[str, Any]]) -> Problem:
@@ -106,12 +108,12 @@ def _invalid_of(request: Request, error: RequestValidationError) -> Problem:
     found, faults = [], error.errors()
     for fault in faults[:_FAULTS]:  # one body can have tens of thousands of unknown names
         where, *path = fault["loc"]
-        told = {"pointer": "".join(f"/{_escaped(part)}" for part in path), "message": _message(fault)}
+        described = {"pointer": "".join(f"/{_escaped(part)}" for part in path), "message": _message(fault)}
         if where != "body":
-            told["in"] = where
+            described["in"] = where
         if fault["type"] == "extra_forbidden":
-            told |= _meant(str(path[-1]), model if len(path) == 1 else None)
-        found.append(told)
+            described |= _suggestion(str(path[-1]), model if len(path) == 1 else None)
+        found.append(described)
     return invalid(found, len(faults))
 
 
@@ -132,11 +134,11 @@ def _message(fault: Mapping[str, Any]) -> str:
             return f"it is too long: at most {allowed['max_length']:,}"
         case "value_error":
             return str(allowed.get("error", fault["msg"]))[:_LONGEST]
-    said = str(fault["msg"])[:_LONGEST]
-    return said[:1].lower() + said[1:]
+    message = str(fault["msg"])[:_LONGEST]
+    return message[:1].lower() + message[1:]
 
 
-def _meant(name: str, model: type[BaseModel] | None) -> dict[str, Any]:
+def _suggestion(name: str, model: type[BaseModel] | None) -> dict[str, Any]:
     if model is None:
         return {}
     names = list(model.model_fields)
