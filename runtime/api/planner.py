@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from ..errors import RequestError
     from ..events import Event, Events
     from ..loops.rank.ranking_results import Phase, Ranked, ToolUse
-    from ..lwt.run_store import Recorder
-    from ..runs.journal import RunError
+    from ..runs.journal import RunError, RunRecorder
 
     class Settings(TypedDict, total=False):
         """Optional settings of ``rank``, where each is described."""
@@ -117,7 +116,7 @@ class Rankings:
         check_listeners(events, settings.get("cancel"))
         if resume is not None and not isinstance(resume, str | Path):
             raise RequestError("resume", f"a run's id or folder is wanted, not {type(resume).__name__}")
-        self.recorder: Recorder | None = None
+        self.recorder: RunRecorder | None = None
         self._stored = load(resume) if resume is not None else None
         self._new_items = items
         self._new_requests = requests[:limit] if requests is not None else None

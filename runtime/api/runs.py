@@ -17,9 +17,9 @@ from ..runs.journal import base_directory as base_directory
 if TYPE_CHECKING:
     from ...lang.trees.lwt import Script
     from ..events import Events
-    from ..lwt.run_store import Recorder as Recorder
     from ..lwt.run_store import Stored as Stored
     from ..report.account import Account, Figures
+    from ..runs.journal import RunRecorder as RunRecorder
 
 COMPILE_PHASES = 3
 """Number of phases of a compilation."""
@@ -67,7 +67,7 @@ def load(run: str) -> "Stored":
     return run_store.load(run)
 
 
-def start(script: "Script", *, input: Any, model: str, options: Mapping[str, Any]) -> "Recorder":
+def start(script: "Script", *, input: Any, model: str, options: Mapping[str, Any]) -> "RunRecorder":
     """Record a new run of a script. Raises ``RunError``, and ``NotConfigured`` for a key in place of a model's name."""
     from ..lwt import run_store
 

@@ -47,7 +47,7 @@ def start(
     model: str = "",
     options: Mapping[str, Any] | None = None,
     base: Path | None = None,
-) -> "Recorder":
+) -> "RunRecorder":
     """Create a run directory for ``script`` and return its recorder.
 
     ``model`` is a spec as the user wrote it (without a key); ``options`` are the run's other parameters, as JSON. Raises
@@ -55,10 +55,11 @@ def start(
     """
     refuse_keys(script)
     text, written = _text(script), _canonical(input)
-    return Recorder(
+    script_hash = hash_of(text.encode("utf-8", "surrogatepass"))
+    return RunRecorder(
         *begin(
-            base, script=text, script_hash=hash_of(text.encode("utf-8", "surrogatepass")), input_hash=hash_of(written), model=model,
-            name=script.source.name, mode=script.mode, options=options, files={INPUT: written},
+            base, script=text, script_hash=script_hash, input_hash=hash_of(written), model=model, name=script.source.name,
+            mode=script.mode, options=options, files={INPUT: written},
         )
     )  # fmt: skip
 
@@ -88,19 +89,18 @@ class Stored(StoredRun):
             found.append("the input changed")
         return found
 
-    def resume(self, script: Script | None = None, *, input: Any = None, force: bool = False) -> "Recorder":
+    def resume(self, script: Script | None = None, *, input: Any = None, force: bool = False) -> "RunRecorder":
         """Open the run for resuming and return its recorder, which recalls the saved answers.
 
         Raises ``RunError`` if ``script`` or ``input`` (each only if given) has changed, or a record is damaged. With
         ``force`` it is accepted: then steps are run again if their inputs changed or their record is lost.
         """
         return self.reopen(
-            lambda journal, stored: Recorder(self.run_id, self.path, journal, stored.answers), self.differences(script, input), force
+            lambda journal, stored: RunRecorder(self.run_id, self.path, journal, stored.answers), self.differences(script, input), force
         )  # fmt: skip
 
 
 load = Stored.load
-Recorder = RunRecorder
 
 
 def list_runs(base: Path | None = None) -> list[RunInfo]:

@@ -37,7 +37,7 @@ from .output import (
 
 if TYPE_CHECKING:
     from ...api.lwt import PlannedStep
-    from ...api.runs import Recorder, Stored
+    from ...api.runs import RunRecorder, Stored
 
 OutputFormat = Literal["auto", "table", "json", "plain"]
 
@@ -175,11 +175,11 @@ def _run(
     def warn(text: str) -> None:
         note(f"warning: {text}")
 
-    recorder: Recorder | None = None
+    recorder: RunRecorder | None = None
     models = open_models(spec, named, options.limits, options.max_concurrency, warn)
     show([checked.without_remarks], sys.stderr)
 
-    async def run(recorder: "Recorder", workshop: Any) -> Run:
+    async def run(recorder: "RunRecorder", workshop: Any) -> Run:
         cancel = asyncio.Event()
         with cancelling(cancel, note, stop):
             return await lwt.run_checked(
@@ -217,7 +217,7 @@ def _run(
 
 def _recorder(
     options: RunOptions, checked: CheckedScript, value: Any, stored: "Stored | None", spec: str, named: dict[str, str]
-) -> "Recorder":  # fmt: skip
+) -> "RunRecorder":  # fmt: skip
     if stored is not None:
         script = checked.script if options.file is not None else None
         return stored.resume(script, input=value if options.input_file is not None else None, force=options.force)
@@ -244,7 +244,7 @@ def _write_output(run: Run, form: OutputFormat) -> None:
     write(run.output or "")
 
 
-def _summarize(run: Run, figures: RunFigures, recorder: "Recorder", resume: str) -> None:
+def _summarize(run: Run, figures: RunFigures, recorder: "RunRecorder", resume: str) -> None:
     """Report failures, the figures, and where the run is recorded."""
     on = colour(sys.stderr)
     # The check has reported the steps that the final step does not need.

@@ -18,8 +18,7 @@ from ...answers.generator import ask_text
 from ...events import BudgetReached, Events, PhaseFinished, PhaseStarted, Warned
 from ...models.caller import Asker, Caller, Losses, Spent
 from ...results import Failed, Run, StepFailed, StepResult, usage_json
-from ...runs.journal import RANK, RunError, StoredRun, begin, hash_of
-from ...runs.journal import RunRecorder as Recorder
+from ...runs.journal import RANK, RunError, RunRecorder, StoredRun, begin, hash_of
 
 Status = Literal["complete", "partial", "failed", "cancelled"]
 
@@ -150,10 +149,10 @@ _ITEMS, _REQUESTS = "items.json", "requests.json"
 def start(
     items: Any, requests: Sequence[str], *, model: str = "", options: Mapping[str, Any] | None = None, name: str = "rank",
     base: Path | None = None,
-) -> Recorder:  # fmt: skip
+) -> RunRecorder:  # fmt: skip
     """Make a new run's folder and return its recorder. Raises ``RunError``."""
     written, asked = _written(items), _written(list(requests))
-    return Recorder(
+    return RunRecorder(
         *begin(
             base, kind=RANK, script="", script_hash=hash_of(asked), input_hash=hash_of(written), model=model, name=name,
             mode="lenient", options={"steps": len(requests), **(options or {})}, files={_ITEMS: written, _REQUESTS: asked},
@@ -189,7 +188,7 @@ class StoredRanking(StoredRun):
         except OSError as error:
             raise RunError(f"{name} of run {self.run_id} can't be read: {error}") from error
 
-    def resume(self, items: Any = None, requests: Sequence[str] | None = None, *, force: bool = False) -> Recorder:
+    def resume(self, items: Any = None, requests: Sequence[str] | None = None, *, force: bool = False) -> RunRecorder:
         """Open the run to continue it and return its recorder, which recalls the recorded answers. Raises ``RunError``.
 
         Refused if the items or the requests (each only if given) have changed, or a record is damaged, unless ``force`` is set:
@@ -205,14 +204,14 @@ class StoredRanking(StoredRun):
         if requests is not None and hash_of(_written(list(requests))) != self.head["script_hash"]:
             changed.append("the requests changed")
         return self.reopen(
-            lambda journal, stored: Recorder(self.run_id, self.path, journal, stored.answers), changed, force
+            lambda journal, stored: RunRecorder(self.run_id, self.path, journal, stored.answers), changed, force
         )
 
 
 load = StoredRanking.load
 
 
-def ranked_done(recorder: Recorder, ranked: Ranked) -> None:
+def ranked_done(recorder: RunRecorder, ranked: Ranked) -> None:
     """Store the result of a request for readers of the run; its calls are already stored."""
     good = ranked.status in ("complete", "partial")
     output = "no item fits" if ranked.none_fits else ", ".join(map(str, ranked.ranking))
@@ -222,7 +221,7 @@ def ranked_done(recorder: Recorder, ranked: Ranked) -> None:
     )
 
 
-def totals_done(recorder: Recorder, ranked: Sequence[Ranked], seconds: float) -> None:
+def totals_done(recorder: RunRecorder, ranked: Sequence[Ranked], seconds: float) -> None:
     """Record the end of the run and release it."""
     total = Spent()
     for each in ranked:
