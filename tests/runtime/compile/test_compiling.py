@@ -270,17 +270,20 @@ def test_a_limit_on_tokens_leaves_room_for_whole_answers() -> None:
 
 
 class Slow(Author):
+    begun = asyncio.Event()
+
     async def generate(self, prompt, **options):
         if "second of three" in prompt:
+            self.begun.set()
             await asyncio.sleep(30)
         return await super().generate(prompt, **options)
 
 
 def test_cancel_stops_the_call_under_way() -> None:
     async def run():
-        cancel = asyncio.Event()
-        asyncio.get_running_loop().call_later(0.05, cancel.set)
-        made = await seed.compile(TASK, llm=Slow(), cancel=cancel)
+        cancel, model = asyncio.Event(), Slow()
+        model.begun = cancel  # the second call cancels the run that it belongs to
+        made = await seed.compile(TASK, llm=model, cancel=cancel)
         assert len(asyncio.all_tasks()) == 1
         return made
 
