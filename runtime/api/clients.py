@@ -100,7 +100,7 @@ class ModelOpener:
         from ..models.factory import ModelSettings, open_model
 
         if isinstance(model, str):
-            cache = self._cache_of(model)
+            cache = call_cache(model) if self._cache is True else self._cache or None
             settings = ModelSettings(model, cache, self.ledger, self._price, self._rate, self._max_concurrency)
             self._opened.append(open_model(settings, self._environ, warn=self._warn))
             return self._opened[-1]
@@ -132,9 +132,6 @@ class ModelOpener:
     async def __aexit__(self, *_: object) -> None:
         for client in self._opened:
             await client.aclose()
-
-    def _cache_of(self, spec: str) -> Path | None:
-        return call_cache(spec) if self._cache is True else self._cache or None
 
 
 class _Timed:

@@ -4,7 +4,7 @@ A run filters reviews, has a model extract fields from each that is kept, and co
 used: ``seed.check`` brings no model library and no event loop with it.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -311,27 +311,22 @@ def run_many_sync(
     """Call ``run_many`` from synchronous code. In async code and notebooks, use ``async for result in seed.run_many(...)``."""
     import asyncio
 
-    run_here(_nothing, "seed.run_many")
+    async def next_result() -> "SeedResult | None":
+        return await anext(results, None)
+
+    run_here(lambda: asyncio.sleep(0), "seed.run_many")  # only reports a running event loop before the run begins
     with asyncio.Runner() as runner:
         results = run_many(
             seed, contexts, llm=llm, model=model, ordered=ordered, record=record, resume=resume, force=force, **options
         )
         try:
             while True:
-                result = runner.run(_next(results))
+                result = runner.run(next_result())
                 if result is None:
                     return
                 yield result
         finally:
             runner.run(results.aclose())
-
-
-async def _next(results: "AsyncIterator[SeedResult]") -> "SeedResult | None":
-    return await anext(results, None)
-
-
-async def _nothing() -> None:
-    """Do nothing: this only reports a running event loop before the run begins."""
 
 
 async def compile(

@@ -173,23 +173,20 @@ class Screen:
 
     def _drawn(self) -> Any:
         drawn = Table.grid(padding=(0, 1))
+        doing = "judging" if self._written else "writing"
+        if self._attempts > 1:
+            doing = f"{self._written} of {self._attempts} answers written"
+        sent = self._calls.calls - self._calls.cached
         drawn.add_row(
             self._foot.spinner,
             Text(f"iteration {self._at} of {self._most}", style="bold"),
-            Text(self._doing()),
-            Text(self._spent()),
+            Text(doing),
+            Text(
+                figures(sent, self._calls.cached, (self._calls.tokens,), self._calls.cost) if self._calls.calls else ""
+            ),
             Text(clock(perf_counter() - self._began), style="dim"),
         )
         return drawn
-
-    def _spent(self) -> str:
-        told = self._calls
-        return figures(told.calls - told.cached, told.cached, (told.tokens,), told.cost) if told.calls else ""
-
-    def _doing(self) -> str:
-        if self._attempts == 1:
-            return "judging" if self._written else "writing"
-        return f"{self._written} of {self._attempts} answers written"
 
 
 # The output of ``answer`` in a pipe: lines on stderr.

@@ -128,18 +128,14 @@ class Results:
                     )
                 found = named[0]
             return found
-        if (read := _reads(self.seed)) is not None:
+        fields = (node for step in self.seed.steps for node in walk(step) if isinstance(node, Field))
+        read = next((each.name for each in fields if each.namespace == "context"), None)
+        if read is not None:
             raise Misused(
                 f"{self.seed.source.name} reads context.{read}, and {self.items.shown} has no contexts",
                 "--contexts FILE names them",
             )
         return {"name": context} if isinstance(context, str) else {}
-
-
-def _reads(seed: FormulaSeed) -> str | None:
-    """Return a key of the context that the seed reads; None if it reads none."""
-    fields = (node for step in seed.steps for node in walk(step) if isinstance(node, Field))
-    return next((found.name for found in fields if found.namespace == "context"), None)
 
 
 def _name(given: Mapping[str, Any], context: Mapping[str, Any]) -> str:
@@ -187,15 +183,14 @@ def choose_result(results: Results, wanted: str | None) -> tuple[Extracted, bool
     if numbered is not None:
         return numbered, False
     if first is None:
-        raise Misused(f"{results.items.shown} has no results", *_reason(results))
+        raise Misused(
+            f"{results.items.shown} has no results",
+            *(f"line {fault.line}: {fault.fault}" for fault in results.items.faults[:1]),
+        )
     from ....lang.diagnostic import nearest
 
     near = nearest(str(wanted), names)
     raise Misused(f"{results.items.shown} has no context {str(wanted)[:60]}", f"did you mean {near}?" if near else "")
-
-
-def _reason(results: Results) -> tuple[str, ...]:
-    return tuple(f"line {fault.line}: {fault.fault}" for fault in results.items.faults[:1])
 
 
 # Reads and checks the seed of a command, and reports another kind of file.

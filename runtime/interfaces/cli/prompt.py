@@ -5,13 +5,13 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from attrs import define, evolve
 
@@ -181,17 +181,21 @@ async def run_prompt(asked: ReplAsked, session: Session, life: Life) -> int:
     from ..repl.terminal import Dropped, make_prompt, paged
 
     turn = Turn(session, Screen(session.settings, paged))
-    seen = _Seen(session)
+    schema = asyncio.create_task(session.schema())
     fixes = _Fixes(turn)
     folder = base_directory().parent
-    prompt = make_prompt(session, lambda: fixes.text, lambda: seen.schema, folder / HISTORY, colour=colour(sys.stdout))
+
+    def known_schema() -> Schema | None:
+        """Return the graph's schema once it is computed; completion does not wait for it."""
+        return schema.result() if schema.done() and not schema.exception() else None
+
+    prompt = make_prompt(session, lambda: fixes.text, known_schema, folder / HISTORY, colour=colour(sys.stdout))
 
     def dropped() -> None:
         if prompt.app.is_running and not prompt.app.is_done:
             prompt.app.exit(exception=EOFError if life.is_ended else Dropped)
 
     life.between = partial(asyncio.get_running_loop().call_soon_threadsafe, dropped)
-    looking = asyncio.create_task(seen.look())
     greet(asked.session.workspace, session)
     try:
         if asked.rc and await _own_settings(turn, folder / RC):
@@ -210,20 +214,8 @@ async def run_prompt(asked: ReplAsked, session: Session, life: Life) -> int:
                 return Exit.DONE
         return Exit.INTERRUPTED if life.is_ended else Exit.DONE
     finally:
-        looking.cancel()
-        await asyncio.wait([looking])
-
-
-class _Seen:
-    """The graph's schema once computed, None before; completion does not wait for it."""
-
-    def __init__(self, session: Session) -> None:
-        self.schema: Schema | None = None
-        self._session = session
-
-    async def look(self) -> None:
-        """Compute the schema."""
-        self.schema = await self._session.schema()
+        schema.cancel()
+        await asyncio.wait([schema])
 
 
 class _Fixes:
@@ -291,39 +283,31 @@ def perform(asked: ReplAsked) -> int:
             except Unreadable as error:
                 raise Misused(error.diagnostic.message, "; ".join(error.diagnostic.hints)) from None
     if not at_prompt:
-        return asyncio.run(_batch(asked, _session(asked)))
+        return asyncio.run(_closing(run_batch, asked, _open_session(asked)))
     life = Life()
     with count_signals(life.hear):  # asyncio installs no SIGINT handler if there is one already
         need_prompt()
-        session = _session(asked)
+        session = _open_session(asked)
         life.opened()
-        return asyncio.run(_prompt(asked, session, life))
+        return asyncio.run(_closing(partial(run_prompt, life=life), asked, session, life))
 
 
-def _session(asked: ReplAsked) -> Session:
+def _open_session(asked: ReplAsked) -> Session:
     """Open the workspace before the event loop starts, so that Ctrl-C ends a slow start at once."""
-    given = None if asked.input_file is None else _input(asked.input_file)
-    return open_repl(evolve(asked.session, input=given), telling(warn))
-
-
-async def _batch(asked: ReplAsked, session: Session) -> int:
     try:
-        return await run_batch(asked, session)
-    finally:
-        await session.aclose()
-
-
-async def _prompt(asked: ReplAsked, session: Session, life: Life) -> int:
-    try:
-        return await run_prompt(asked, session, life)
-    finally:
-        life.ending()
-        await session.aclose()
-
-
-def _input(name: str) -> Any:
-    try:
-        return read_input(name)
+        value = None if asked.input_file is None else read_input(asked.input_file)
     except Unreadable as error:
-        hint = error.diagnostic.hints[0] if error.diagnostic.hints else ""
-        raise Misused(error.diagnostic.message, hint) from None
+        raise Misused(error.diagnostic.message, *error.diagnostic.hints[:1]) from None
+    return open_repl(evolve(asked.session, input=value), telling(warn))
+
+
+async def _closing(
+    run: Callable[[ReplAsked, Session], Awaitable[int]], asked: ReplAsked, session: Session, life: Life | None = None
+) -> int:
+    """Run the session, close it, and return the exit code."""
+    try:
+        return await run(asked, session)
+    finally:
+        if life is not None:
+            life.ending()
+        await session.aclose()

@@ -215,7 +215,12 @@ def finish(tally: Tally, totals: Totals, recorder: SeedRecorder, resume: str, ou
         say(f"answers with more than JSON: {told}")
     calls = tally.calls
     parts = [counted(totals.calls, "call")]
-    parts += [f"{count:,} {what}" for count, what in _saved(tally, totals) if count]
+    reused = (
+        (calls.cached, "answered by the cache"),
+        (totals.known, "extractions known before"),
+        (totals.reused, "reused"),
+    )
+    parts += [f"{count:,} {source}" for count, source in reused if count]
     if totals.usage.total:
         parts.append(f"{totals.usage.prompt_tokens:,} + {totals.usage.completion_tokens:,} tokens")
     if cost := totals.cost or calls.cost:
@@ -232,11 +237,3 @@ def finish(tally: Tally, totals: Totals, recorder: SeedRecorder, resume: str, ou
     if status != "complete":
         say(f"resume with: {resume}")
     return _CODES[status]
-
-
-def _saved(tally: Tally, totals: Totals) -> tuple[tuple[int, str], ...]:
-    return (
-        (tally.calls.cached, "answered by the cache"),
-        (totals.known, "extractions known before"),
-        (totals.reused, "reused"),
-    )
