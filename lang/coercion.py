@@ -289,7 +289,7 @@ def _label(value: Any, labels: Sequence[str], strict: bool) -> Fit | Unfit:
             return Fit(value)
         return Unfit(_none_of(value, labels)) if strict else choice_of(value, labels)
     if strict or not (isinstance(value, bool) or _is_number(value)):
-        return Unfit(f"it is {kind_of(value)}, not one of {_listed(labels)}")
+        return Unfit(f"it is {kind_of(value)}, not one of {_label_list(labels)}")
     written = json.dumps(value)
     found = choice_of(written, labels)
     return evolve(found, how="coerced", coerced=written) if isinstance(found, Fit) else found
@@ -317,10 +317,10 @@ def choice_of(text: str, labels: Sequence[str]) -> Fit | Unfit:
 
 
 def _none_of(text: str, labels: Sequence[str]) -> str:
-    return f"it is not one of {_listed(labels)}: {short(text)}"
+    return f"it is not one of {_label_list(labels)}: {short(text)}"
 
 
-def _listed(labels: Sequence[str]) -> str:
+def _label_list(labels: Sequence[str]) -> str:
     return ", ".join(map(short, labels[:50])) + (", …" if len(labels) > 50 else "")
 
 
@@ -345,7 +345,7 @@ class _Known:
             return bare
         found = self.by_fold.get(_folded(bare)) or self.by_bare.get(_folded(bare)) or []
         if len(found) > 1:
-            return Unfit(f"it is more than one of {_listed(self.labels)}: {short(text)}")
+            return Unfit(f"it is more than one of {_label_list(self.labels)}: {short(text)}")
         return found[0] if found else None
 
     def leading(self, text: str) -> str | Unfit | None:

@@ -74,14 +74,14 @@ def quotes_inside(text: str, start: int, at: int, end: int) -> Inner | None:
         seen, closing = place, len(quotes) % 2 == 1
         # Inside brackets a quote and a comma are a list in the text, ("a", "b"), and do not end it.
         if depth <= 0 and _GOES_ON.match(text, place + 1, end):
-            return _whole(text, start, quotes, place) if not closing else Inner(tuple(quotes))
+            return _text_with_quotes(text, start, quotes, place) if not closing else Inner(tuple(quotes))
         if not (_closes if closing else _opens)(text, place, end):
             break
         quotes.append(place)
     return Inner(tuple(quotes))
 
 
-def _whole(text: str, start: int, quotes: list[int], last: int) -> Inner:
+def _text_with_quotes(text: str, start: int, quotes: list[int], last: int) -> Inner:
     """Return the text up to its last quote; its end is unknown if escaping the quotes does not make it JSON."""
     pieces = [text[begin:end] for begin, end in zip([start, *quotes], [*quotes, last + 1], strict=True)]
     read = read_string("\\".join(pieces), 0)

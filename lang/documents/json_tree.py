@@ -196,7 +196,7 @@ def read_string(text: str, at: int) -> Scalar | None:
             value = json.loads(text[at:end])
         except ValueError:
             return _repaired(text, at, end)
-        return _whole(value, at, end)
+        return _string_of(value, at, end)
     value = _decoded(raw)
     edits = () if _LONE.search(value) else (Edit(Span(at, end), json.dumps(value, ensure_ascii=False)),)
     kind = "single" if quote == "'" else "typographic"
@@ -204,7 +204,7 @@ def read_string(text: str, at: int) -> Scalar | None:
     return Scalar(value, end, fault)
 
 
-def _whole(value: str, at: int, end: int) -> Scalar:
+def _string_of(value: str, at: int, end: int) -> Scalar:
     if _LONE.search(value):
         message = "a string contains a lone surrogate, which is not valid text"
         return Scalar(_LONE.sub("\ufffd", value), end, json_fault("JSON008", message, at, end))

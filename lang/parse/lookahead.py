@@ -215,7 +215,7 @@ class Automaton:
                 continue
             found[state] = kernel
             following: dict[str, list[_Item]] = {}
-            for origin, symbols, dot in _closed(kernel, by_origin):
+            for origin, symbols, dot in _closure(kernel, by_origin):
                 if dot < len(symbols):
                     following.setdefault(symbols[dot], []).append((origin, symbols, dot + 1))
             for symbol, items in following.items():
@@ -231,7 +231,7 @@ class Automaton:
         """Return the spellings of each terminal that has only a few: keywords and signs, as in the grammar file."""
         found = {}
         for name, pattern in self._patterns.items():
-            texts = list(islice(_spelled(_parser.parse(pattern)), _MOST_SPELLINGS + 1))
+            texts = list(islice(_texts_of(_parser.parse(pattern)), _MOST_SPELLINGS + 1))
             if 0 < len(texts) <= _MOST_SPELLINGS and "" not in texts:
                 found[name] = tuple(dict.fromkeys(texts))
         return found
@@ -254,7 +254,7 @@ def _is_one_more(item: _Item) -> bool:
     return symbols[:1] == (origin,) and dot < len(symbols)
 
 
-def _closed(kernel: Sequence[_Item], by_origin: Mapping[str, list[tuple[str, ...]]]) -> list[_Item]:
+def _closure(kernel: Sequence[_Item], by_origin: Mapping[str, list[tuple[str, ...]]]) -> list[_Item]:
     found = list(kernel)
     seen: set[str] = set()
     for _, symbols, dot in found:
@@ -267,7 +267,7 @@ def _closed(kernel: Sequence[_Item], by_origin: Mapping[str, list[tuple[str, ...
 _BLANKS = frozenset(" \t\r\n\f")
 
 
-def _spelled(pattern: Any) -> Iterator[str]:
+def _texts_of(pattern: Any) -> Iterator[str]:
     """Yield the texts that match a parsed pattern, with as few blanks as possible; nothing if they are infinitely many."""
     parts: list[list[str]] = []
     for kind, argument in pattern:
@@ -288,15 +288,15 @@ def _of_part(kind: Any, argument: Any) -> Iterator[str]:
             yield from [" "] if _BLANKS.issuperset(letters) else letters
     elif kind is _constants.BRANCH:
         for branch in argument[1]:
-            texts = list(_spelled(branch))
+            texts = list(_texts_of(branch))
             yield from texts or [""] * (_MOST_SPELLINGS + 1)
     elif kind is _constants.SUBPATTERN:
-        yield from _spelled(argument[-1])
+        yield from _texts_of(argument[-1])
     elif kind in (_constants.ASSERT, _constants.ASSERT_NOT):
         yield ""
     elif kind in (_constants.MAX_REPEAT, _constants.POSSESSIVE_REPEAT):
         least, most, repeated = argument
-        texts = list(_spelled(repeated))
+        texts = list(_texts_of(repeated))
         if texts == [" "]:
             yield " " * least
         elif most == 1 and texts:

@@ -92,7 +92,7 @@ def _name(name: str) -> str:
     return name
 
 
-def _listed(opening: str, items: Iterable[_Piece], closing: str) -> Iterator[_Piece]:
+def _list_pieces(opening: str, items: Iterable[_Piece], closing: str) -> Iterator[_Piece]:
     yield opening
     for at, item in enumerate(items):
         if at:
@@ -210,14 +210,17 @@ _WRITERS: Mapping[type, Callable[[Any], Iterable[_Piece]]] = {
     Conditional: _conditional,
     DictDisplay: _dict,
     Field: lambda node: (f"{node.namespace}.{_name(node.name)}",),
-    ListDisplay: lambda node: _listed("[", _tests(node.items), "]"),
+    ListDisplay: lambda node: _list_pieces("[", _tests(node.items), "]"),
     Literal: _literal,
-    MethodCall: lambda node: (_primary(node.value), *_listed(f".{_name(node.method)}(", _tests(node.arguments), ")")),
+    MethodCall: lambda node: (
+        _primary(node.value),
+        *_list_pieces(f".{_name(node.method)}(", _tests(node.arguments), ")"),
+    ),
     Name: lambda node: (_name(node.name),),
     Negative: lambda node: ("-", (node.operand, _MINUS)),
     Not: lambda node: ("not ", (node.operand, _NOT)),
     Power: lambda node: ((node.base, VALUE), " ** ", (node.exponent, _MINUS)),
     Slicing: _slicing,
     Subscript: lambda node: (_primary(node.value), "[", (node.index, TEST), "]"),
-    TupleDisplay: lambda node: _listed("(", _tests(node.items), ",)" if len(node.items) == 1 else ")"),
+    TupleDisplay: lambda node: _list_pieces("(", _tests(node.items), ",)" if len(node.items) == 1 else ")"),
 }

@@ -33,13 +33,13 @@ def format_gasl(program: Program) -> str:
     Raises ``ValueError`` for a tree that cannot be written (an ELSE that would belong to another BRANCH, a TRY inside a
     command, a name with a line break, a number that is not finite); the parser never makes one.
     """
-    text = _written(_items(program.items, program.source))
+    text = _render(_items(program.items, program.source))
     return text + "\n" if text else ""
 
 
 def format_command(command: Command) -> str:
     """Return the canonical text of a command: one line, except for TRY. Raises ``ValueError`` as ``format_gasl`` does."""
-    return _written([command])
+    return _render([command])
 
 
 def format_condition(condition: Condition) -> str:
@@ -48,15 +48,15 @@ def format_condition(condition: Condition) -> str:
     A list or an object that came from binding a variable is written as JSON, for people; it cannot be parsed. Raises
     ``ValueError`` for a number that is not finite and for an AND or OR without operands.
     """
-    return _written([condition])
+    return _render([condition])
 
 
 def format_name(name: str) -> str:
     """Return a name, in backticks unless it is letters, digits and ``_``. Raises ``ValueError`` if it cannot be written."""
-    return name if _PLAIN.fullmatch(name) else _quoted(name)
+    return name if _PLAIN.fullmatch(name) else _backticked(name)
 
 
-def _quoted(name: str) -> str:
+def _backticked(name: str) -> str:
     if not name or "\n" in name or "\r" in name:
         raise ValueError(f"an empty name, or one with a line break, cannot be written: {name!r}")
     return "`" + name.replace("`", "``") + "`"
@@ -91,7 +91,7 @@ def _escaped(character: str) -> str:
     return f"\\u{code:04x}"
 
 
-def _written(pieces: Iterable[_Piece]) -> str:
+def _render(pieces: Iterable[_Piece]) -> str:
     """Return the text of the pieces, replacing nodes by their pieces until only texts and marks are left."""
     done: list[str] = []
     stack = list(pieces)[::-1]
@@ -232,7 +232,7 @@ def _field(field: Field) -> Iterator[str]:
     if field.quantifier is not None:
         yield f"{field.quantifier.upper()} {names}"
     elif field.path[0].upper() in _FIRST_IN_CONDITION:
-        yield ".".join((_quoted(field.path[0]), *map(format_name, field.path[1:])))
+        yield ".".join((_backticked(field.path[0]), *map(format_name, field.path[1:])))
     else:
         yield names
 
@@ -291,7 +291,7 @@ def _measure(command: gasl.Measure) -> Iterator[str]:
     source = "graph"
     if command.source is not None:
         name = command.source.text
-        source = _quoted(name) if name.upper() == "GRAPH" else format_name(name)
+        source = _backticked(name) if name.upper() == "GRAPH" else format_name(name)
     yield f"MEASURE {source} USING {format_name(command.algorithm)}{_as(command.into)}"
 
 

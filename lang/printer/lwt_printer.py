@@ -65,14 +65,16 @@ def _step(step: Step, script: Script) -> str:
     if script.mode == "lenient" or step.span == NOWHERE:
         return printed
     written = script.source.slice(step.span)
-    hides = _moved(step.call) or any(written.count(sign) < printed.count(sign) for sign in ("{{(", "\\[", "\\\\"))
+    hides = _has_late_argument(step.call) or any(
+        written.count(sign) < printed.count(sign) for sign in ("{{(", "\\[", "\\\\")
+    )
     return written if hides and written.startswith(f"({step.id})") and written.endswith(")") else printed
 
 
-def _moved(call: Call) -> bool:
+def _has_late_argument(call: Call) -> bool:
     """Return whether an argument comes after an option, here or in an inner call."""
     inner = [*call.arguments, *(option.value for option in call.options)]
-    if any(isinstance(value, Call) and _moved(value) for value in inner):
+    if any(isinstance(value, Call) and _has_late_argument(value) for value in inner):
         return True
     return bool(call.arguments and call.options) and call.arguments[-1].span.start > call.options[0].span.start
 
@@ -140,7 +142,7 @@ def format_template(template: Template) -> str:
 
     Raises ``ValueError`` if a text ends in ``{`` right before a reference: ``{{(`` would be read as a literal.
     """
-    parts = _merged(template.parts)
+    parts = _merge_texts(template.parts)
     quote = _quote([part for part in parts if isinstance(part, str)], isinstance(parts[-1], str) if parts else False)
     written = []
     for number, part in enumerate(parts):
@@ -154,7 +156,7 @@ def format_template(template: Template) -> str:
     return quote + "".join(written) + quote
 
 
-def _merged(parts: Iterable[Text | Reference]) -> list[str | Reference]:
+def _merge_texts(parts: Iterable[Text | Reference]) -> list[str | Reference]:
     """Return the parts with adjacent texts joined and empty ones left out."""
     merged: list[str | Reference] = []
     for part in parts:

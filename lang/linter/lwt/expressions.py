@@ -12,7 +12,7 @@ from ...catalogue.operations import COMMON_OPTIONS
 from ...diagnostic import Diagnostic, Edit, nearest
 from ...embedded_code import EmbeddedCode, Inside, Named, embedded_expression
 from ...literals import Reading, kind_of, read, short
-from ...parse.lwt.recovery.references import respelled
+from ...parse.lwt.recovery.references import right_spelling
 from ...parse.lwt.shapes import HEAD
 from ...printer.lwt_printer import format_reference
 from ...source import NOWHERE, Source, Span
@@ -279,7 +279,7 @@ def _of_reference(context: Context, template: Template, told: Diagnostic) -> Dia
     text = context.script.source.text
     for span in (*(edit.span for edit in told.edits), *([told.span] if told.span else [])):
         at = text.find("{", span.start, max(span.end, span.start + 1))
-        found = respelled(text, at, template.span.end) if at >= 0 else None
+        found = right_spelling(text, at, template.span.end) if at >= 0 else None
         if found and text[found[0].start : found[0].end] != found[1]:
             return evolve(
                 told, hints=(f"write a value of the script as a reference: `{found[1]}`",), edits=(Edit(*found),)

@@ -31,7 +31,7 @@ class Found:
 
     diagnostic: Diagnostic
     part: Span = NOWHERE
-    anew: Expr | None = attribute(default=None)
+    rewritten: Expr | None = attribute(default=None)
 
 
 def placed(node: Expr, start: int, end: int) -> Expr:
@@ -124,7 +124,7 @@ class Cursor:
             spaced = f"{spaced} "
         self.fault(code, message, piece.span, f"write {right}", edits=(Edit(piece.span, spaced),))
 
-    def anew(self, code: str, message: str, span: Span, node: Expr, *hints: str) -> Expr:
+    def rewrite(self, code: str, message: str, span: Span, node: Expr, *hints: str) -> Expr:
         """Report a fault over ``span`` whose fix rewrites ``node`` in its place; return ``node``."""
         found = fault(code, message, span.start, span.end, *hints).diagnostic
         self.found.append(Found(found, node.span, node))

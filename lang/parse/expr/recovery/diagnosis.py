@@ -34,20 +34,20 @@ def explain(text: str, failure: Failure) -> tuple[Diagnostic, ...]:
         return (fault("EXPR002", "a value is missing before .", dot.end() - 1, dot.end()).diagnostic,)
     found, tree = _read(text)
     if tree is None:
-        found = _sure(text, found)
+        found = _certain(text, found)
     # In their final order: of two edits at one place the first is made first, so the tried edits are those that will be made.
-    diagnostics = sorted(_edited(text, found), key=sort_key)
+    diagnostics = sorted(_with_edits(text, found), key=sort_key)
     if not diagnostics:
         diagnostics = [_generic(text, failure)]
         tree = None
-    if tree is not None and not _gives(text, diagnostics, tree):
+    if tree is not None and not _edits_give(text, diagnostics, tree):
         whole = format_expr(tree)
         diagnostics = [evolve(diagnostic, edits=()) for diagnostic in diagnostics]
         if len(whole) <= MAX_LENGTH and read(whole) == tree:
             diagnostics[0] = evolve(diagnostics[0], edits=(Edit(Span(0, len(text)), whole),))
     elif tree is None:
-        diagnostics = _mending(text, diagnostics)
-    return tuple(sorted(map(_shown, _once(_uncovered(diagnostics))[:MOST_FAULTS]), key=sort_key))
+        diagnostics = _with_tried_edits(text, diagnostics)
+    return tuple(sorted(map(_with_rewritten_text, _unique(_uncovered(diagnostics))[:MOST_FAULTS]), key=sort_key))
 
 
 def _uncovered(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
@@ -68,7 +68,7 @@ _LONGEST_SHOWN = 160
 """Maximum number of characters of a rewritten expression that a hint shows; the edit has all of it."""
 
 
-def _shown(diagnostic: Diagnostic) -> Diagnostic:
+def _with_rewritten_text(diagnostic: Diagnostic) -> Diagnostic:
     """Return the diagnostic with the rewritten expression of its edit in a hint, for readers who see only hints."""
     if len(diagnostic.edits) != 1 or not 0 < len(diagnostic.edits[0].text) <= _LONGEST_SHOWN:
         return diagnostic
@@ -96,9 +96,9 @@ def _read(text: str) -> tuple[list[Found], Expr | None]:
         tree = reader.whole()
     except TooDeep as found:
         return [_too_deep(found.args[0])], None
-    sure = complete(tree) and all(one.diagnostic.edits or one.anew is not None for one in reader.found)
+    sure = complete(tree) and all(one.diagnostic.edits or one.rewritten is not None for one in reader.found)
     if reader.unclosed:
-        reader.found.append(_unclosed(reader))
+        reader.found.append(_unclosed_brackets(reader))
     if not sure:
         return reader.found, None
     if depth(tree) > MAX_DEPTH:
@@ -109,7 +109,7 @@ def _read(text: str) -> tuple[list[Found], Expr | None]:
     return reader.found, tree
 
 
-def _unclosed(reader: Reader) -> Found:
+def _unclosed_brackets(reader: Reader) -> Found:
     """Report the brackets that are open at the end as one fault, at the outermost."""
     opened = sorted(reader.unclosed, key=lambda piece: piece.start)
     closers = "".join(OPENING[piece.text] for piece in reversed(opened))
@@ -138,7 +138,7 @@ def _too_deep(span: Span) -> Found:
     )
 
 
-def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+def _unique(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """Return the diagnostics without those that repeat one with edits or an earlier one."""
     told: dict[tuple[str, str, Span | None], Diagnostic] = {}
     for diagnostic in diagnostics:
@@ -155,19 +155,19 @@ def _generic(text: str, failure: Failure) -> Diagnostic:
     return fault("EXPR001", f"unexpected {shown(words[0])}", at, at + 1).diagnostic
 
 
-def _edited(text: str, found: list[Found]) -> list[Diagnostic]:
+def _with_edits(text: str, found: list[Found]) -> list[Diagnostic]:
     """Return the diagnostics; those that rewrite a part get its text, and those inside such a part lose their edits."""
-    anew = [one for one in found if one.anew is not None and complete(one.anew)]
+    rewriting = [one for one in found if one.rewritten is not None and complete(one.rewritten)]
     outer: list[Found] = []
-    for one in sorted(anew, key=lambda one: (one.part.start, -one.part.end)):
+    for one in sorted(rewriting, key=lambda one: (one.part.start, -one.part.end)):
         if not outer or one.part.start >= outer[-1].part.end:
             outer.append(one)
     parts = [one.part for one in outer]
     given: list[Diagnostic] = []
     for one in found:
         diagnostic = one.diagnostic
-        if any(one is written for written in outer) and one.anew is not None:
-            diagnostic = evolve(diagnostic, edits=(Edit(one.part, _written(text, one.part, one.anew)),))
+        if any(one is written for written in outer) and one.rewritten is not None:
+            diagnostic = evolve(diagnostic, edits=(Edit(one.part, _text_of(text, one.part, one.rewritten)),))
         elif any(
             part.start < edit.span.end and edit.span.start < part.end for edit in diagnostic.edits for part in parts
         ):
@@ -176,14 +176,14 @@ def _edited(text: str, found: list[Found]) -> list[Diagnostic]:
     return given
 
 
-def _written(text: str, part: Span, node: Expr) -> str:
+def _text_of(text: str, part: Span, node: Expr) -> str:
     """Return the text of ``node`` for its place, in parentheses if an adjacent operator would bind a part of it."""
     before, behind = text[: part.start].rstrip()[-1:], text[part.end :].lstrip()[:1]
     alone = before in ("", "(", "[", "{", ",") and behind in ("", ")", "]", "}", ",")
     return format_expr(node) if alone or rank(node) == VALUE else f"({format_expr(node)})"
 
 
-def _gives(text: str, diagnostics: list[Diagnostic], tree: Expr) -> bool:
+def _edits_give(text: str, diagnostics: list[Diagnostic], tree: Expr) -> bool:
     """Return whether all edits together give ``tree``, and each fault's own edits remove it."""
     mended = apply_edits(text, [edit for diagnostic in diagnostics for edit in diagnostic.edits])
     if len(diagnostics) > MOST_FAULTS or len(mended) > MAX_LENGTH:
@@ -191,7 +191,7 @@ def _gives(text: str, diagnostics: list[Diagnostic], tree: Expr) -> bool:
     return read(mended) == tree and _each_mends(text, diagnostics)
 
 
-def _mending(text: str, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+def _with_tried_edits(text: str, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """Return the diagnostics of a text with an unknown tree, with edits only if together they make the text valid.
 
     A partial fix may do harm, because the text after a fault is read by guess. If all edits together give an expression, a
@@ -213,25 +213,27 @@ _CONSEQUENCES = frozenset({"EXPR001", "EXPR002", "EXPR003"})
 """Faults of a misplaced piece, which another fault may have caused."""
 
 
-def _sure(text: str, found: list[Found], times: int = 4) -> list[Found]:
+def _certain(text: str, found: list[Found], times: int = 4) -> list[Found]:
     """Return the first fault without a fix, and of all others those that occur without it too.
 
     It affects at most the text after it in the same brackets, up to a comma. That text is removed, and the rest is
     read again.
     """
     unsure = [
-        one for one in found if not one.diagnostic.edits and one.anew is None and one.diagnostic.code not in _IN_PLACE
+        one
+        for one in found
+        if not one.diagnostic.edits and one.rewritten is None and one.diagnostic.code not in _IN_PLACE
     ]
     if len(found) < 2 or not unsure:
         return found
     first = min(unsure, key=lambda one: (one.diagnostic.code == "EXPR005", _start(one)))
-    spoilt = _spoilt(text, _start(first))
+    spoilt = _affected_span(text, _start(first))
     before = [one for one in found if one is not first and _start(one) < spoilt.start]
     if not times or len(found) > MOST_FAULTS or len(text) > _MOST_READ_AGAIN:
         return [*before, first]
     outside = {id(one) for one in (*before, *(one for one in found if _start(one) >= spoilt.end)) if one is not first}
     again = f"{text[: spoilt.start]} x {text[spoilt.end :]}"
-    left = {(one.diagnostic.code, one.diagnostic.message) for one in _sure(again, _read(again)[0], times - 1)}
+    left = {(one.diagnostic.code, one.diagnostic.message) for one in _certain(again, _read(again)[0], times - 1)}
     return [
         one
         for one in found
@@ -247,7 +249,7 @@ def _start(one: Found) -> int:
     return one.diagnostic.span.start if one.diagnostic.span is not None else 0
 
 
-def _spoilt(text: str, start: int) -> Span:
+def _affected_span(text: str, start: int) -> Span:
     """Return the span from ``start`` to the next comma, or to the bracket that closes the enclosing ones; else to the end."""
     pieces = cut(text, lambda fault: None)
     level = next((piece.level for piece in pieces if piece.end > start), 0)
@@ -262,12 +264,12 @@ def _each_mends(text: str, diagnostics: list[Diagnostic]) -> bool:
     """Return whether each fault's edits, made alone, remove it; not checked if too much would be read again."""
     if len(text) * len(diagnostics) > _MOST_READ_AGAIN:
         return True
-    said = Counter((diagnostic.code, diagnostic.message) for diagnostic in _once(diagnostics))
+    said = Counter((diagnostic.code, diagnostic.message) for diagnostic in _unique(diagnostics))
     for diagnostic in diagnostics:
         if diagnostic.edits:
             found, _ = _read(apply_edits(text, diagnostic.edits))
             key = (diagnostic.code, diagnostic.message)
-            left = _once([one.diagnostic for one in found])
+            left = _unique([one.diagnostic for one in found])
             if sum((one.code, one.message) == key for one in left) >= said[key]:
                 return False
     return True

@@ -77,7 +77,7 @@ def clauses(r: Cursor, kind: str, element: Expr, opening: Piece | None) -> Compr
             good = False
             while r.accept(","):
                 r.take()
-        elif not isinstance(node := _checked(r, name), Name):
+        elif not isinstance(node := _loop_name(r, name), Name):
             good = good and node is None
         into = r.accept("in")
         if not into:
@@ -106,7 +106,7 @@ def clauses(r: Cursor, kind: str, element: Expr, opening: Piece | None) -> Compr
 _STOPS = frozenset({"if", "for", "where", "when", "with", "else"})
 
 
-def _checked(r: Cursor, piece: Piece) -> Expr | None:
+def _loop_name(r: Cursor, piece: Piece) -> Expr | None:
     """Return a loop's name; report an invalid one."""
     if piece.folded in RESERVED or piece.text.startswith("__"):
         r.fault("EXPR018", f"{shown(piece.text)} is not a valid name", piece.span, "choose another name")
@@ -211,10 +211,10 @@ def call(r: Cursor) -> Expr:
     name = r.take()
     comparing = name.folded in _CONDITIONAL
     arguments = argument_list(r, comparing=comparing, counting=name.folded in ("count", "countif"))
-    return _called(r, name, name.start, arguments)
+    return _call_of(r, name, name.start, arguments)
 
 
-def _called(r: Cursor, name: Piece, start: int, arguments: Arguments) -> Expr:
+def _call_of(r: Cursor, name: Piece, start: int, arguments: Arguments) -> Expr:
     """Return the call of ``name`` at ``start``, or the expression that replaces it."""
     span = Span(start, arguments.end)
     if name.text.startswith("__"):
@@ -226,16 +226,16 @@ def _called(r: Cursor, name: Piece, start: int, arguments: Arguments) -> Expr:
     folded = name.folded
     if folded in ("count", "countif") and arguments.where:
         counted = Call("sum", arguments.positional, span=span)
-        return r.anew("EXPR010", f"expressions have no function {name.text}", name.span, counted)
+        return r.rewrite("EXPR010", f"expressions have no function {name.text}", name.span, counted)
     whole = Span(start, name.end)
     given = r.text[start : name.end]
     message = f"expressions have no function {shown(given)}"
     if folded in REBUILT or folded in ("and", "or"):
-        node = _rebuilt(folded, arguments, span)
+        node = _replacement(folded, arguments, span)
         if node is None:
             r.fault("EXPR011", message, whole, _REBUILT_HINTS[folded])
             return r.hole(start)
-        return r.anew("EXPR011", message, whole, node, _REBUILT_HINTS[folded])
+        return r.rewrite("EXPR011", message, whole, node, _REBUILT_HINTS[folded])
     if prefixed and folded in _LIBRARY_HINTS:
         r.fault("EXPR011", message, whole, _LIBRARY_HINTS[folded])
         return r.hole(start)
@@ -274,7 +274,7 @@ _REBUILT_HINTS = {
 }  # fmt: skip
 
 
-def _rebuilt(name: str, arguments: Arguments, span: Span) -> Expr | None:
+def _replacement(name: str, arguments: Arguments, span: Span) -> Expr | None:
     """Return the replacement of ``name(...)``; None if the arguments do not fit."""
     given = arguments.positional
     if arguments.keywords or not given or any(_is_generator(argument) for argument in given):
@@ -327,9 +327,9 @@ def method(r: Cursor, value: Expr) -> Expr:
         return r.hole(start)
     if not arguments.good:
         return r.hole(start)
-    arguments = evolve(arguments, positional=tuple(_listed(r, argument) for argument in arguments.positional))
+    arguments = evolve(arguments, positional=tuple(_as_list(r, argument) for argument in arguments.positional))
     if name.text in MEASURING:
-        return _measured(r, value, name, arguments, span)
+        return _length_or_membership(r, value, name, arguments, span)
     given = arguments.positional
     if arguments.keywords:
         r.fault("EXPR031", "the arguments of a method have no names", arguments.names[0], "remove the names",
@@ -341,7 +341,7 @@ def method(r: Cursor, value: Expr) -> Expr:
     return MethodCall(value, right, given, span=span)
 
 
-def _listed(r: Cursor, argument: Expr) -> Expr:
+def _as_list(r: Cursor, argument: Expr) -> Expr:
     """Return a method's argument, which cannot be a generator."""
     if not isinstance(argument, Comprehension) or argument.kind != "generator":
         return argument
@@ -356,7 +356,7 @@ def _listed(r: Cursor, argument: Expr) -> Expr:
 def _of_library(r: Cursor, name: Piece, start: int, *, called: bool) -> Expr:
     """Read ``math.log(x)``, ``np.clip(x, 0, 1)``, ``math.pi``."""
     if called:
-        return _called(r, name, start, argument_list(r, comparing=name.folded in _CONDITIONAL))
+        return _call_of(r, name, start, argument_list(r, comparing=name.folded in _CONDITIONAL))
     span = Span(start, name.end)
     value = {"pi": math.pi, "e": math.e, "tau": math.tau}.get(name.folded)
     if value is None:
@@ -378,7 +378,7 @@ def _attribute(r: Cursor, value: Expr, dot: Piece, name: Piece) -> Expr:
         return Field(value.name, name.text, span=span)  # type: ignore[arg-type]
     if name.text in ("length", "size"):
         node = Call("len", (value,), span=span)
-        return r.anew("EXPR012", f"values have no .{name.text}", name.span, node, "write `len(xs)`")
+        return r.rewrite("EXPR012", f"values have no .{name.text}", name.span, node, "write `len(xs)`")
     found = METHODS.get(RENAMED_METHODS.get(name.text, name.text))
     if found and found.least == 0:
         edit = Edit(Span(name.end, name.end), "()")
@@ -392,7 +392,7 @@ def _attribute(r: Cursor, value: Expr, dot: Piece, name: Piece) -> Expr:
     return Subscript(value, Literal(name.text, span=name.span), span=span)
 
 
-def _measured(r: Cursor, value: Expr, name: Piece, arguments: Arguments, span: Span) -> Expr:
+def _length_or_membership(r: Cursor, value: Expr, name: Piece, arguments: Arguments, span: Span) -> Expr:
     given = arguments.positional
     if name.text in ("length", "size", "len"):
         node: Expr | None = Call("len", (value,), span=span) if not given else None
@@ -403,4 +403,4 @@ def _measured(r: Cursor, value: Expr, name: Piece, arguments: Arguments, span: S
     if node is None or arguments.keywords:
         r.fault("EXPR011", f"values have no method {name.text}", name.span, hint)
         return r.hole(span.start)
-    return r.anew("EXPR011", f"values have no method {name.text}", name.span, node, hint)
+    return r.rewrite("EXPR011", f"values have no method {name.text}", name.span, node, hint)

@@ -54,7 +54,7 @@ def if_then(r: Cursor) -> Expr:
         r.fault("EXPR008", "`if` needs an `else`", word.span, _HINT)
         return r.hole(word.start)
     node = conditional(branches, otherwise, word.start, end)
-    return r.anew("EXPR008", f"expressions have no `{word.text} ... then`", word.span, node, _HINT)
+    return r.rewrite("EXPR008", f"expressions have no `{word.text} ... then`", word.span, node, _HINT)
 
 
 def _condition(r: Cursor) -> Expr:
@@ -129,7 +129,7 @@ def case_when(r: Cursor) -> Expr:
         r.fault("EXPR008", f"{word.text} needs a `when`", word.span, _HINT)
         return r.hole(word.start)
     node = conditional(branches, otherwise, word.start, r.last.end)
-    return r.anew("EXPR008", f"expressions have no `{word.text}`", word.span, node, _HINT)
+    return r.rewrite("EXPR008", f"expressions have no `{word.text}`", word.span, node, _HINT)
 
 
 def ternary(r: Cursor, condition: Expr) -> Expr:
@@ -145,7 +145,7 @@ def ternary(r: Cursor, condition: Expr) -> Expr:
             return r.hole(start)
         condition = r.chain()
     node = conditional(branches, condition, start, r.last.end)
-    return r.anew("EXPR008", "expressions have no operator ?", first.span, node, _HINT)
+    return r.rewrite("EXPR008", "expressions have no operator ?", first.span, node, _HINT)
 
 
 def piecewise(r: Cursor, branches: Branches, word: Piece) -> Expr:
@@ -177,7 +177,7 @@ def piecewise(r: Cursor, branches: Branches, word: Piece) -> Expr:
 
 def _pieces(r: Cursor, branches: Branches, otherwise: Expr, start: int, word: Piece) -> Expr:
     node = conditional(branches, otherwise, start, r.last.end)
-    return r.anew("EXPR008", "the cases of a choice must be joined with `else`", word.span, node, _HINT)
+    return r.rewrite("EXPR008", "the cases of a choice must be joined with `else`", word.span, node, _HINT)
 
 
 # Phrases for aggregates: ``count of extractions where severity = "mild"`` is ``sum(1 for e in extractions if ...)``.
@@ -188,7 +188,7 @@ _FUNCTIONS = {"total": "sum", "maximum": "max", "minimum": "min"}
 _WHERE = ("where", "with", "such", "whose", "if", "when", "having")
 
 
-def is_counted(r: Cursor) -> bool:
+def is_count_phrase(r: Cursor) -> bool:
     """Return whether ``count of``, ``number of``, ``sum of`` or a similar phrase begins here."""
     word, behind = r.peek().folded, r.peek(1)
     if word == "the":
@@ -196,7 +196,7 @@ def is_counted(r: Cursor) -> bool:
     return (word in _COUNTS or word in _AGGREGATES) and behind.folded == "of"
 
 
-def counted(r: Cursor) -> Expr:
+def count_phrase(r: Cursor) -> Expr:
     """Read ``count of X where Y`` and ``sum of F over X where Y``."""
     start = r.peek()
     r.accept("the")
@@ -222,7 +222,7 @@ def counted(r: Cursor) -> Expr:
     inner = _comprehension(whole, element, condition, span)
     node = Call(_FUNCTIONS.get(word.folded, word.folded) if word.folded in _AGGREGATES else "sum", (inner,), span=span)
     message, hint = f"expressions have no `{word.text} of`", "write `sum(1 for e in extractions if ...)`"
-    return r.anew("EXPR010", message, Span(start.start, word.end), node, hint)
+    return r.rewrite("EXPR010", message, Span(start.start, word.end), node, hint)
 
 
 _STOPS = frozenset({"where", "with", "such", "whose", "when", "having", "over", "across", "from", "for", "in"})
@@ -241,7 +241,7 @@ def where_in_call(r: Cursor, whole: Expr, *, counting: bool) -> Expr:
     condition = _where(r)
     span = Span(whole.span.start, r.last.end)
     found = _comprehension(whole, Literal(1) if counting else None, condition, span)
-    return r.anew("EXPR010", "expressions have no `where`", word.span, found, "write `for e in xs if ...`")
+    return r.rewrite("EXPR010", "expressions have no `where`", word.span, found, "write `for e in xs if ...`")
 
 
 def _comprehension(whole: Expr, element: Expr | None, condition: Expr | None, span: Span) -> Comprehension:

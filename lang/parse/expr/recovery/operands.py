@@ -22,7 +22,7 @@ from ..builder import CONSTANTS, NO_NUMBERS, RESERVED, unescaped
 from ..engine import Failure, read
 from .cursor import Cursor, placed
 from .foreign_calls import argument_list, call, clauses, method
-from .foreign_conditionals import case_when, counted, if_then, is_case, is_counted
+from .foreign_conditionals import case_when, count_phrase, if_then, is_case, is_count_phrase
 from .pieces import Piece
 
 # Formatted strings: ``f"a {x} b"`` is ``"a " + str(x) + " b"``.
@@ -31,7 +31,7 @@ _PART = re.compile(r"\{\{|\}\}|\{([^{}:!]+)\}|[{}]")
 _HINT = 'join with +, for example "stars: " + str(n)'
 
 
-def formatted(r: Cursor, piece: Piece) -> Expr:
+def formatted_string(r: Cursor, piece: Piece) -> Expr:
     """Return the expression of ``piece``, an f-string; its parts must be expressions without a format."""
     given = piece.text[: re.match(r"[A-Za-z]+", piece.text).end()]  # type: ignore[union-attr]
     message = f"a string cannot have the prefix {given}"
@@ -47,7 +47,7 @@ def formatted(r: Cursor, piece: Piece) -> Expr:
     node: Expr = Arithmetic(first, tuple(("+", part) for part in rest), span=piece.span) if rest else first
     from attrs import evolve
 
-    return r.anew("EXPR015", message, span, evolve(node, span=piece.span), _HINT)
+    return r.rewrite("EXPR015", message, span, evolve(node, span=piece.span), _HINT)
 
 
 def _parts(body: str) -> list[Expr] | None:
@@ -133,7 +133,7 @@ def _other(r: Cursor, piece: Piece) -> Expr:
     if piece.kind == "string":
         r.take()
         if piece.value is None and piece.text[0].isalpha():
-            return formatted(r, piece)
+            return formatted_string(r, piece)
         return Literal(piece.value, span=piece.span) if piece.value is not None else r.hole(piece.start)
     if piece.kind == "word":
         return _word(r)
@@ -186,7 +186,7 @@ def _number(r: Cursor) -> Expr:
     r.take()
     whole = r.operand()
     node = Arithmetic(value, (("*", whole),), span=Span(piece.start, whole.span.end))
-    return r.anew("EXPR020", message, span, node, f"write `{text} * whole`")
+    return r.rewrite("EXPR020", message, span, node, f"write `{text} * whole`")
 
 
 def _word(r: Cursor) -> Expr:
@@ -198,8 +198,8 @@ def _word(r: Cursor) -> Expr:
         return if_then(r)
     if word in ("case", "when") and is_case(r):
         return case_when(r)
-    if is_counted(r):
-        return counted(r)
+    if is_count_phrase(r):
+        return count_phrase(r)
     if word == "lambda":
         r.fault(
             "EXPR014",
@@ -356,7 +356,7 @@ def _set(r: Cursor, opening: Piece, first: Expr) -> Expr:
     if inner is None:
         return r.hole(opening.start)
     node = Call("set", (inner,), span=Span(opening.start, r.last.end))
-    return r.anew("EXPR028", "a set cannot be written in braces", opening.span, node, "write `set([a, b])`")
+    return r.rewrite("EXPR028", "a set cannot be written in braces", opening.span, node, "write `set([a, b])`")
 
 
 def _indexed(r: Cursor, value: Expr) -> Expr:

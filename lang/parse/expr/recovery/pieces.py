@@ -30,10 +30,10 @@ def numeral(text: str, at: int, level: int, report: Callable[[Fault], None]) -> 
     thousands = _THOUSANDS.match(text, at)
     if thousands and (level == 0 or (thousands[0].count(",") == 1 and ",0" in thousands[0])):
         right = thousands[0].replace(",", "")
-        return thousands.end(), _mended(thousands, right, "a number cannot contain commas", report)
+        return thousands.end(), _corrected_number(thousands, right, "a number cannot contain commas", report)
     if (found := _BASED.match(text, at)) and not text[found.end() : found.end() + 1].isalnum():
         right = str(int(found[0].replace("_", ""), 0))
-        return found.end(), _mended(found, right, "a number must be decimal", report)
+        return found.end(), _corrected_number(found, right, "a number must be decimal", report)
     loose = _LOOSE.match(text, at)
     if loose is None:
         report(fault("EXPR020", "this is not a valid number", at, at + 1))
@@ -62,10 +62,10 @@ def numeral(text: str, at: int, level: int, report: Callable[[Fault], None]) -> 
         message = "a number cannot begin with 0"
     sure = not (level and len(given) == 3 and given[0] == "0" and re.search(r"[0-9],\Z", text[max(0, at - 2) : at]))
     sure = sure and not (given[0] == "." and re.match(r"\w", text[max(0, at - 1) : at]))
-    return end, _mended(loose, right, message, report, sure=sure)
+    return end, _corrected_number(loose, right, message, report, sure=sure)
 
 
-def _mended(
+def _corrected_number(
     found: re.Match[str], right: str, message: str, report: Callable[[Fault], None], *, sure: bool = True
 ) -> int | float | None:
     value = number(right)
@@ -104,7 +104,7 @@ def quoted(text: str, at: int, level: int, report: Callable[[Fault], None]) -> Q
     if found := _TRIPLE.match(text, at):
         body = found[1] if found[1] is not None else found[2]
         if not prefix:
-            edit = Edit(Span(at, found.end()), _written(body))
+            edit = Edit(Span(at, found.end()), _string_literal(body))
             report(fault("EXPR024", "a string has one quote on each side, not three", *found.span(), edits=(edit,)))
             return Quoted(found.end(), json.loads(edit.text))
     elif found := _PLAIN.match(text, at):
@@ -118,13 +118,13 @@ def quoted(text: str, at: int, level: int, report: Callable[[Fault], None]) -> Q
             report(fault("EXPR019", "the quotes are not straight", *found.span(), hint, edits=(edit,)))
             return Quoted(found.end(), body)
     else:
-        return _unclosed(text, begin, at, level, report)
+        return _unclosed_string(text, begin, at, level, report)
     if prefix:
         return _prefixed(text, begin, found, prefix, body, report)
-    return Quoted(found.end(), _checked(at + 1, body, report))
+    return Quoted(found.end(), _string_value(at + 1, body, report))
 
 
-def _checked(start: int, body: str, report: Callable[[Fault], None]) -> str | None:
+def _string_value(start: int, body: str, report: Callable[[Fault], None]) -> str | None:
     """Return the value of ``body``, which begins at ``start``, and report characters that are not allowed in a string."""
     right = body
     for match in _RAW.finditer(body):
@@ -148,14 +148,14 @@ def _printable(body: str) -> str:
     return _RAW.sub(lambda match: json.dumps(match[0])[1:-1], body)
 
 
-def _written(body: str) -> str:
+def _string_literal(body: str) -> str:
     """Return a string literal for ``body``, the text between three quotes."""
     right = _printable(body)
     value = unescaped(right)
     return json.dumps(value if value is not None else body, ensure_ascii=False)
 
 
-def _unclosed(text: str, begin: int, at: int, level: int, report: Callable[[Fault], None]) -> Quoted:
+def _unclosed_string(text: str, begin: int, at: int, level: int, report: Callable[[Fault], None]) -> Quoted:
     """Close a string at the end of the text, before the closing brackets there."""
     quote = text[at] if text[at] in "\"'" else '"'
     tail = _CLOSERS.search(text, at + 1)

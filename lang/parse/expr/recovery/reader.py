@@ -212,7 +212,7 @@ def _between(r: Cursor, items: list[Expr | Sign], *, negated: bool) -> None:
     inside: Expr = Comparison(low, (("<=", value), ("<=", high)), span=span)
     if negated:
         inside = Not(inside, span=span)
-    items.append(r.anew("EXPR009", f"expressions have no `{word.text}`", word.span, inside, "write `a <= x <= b`"))
+    items.append(r.rewrite("EXPR009", f"expressions have no `{word.text}`", word.span, inside, "write `a <= x <= b`"))
 
 
 def _contains(r: Cursor, items: list[Expr | Sign], *, negated: bool = False) -> None:
@@ -222,7 +222,7 @@ def _contains(r: Cursor, items: list[Expr | Sign], *, negated: bool = False) -> 
     part = r.chain(BOOLEAN)
     span = Span(value.span.start, part.span.end)
     inside = Comparison(part, (("not in" if negated else "in", value),), span=span)
-    items.append(r.anew("EXPR009", f"expressions have no `{word.text}`", word.span, inside, "write `part in whole`"))
+    items.append(r.rewrite("EXPR009", f"expressions have no `{word.text}`", word.span, inside, "write `part in whole`"))
 
 
 _STOPS = frozenset(
@@ -290,7 +290,7 @@ class Reader(Cursor):
             items.append(self.test())
         span = Span(first.span.start, items[-1].span.end)
         node = ListDisplay(tuple(items), span=span)
-        return self.anew("EXPR032", "several values need brackets", comma.span, node, "write `[a, b]`")
+        return self.rewrite("EXPR032", "several values need brackets", comma.span, node, "write `[a, b]`")
 
     def test(self) -> Expr:
         """Read a value, including conditionals."""
@@ -414,7 +414,7 @@ class Reader(Cursor):
             self.fault("EXPR007", f"{first.text} is written `not` in expressions", first.span, "write not", edits=edits)
             return node
         message = f"{first.text} needs parentheses here"
-        return self.anew("EXPR023", message, first.span, node, "write `(not x)`")
+        return self.rewrite("EXPR023", message, first.span, node, "write `(not x)`")
 
     def _goes_on(self) -> bool:
         piece = self.peek()

@@ -99,7 +99,7 @@ def _colon(s: InvalidStatement) -> Fault | None:
     return s.fix("GASL014", "GASL uses THEN instead of :", piece.span, "write THEN", [Edit(span, right)])
 
 
-def _added(s: InvalidStatement) -> Fault | None:
+def _add_command(s: InvalidStatement) -> Fault | None:
     """Explain ``ADD x TO k``: the key comes first in UPDATE."""
     found = re.match(
         r"(ADD|APPEND|INSERT|MERGE|PUT|PUSH)[ \t]+([\w`]+)[ \t]+(?:TO|INTO|IN|ONTO)[ \t]+([\w.`]+)", s.text, re.I
@@ -111,7 +111,7 @@ def _added(s: InvalidStatement) -> Fault | None:
     return s.fault("GASL001", f"unknown command {found[1]}", Span(*found.span(1)), f"write {right}", edits)
 
 
-def _measured(s: InvalidStatement) -> Fault | None:
+def _measure_of(s: InvalidStatement) -> Fault | None:
     """Explain ``MEASURE degree OF x``: the measured variable comes first."""
     found = re.match(r"(?:EXPLAIN[ \t]+)?MEASURE[ \t]+((\w+)[ \t]+(?:OF|FOR)[ \t]+(\w+))", s.text, re.I)
     if not found or not found.start(1) <= s.at <= found.end():
@@ -207,6 +207,6 @@ _UNION_ALL = Correction(
 )
 
 DOUBTS: tuple[Explainer, ...] = (
-    _added, _measured, _UNION_ALL, *_WORDS, _direction, _colon, *_OPEN_MEANINGS, _values_by_or, _two_texts,
+    _add_command, _measure_of, _UNION_ALL, *_WORDS, _direction, _colon, *_OPEN_MEANINGS, _values_by_or, _two_texts,
 )  # fmt: skip
 """Explainers that run before those that would fix the same words differently."""

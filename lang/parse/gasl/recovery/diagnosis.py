@@ -230,7 +230,7 @@ class Recovery:
         self._dangling()
         end = len(self._text.rstrip())
         while self._frames:
-            self._unclosed(self._frames.pop(), end)
+            self._report_open_block(self._frames.pop(), end)
         return tuple(self.root), self.faults
 
     @property
@@ -351,7 +351,7 @@ class Recovery:
         self._report("GASL006", message, at, after, "write CATCH ANY", swap(after, end, " ANY"))
         return end
 
-    def _unclosed(self, frame: _Frame, end: int) -> None:
+    def _report_open_block(self, frame: _Frame, end: int) -> None:
         """Report a block without END, unless the limit is reached, and keep its items; ``end`` is the end of the text."""
         if len(self.faults) < MAX_FAULTS:
             commands = sum(isinstance(item, Statement) for item in frame.items)  # with several, its end is open

@@ -258,7 +258,7 @@ def _length(s: InvalidStatement) -> Fault | None:
     return s.fix("GASL014", message, span, f"write {right}", [Edit(span, right)])
 
 
-def _turned(s: InvalidStatement) -> Fault | None:
+def _value_first(s: InvalidStatement) -> Fault | None:
     """Explain ``"PERSON" = entity_type``: the value is on the left."""
     value, operator, field = s.piece(), s.piece(1), s.piece(2)
     if value.kind not in ("string", "number") or "PATH" not in s.expected or field.kind not in ("word", "variable"):
@@ -368,6 +368,6 @@ _FUNCTION = Correction(
 RANGES: tuple[Explainer, ...] = (_between, _chained)
 
 FOREIGN: tuple[Explainer, ...] = (
-    _length, _turned, _repeated_comparison, _comma, _null, *_MISSING, _FUNCTION, _not_operator, _like, _is_value,
+    _length, _value_first, _repeated_comparison, _comma, _null, *_MISSING, _FUNCTION, _not_operator, _like, _is_value,
     _operator_word, _no_operator, _sign,
 )  # fmt: skip

@@ -89,7 +89,7 @@ def _inner_quotes(s: InvalidStatement) -> Fault | None:
 _ENDING = re.compile(r"[ \t]+(?:AS|AND|OR|INTO|ORDER|LIMIT|THEN|TO|RETURNING)\b|[ \t]*[,)\]]")
 
 
-def _unclosed(s: InvalidStatement) -> Fault | None:
+def _unclosed_string(s: InvalidStatement) -> Fault | None:
     """Explain a quote without its closing quote on the line."""
     mark = s.text[s.at : s.at + 1]
     if mark not in ('"', "'") or s.piece().kind == "string":
@@ -276,7 +276,7 @@ def _odd_number(s: InvalidStatement) -> Fault | None:
 
 
 VALUES: tuple[Explainer, ...] = (
-    _escaped_quotes, _triple, _smart_quotes, _inner_quotes, _unclosed, _whole_number, _odd_number, _bare_text,
+    _escaped_quotes, _triple, _smart_quotes, _inner_quotes, _unclosed_string, _whole_number, _odd_number, _bare_text,
 )  # fmt: skip
 
 

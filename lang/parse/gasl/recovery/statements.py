@@ -38,7 +38,7 @@ def _markup(s: InvalidStatement) -> Fault | None:
     return s.fix("GASL030", message, Span(0, len(found[0].rstrip())), "remove it", edits, edits[:1])
 
 
-def _quoted(s: InvalidStatement) -> Fault | None:
+def _quoted_command(s: InvalidStatement) -> Fault | None:
     """Explain ``"FIND nodes AS x",`` as in the JSON of a plan."""
     if s.at > 1 or s.text[:1] not in "\"'":
         return None
@@ -61,7 +61,7 @@ def _json(s: InvalidStatement) -> Fault | None:
     return s.fault("GASL014", "this is JSON, not a command", Span(0, min(len(s.text), 30)), hint)
 
 
-def _assigned(s: InvalidStatement) -> Fault | None:
+def _assignment(s: InvalidStatement) -> Fault | None:
     """Explain ``authors = FIND nodes``."""
     found = re.match(r"(?:LET[ \t]+)?\$?\{?([A-Za-z_]\w*)\}?[ \t]*(?::=|=|<-)[ \t]*(?=[A-Za-z]+[ \t])", s.text, re.I)
     if not found or s.at > found.end():
@@ -114,7 +114,7 @@ def _cypher(s: InvalidStatement) -> Fault | None:
     return s.fault("GASL014", "MATCH is Cypher, not GASL", Span(0, 5), hint)
 
 
-def _called(s: InvalidStatement) -> Fault | None:
+def _function_call(s: InvalidStatement) -> Fault | None:
     """Explain ``FIND(nodes, ...)``, ``COUNT(authors)``."""
     found = re.match(r"([A-Za-z_]+)[ \t]*\(", s.text)
     if not found or found[1].upper() not in COMMANDS or found[1].upper() == "ASSERT" or s.at > found.end():
@@ -188,7 +188,17 @@ _BLOCK_WORD = Correction(
     when=lambda s: "TRY" not in s.expected,
 )
 
-HEADS: tuple[Explainer, ...] = (_quoted, _json, _markup, _assigned, _sql, _cypher, _called, _BLOCK_WORD, _unknown)
+HEADS: tuple[Explainer, ...] = (
+    _quoted_command,
+    _json,
+    _markup,
+    _assignment,
+    _sql,
+    _cypher,
+    _function_call,
+    _BLOCK_WORD,
+    _unknown,
+)
 
 
 # The structure of a statement: brackets, text after its end, options after AS.

@@ -27,7 +27,7 @@ from ..shapes import (
     skip_blank,
     start_of_line,
 )
-from .foreign_syntax import HABITS, LATE, bare_expression
+from .foreign_syntax import FOREIGN, LATE, bare_expression
 from .quotes import inner_quotes, open_string, quoted_name, stray_quote, unclosed_before_options, unopened_value
 from .references import InvalidStep, broken_references
 
@@ -174,7 +174,7 @@ def _inner_call(step: InvalidStep) -> Fault | None:
 
 _EXPLAINERS = (
     _head_alone, _smart_quotes, _commas, _quotes_in_references, bare_expression, unopened_value, stray_quote, quoted_name,
-    *HABITS, unclosed_before_options,
+    *FOREIGN, unclosed_before_options,
     inner_quotes, open_string, *LATE, _open_call,
 )  # fmt: skip
 

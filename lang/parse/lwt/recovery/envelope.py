@@ -136,7 +136,7 @@ def _strings(text: str) -> Stage:
         if isinstance(strings, Diagnostic):
             return Stage((), (strings,))
         if strings:
-            edits = _unquoted(text, start.start(), region, strings)
+            edits = _unquoting_edits(text, start.start(), region, strings)
             what = "a string" if len(strings) == 1 else f"{len(strings)} strings"
             message = f"the steps are in {what} of a JSON text or a list; they are read as lines of a script"
             warning = warned(message, start.end(), start.end() + 1, "write the steps without quotes around them", edits)
@@ -146,7 +146,7 @@ def _strings(text: str) -> Stage:
     edits = [
         edit
         for line in lines
-        for edit in _unquoted(text, line.start(), line.end(), [Span(line.start("text"), line.end("text"))])
+        for edit in _unquoting_edits(text, line.start(), line.end(), [Span(line.start("text"), line.end("text"))])
     ]
     message = f"{_steps(len(lines))} in quotes, each as a string"
     begin = lines[0].start("text")
@@ -219,7 +219,7 @@ def _scripts_in(text: str, start: int, end: int) -> list[Span] | Diagnostic:
     return [token for _, token in held]
 
 
-def _unquoted(text: str, start: int, end: int, strings: list[Span]) -> list[Edit]:
+def _unquoting_edits(text: str, start: int, end: int, strings: list[Span]) -> list[Edit]:
     """Return the edits that reduce ``[start, end)`` to the contents of ``strings``, with line breaks between them."""
     edits: list[Edit] = []
     done, between = start, ""

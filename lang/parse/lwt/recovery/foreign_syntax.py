@@ -11,7 +11,7 @@ from ....source import Span
 from ...repairs import Fault, fault, shown
 from ..engine import reference_pattern
 from ..shapes import ID, OPTION_VALUE, REFERENCE, end_of_line, is_option, loose_tail, option_tail, swallows
-from .references import InvalidStep, respelled
+from .references import InvalidStep, right_spelling
 
 
 def _prefix(step: InvalidStep) -> Fault | None:
@@ -30,7 +30,7 @@ _STRING = r"""(?:"(?:{ref}|[^"\\]|\\.)*+"|'(?:{ref}|[^'\\]|\\.)*+')"""
 _NAMED = r"(?:str\([ \t]*)?\(?[A-Za-z_][\w\-]*\)?\)?"
 
 
-def _joined(step: InvalidStep) -> Fault | None:
+def _concatenation(step: InvalidStep) -> Fault | None:
     """Explain ``"..." + {(a)} + "..."``, and strings on consecutive lines, as Python joins them."""
     text, at, failure = step.text, step.failure.offset, step.failure
     plus = text.startswith("+", at)
@@ -94,18 +94,18 @@ def _choice(step: InvalidStep) -> Fault | None:
     if words := re.compile(r"[\w\-]+(?:\s{0,4}\|\s{0,4}[\w\-]+)+").match(text, first):
         new = " | ".join(f'"{word.strip()}"' for word in words[0].split("|"))
         edit = Edit(Span(first, words.end()), new)
-        return _habit(step, "the words of a choice need quotes", first, words.end(), f"write type={new}", edit)
+        return _fix(step, "the words of a choice need quotes", first, words.end(), f"write type={new}", edit)
     if named[1][0] in "\"'" and (mark := re.compile(r"(?:or\b|\|\||/|,)(?=\s*[\"'])").match(text, at)):
         edit = Edit(Span(at, mark.end()), "|")
         hint = 'write type="yes" | "no"'
-        return _habit(step, f"the words of a choice are separated by |, not by {mark[0]!r}", at, mark.end(), hint, edit)
+        return _fix(step, f"the words of a choice are separated by |, not by {mark[0]!r}", at, mark.end(), hint, edit)
     if inner := re.compile(r"\[[\w, \[\]]{0,60}\]").match(text, at):
         edit = Edit(Span(at, inner.end()), "")
-        return _habit(step, "a type cannot have brackets", at, inner.end(), f"write type={named[1]}", edit)
+        return _fix(step, "a type cannot have brackets", at, inner.end(), f"write type={named[1]}", edit)
     return None
 
 
-def _habit(step: InvalidStep, message: str, start: int, end: int, hint: str, *edits: Edit) -> Fault | None:
+def _fix(step: InvalidStep, message: str, start: int, end: int, hint: str, *edits: Edit) -> Fault | None:
     """Return the fault if parsing gets further with its edits; else None, because the cause is another one."""
     return fault("LWT005", message, start, end, hint, edits=edits) if step.furthered_by(*edits) else None
 
@@ -120,16 +120,16 @@ def _wrong_mark(step: InvalidStep) -> Fault | None:
             return None
         space = re.compile(r":[ \t]*").match(text, at)
         swap = Edit(Span(at, space.end() if space else at + 1), "=")
-        return _habit(step, "an option needs = before its value, not a colon", at, at + 1, "write =", swap)
+        return _fix(step, "an option needs = before its value, not a colon", at, at + 1, "write =", swap)
     if mark == ";" and failure.after in ("value", "name"):
         message = "arguments and options are separated by commas, not by a semicolon"
-        return _habit(step, message, at, at + 1, "write ,", swap)
+        return _fix(step, message, at, at + 1, "write ,", swap)
     if mark == "=" and failure.after == "key":
-        return _habit(step, "a key and its value are separated by a colon", at, at + 1, "write :", swap)
+        return _fix(step, "a key and its value are separated by a colon", at, at + 1, "write :", swap)
     key = re.compile(r"[A-Za-z_]\w*(?=\s{0,9}[:=])").match(text, at)
     if key and failure.inside == "{" and failure.after in ("object", "comma"):
         edit = Edit(Span(at, key.end()), f'"{key[0]}"')
-        return _habit(step, f"the key {key[0]} needs quotes", at, key.end(), f'write "{key[0]}"', edit)
+        return _fix(step, f"the key {key[0]} needs quotes", at, key.end(), f'write "{key[0]}"', edit)
     return None
 
 
@@ -152,13 +152,13 @@ def _brackets(step: InvalidStep) -> Fault | None:
         message, hint = f"{mark} has no opening bracket here", f"write {right}"
         if edit == before:
             message, hint = f"{failure.inside} is not closed before this {mark}", f"write {right}{mark}"
-        return _habit(step, message, at, at + 1, hint, edit)
+        return _fix(step, message, at, at + 1, hint, edit)
     if mark != "(" or failure.after not in ("open", "comma", "list", "colon", "equals"):
         return None
     if found := re.compile(rf"\(({ID})\)").match(text, at):
         edit = Edit(Span(at, found.end()), f"{{({found[1]})}}")
         if not found[1].isdigit():
-            return _habit(step, "a reference needs braces", at, found.end(), f"write {edit.text}", edit)
+            return _fix(step, "a reference needs braces", at, found.end(), f"write {edit.text}", edit)
     close = text.find(")", at, step.stop)
     edits = (Edit(Span(at, at + 1), "["), Edit(Span(close, close + 1), "]"))
     if close > 0 and failure.after != "open" and step.furthered_by(*edits):
@@ -183,7 +183,7 @@ def _between_values(step: InvalidStep) -> Fault | None:
     edit = Edit(Span(behind, at), mark)
     if text[at] in ")]}" or not step.furthered_by(edit):
         return None
-    return _habit(step, f"{what} is missing before {shown(_word(text, at))}", at, at + 1, f"write {mark.strip()}", edit)
+    return _fix(step, f"{what} is missing before {shown(_word(text, at))}", at, at + 1, f"write {mark.strip()}", edit)
 
 
 _BARE = re.compile(r"(?:for|in|if|else|and|or|not|is)\b|\[")
@@ -215,7 +215,7 @@ def _inline_comment(step: InvalidStep) -> Fault | None:
     return fault("LWT005", "a comment must be on its own line", at, end, "move it above the step", edits=edits)
 
 
-def _formatted(step: InvalidStep) -> Fault | None:
+def _format_call(step: InvalidStep) -> Fault | None:
     """Explain ``"..." % a`` and ``"...".format(a)``."""
     found = re.compile(r"%|\.\s{0,9}\w+\(").match(step.text, step.failure.offset)
     if not found or step.failure.after != "value":
@@ -297,18 +297,18 @@ def _reference(step: InvalidStep) -> Fault | None:
     while begin > step.start and text[begin - 1] in "{ ":
         begin -= 1
     begin += len(text[begin:at]) - len(text[begin:at].lstrip())
-    found = respelled(text, begin, step.stop)
+    found = right_spelling(text, begin, step.stop)
     if not found or text[found[0].start : found[0].end] == found[1]:
         return None
     span, right = found
     if re.match(r"[\w\"']", text[span.end : span.end + 1]):
         return None  # a prompt's first words: its opening quote is missing
     what = f"`{shown(text[span.start : span.end], 60)}` is not a reference"
-    return _habit(step, what, span.start, span.end, f"write {shown(right, 60)}", Edit(span, right))
+    return _fix(step, what, span.start, span.end, f"write {shown(right, 60)}", Edit(span, right))
 
 
-HABITS = (
-    _prefix, _reference, _joined, _choice, _bare_prompt, _wrong_mark, _brackets, _inline_comment, _formatted,
+FOREIGN = (
+    _prefix, _reference, _concatenation, _choice, _bare_prompt, _wrong_mark, _brackets, _inline_comment, _format_call,
 )  # fmt: skip
 """Explainers in the order of their calls: each before those that would misread its fault. Inner quotes are tried after them."""
 

@@ -36,7 +36,7 @@ def _unclosed_at(step: InvalidStep, opened: int) -> Fault | None:
     if not tail or text[tail.start - 1] in "\"'" or _bare_quotes(text, opened + 1, tail.start, mark):
         return None
     edits = _before(step, tail, mark)
-    return _never_closed(step, opened, mark, *edits) if edits or not tail.is_sure else None
+    return _unclosed_string(step, opened, mark, *edits) if edits or not tail.is_sure else None
 
 
 def _before(step: InvalidStep, tail: Tail, mark: str) -> tuple[Edit, ...]:
@@ -67,7 +67,7 @@ def _is_expression(step: InvalidStep, opened: int) -> bool:
     return step.text[max(step.start, opened - 20) : opened].replace(" ", "").endswith("=EXPR(")
 
 
-def _never_closed(step: InvalidStep, opened: int, mark: str, *edits: Edit) -> Fault:
+def _unclosed_string(step: InvalidStep, opened: int, mark: str, *edits: Edit) -> Fault:
     what = f"this string of step ({step.name}) is not closed"
     return fault("LWT002", what, opened, opened + len(mark), f"write {mark} where it ends", edits=edits)
 
@@ -229,7 +229,7 @@ def open_string(step: InvalidStep) -> Fault | None:
     at = step.trimmed
     if not failure.quote and swallows(text, opened + len(mark), at):
         return None
-    return _never_closed(step, opened, mark, *_closing_edits(step, opened, mark))
+    return _unclosed_string(step, opened, mark, *_closing_edits(step, opened, mark))
 
 
 def _closing_edits(step: InvalidStep, opened: int, mark: str) -> tuple[Edit, ...]:

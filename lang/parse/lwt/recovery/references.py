@@ -59,7 +59,7 @@ _UNCLOSED = re.compile(rf"\{{\(({_ID})(?:\)|\}})(?![)}}])")
 _BARE = re.compile(rf"\$?\{{{{1,2}}[ \t]{{0,4}}({_ID})[ \t]{{0,4}}\}}{{1,2}}")
 
 
-def respelled(text: str, start: int, stop: int) -> tuple[Span, str] | None:
+def right_spelling(text: str, start: int, stop: int) -> tuple[Span, str] | None:
     """Return the right spelling of a misspelt reference at ``start``, outside of strings."""
     inside = _INSIDE.match(text, start, stop) or _INSIDE_BOTH.match(text, start, stop)
     if inside:
