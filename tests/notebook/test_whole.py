@@ -14,7 +14,7 @@ HUBS = "FIND nodes WHERE degree > 20 AS hubs"
 
 FAULTS = {
     f'%%gasl\n{HUBS}\nPROCESS hubs USING "Who?" AS who\nRNAK hubs BY id AS ranked': "unknown command RNAK (GASL001) at In[1]:4:1",
-    f'%%gasl\n{HUBS}\n(who)=LLM("Who are {{(hbus)}}?")': "no step (hbus) (LWT012) at In[1]:3:22; did you mean `{(hubs)}`?",
+    f'%%gasl\n{HUBS}\n(who)=LLM("Who are {{(hbus)}}?")': "unknown step (hbus) (LWT012) at In[1]:3:22; did you mean `{(hubs)}`?",
     f"%%kw\n{HUBS}\nn = len(hubs)\nlenn(hubs)": "unknown function `lenn` (EXPR051) at In[1]:4:1; did you mean `len`?",
     f"%%kw\n{HUBS}\n.vras": "unknown command .vras; did you mean %kw vars?",
     f"%%kw\n{HUBS}\n.Output x.csv": "is not available in a notebook: cells show the results",
