@@ -78,7 +78,9 @@ def _options(*specs: OptionSpec) -> dict[str, OptionSpec]:
 
 COMMON_OPTIONS: Mapping[str, OptionSpec] = _options(
     OptionSpec(
-        "when", "condition", "Whether the step runs: an expression; where it is false, the step's value is null."
+        "when",
+        "condition",
+        "The condition of the step, an expression. If it is false, the step is skipped and its value is null.",
     ),
 )
 """The options of every operation, including plugins; the run implements them, not the operation."""
@@ -86,16 +88,24 @@ COMMON_OPTIONS: Mapping[str, OptionSpec] = _options(
 TYPES = ("text", "json", "list", "int", "float", "bool")
 
 LLM_OPTIONS = _options(
-    OptionSpec("model", "string", "A model that the host offers under this name; the run's own model without it."),
-    OptionSpec("system", "template", "The system prompt; references work in it as in the prompt."),
+    OptionSpec("model", "string", "The name of a model that the host offers (default: the run's model)."),
+    OptionSpec("system", "template", "The system prompt; it may contain references."),
     OptionSpec("temperature", "float", "Sampling temperature.", minimum=0, maximum=2),
-    OptionSpec("max_tokens", "int", "The most tokens that an answer may have.", minimum=1, maximum=1_000_000),
-    OptionSpec("stop", "strings", "A text, or a list of up to four, at which the answer ends; it is not part of it."),
+    OptionSpec("max_tokens", "int", "Maximum number of tokens of an answer.", minimum=1, maximum=1_000_000),
     OptionSpec(
-        "type", "type", 'What the answer must be; validated, with one repair. A choice is written "a" | "b".', TYPES
+        "stop",
+        "strings",
+        "A text, or a list of up to four texts, at which the answer ends; the answer does not include it.",
     ),
-    OptionSpec("retries", "int", "How often a cut or empty answer is asked for again.", minimum=0, maximum=10),
-    OptionSpec("timeout", "float", "Seconds for the whole call, retries included.", minimum=0.001, maximum=86_400),
+    OptionSpec(
+        "type", "type", 'The type of the answer; validated, with one repair. A choice is written "a" | "b".', TYPES
+    ),
+    OptionSpec(
+        "retries", "int", "How often the call is repeated after a truncated or empty answer.", minimum=0, maximum=10
+    ),
+    OptionSpec(
+        "timeout", "float", "Time limit of the call in seconds, including retries.", minimum=0.001, maximum=86_400
+    ),
 )
 
 BUILTIN: Mapping[str, Signature] = {
@@ -103,8 +113,8 @@ BUILTIN: Mapping[str, Signature] = {
     for signature in (
         Signature(
             "LLM",
-            "One completion by the language model.",
-            (Parameter("prompt", "template", "What is asked; references are replaced by outputs."),),
+            "One answer of the language model.",
+            (Parameter("prompt", "template", "The prompt; references are replaced by outputs."),),
             LLM_OPTIONS,
             '(mood)=LLM("Is this review glad or sad? {(input)}", type="glad" | "sad")',
         ),
@@ -117,12 +127,8 @@ BUILTIN: Mapping[str, Signature] = {
         ),
         Signature(
             "EXPR",
-            "An expression over values of other steps. It makes no call.",
-            (
-                Parameter(
-                    "expression", "expression", "What is computed; values have the names that the options give them."
-                ),
-            ),
+            "An expression over values of other steps, computed without a model. Options pass the values.",
+            (Parameter("expression", "expression", "The expression; the options name its values."),),
             {},
             '(share)=EXPR("count / len(names)", count={(input)}["count"], names={(input)}["names"])',
             bindings=OptionSpec("value", "value", "A value of the expression, under this name."),
@@ -135,11 +141,17 @@ BUILTIN: Mapping[str, Signature] = {
                 Parameter("call", "call", "An LLM call that may refer to {(item)} and {(index)}."),
             ),
             _options(
-                OptionSpec("max_concurrency", "int", "Calls of this step under way at once.", minimum=1, maximum=1000),
+                OptionSpec(
+                    "max_concurrency",
+                    "int",
+                    "Maximum number of concurrent calls of this step.",
+                    minimum=1,
+                    maximum=1000,
+                ),
                 OptionSpec(
                     "on_error",
                     "name",
-                    "What a failed item does: fail the step (default), be kept as null, or be dropped.",
+                    "Result of a failed item: fail the step (default), keep null, or drop the item.",
                     ("fail", "keep", "drop"),
                 ),
             ),
@@ -147,19 +159,19 @@ BUILTIN: Mapping[str, Signature] = {
         ),
         Signature(
             "GASL",
-            "Commands on the run's graph and state; the output is what the last one gives.",
+            "Commands on the run's graph and state. The output is the result of the last command.",
             (Parameter("commands", "template", "The program; references in it are values, never commands."),),
-            _options(OptionSpec("file", "string", "A .gasl file beside the script, in place of the commands.")),
+            _options(OptionSpec("file", "string", "A .gasl file next to the script, instead of the commands.")),
             '(hubs)=GASL("FIND nodes WHERE degree > 20 AS hubs")',
             instead="file",
         ),
         Signature(
             "SEED",
-            "A Formula Seed: filter the context's reviews, extract from each by the model, compute. The output is its outputs.",
+            "A Formula Seed: filter the context's reviews, extract fields with the model, compute. The output is an object.",
             (),
             _options(
-                OptionSpec("file", "string", "A seed's JSON file beside the script."),
-                OptionSpec("context", "value", "What the seed is about: an object with its reviews."),
+                OptionSpec("file", "string", "The JSON file of the seed, next to the script."),
+                OptionSpec("context", "value", "The context: an object with its reviews."),
                 LLM_OPTIONS["model"],
             ),
             '(verdict)=SEED(file="allergy.seed.json", context={(input)}["restaurant"])',
@@ -167,23 +179,37 @@ BUILTIN: Mapping[str, Signature] = {
         ),
         Signature(
             "ANSWER",
-            "An answer that is written, evaluated and written again until it is good enough. The output is the best one.",
+            "An answer that is written, evaluated and rewritten until it is accepted. The output is the best answer.",
             (Parameter("instruct", "template", "The question or task; references are replaced by outputs."),),
             _options(
-                OptionSpec("format", "template", "The form that the answer should have; any without it."),
-                OptionSpec("criteria", "template", "What a judge goes by; not needed where checks decide."),
+                OptionSpec("format", "template", "The form of the answer (default: any form)."),
+                OptionSpec("criteria", "template", "The criteria of the judges; not needed if checks decide."),
                 OptionSpec("check", "checks", 'A check such as "words:10..40", or a list of up to 20.'),
-                OptionSpec("threshold", "float", "The least score that is accepted; 0.8.", minimum=0, maximum=1),
-                OptionSpec("iter_max", "int", "The most rounds of writing and evaluating; 3.", minimum=1, maximum=10),
-                OptionSpec("attempts", "int", "Answers written side by side in a round; 1.", minimum=1, maximum=8),
-                OptionSpec("judges", "int", "Judges of each answer, whose median counts; 1.", minimum=0, maximum=9),
-                OptionSpec("judge", "string", "The model that judges; the one that writes without it."),
-                OptionSpec("template", "string", "The prompts that are used.", ("default", "brief")),
+                OptionSpec("threshold", "float", "The lowest accepted score (default 0.8).", minimum=0, maximum=1),
                 OptionSpec(
-                    "ask", "name", "How an answer is asked for; auto goes by the model.", ("auto", "json", "text")
+                    "iter_max",
+                    "int",
+                    "Maximum number of rounds of writing and evaluating (default 3).",
+                    minimum=1,
+                    maximum=10,
                 ),
                 OptionSpec(
-                    "scale", "name", "What a judge scores by; auto is unit, 0.0 to 1.0.", ("auto", "unit", "ten")
+                    "attempts", "int", "Number of answers written in each round (default 1).", minimum=1, maximum=8
+                ),
+                OptionSpec(
+                    "judges",
+                    "int",
+                    "Number of judges of each answer, whose median counts (default 1).",
+                    minimum=0,
+                    maximum=9,
+                ),
+                OptionSpec("judge", "string", "The model of the judges (default: the model that writes)."),
+                OptionSpec("template", "string", "The set of prompts.", ("default", "brief")),
+                OptionSpec(
+                    "ask", "name", "How an answer is requested; auto depends on the model.", ("auto", "json", "text")
+                ),
+                OptionSpec(
+                    "scale", "name", "The scale of the scores; auto is unit, 0.0 to 1.0.", ("auto", "unit", "ten")
                 ),
                 *(LLM_OPTIONS[name] for name in ("model", "temperature", "max_tokens", "stop", "retries", "timeout")),
             ),
@@ -202,7 +228,7 @@ BUILTIN: Mapping[str, Signature] = {
 class Function:
     """A function or a method: minimum and maximum arguments (None: any number), keywords, and a one-sentence description.
 
-    ``comprehension``: its first argument may be a bare ``element for ...``.
+    ``comprehension``: its first argument may be a bare ``element for ...``. ``gives``: the kind of every result, "" if it varies.
     """
 
     name: str
@@ -212,6 +238,7 @@ class Function:
     most: int | None
     keywords: tuple[str, ...] = ()
     comprehension: bool = False
+    gives: Literal["boolean", "number", "text", "list", ""] = ""
 
 
 def _table(*functions: Function) -> Mapping[str, Function]:
@@ -219,45 +246,45 @@ def _table(*functions: Function) -> Mapping[str, Function]:
 
 
 FUNCTIONS = _table(
-    Function("abs", "abs(x)", "The number without its sign.", 1, 1),
-    Function("all", "all(xs)", "Whether every element is true; true of none.", 1, 1, comprehension=True),
-    Function("any", "any(xs)", "Whether an element is true; false of none.", 1, 1, comprehension=True),
-    Function("bool", "bool(x)", "Whether the value is true: not null, false, 0 or empty.", 1, 1),
-    Function("ceil", "ceil(x)", "The least integer that is not below x.", 1, 1),
-    Function("clamp", "clamp(x, low, high)", "x, but at least low and at most high.", 3, 3),
-    Function("exp", "exp(x)", "e to the power x.", 1, 1),
-    Function("float", "float(x)", "The number, or the number that a string writes, as a float.", 1, 1),
-    Function("floor", "floor(x)", "The greatest integer that is not above x.", 1, 1),
-    Function("int", "int(x)", "The number towards zero, the number that a string writes, or 1 for true and 0 for false.", 1, 1),
-    Function("len", "len(xs)", "How many elements, keys or characters there are.", 1, 1, comprehension=False),
-    Function("ln", "ln(x)", "The natural logarithm; log is the same.", 1, 1),
-    Function("log", "log(x)", "The natural logarithm, or to a base: log(x, base).", 1, 2),
-    Function("log10", "log10(x)", "The logarithm to base 10.", 1, 1),
-    Function("log2", "log2(x)", "The logarithm to base 2.", 1, 1),
-    Function("max", "max(xs)", "The greatest of a list or of the arguments; max(xs, default=0) of none.", 1, None, ("default",), True),
-    Function("median", "median(xs)", "The middle number; of an even count the mean of the two in the middle.", 1, 1, comprehension=True),
-    Function("min", "min(xs)", "The least of a list or of the arguments; min(xs, default=0) of none.", 1, None, ("default",), True),
-    Function("mode", "mode(xs)", "The most frequent element, the first of equally frequent ones.", 1, 1, comprehension=True),
-    Function("percentile", "percentile(xs, p)", "The number below which the share p (0 to 1) lies, interpolated linearly.", 2, 2),
-    Function("round", "round(x)", "The nearest integer, a half to the even one; round(x, digits) a number with so many digits.", 1, 2),
-    Function("set", "set(xs)", "The different elements; sorted(set(xs)) is a list again.", 0, 1, comprehension=True),
-    Function("sorted", "sorted(xs)", "The elements in order; sorted(xs, reverse=True) from the greatest.", 1, 1, ("reverse",), True),
-    Function("sqrt", "sqrt(x)", "The square root.", 1, 1),
-    Function("stdev", "stdev(xs)", "The standard deviation of a sample: n - 1 in the divisor.", 1, 1, comprehension=True),
-    Function("str", "str(x)", "The value as a string: a number as JSON writes it.", 1, 1),
-    Function("sum", "sum(xs)", "The sum of numbers, exactly rounded; 0 of none.", 1, 2, comprehension=True),
-    Function("variance", "variance(xs)", "The variance of a sample: n - 1 in the divisor.", 1, 1, comprehension=True),
+    Function("abs", "abs(x)", "The absolute value of x.", 1, 1, gives="number"),
+    Function("all", "all(xs)", "Whether every element is true; true for an empty list.", 1, 1, comprehension=True, gives="boolean"),
+    Function("any", "any(xs)", "Whether an element is true; false for an empty list.", 1, 1, comprehension=True, gives="boolean"),
+    Function("bool", "bool(x)", "Whether the value is true: not null, false, 0 or empty.", 1, 1, gives="boolean"),
+    Function("ceil", "ceil(x)", "x rounded up to an integer.", 1, 1, gives="number"),
+    Function("clamp", "clamp(x, low, high)", "x limited to the range from low to high.", 3, 3, gives="number"),
+    Function("exp", "exp(x)", "e to the power x.", 1, 1, gives="number"),
+    Function("float", "float(x)", "A number, or the number in a string, as a float.", 1, 1, gives="number"),
+    Function("floor", "floor(x)", "x rounded down to an integer.", 1, 1, gives="number"),
+    Function("int", "int(x)", "A number rounded towards zero, the number in a string; 1 for true, 0 for false.", 1, 1, gives="number"),
+    Function("len", "len(xs)", "The number of elements, keys or characters.", 1, 1, comprehension=False, gives="number"),
+    Function("ln", "ln(x)", "The natural logarithm; the same as log(x).", 1, 1, gives="number"),
+    Function("log", "log(x)", "The natural logarithm; log(x, base) has another base.", 1, 2, gives="number"),
+    Function("log10", "log10(x)", "The logarithm to base 10.", 1, 1, gives="number"),
+    Function("log2", "log2(x)", "The logarithm to base 2.", 1, 1, gives="number"),
+    Function("max", "max(xs)", "The greatest element or argument; with default=0, 0 for an empty list.", 1, None, ("default",), True),
+    Function("median", "median(xs)", "The middle number, or the mean of the two middle ones.", 1, 1, comprehension=True, gives="number"),
+    Function("min", "min(xs)", "The least element or argument; with default=0, 0 for an empty list.", 1, None, ("default",), True),
+    Function("mode", "mode(xs)", "The most frequent element; the first of several equally frequent elements.", 1, 1, comprehension=True),
+    Function("percentile", "percentile(xs, p)", "The percentile for the share p from 0 to 1, interpolated linearly.", 2, 2, gives="number"),
+    Function("round", "round(x)", "The nearest integer, halves to even; round(x, digits) keeps digits.", 1, 2, gives="number"),
+    Function("set", "set(xs)", "The distinct elements; sorted(set(xs)) is a list.", 0, 1, comprehension=True),
+    Function("sorted", "sorted(xs)", "The elements in ascending order; reverse=True: descending.", 1, 1, ("reverse",), True, gives="list"),
+    Function("sqrt", "sqrt(x)", "The square root.", 1, 1, gives="number"),
+    Function("stdev", "stdev(xs)", "The standard deviation of a sample (divisor n - 1).", 1, 1, comprehension=True, gives="number"),
+    Function("str", "str(x)", "The value as a string, a number in JSON's form.", 1, 1, gives="text"),
+    Function("sum", "sum(xs)", "The sum of numbers, exactly rounded; 0 for an empty list.", 1, 2, comprehension=True, gives="number"),
+    Function("variance", "variance(xs)", "The variance of a sample (divisor n - 1).", 1, 1, comprehension=True, gives="number"),
 )  # fmt: skip
 """All functions by name."""
 
 METHODS = _table(
-    Function("count", "xs.count(x)", "How often x stands in a list, or a string in a string.", 1, 1),
-    Function("endswith", "text.endswith(end)", "Whether the string ends so.", 1, 1),
-    Function("get", 'object.get("key", default)', "What stands under the key; the default, or null, where there is none.", 1, 2),
-    Function("lower", "text.lower()", "The string in lower case.", 0, 0),
-    Function("split", "text.split(separator)", "The parts between separators; between spaces without one.", 0, 1),
-    Function("startswith", "text.startswith(start)", "Whether the string begins so.", 1, 1),
-    Function("strip", "text.strip()", "The string without spaces around it, or without the characters given.", 0, 1),
-    Function("upper", "text.upper()", "The string in upper case.", 0, 0),
+    Function("count", "xs.count(x)", "How often a list contains x, or a string contains a string.", 1, 1, gives="number"),
+    Function("endswith", "text.endswith(end)", "Whether the string ends with end.", 1, 1, gives="boolean"),
+    Function("get", 'object.get("key", default)', "The value of the key; if the key is missing, the default or null.", 1, 2),
+    Function("lower", "text.lower()", "The string in lower case.", 0, 0, gives="text"),
+    Function("split", "text.split(separator)", "The parts between the separators (default: between spaces).", 0, 1, gives="list"),
+    Function("startswith", "text.startswith(start)", "Whether the string begins with start.", 1, 1, gives="boolean"),
+    Function("strip", "text.strip()", "The string without surrounding spaces, or without the given characters.", 0, 1, gives="text"),
+    Function("upper", "text.upper()", "The string in upper case.", 0, 0, gives="text"),
 )  # fmt: skip
 """All methods by name."""

@@ -1,15 +1,31 @@
-"""Texts that describe the languages to models: JSON Schemas, grammars, and the list of commands."""
+"""Texts that describe the languages to models: JSON Schemas, grammars, and lists of commands, operations and functions."""
 
 import json
 
 from ...lang.catalogue.commands import described
+from ...lang.catalogue.operations import BUILTIN, FUNCTIONS, METHODS
 from ...lang.constrain import constrain
 from ...lang.documents.plan import PLAN_SCHEMA
 from ...lang.documents.seed import SEED_SCHEMA, SEED_SCHEMA_000
+from .shared_workspace import ALLOWED
 
-__all__ = ["command_list", "grammar_text", "schema_text"]
+__all__ = ["command_list", "function_list", "grammar_text", "operation_list", "schema_text"]
 
 command_list = described
+
+
+def operation_list() -> str:
+    """Return the operations that scripts of clients may call, a line each: an example, a description, the options."""
+    lines = []
+    for operation in map(BUILTIN.__getitem__, ALLOWED):
+        options = ", ".join(f"`{each}`" for each in operation.options if each != "file")  # clients name no files
+        lines.append(f"- `{operation.example}`: {operation.doc}{f' Options: {options}.' if options else ''}")
+    return "\n".join(lines)
+
+
+def function_list() -> str:
+    """Return the names of the methods and functions of expressions, a line each."""
+    return f"- Methods: `{' '.join(f'.{each}' for each in METHODS)}`.\n- Functions: `{' '.join(FUNCTIONS)}`."
 
 
 def schema_text(name: str) -> str:

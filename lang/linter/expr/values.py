@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Literal as OneOf
 from typing import TypeAlias
 
+from ...catalogue.operations import FUNCTIONS, METHODS
 from ...diagnostic import Diagnostic, Edit
 from ...printer.expr_printer import format_expr
 from ...source import Span
@@ -149,8 +150,8 @@ def static_kind(node: Expr) -> Kind:
     if isinstance(node, Arithmetic):
         return "number" if any(sign in ("-", "/", "//", "%") for sign, _ in node.rest) else ""
     if isinstance(node, Call):
-        return _GIVES.get(node.function, "")
-    return _METHOD_GIVES.get(node.method, "") if isinstance(node, MethodCall) else ""
+        return FUNCTIONS[node.function].gives if node.function in FUNCTIONS else ""
+    return METHODS[node.method].gives if isinstance(node, MethodCall) and node.method in METHODS else ""
 
 
 def _literal_kind(node: Literal) -> Kind:
@@ -159,18 +160,6 @@ def _literal_kind(node: Literal) -> Kind:
     if isinstance(node.value, bool):
         return "boolean"
     return "text" if isinstance(node.value, str) else "number"
-
-
-_GIVES: dict[str, Kind] = {
-    **dict.fromkeys(("all", "any", "bool"), "boolean"), "str": "text", "sorted": "list",
-    **dict.fromkeys(("abs", "ceil", "clamp", "exp", "float", "floor", "int", "len", "ln", "log", "log10", "log2", "median",
-                     "percentile", "round",
-                     "sqrt", "stdev", "sum", "variance"), "number"),
-}  # fmt: skip
-_METHOD_GIVES: dict[str, Kind] = {
-    "count": "number", "endswith": "boolean", "lower": "text", "split": "list", "startswith": "boolean", "strip": "text",
-    "upper": "text",
-}  # fmt: skip
 
 
 @lint("EXPR064")

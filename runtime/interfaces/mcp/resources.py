@@ -10,7 +10,7 @@ import orjson
 from attrs import asdict, frozen
 
 from ....lang.diagnostic import nearest
-from ...api.language_texts import command_list, grammar_text, schema_text
+from ...api.language_texts import command_list, function_list, grammar_text, operation_list, schema_text
 from ...api.workspace import StateError, StateStore
 from ...excerpts import abridged, fenced, fill, read_prompt, storable
 from .tool_errors import ToolError
@@ -53,7 +53,8 @@ def card(name: str) -> str:
 
 def _written_card(name: str) -> str:
     text = (files(__package__) / "languages" / f"{name}.md").read_text(encoding="utf-8")
-    return text.replace("{commands}", command_list()) if name == "gasl" else text
+    lists = {"gasl": command_list, "lwt": operation_list, "expr": function_list}
+    return text.replace("{list}", lists[name]()) if name in lists else text
 
 
 def _section(text: str, heading: str) -> str:

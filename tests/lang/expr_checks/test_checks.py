@@ -144,7 +144,7 @@ def test_hints_say_what_there_is():
     assert hints("mean(total)") == ["write `sum(xs) / len(xs)`"]
     assert hints("meta.stars", names=["total"]) == ["values are named without a prefix"]
     assert hints("extraction.severity == 'q'", row=True) == ["known: `mild`, `none`, `severe`"]
-    assert hints("clamp(1)") == ["write `clamp(x, low, high)`: x, but at least low and at most high"]
+    assert hints("clamp(1)") == ["write `clamp(x, low, high)`: x limited to the range from low to high"]
 
 
 def test_where_nothing_is_known_nothing_is_missed():

@@ -108,7 +108,7 @@ HOVERS = [
     ("gasl", "ASSERT LEN ${gi|ven} > 1", "**variable** `given` · 12 rows"),
     ("gasl", "UPDATE sto|ry WITH x", "**key** `story` · DICT\n\nWhat we \\*know\\*."),
     ("gasl", "SET llm.mo|del = 'x'", "**setting** `llm.model` · text"),
-    ("lwt", '(a)=L|LM("x")', "**operation** `LLM` · One completion"),
+    ("lwt", '(a)=L|LM("x")', "**operation** `LLM` · One answer"),
     ("lwt", '(a)=LLM("x", ty|pe=json)', "**option** `type` · text"),
     ("lwt", '(b)=LLM("x")\n(a)=LLM("{(b|)}")', '**step** `b`\n\n```lwt\n(b)=LLM("x")\n```'),
     ("lwt", '(b)=LLM("x")\n(a|)=LLM("{(b)}")', "**step** `a`, defined here, used nowhere in this text"),
