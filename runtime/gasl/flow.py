@@ -138,12 +138,12 @@ class Flow:
             return {}
         self._settings_noted = True
         config = {"stop_on_error": self.stop_on_error, "continue_on_empty": self.continue_on_empty}
-        told = {**config, "graph": self.session.graph.schema.hash, **prepare.in_force(self.session)}
+        plan = {**config, "graph": self.session.graph.schema.hash, **prepare.in_force(self.session)}
         if changed := list(getattr(self.session.graph, "told", ()))[:_TOLD]:
-            told["graph_read"] = changed  # columns that were changed when the graph was loaded
+            plan["graph_read"] = changed  # columns that were changed when the graph was loaded
         if self.session.state.source:
-            told["source"] = dict(self.session.state.source)
-        return {"plan": told | self._initial_variables()}
+            plan["source"] = dict(self.session.state.source)
+        return {"plan": plan | self._initial_variables()}
 
     def _initial_variables(self) -> dict[str, Any]:
         """Return the plan's initial variables for a replay; only the names if they are too large."""
@@ -151,10 +151,10 @@ class Flow:
         bound = {name: value for name in context.names() if (value := context.value(name)) is not None}
         values = {name: storable(value.value) for name, value in bound.items() if value.count <= _GIVEN_ITEMS}
         marks = {name: list(value.incomplete) for name, value in bound.items() if value.incomplete}
-        told = {"incomplete": marks} if marks else {}
+        incomplete = {"incomplete": marks} if marks else {}
         if len(values) < len(bound) or len(json.dumps(values)) > _GIVEN_LENGTH:
-            return {"variables_left_out": list(context.names()), **told}
-        return {"variables": values, **told} if values else told
+            return {"variables_left_out": list(context.names()), **incomplete}
+        return {"variables": values, **incomplete} if values else incomplete
 
     # All levels
 

@@ -69,15 +69,15 @@ async def areplay(
     ``llm`` is called if no answer is recorded; without a model such a call fails. ``context`` has the variables that the host
     gave to every plan; ``chunks`` returns a chunk's text by its id, as in the recorded run. Raises only ``StoreError``.
     """
-    told = recorded.get("replay") or {}
-    state.configure(query=recorded.get("query"), config=recorded.get("config"), seed=told.get("seed"))
+    stored = recorded.get("replay") or {}
+    state.configure(query=recorded.get("query"), config=recorded.get("config"), seed=stored.get("seed"))
     again = _Replay(
-        graph, state, _Recall.of(told.get("answers") or (), llm), context or ContextStore(), dispatcher, chunks
+        graph, state, _Recall.of(stored.get("answers") or (), llm), context or ContextStore(), dispatcher, chunks
     )
-    steps = _command_pairs(told.get("commands") or (), recorded.get("history") or ())
+    steps = _command_pairs(stored.get("commands") or (), recorded.get("history") or ())
     if steps is None:
         again.remarks.append("the history does not show where plans began, so the commands were run as one plan")
-        steps = [(text, {}) for text in told.get("commands") or ()]
+        steps = [(text, {}) for text in stored.get("commands") or ()]
     for text, entry in steps:
         await again.step(text, entry)
     again.compare(recorded, state)
@@ -159,28 +159,28 @@ class _Replay:
 
     def _begin(self, entry: Entry) -> Flow:
         """Return a plan with the same initial settings as the recorded one."""
-        told = entry.get("plan") or {}
-        if told.get("graph") and told["graph"] != self.graph.schema.hash:
+        stored = entry.get("plan") or {}
+        if stored.get("graph") and stored["graph"] != self.graph.schema.hash:
             self.remarks.append("the graph differs from the recorded graph")
         variables = self.given.copy()
-        for name, value in (told.get("variables") or {}).items():
-            variables.set(name, Value(value, incomplete=tuple((told.get("incomplete") or {}).get(name, ()))))
-        if told.get("variables_left_out"):
+        for name, value in (stored.get("variables") or {}).items():
+            variables.set(name, Value(value, incomplete=tuple((stored.get("incomplete") or {}).get(name, ()))))
+        if stored.get("variables_left_out"):
             self.remarks.append("a plan's initial variables were too large for the history")
         session = Session(
             self.graph,
             self.state,
-            _Recalled(self.recall, "") if told.get("llm", True) else None,
-            {name: _Recalled(self.recall, name) for name in told.get("models", ())},
+            _Recalled(self.recall, "") if stored.get("llm", True) else None,
+            {name: _Recalled(self.recall, name) for name in stored.get("models", ())},
             variables,
-            options=dict(told.get("options", {})),
+            options=dict(stored.get("options", {})),
             plan_id=entry.get("plan_id", ""),
         )
         if self.chunks is not None:
             session.chunks = self.chunks
-        if "caps" in told:
-            session.caps, session.ceiling = Caps(**told["caps"]), Caps(**told["ceiling"])
-        stops, goes_on = told.get("stop_on_error", True), told.get("continue_on_empty", False)
+        if "caps" in stored:
+            session.caps, session.ceiling = Caps(**stored["caps"]), Caps(**stored["ceiling"])
+        stops, goes_on = stored.get("stop_on_error", True), stored.get("continue_on_empty", False)
         return Flow(session, self.dispatcher or CommandDispatcher(), lambda: 0, stops, goes_on)
 
     def compare(self, recorded: Mapping[str, Any], state: StateStore) -> None:

@@ -129,8 +129,8 @@ def _cited(given: Any, known: Mapping[str, int], cite: str) -> tuple[tuple[int, 
     for each in given:
         name = str(each) if isinstance(each, int) and not isinstance(each, bool) else each
         if not isinstance(name, str) or name not in known:
-            told = short(each) if isinstance(each, str) else kind_of(each)
-            return tuple(found), f"{told} is none of the references that were shown"
+            found_text = short(each) if isinstance(each, str) else kind_of(each)
+            return tuple(found), f"{found_text} is none of the references that were shown"
         found[known[name]] = None
     return tuple(found), ""
 
@@ -142,14 +142,14 @@ def _columns(fields: Mapping[str, Any], columns: Sequence[Column]) -> str:
             return f"{short(column.name)} is missing"
         value = fields[column.name]
         if value is not None and not _is(value, column):
-            told = (
+            found_text = (
                 short(value)
                 if isinstance(value, str)
                 else str(value)[:40]
                 if isinstance(value, int | float)
                 else kind_of(value)
             )
-            return f"{short(column.name)} must be {column.type}, not {told}"
+            return f"{short(column.name)} must be {column.type}, not {found_text}"
     names = {column.name for column in columns}
     for name in fields:
         if name not in names:

@@ -34,11 +34,13 @@ async def run_assert(command: Assert, session: Session) -> ExecutionResult:
     if truth:
         return ExecutionResult("success")
     tested = _left_sides(command.condition, values)
-    told = "; ".join(f"{name} is {excerpt(value, _SHOWN)}" for name, value, _ in tested[:_VALUES])
+    values_text = "; ".join(f"{name} is {excerpt(value, _SHOWN)}" for name, value, _ in tested[:_VALUES])
     outcome = "is unknown" if truth is None else "does not hold"
     message = f"the assertion {outcome}: {clipped(format_condition(command.condition), _SHOWN)}"
     empty = any(nothing for _, _, nothing in tested)
-    return ExecutionResult("empty" if empty else "error", message=f"{message}; {told}" if told else message)
+    return ExecutionResult(
+        "empty" if empty else "error", message=f"{message}; {values_text}" if values_text else message
+    )
 
 
 def _left_sides(condition: Condition, values: dict[str, Any]) -> list[tuple[str, Any, bool]]:

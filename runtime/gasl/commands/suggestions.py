@@ -129,9 +129,9 @@ def near(condition: Condition | None, known: Known) -> str:
 
 
 def _near_comparison(comparison: Comparison, path: tuple[str, ...], known: Known) -> str:
-    told = ".".join(path)
+    named = ".".join(path)
     prefix, ends = "", known.ends
-    if told not in known.names and ends is not None:
+    if named not in known.names and ends is not None:
         if path in (("source",), ("target",)):
             path, known = ("id",), ends
         elif len(path) > 1 and path[0] in ("source", "target", "node"):
@@ -144,8 +144,8 @@ def _near_comparison(comparison: Comparison, path: tuple[str, ...], known: Known
     if name != ".".join(path):
         return ""
     asked = [value for value in _compared_values(comparison)[:_ASKED] if isinstance(value, str | int | float)]
-    return _near_kind(told, name, asked, comparison, known) or (
-        _near_value(told, name, asked, comparison.operator, known) if comparison.operator in _TELLING else ""
+    return _near_kind(named, name, asked, comparison, known) or (
+        _near_value(named, name, asked, comparison.operator, known) if comparison.operator in _TELLING else ""
     )
 
 
@@ -160,7 +160,7 @@ _KINDS = {str: "text", int: "integer", float: "float", bool: "boolean", list: "l
 _WORDS = {"text": "text", "integer": "a number", "float": "a number", "boolean": "a boolean"}
 
 
-def _near_kind(told: str, name: str, asked: Sequence[Any], comparison: Comparison, known: Known) -> str:
+def _near_kind(named: str, name: str, asked: Sequence[Any], comparison: Comparison, known: Known) -> str:
     """Return a hint if an attribute has one kind and all requested values another; else ""."""
     if not asked or comparison.operator not in _TYPED:
         return ""
@@ -169,7 +169,7 @@ def _near_kind(told: str, name: str, asked: Sequence[Any], comparison: Compariso
     if len(there) != 1 or len(given) != 1 or there == given or None in there:
         return ""
     kind, value = there.pop(), asked[0]
-    said = f"{told} is {kind}, and {_literal(value)} is {given.pop()}"
+    said = f"{named} is {kind}, and {_literal(value)} is {given.pop()}"
     if kind == "text":
         return f"{said}: write {short(_literal(value))}"
     if not isinstance(value, str) or comparison.operator not in _COMPARING:
@@ -200,7 +200,7 @@ def _compared_values(comparison: Comparison) -> Sequence[Any]:
     return ()
 
 
-def _near_value(told: str, name: str, asked: Sequence[Any], operator: Operator, known: Known) -> str:
+def _near_value(named: str, name: str, asked: Sequence[Any], operator: Operator, known: Known) -> str:
     values = known.values(name)
     part = _PARTS.get(operator)
     every: dict[str, None] | None = None
@@ -214,14 +214,14 @@ def _near_value(told: str, name: str, asked: Sequence[Any], operator: Operator, 
             if value in every or (part is not None and any(part(text, value) for text in every)):
                 continue
             if (like := _similar_text(value, every)) is not None:
-                missing = f"{told} has no {short(value)}; " if len(every) < MOST_TEXTS else ""
+                missing = f"{named} has no {short(value)}; " if len(every) < MOST_TEXTS else ""
                 return f"{missing}did you mean {short(like)}?"
         elif any(str(value) == there for there, _ in values):
-            return f"{told} is text: {short(str(value))}, not {value}"
+            return f"{named} is text: {short(str(value))}, not {value}"
         if not values or name in _BUILT_IN:
             continue
         shown = ", ".join(f"{_literal(there)} ({count:,})" for there, count in values[:_VALUES])
-        return f"{told} is mostly: {shown}" if len(values) > _VALUES else f"{told} is one of: {shown}"
+        return f"{named} is mostly: {shown}" if len(values) > _VALUES else f"{named} is one of: {shown}"
     return ""
 
 

@@ -27,7 +27,7 @@ class _Program:
 
     text: str
     variables: dict[str, Any]
-    told: Callable[[str], str] = str
+    in_script_words: Callable[[str], str] = str
     """Translates a message about the program into the script's terms."""
     incomplete: Mapping[str, tuple[str, ...]] = field(factory=dict)
     """By variable, the reasons why its value is incomplete."""
@@ -74,8 +74,8 @@ async def run_gasl(call: Call, context: Context) -> Outcome:
             }
             records = await executor.arun_plan(plan)
         except ParseError as error:
-            raise StepFailed(_parse_failure(error, call, program.told)) from None
-    made = _outcome(records, call, program.told)
+            raise StepFailed(_parse_failure(error, call, program.in_script_words)) from None
+    made = _outcome(records, call, program.in_script_words)
     inside = tuple(Failed("partial", message, span=call.span) for message in program.inside)
     return evolve(made, input_hash=digest, failed_items=(*made.failed_items, *inside))
 
@@ -132,14 +132,19 @@ def _incomplete_reasons(step: str, scope: Scope) -> tuple[str, ...]:
     return (*reasons[:_REASONS], *more)
 
 
-def _parse_failure(error: ParseError, call: Call, told: Callable[[str], str]) -> Failed:
+def _parse_failure(error: ParseError, call: Call, in_script_words: Callable[[str], str]) -> Failed:
     first = next((d for d in error.diagnostics if d.severity == "error"), None)
     if first is None:
-        return Failed("operation", told(error.message), told(error.hint), call.span)
-    return Failed("operation", told(f"{first.message} ({first.code})"), told("; ".join(first.hints)), call.span)
+        return Failed("operation", in_script_words(error.message), in_script_words(error.hint), call.span)
+    return Failed(
+        "operation",
+        in_script_words(f"{first.message} ({first.code})"),
+        in_script_words("; ".join(first.hints)),
+        call.span,
+    )
 
 
-def _outcome(records: Sequence[ExecutionRecord], call: Call, told: Callable[[str], str]) -> Outcome:
+def _outcome(records: Sequence[ExecutionRecord], call: Call, in_script_words: Callable[[str], str]) -> Outcome:
     flat = list(_flat(records))
     tokens = [record.metrics.get("tokens") or {} for record in flat]
     usage = Usage(sum(t.get("prompt", 0) for t in tokens), sum(t.get("completion", 0) for t in tokens))
@@ -150,14 +155,14 @@ def _outcome(records: Sequence[ExecutionRecord], call: Call, told: Callable[[str
         why = failed or records[-1]
         error = why.error or {}
         message = f"{why.command}: {error.get('message', why.status)}" if why.command else str(error.get("message"))
-        reason = Failed(why.status, told(message), told(str(error.get("hint") or "")), call.span)
+        reason = Failed(why.status, in_script_words(message), in_script_words(str(error.get("hint") or "")), call.span)
         raise StepFailed(reason, usage=usage, cost=cost, calls=calls)
     last = last_with_value(records)
     value = None if last is None else last.value
     missing = tuple(
         Failed(
             "partial",
-            told(f"{record.command}: {(record.error or {}).get('message', 'only a part of it')}"),
+            in_script_words(f"{record.command}: {(record.error or {}).get('message', 'only a part of it')}"),
             span=call.span,
         )
         for record in flat

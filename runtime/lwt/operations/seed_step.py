@@ -235,8 +235,10 @@ def faults_of_files(script: Script, folder: Path) -> Iterator[Diagnostic]:
                 first, more = errors[0], len(errors) - 1
                 line = f":{source.position(first.span.start)[0]}" if first.span is not None else ""
                 message = f"{name}{line}: {first.message} ({first.code})"
-                told = f"`knotwork check {name}` lists {f'this and {more} more errors' if more else 'all errors'}"
-                yield Diagnostic("LWT049", "error", message, file.span, (*first.hints, told))
+                more_errors = (
+                    f"`knotwork check {name}` lists {f'this and {more} more errors' if more else 'all errors'}"
+                )
+                yield Diagnostic("LWT049", "error", message, file.span, (*first.hints, more_errors))
 
 
 def _faults(operation: str, source: Source) -> list[Diagnostic]:
