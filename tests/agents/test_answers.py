@@ -141,6 +141,8 @@ def test_explaining_beyond_the_time_is_told_as_such() -> None:
 
     whole, cut = (each.structure for each in asyncio.run(work()))
     assert (
-        whole["steps"]["total"] == 1_000 and whole["left_out"] == 100 and whole["why"] == "at most 1,000 are explained"
+        whole["steps"]["total"] == 1_000
+        and whole["left_out"] == 100
+        and whole["why"] == "at most 1,000 commands are explained"
     )
     assert cut.get("error", {}).get("kind") == "busy" or (cut["left_out"] and "timed out" in cut["why"])

@@ -63,7 +63,7 @@ def test_the_first_interrupt_sets_the_event(loop: Loop) -> None:
 
     said: list[str] = []
     assert loop.run(work, interrupts(said, 1), said.append) == "in order"
-    assert said == ["cancelling; a second interrupt does not wait for it"]
+    assert said == ["cancelling; interrupt again to stop without waiting"]
 
 
 def test_the_second_interrupt_cancels_the_task_and_the_loop_goes_on(loop: Loop) -> None:

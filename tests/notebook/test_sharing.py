@@ -54,8 +54,11 @@ def test_names_of_python_are_not_replaced(shell: Shell) -> None:
     told = shell.run('%%kw\nmine = 1\nlist = 2\n(for)=EXPR("3")')
     assert told.error is None
     assert shell.run("mine()").value == 7 and "list" not in shell.names
-    assert "mine is something else in the notebook, which is kept; NAME = %kw value mine gives its value" in told.text
-    assert "list is a name of Python's own" in told.text and "for is not a name of Python" in told.text
+    assert (
+        "mine has another value in the notebook, which is not replaced; NAME = %kw value mine gives its value"
+        in told.text
+    )
+    assert "list is a name of Python itself" in told.text and "for is not a valid name in Python" in told.text
     shell.run("x = %kw value for")
     assert shell.names["x"] == 3
 
@@ -66,9 +69,9 @@ def test_a_cell_that_wants_what_can_not_be_shared_says_so_at_once(shell: Shell) 
     assert shell.run("%kw x").text == "5"
     shell.run("%%gasl\nFIND nodes WHERE degree > ${least} AS hubs")
     said = {
-        "x = {1, 2}": "the notebook's x can't be a value here: it is of the type set; x = list(x) makes a list of it",
-        "x = float('nan')": "the notebook's x can't be a value here: it is a number that JSON has not (nan); None stands for",
-        "def x(): pass": "the notebook's x can't be a value here: it is of the type function; texts, numbers, lists and",
+        "x = {1, 2}": "the notebook's x can't be shared: it is a value of type set; x = list(x) converts it to a list",
+        "x = float('nan')": "the notebook's x can't be shared: it is a number that JSON does not support (nan); use None for",
+        "def x(): pass": "the notebook's x can't be shared: it is a value of type function; texts, numbers, lists and",
     }
     for python, wanted in said.items():
         assert shell.run(python).error is None
@@ -77,7 +80,7 @@ def test_a_cell_that_wants_what_can_not_be_shared_says_so_at_once(shell: Shell) 
     shell.run("from decimal import Decimal; least = Decimal('30')")
     for magic in ("%%gasl", "%%gasl --check"):
         told = shell.run(f"{magic}\nFIND nodes WHERE degree > ${{least}} AS hubs")
-        assert "the notebook's least can't be a value here: it is of the type Decimal" in str(told.error)
+        assert "the notebook's least can't be shared: it is a value of type Decimal" in str(told.error)
 
 
 def test_a_variable_that_is_deleted_is_gone(shell: Shell) -> None:
@@ -103,7 +106,7 @@ def test_undo_gives_python_its_own_again(shell: Shell) -> None:
 def test_names_of_the_shell_are_not_replaced_and_not_offered(shell: Shell) -> None:
     held = shell.names["In"]
     told = shell.run('%%lwt\n(In)=EXPR("3")')
-    assert "In is a name of the shell's own; NAME = %kw value In gives its value" in told.text
+    assert "In is a name of the shell itself; NAME = %kw value In gives its value" in told.text
     shell.run("%kw undo")
     assert shell.names["In"] is held
     assert "get_ipython" not in str(shell.run("%kw input nothing").error)
@@ -116,7 +119,7 @@ def test_objects_of_anybody_are_named_when_they_fail(shell: Shell) -> None:
 
     shell.names["mine"] = Broken([1])
     told = shell.run("%kw mine")
-    assert "the notebook's mine can't be a value here: it is an object that can't be read (RuntimeError: boom" in str(
+    assert "the notebook's mine can't be shared: it is an object that can't be read (RuntimeError: boom" in str(
         told.error
     )
     assert "\x1b" not in told.printed and "internal" not in told.printed
@@ -156,7 +159,7 @@ def test_values_become_those_of_json(value: object, shared: object) -> None:
 def test_a_list_in_itself_and_others_are_refused() -> None:
     endless: list[object] = []
     endless.append(endless)
-    with pytest.raises(NotShared, match="a list that holds itself"):
+    with pytest.raises(NotShared, match="a list that contains itself"):
         as_json(endless)
     shared = [1]
     assert as_json([shared, shared]) == [[1], [1]]

@@ -80,7 +80,7 @@ def test_a_state_that_is_open_elsewhere_says_how_a_notebook_lets_go(shell: Shell
         told = shell.run(f"%kw open --state {tmp_path / 'state'}")
     finally:
         held.close()
-    assert "end it, if it is a prompt or a notebook (%kw close there), or wait" in str(told.error)
+    assert "close that prompt or notebook (%kw close there), or wait" in str(told.error)
 
 
 def test_a_state_of_a_variables_graph_says_so(shell: Shell, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ from ...excerpts import storable
 from ..http.middleware import internal_error
 from .long_calls import ReportProgress
 from .resources import PROMPTS, TEMPLATES, Unknown, prompt_of, read, resources
-from .tool_errors import ToolError, of_arguments
+from .tool_errors import ToolError, argument_error
 from .tools import tool as ours
 from .tools.check_tools import CHECK, EXPLAIN
 from .tools.run_tools import EXECUTE, RUN_LWT, RUN_PLAN
@@ -93,10 +93,10 @@ async def call_tool(
     tool = TOOLS[name]
     try:
         try:
-            asked = tool.takes.model_validate(dict(arguments or {}))
+            request = tool.takes.model_validate(dict(arguments or {}))
         except ValidationError as error:
-            raise of_arguments(error, tool.takes) from None
-        result = await tool.run(Call(workspace, client, report), asked)
+            raise argument_error(error, tool.takes) from None
+        result = await tool.run(Call(workspace, client, report), request)
         structure = result.model_dump(mode="json")
         failed = structure.get("status") == "refused" or result.error is not None
     except ToolError as refused:
@@ -121,24 +121,26 @@ _INSTRUCTIONS = (
 def create_server(workspace: ServerWorkspace, version: str) -> Server[Any]:
     """Return the server of ``workspace``. It can serve any number of connections."""
 
-    async def list_tools(context: _Context, asked: PaginatedRequestParams | None) -> ListToolsResult:
+    async def list_tools(context: _Context, request: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[_tool(tool, workspace) for tool in TOOLS.values() if not tool.absent(workspace)])
 
-    async def handle_call(context: _Context, asked: CallToolRequestParams) -> CallToolResult:
-        if why := unknown(asked.name, workspace):
+    async def handle_call(context: _Context, request: CallToolRequestParams) -> CallToolResult:
+        if why := unknown(request.name, workspace):
             raise MCPError(INVALID_PARAMS, why)
-        sent = await call_tool(asked.name, asked.arguments, workspace, _who(context), context.session.report_progress)
+        sent = await call_tool(
+            request.name, request.arguments, workspace, _who(context), context.session.report_progress
+        )
         return CallToolResult(
             content=[TextContent(text=sent.text)], structured_content=sent.structure, is_error=sent.failed
         )
 
-    async def list_resources(context: _Context, asked: PaginatedRequestParams | None) -> ListResourcesResult:
+    async def list_resources(context: _Context, request: PaginatedRequestParams | None) -> ListResourcesResult:
         found = resources(workspace)
         return ListResourcesResult(
             resources=[Resource(uri=each.uri, name=each.name, title=each.title, mime_type=each.kind) for each in found]
         )
 
-    async def list_templates(context: _Context, asked: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+    async def list_templates(context: _Context, request: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
         return ListResourceTemplatesResult(
             resource_templates=[
                 ResourceTemplate(uri_template=template, name=name, title=title, mime_type=kind)
@@ -146,14 +148,14 @@ def create_server(workspace: ServerWorkspace, version: str) -> Server[Any]:
             ]
         )
 
-    async def read_resource(context: _Context, asked: ReadResourceRequestParams) -> ReadResourceResult:
+    async def read_resource(context: _Context, request: ReadResourceRequestParams) -> ReadResourceResult:
         try:
-            found = await read(asked.uri, workspace)
+            found = await read(request.uri, workspace)
         except Unknown:
-            raise MCPError(INVALID_PARAMS, "unknown resource", {"uri": asked.uri[:500]}) from None
+            raise MCPError(INVALID_PARAMS, "unknown resource", {"uri": request.uri[:500]}) from None
         return ReadResourceResult(contents=[TextResourceContents(uri=found.uri, mime_type=found.kind, text=found.text)])
 
-    async def list_prompts(context: _Context, asked: PaginatedRequestParams | None) -> ListPromptsResult:
+    async def list_prompts(context: _Context, request: PaginatedRequestParams | None) -> ListPromptsResult:
         return ListPromptsResult(
             prompts=[
                 Prompt(name=each.name, title=each.title, arguments=_arguments(each.arguments))
@@ -162,9 +164,9 @@ def create_server(workspace: ServerWorkspace, version: str) -> Server[Any]:
             ]
         )
 
-    async def get_prompt(context: _Context, asked: GetPromptRequestParams) -> GetPromptResult:
+    async def get_prompt(context: _Context, request: GetPromptRequestParams) -> GetPromptResult:
         try:
-            text = await prompt_of(asked.name, asked.arguments or {}, workspace)
+            text = await prompt_of(request.name, request.arguments or {}, workspace)
         except ToolError as refused:
             raise MCPError(INVALID_PARAMS, refused.message, refused.as_json()) from None
         return GetPromptResult(messages=[PromptMessage(role="user", content=TextContent(text=text))])
@@ -179,17 +181,17 @@ def create_server(workspace: ServerWorkspace, version: str) -> Server[Any]:
 
 def _limits(workspace: ServerWorkspace) -> str:
     """Return a description of this server's features and limits."""
-    settings, said = workspace.settings, []
-    said.append(
+    settings, sentences = workspace.settings, []
+    sentences.append(
         "The server has a graph."
         if workspace.adapter is not None
         else "The server has no graph: scripts and seeds only."
     )
     if settings.read_only:
-        said.append("The state is read-only: commands that would change it are refused.")
+        sentences.append("The state is read-only: commands that would change it are refused.")
     if workspace.models.default is None:
-        said.append("The server has no model: commands and steps that need a model fail.")
-    return " " + " ".join(said)
+        sentences.append("The server has no model: commands and steps that need a model fail.")
+    return " " + " ".join(sentences)
 
 
 def _tool(tool: ours.Tool, workspace: ServerWorkspace) -> McpTool:

@@ -29,9 +29,9 @@ class ToolError(Exception):
         return {"kind": self.kind, "message": self.message, "hint": self.hint, **self.members}
 
 
-def of_arguments(error: ValidationError, model: type[BaseModel]) -> ToolError:
+def argument_error(error: ValidationError, model: type[BaseModel]) -> ToolError:
     """Return the refusal of arguments that don't fit ``model``: each fault with its JSON pointer."""
-    told: dict[str, dict[str, Any]] = {}
+    faults_by_pointer: dict[str, dict[str, Any]] = {}
     kind_of: dict[str, str] = {}
     found: Sequence[Mapping[str, Any]] = error.errors(include_url=False)
     for fault in found:
@@ -39,14 +39,19 @@ def of_arguments(error: ValidationError, model: type[BaseModel]) -> ToolError:
         pointer = "".join(f"/{printable(str(part))[:80]}" for part in place)
         if pointer in kind_of:  # the other one of several forms that an argument may have
             if kind_of[pointer] in _WANTED:  # otherwise it has the right form, and another fault
-                told[pointer] = {"pointer": pointer, "message": _of_forms(fault)}
-        elif len(told) < _FAULTS:
-            told[pointer], kind_of[pointer] = {"pointer": pointer, "message": _said(fault)}, fault["type"]
+                faults_by_pointer[pointer] = {"pointer": pointer, "message": _form_message(fault)}
+        elif len(faults_by_pointer) < _FAULTS:
+            faults_by_pointer[pointer], kind_of[pointer] = (
+                {"pointer": pointer, "message": _fault_message(fault)},
+                fault["type"],
+            )
             if fault["type"] == "extra_forbidden" and len(place) == 1:
-                told[pointer]["hint"] = _instead(str(place[0]), found, model)
-    first = next(iter(told.values()))
+                faults_by_pointer[pointer]["hint"] = _argument_hint(str(place[0]), found, model)
+    first = next(iter(faults_by_pointer.values()))
     name = first["pointer"].removeprefix("/") or "the arguments"
-    return ToolError("arguments", f"{name}: {first['message']}", first.get("hint", ""), faults=list(told.values()))
+    return ToolError(
+        "arguments", f"{name}: {first['message']}", first.get("hint", ""), faults=list(faults_by_pointer.values())
+    )
 
 
 def _place(path: Sequence[Any], model: type[BaseModel]) -> Sequence[Any]:
@@ -59,7 +64,7 @@ _FORMS = ("str", "constrained-str", "dict[str,any]")
 """pydantic's names for the forms of an argument that takes an object or its JSON text."""
 
 
-def _instead(name: str, found: Sequence[Mapping[str, Any]], model: type[BaseModel]) -> str:
+def _argument_hint(name: str, found: Sequence[Mapping[str, Any]], model: type[BaseModel]) -> str:
     """Return a hint on an unknown argument."""
     names = list(model.model_fields)
     if like := nearest(name, names):
@@ -72,16 +77,16 @@ def _instead(name: str, found: Sequence[Mapping[str, Any]], model: type[BaseMode
     return f"available: {', '.join(names)}" if names else "the tool takes no arguments"
 
 
-_SAYINGS = {"missing": "missing", "extra_forbidden": "unknown argument"}
+_MESSAGES = {"missing": "missing", "extra_forbidden": "unknown argument"}
 _WANTED = {
     "string_type": "a text", "dict_type": "an object", "list_type": "a list", "int_type": "a whole number",
     "int_from_float": "a whole number", "bool_type": "true or false",
 }  # fmt: skip
 
 
-def _said(fault: Mapping[str, Any]) -> str:
+def _fault_message(fault: Mapping[str, Any]) -> str:
     kind: str = fault["type"]
-    if known := _SAYINGS.get(kind):
+    if known := _MESSAGES.get(kind):
         return known
     if kind == "string_too_long":
         return f"too long: at most {fault['ctx']['max_length']:,} characters"
@@ -92,7 +97,7 @@ def _said(fault: Mapping[str, Any]) -> str:
     return printable(text.replace("should", "must", 1) if text.startswith("should") else text[:1].lower() + text[1:])
 
 
-def _of_forms(fault: Mapping[str, Any]) -> str:
+def _form_message(fault: Mapping[str, Any]) -> str:
     return f"must be an object or its JSON text, not {_kind_of(fault['input'])}"
 
 

@@ -209,23 +209,23 @@ def _fitting(items: list[Any], characters: int, form: Callable[[Any], Any]) -> t
     shown: list[Any] = []
     left, cut = characters, False
     for item in items:
-        made = form(item)
-        size = size_of(made, characters)
+        fitted = form(item)
+        size = size_of(fitted, characters)
         if size > characters:  # it would fit no page
-            made, cut = _brief(made, characters), True
-            size = size_of(made, characters)
+            fitted, cut = _brief(fitted, characters), True
+            size = size_of(fitted, characters)
         if size > left and shown:
             break
-        shown.append(storable(made))
+        shown.append(storable(fitted))
         left -= size
     return shown, cut
 
 
 def _brief(item: Any, characters: int) -> Any:
     for text, items, depth in _BRIEF:
-        made = shortened(item, text, items, depth)
-        if size_of(made, characters) <= characters:
-            return made
+        fitted = shortened(item, text, items, depth)
+        if size_of(fitted, characters) <= characters:
+            return fitted
     return "… [too large to be shown]" if not isinstance(item, dict) or len(item) != 1 else {**dict.fromkeys(item, "…")}
 
 

@@ -61,7 +61,7 @@ class Lines(io.TextIOWrapper):
 def fault_of(value: Any) -> JSONRPCError | None:
     """Return the answer to a JSON value that is not a message; None if it is valid, or needs no answer."""
     if _has_no_id(value):
-        return _told(None, INVALID_REQUEST, _NO_ID)
+        return _error_answer(None, INVALID_REQUEST, _NO_ID)
     try:
         jsonrpc_message_adapter.validate_python(value, by_name=False)
     except ValidationError as error:
@@ -76,7 +76,7 @@ def answer_to(fault: Exception) -> JSONRPCError | None:
         return _unread(line)
     whole = next((part for part in parts if "method" in part or "id" in part), None)
     if whole is None:
-        return _told(None, INVALID_REQUEST, _BATCH if _is_batch(fault) else "not a message of JSON-RPC 2.0")
+        return _error_answer(None, INVALID_REQUEST, _BATCH if _is_batch(fault) else "not a message of JSON-RPC 2.0")
     return _of_request(whole) if "id" in whole else None
 
 
@@ -88,26 +88,28 @@ def _unread(line: str) -> JSONRPCError | None:
     if isinstance(read, dict):
         if "id" not in read:
             return None
-        return _told(_id_of(read), PARSE_ERROR, "the request contains a lone surrogate, which is not valid text")
-    return _told(None, PARSE_ERROR, "the line is not JSON")
+        return _error_answer(
+            _id_of(read), PARSE_ERROR, "the request contains a lone surrogate, which is not valid text"
+        )
+    return _error_answer(None, PARSE_ERROR, "the line is not JSON")
 
 
 def _of_request(whole: dict[str, Any]) -> JSONRPCError:
     method, params = whole.get("method"), whole.get("params")
     if not _is_id(whole["id"]):
-        said = _NO_ID
+        message = _NO_ID
     elif not isinstance(method, str):
-        said = "method must be a text"
+        message = "method must be a text"
     elif params is not None and not isinstance(params, dict):
-        said = "params must be an object"
+        message = "params must be an object"
     elif whole.get("jsonrpc") != "2.0":
-        said = 'jsonrpc must be "2.0"'
+        message = 'jsonrpc must be "2.0"'
     else:
-        said = "not a request of JSON-RPC 2.0"
-    return _told(_id_of(whole), INVALID_REQUEST, said)
+        message = "not a request of JSON-RPC 2.0"
+    return _error_answer(_id_of(whole), INVALID_REQUEST, message)
 
 
-def _told(number: "str | int | None", code: int, message: str) -> JSONRPCError:
+def _error_answer(number: "str | int | None", code: int, message: str) -> JSONRPCError:
     return JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=code, message=message))
 
 
@@ -339,17 +341,17 @@ def create_app(workspace: ServerWorkspace, version: str, entrance: Door) -> Star
 def serve_http(workspace: ServerWorkspace, version: str, entrance: Door, ready: Callable[[str], None]) -> None:
     """Listen until a signal arrives; ``ready`` is called with the address. Raises ``NoPort``."""
     quieten()
-    with listening_socket(entrance.host, entrance.port) as made:
+    with listening_socket(entrance.host, entrance.port) as listener:
         app = create_app(workspace, version, entrance)
-        asyncio.run(_serve_http(workspace, app, entrance, made, lambda: ready(f"{url_of(made)}{PATH}")))
+        asyncio.run(_serve_http(workspace, app, entrance, listener, lambda: ready(f"{url_of(listener)}{PATH}")))
 
 
 async def _serve_http(
-    workspace: ServerWorkspace, app: Starlette, entrance: Door, made: socket.socket, ready: Callable[[], None]
+    workspace: ServerWorkspace, app: Starlette, entrance: Door, listener: socket.socket, ready: Callable[[], None]
 ) -> None:
     async with _closing(workspace):
         config = uvicorn_config(app, head_seconds=entrance.limits.body_seconds, idle=_IDLE, lifespan="on")
-        await HttpServer(config, ready, stop).serve([made])
+        await HttpServer(config, ready, stop).serve([listener])
 
 
 @contextlib.asynccontextmanager

@@ -162,9 +162,9 @@ class ServerWorkspace(SharedWorkspace):
             callbacks.warn, max_calls=limits.max_calls, max_tokens=limits.max_tokens, max_cost=limits.max_cost,
             price=limits.price, cache=settings.cache, environ=environ,
         )  # fmt: skip
-        made = opened(options, lambda: opener.open_all(settings.spec, settings.models), callbacks)
+        base = opened(options, lambda: opener.open_all(settings.spec, settings.models), callbacks)
         return cls(
-            adapter=made.adapter, graph=made.graph, state=made.state, chunks=made.chunks, models=made.models,
+            adapter=base.adapter, graph=base.graph, state=base.state, chunks=base.chunks, models=base.models,
             folder=settings.state, read_only=settings.read_only, settings=settings,
         )  # fmt: skip
 

@@ -17,7 +17,7 @@ from ..repl.tables import Form, flat, is_numeric, shown, table_of
 
 _DOT = re.compile(rf"(?<![\w./~-])\.(?=(?:{'|'.join(DOT_COMMANDS)})\b(?![./]))")
 _GRAPH = "knotwork repl GRAPH opens one"
-_LOCKED = "if it is a prompt or a notebook,"
+_LOCKED = "close that prompt or notebook,"
 
 
 def with_notebook_commands(outcome: Outcome) -> Outcome:
@@ -35,7 +35,7 @@ def _notebook_words(text: str) -> str:
     if not text:
         return text
     text = _DOT.sub("%kw ", text).replace("%kw quit", "%kw close").replace(_GRAPH, "%kw open GRAPH opens one")
-    return text.replace(_LOCKED, "if it is a prompt or a notebook (%kw close there),")
+    return text.replace(_LOCKED, "close that prompt or notebook (%kw close there),")
 
 
 CANCELLED = "cancelled; what was finished before is kept"
@@ -76,17 +76,17 @@ def bundle_of(outcome: Outcome, settings: DisplaySettings) -> dict[str, str]:
         html.append(f'<div class="soft">with the fix:</div><pre>{_text(fixed)}</pre>')
         lines.append(f"with the fix:\n{safe_text(fixed)}")
     if outcome.is_complete and outcome.message:  # otherwise it ends the cell's output
-        _say(_said(outcome), "warning", html, lines)
+        _say(_message_line(outcome), "warning", html, lines)
     for note in outcome.notes:
         _say(f"warning: {note}", "warning", html, lines)
     if outcome.value is not NOTHING:
         html.append(_value_html(outcome.value, settings))
         lines.append(_value_text(outcome.value, settings))
-    told = outcome.summary
+    summary = outcome.summary
     if settings.timer and outcome.is_good:
-        told = f"{told} · {outcome.seconds:.3f} s" if told else f"{outcome.seconds:.3f} s"
-    if told:
-        _say(told, "soft", html, lines)
+        summary = f"{summary} · {outcome.seconds:.3f} s" if summary else f"{outcome.seconds:.3f} s"
+    if summary:
+        _say(summary, "soft", html, lines)
     if not any(html):
         return {}
     return {
@@ -105,10 +105,10 @@ def failure_line(outcome: Outcome, place: str = "") -> str:
         return CANCELLED
     if outcome.diagnostics and not outcome.is_good:
         return f"not run: {_place(outcome)}"
-    return _said(outcome, f" at {place}" if place else "")
+    return _message_line(outcome, f" at {place}" if place else "")
 
 
-def _said(outcome: Outcome, at: str = "") -> str:
+def _message_line(outcome: Outcome, at: str = "") -> str:
     if not outcome.message:
         return "" if outcome.is_complete else outcome.status
     hint = f"; {outcome.hint}" if outcome.hint else ""
@@ -195,10 +195,10 @@ def _value_text(value: Any, settings: DisplaySettings) -> str:
     form = _form(settings)
     lines = shown(value, form, _WIDTH if form == "table" else None, safe=True)
     most = _ROWS if lines.noun == "row" else 1_000
-    told = [*lines.head, *(line for number in range(min(lines.count, most)) for line in lines.part(number))]
+    parts = [*lines.head, *(line for number in range(min(lines.count, most)) for line in lines.part(number))]
     if lines.count > most:
-        told.append(f"{lines.count - most:,} more {lines.noun}s")
+        parts.append(f"{lines.count - most:,} more {lines.noun}s")
     if lines.left_out:
-        told.append(f"{len(lines.left_out):,} more column{'' if len(lines.left_out) == 1 else 's'}")
-    text = "\n".join(told)
+        parts.append(f"{len(lines.left_out):,} more column{'' if len(lines.left_out) == 1 else 's'}")
+    text = "\n".join(parts)
     return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}…\n{len(text) - _CHARACTERS:,} more characters"

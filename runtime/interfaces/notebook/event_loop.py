@@ -75,7 +75,7 @@ class Loop:
         self,
         begin: Begin[T],
         tick: Callable[[], None] = lambda: None,
-        told: Callable[[str], None] = lambda text: None,
+        notify: Callable[[str], None] = lambda text: None,
     ) -> T:
         """Run the coroutine of ``begin`` and wait for it; ``tick`` is called in this thread meanwhile.
 
@@ -87,24 +87,24 @@ class Loop:
         with count_signals(numbers=(signal.SIGINT,)) as signals:
             future = asyncio.run_coroutine_threadsafe(run.held(begin), self._loop)
             try:
-                return self._waited(run, future, signals, tick, told)
+                return self._wait(run, future, signals, tick, notify)
             except BaseException:
-                self._stopped(run, future)
+                self._stop_work(run, future)
                 raise
 
-    def _waited(
+    def _wait(
         self,
         run: _Run,
         future: "Future[T]",
         signals: SignalCount,
         tick: Callable[[], None],
-        told: Callable[[str], None],
+        notify: Callable[[str], None],
     ) -> T:
         done = 0
         while True:
             if done < signals.times:
                 done += 1
-                self._further(done, run, told)
+                self._handle_interrupt(done, run, notify)
                 continue
             try:
                 return future.result(_TICK)
@@ -115,19 +115,19 @@ class Loop:
             except CancelledError:
                 raise Cancelled from None
 
-    def _further(self, times: int, run: _Run, told: Callable[[str], None]) -> None:
+    def _handle_interrupt(self, times: int, run: _Run, notify: Callable[[str], None]) -> None:
         """Handle the interrupt of this number; its message is shown afterwards."""
         if times == 1:
             self._loop.call_soon_threadsafe(run.cancel.set)
-            told("cancelling; a second interrupt does not wait for it")
+            notify("cancelling; interrupt again to stop without waiting")
         elif times == 2:
             self._loop.call_soon_threadsafe(run.stop)  # the future's own cancel would not wait for the task's end
-            told("a third interrupt leaves the session behind")
+            notify("interrupt again to abandon the session")
         else:
             run.is_left = True
             raise Abandoned
 
-    def _stopped(self, run: _Run, future: "Future[Any]") -> None:
+    def _stop_work(self, run: _Run, future: "Future[Any]") -> None:
         """Stop running work after an error in the display: the next cell must not run in parallel. Raises ``Abandoned``."""
         if future.done() or run.is_left:
             return
@@ -186,7 +186,7 @@ class Progress:
         self._work = Work(" ".join(text.split())[:60], self._say)
         self._place, self._update = place, update
         self._last = self._work.began
-        self._said = ""
+        self._note = ""
         self._handle: Any = None
 
     def __call__(self, event: Event) -> None:
@@ -211,13 +211,13 @@ class Progress:
             self._update(self._handle, _bundle(work.text, work.clock, work.total))
 
     def _say(self, text: str) -> None:
-        self._said = text
+        self._note = text
 
     def _show(self) -> None:
         self._last = perf_counter()
         work, steps = self._work, self._work.steps
         running = ", ".join(f"({step})" for step, _ in steps[:_STEPS]) if len(steps) > 1 else ""
-        bundle = _bundle(work.text, work.clock, work.waiting, running, work.asked, self._said, "interrupt cancels")
+        bundle = _bundle(work.text, work.clock, work.waiting, running, work.asked, self._note, "interrupt cancels")
         if self._handle is None:
             self._handle = self._place(bundle)
         else:
@@ -239,5 +239,5 @@ class Stopped(Exception):
 
     def _render_traceback_(self) -> list[str]:
         """Return the lines that IPython shows instead of a traceback."""
-        said = str(self)
-        return [printable(" ".join((said if len(said) <= _LONGEST else f"{said[:_LONGEST]}…").split()))]
+        message = str(self)
+        return [printable(" ".join((message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…").split()))]

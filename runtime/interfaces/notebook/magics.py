@@ -101,10 +101,10 @@ class Magics:
         if self._slot is not None:
             self._update(self._slot, bundle)
             return self._slot
-        made = _display(bundle, raw=True, display_id=True, metadata=_PROGRESS)
+        handle = _display(bundle, raw=True, display_id=True, metadata=_PROGRESS)
         if self._in_kernel:  # elsewhere a printed line stays
-            self._slot = made
-        return made
+            self._slot = handle
+        return handle
 
     def _update(self, handle: Any, bundle: Bundle) -> None:
         if self._in_kernel:  # elsewhere each update would be a further line

@@ -43,7 +43,7 @@ def _copied(value: Any, within: set[int]) -> Any:
         return value
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise NotShared(f"a number that JSON has not ({float.__float__(value)})")
+            raise NotShared(f"a number that JSON does not support ({float.__float__(value)})")
         return float.__float__(value)
     if isinstance(value, list | tuple | Mapping):
         return _container(value, within)
@@ -53,36 +53,36 @@ def _copied(value: Any, within: set[int]) -> Any:
         return str.__str__(value)
     if isinstance(value, int):
         return int.__int__(value)
-    raise NotShared(f"of the type {type(value).__name__}")
+    raise NotShared(f"a value of type {type(value).__name__}")
 
 
 def _container(value: Any, within: set[int]) -> Any:
     if id(value) in within:
-        raise NotShared(f"{'an object' if isinstance(value, Mapping) else 'a list'} that holds itself")
+        raise NotShared(f"{'an object' if isinstance(value, Mapping) else 'a list'} that contains itself")
     if len(within) >= _DEEPEST:
-        raise NotShared("nested too deeply")
+        raise NotShared("a value that is nested too deeply")
     within.add(id(value))
-    made: Any
+    copy: Any
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
-            raise NotShared("an object whose keys are not all texts")
-        made = {str.__str__(key): _copied(item, within) for key, item in value.items()}
+            raise NotShared("an object with keys that are not texts")
+        copy = {str.__str__(key): _copied(item, within) for key, item in value.items()}
     else:
-        made = [_copied(item, within) for item in value]
+        copy = [_copied(item, within) for item in value]
     within.discard(id(value))
-    return made
+    return copy
 
 
 _OF_LANGUAGES = frozenset({"input", "item", "index", "error"})
 _NOTHING: Final = object()
 _WAYS: Mapping[str, str] = {
-    "DataFrame": "{0} = {0}.to_dict('records') makes rows of it", "Series": "{0} = {0}.tolist() makes a list of it",
-    "set": "{0} = list({0}) makes a list of it", "frozenset": "{0} = list({0}) makes a list of it",
-    "generator": "{0} = list({0}) makes a list of it", "Decimal": "{0} = float({0}) makes a number of it",
-    "Fraction": "{0} = float({0}) makes a number of it", "bytes": "{0} = {0}.decode() makes a text of it",
-    "datetime": "{0} = {0}.isoformat() makes a text of it", "date": "{0} = {0}.isoformat() makes a text of it",
+    "DataFrame": "{0} = {0}.to_dict('records') converts it to rows", "Series": "{0} = {0}.tolist() converts it to a list",
+    "set": "{0} = list({0}) converts it to a list", "frozenset": "{0} = list({0}) converts it to a list",
+    "generator": "{0} = list({0}) converts it to a list", "Decimal": "{0} = float({0}) converts it to a number",
+    "Fraction": "{0} = float({0}) converts it to a number", "bytes": "{0} = {0}.decode() converts it to a text",
+    "datetime": "{0} = {0}.isoformat() converts it to a text", "date": "{0} = {0}.isoformat() converts it to a text",
     "Graph": "%kw open {0} opens it", "DiGraph": "%kw open {0} opens it", "MultiGraph": "%kw open {0} opens it",
-    "MultiDiGraph": "%kw open {0} opens it", "float": "None stands for what is missing",
+    "MultiDiGraph": "%kw open {0} opens it", "float": "use None for missing values",
 }  # fmt: skip
 """By the name of a type: how to convert its values."""
 
@@ -140,11 +140,11 @@ class SharedVariables:
         try:
             return as_json(held)
         except NotShared as error:
-            said = error.message
+            reason = error.message
         except Exception as error:  # a custom class may raise anything
-            said = f"an object that can't be read ({type(error).__name__}: {error})"
-        way = _WAYS.get(type(held).__name__, "texts, numbers, lists and objects are shared")
-        raise NotShared(f"the notebook's {name} can't be a value here: it is {said}", way.format(name))
+            reason = f"an object that can't be read ({type(error).__name__}: {error})"
+        way = _WAYS.get(type(held).__name__, "only texts, numbers, lists and objects can be shared")
+        raise NotShared(f"the notebook's {name} can't be shared: it is {reason}", way.format(name))
 
     def give(self, values: Values) -> list[str]:
         """Copy new session values to Python variables, and remove deleted ones; return remarks.
@@ -156,17 +156,17 @@ class SharedVariables:
             value, held = values.context.value(name), self._held.get(name)
             if value is None or (held is not None and held.value is value):
                 continue
-            if fault := self._fault(name, held):
+            if fault := self._name_fault(name, held):
                 self._held[name] = _Held(value, self.names.get(name), "apart")
                 remarks.append(f"{fault}; NAME = %kw value {name} gives its value")
                 continue
             before = self.names.get(name, _NOTHING)
             if held is not None and held.how == "given" and held.python is before:
                 before = held.before
-            made = as_json(value.value)
-            self._held[name], self.names[name] = _Held(value, made, "given", before), made
+            copy = as_json(value.value)
+            self._held[name], self.names[name] = _Held(value, copy, "given", before), copy
         for name in [each for each in self._held if values.context.value(each) is None]:
-            self._taken_back(name, self._held.pop(name))
+            self._restore(name, self._held.pop(name))
         return remarks
 
     def drop(self, names: Iterable[str], values: Values) -> None:
@@ -181,7 +181,7 @@ class SharedVariables:
         """Prepare for another session; the notebook keeps its variables."""
         self._held.clear()
 
-    def _taken_back(self, name: str, held: _Held) -> None:
+    def _restore(self, name: str, held: _Held) -> None:
         if held.how != "given" or self.names.get(name, _NOTHING) is not held.python:
             return
         if held.before is _NOTHING:
@@ -198,18 +198,18 @@ class SharedVariables:
         """Return whether a name is the shell's, such as ``In``; a rebound name counts as a variable."""
         return name in self.hidden and self.names.get(name) is self.hidden[name]
 
-    def _fault(self, name: str, held: _Held | None) -> str:
+    def _name_fault(self, name: str, held: _Held | None) -> str:
         """Return why a value can't be a Python variable, or ""."""
         if not name.isidentifier() or keyword.iskeyword(name):
-            return f"{name} is not a name of Python"
+            return f"{name} is not a valid name in Python"
         if name.startswith("_") or hasattr(builtins, name) or self._is_hidden(name):
-            return f"{name} is a name of {'the shell' if self._is_hidden(name) else 'Python'}'s own"
+            return f"{name} is a name of {'the shell' if self._is_hidden(name) else 'Python'} itself"
         if name not in self.names or (held is not None and held.how == "given" and held.python is self.names[name]):
             return ""
         try:
             self.copied(name)
         except NotShared:
-            return f"{name} is something else in the notebook, which is kept"
+            return f"{name} has another value in the notebook, which is not replaced"
         return ""
 
 

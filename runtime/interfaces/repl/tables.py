@@ -15,7 +15,7 @@ from ...results import plain
 # The layout of a table: column widths, hidden columns, and its lines.
 
 
-_LOOKED = 1_000
+_SAMPLE = 1_000
 """Number of rows that determine the column widths of a long table."""
 _CELL = 60
 """Maximum width of a column while other columns need space."""
@@ -52,7 +52,7 @@ class Grid:
         texts = [flat(row[number], _CELL * 4) for number in self.columns]
         if not self.table.folds or not texts:
             return [self._line(texts)]
-        last = self._shortened(folded(_whole(row[self.columns[-1]]), self.widths[-1]))
+        last = self._shortened(folded(_text_of(row[self.columns[-1]]), self.widths[-1]))
         return [
             self._line([*(texts[:-1] if not number else [""] * (len(texts) - 1)), part])
             for number, part in enumerate(last)
@@ -81,7 +81,7 @@ class Grid:
 
 def flat(value: Any, most: int = 10_000) -> str:
     """Return a value on one line, safe for a terminal: a text as it is, "" for null, anything else as JSON."""
-    text = _begun(value, most + 1) if isinstance(value, list | dict) else _whole(value)
+    text = _json_start(value, most + 1) if isinstance(value, list | dict) else _text_of(value)
     if len(text) > most:
         text = text[: most - 1] + "…"
     return printable(" ".join(text.split()) if "\n" in text or "\r" in text else text)
@@ -92,13 +92,13 @@ def _cells(text: str) -> int:
     return len(text) if text.isascii() else cell_len(text)
 
 
-def _whole(value: Any) -> str:
+def _text_of(value: Any) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else _JSON.encode(value)
 
 
-def _begun(value: Any, most: int) -> str:
+def _json_start(value: Any, most: int) -> str:
     """Return JSON up to the part shown: a list in a cell may have a million entries."""
     parts, size = list[str](), 0
     for part in _JSON.iterencode(value):
@@ -111,12 +111,12 @@ def _begun(value: Any, most: int) -> str:
 
 def folded(text: str, width: int) -> list[str]:
     """Return a text as lines of at most ``width`` cells, broken between words if possible."""
-    return [part for line in text.split("\n") for part in _folds(printable(line.replace("\t", "    ")), width)]
+    return [part for line in text.split("\n") for part in _fold_line(printable(line.replace("\t", "    ")), width)]
 
 
-def _folds(line: str, width: int) -> Iterator[str]:
+def _fold_line(line: str, width: int) -> Iterator[str]:
     at, size = 0, len(line)
-    while (end := _fitting(line, at, width)) < size:
+    while (end := _line_end(line, at, width)) < size:
         cut = line.rfind(" ", at, end)
         taken = cut if cut - at > width // 3 else end
         yield line[at:taken].rstrip()
@@ -127,7 +127,7 @@ def _folds(line: str, width: int) -> Iterator[str]:
         yield line[at:]
 
 
-def _fitting(line: str, at: int, width: int) -> int:
+def _line_end(line: str, at: int, width: int) -> int:
     """Return the end of the longest part that begins at ``at`` and fits; at least one character."""
     if line[at : at + width + 1].isascii():
         return min(at + max(width, 1), len(line))
@@ -149,7 +149,7 @@ def layout(table: Table, width: int | None) -> Grid:
 
     Columns shrink, the widest first; if they still don't fit, the last ones are hidden.
     """
-    rows = table.rows if width is None else _looked_at(table.rows)
+    rows = table.rows if width is None else _sample_rows(table.rows)
     most = 10_000 if width is None else _CELL * 4
     columns = list(zip(*rows, strict=True)) or [()] * len(
         table.columns
@@ -169,9 +169,9 @@ def layout(table: Table, width: int | None) -> Grid:
     return Grid(table, tuple(kept), tuple(widths), right, left_out, _FOLDED)
 
 
-def _looked_at(rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+def _sample_rows(rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
     """Return the first rows, and as many sampled from the others: ids grow longer."""
-    return [*rows[:_LOOKED], *rows[_LOOKED :: max(len(rows) // _LOOKED, 1)]]
+    return [*rows[:_SAMPLE], *rows[_SAMPLE :: max(len(rows) // _SAMPLE, 1)]]
 
 
 def _shrunk(natural: list[int], width: int, wide: list[bool], folds: bool) -> list[int]:
@@ -245,7 +245,7 @@ def shown(value: Any, form: Form, width: int | None, *, safe: bool) -> Lines:
             return _text(value if isinstance(value, str) else cell(value) or "null", width, safe)
         grid = layout(table, width)
         return Lines(grid.head, len(table.rows), grid.lines, "row", grid.left_out)
-    rows = Table(("value",), [[value]]) if table is None else _counted(table)
+    rows = Table(("value",), [[value]]) if table is None else _plain_numbers(table)
     if form == "csv":
         named = _safe(csv_line(rows.columns).rstrip("\n"), safe)
         return Lines(tuple(named), len(rows.rows), lambda n: _safe(csv_line(rows.rows[n]).rstrip("\n"), safe), "row")
@@ -301,7 +301,7 @@ class _Numbered(Sequence[Sequence[Any]]):
         return [index, self._items[index]]
 
 
-def _counted(table: Table) -> Table:
+def _plain_numbers(table: Table) -> Table:
     """Return a table for a program: its counts are plain numbers."""
     if not table.counts:
         return table
@@ -317,7 +317,7 @@ def _number(text: Any) -> Any:
 
 def _json(value: Any) -> str:
     if isinstance(value, Table):
-        value = [dict(zip(value.columns, row, strict=True)) for row in _counted(value).rows]
+        value = [dict(zip(value.columns, row, strict=True)) for row in _plain_numbers(value).rows]
     elif isinstance(value, Page):
         value = value.data if value.data is not None else value.text
     return json.dumps(plain(value), ensure_ascii=False, indent=2)

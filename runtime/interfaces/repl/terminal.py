@@ -241,10 +241,10 @@ class PromptCompleter(Completer):
             wanted = (piece.language,)
         else:
             return
-        beside, seen = known(self._session, self._schema()), set[str]()
+        known_names, seen = known(self._session, self._schema()), set[str]()
         for language in wanted:
             source = expression_of(body)[1] if language == "expr" else body
-            for found in complete(language, source, offset, beside):
+            for found in complete(language, source, offset, known_names):
                 if found.text in seen or (language == "expr" and len(wanted) > 1 and found.kind == "punctuation"):
                     continue
                 seen.add(found.text)
@@ -404,9 +404,9 @@ async def paged(
     while number < lines.count and not stopped():
         part = lines.part(number)
         if not every and room < len(part) and number:
-            told = f" {lines.noun}s 1-{number:,} of {lines.count:,} · Enter: more · a: all · q: stop "
+            question = f" {lines.noun}s 1-{number:,} of {lines.count:,} · Enter: more · a: all · q: stop "
             sys.stdout.flush()
-            answer = await ask(told)
+            answer = await ask(question)
             if answer == "stop":
                 return number
             every, room = answer == "all", max(height() - len(lines.head) - 2, _LEAST)

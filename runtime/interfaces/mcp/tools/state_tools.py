@@ -140,7 +140,7 @@ class StateShown(Result):
 
 
 _LATEST = 10
-"""Commits that are told without being asked for."""
+"""Number of commits that are listed by default."""
 
 
 async def _show(call: Call, arguments: ShowArguments) -> StateShown:
@@ -152,37 +152,36 @@ async def _show(call: Call, arguments: ShowArguments) -> StateShown:
         )
     store = await call.workspace.current()
     state, history = store.snapshot(), store.history
-    told = StateShown(hash=state.hash, steps=len(history))
+    result = StateShown(hash=state.hash, steps=len(history))
     if arguments.history:
         places = range(len(history) - 1 - arguments.offset, -1, -1)
-        told.history = [_entry(history[at]) for at in places[: arguments.limit]]
-        told.more_history = max(0, len(places) - arguments.limit)
-        return told
+        result.history = [_entry(history[at]) for at in places[: arguments.limit]]
+        result.more_history = max(0, len(places) - arguments.limit)
+        return result
     if arguments.key is None:
         declared = state.declared()[arguments.offset :]
-        told.keys = [_key(each) for each in declared[: arguments.limit]]
-        told.more_keys = max(0, len(declared) - arguments.limit)
-        told.history = [*islice(_commits(history), _LATEST)]
-        return told
+        result.keys = [_key(each) for each in declared[: arguments.limit]]
+        result.more_keys = max(0, len(declared) - arguments.limit)
+        result.history = [*islice(_commits(history), _LATEST)]
+        return result
     found = next((d for d in state.declared() if d.key == arguments.key), None)
     if found is None:
         names = [declared.key for declared in state.declared()]
         hint = suggestion(arguments.key, names, 20, "no keys are declared yet")
         raise ToolError("not-found", f"the state has no key {arguments.key}", hint)
-    told.keys = [_key(found)]
-    told.page = call.page(state.get(arguments.key), arguments.offset, arguments.limit)
+    result.keys = [_key(found)]
+    result.page = call.page(state.get(arguments.key), arguments.offset, arguments.limit)
     if arguments.evidence:
-        told.evidence = _evidence(state, arguments.key, told.page)
-    return told
+        result.evidence = _evidence(state, arguments.key, result.page)
+    return result
 
 
 def _key(found: Declaration) -> StateKey:
-    said = found.description
     return StateKey(
         key=found.key,
         type=found.type,
         size=found.size,
-        description=None if said is None else cut(said, 500),
+        description=None if found.description is None else cut(found.description, 500),
         incomplete=[cut(each, 500) for each in found.incomplete],
     )
 
@@ -206,19 +205,19 @@ def _entry(entry: Mapping[str, Any]) -> Entry:
 
 
 def _evidence(state: Snapshot, key: str, page: Page) -> Any:
-    beside = state.evidence(key)
-    if isinstance(beside, list):
-        if state.kind(key) == "COUNTER" and page.kind == "object" and any("key" in piece for piece in beside):
+    evidence = state.evidence(key)
+    if isinstance(evidence, list):
+        if state.kind(key) == "COUNTER" and page.kind == "object" and any("key" in piece for piece in evidence):
             return {
-                str(name): [abridged(piece, 200) for piece in beside if piece.get("key", name) == name][:LIMIT]
+                str(name): [abridged(piece, 200) for piece in evidence if piece.get("key", name) == name][:LIMIT]
                 for name in page.value
             }
-        shown = beside if state.kind(key) == "COUNTER" else beside[page.offset : page.offset + page.shown]
+        shown = evidence if state.kind(key) == "COUNTER" else evidence[page.offset : page.offset + page.shown]
         return [abridged(pieces, 200) for pieces in shown[:LIMIT]]
     return {
-        str(name): abridged(beside[name], 200)
+        str(name): abridged(evidence[name], 200)
         for name in (page.value if page.kind == "object" else ())
-        if name in beside
+        if name in evidence
     }
 
 
@@ -350,12 +349,12 @@ class SessionShown(Result):
 async def _show_session(call: Call, arguments: SessionArguments) -> SessionShown:
     context = _context(call, arguments.session)
     names = [] if context is None else list(context.names())
-    told = SessionShown(budget=budget_of(call))
+    result = SessionShown(budget=budget_of(call))
     if arguments.variable is None:
         listed = names[arguments.offset : arguments.offset + arguments.limit]
-        told.variables = [_variable(name, None if context is None else context.get(name)) for name in listed]
-        told.more_variables = max(0, len(names) - arguments.offset - len(listed))
-        return told
+        result.variables = [_variable(name, None if context is None else context.get(name)) for name in listed]
+        result.more_variables = max(0, len(names) - arguments.offset - len(listed))
+        return result
     if context is None or arguments.variable not in names:
         gone = call.workspace.sessions.dropped(call.session(arguments.session))
         if gone is not None and arguments.variable in gone.variables:
@@ -363,9 +362,9 @@ async def _show_session(call: Call, arguments: SessionArguments) -> SessionShown
         hint = suggestion(arguments.variable, names, 20, "the session has no variables yet")
         raise ToolError("not-found", f"the session has no variable {arguments.variable}", hint)
     value = context.get(arguments.variable)
-    told.variables = [_variable(arguments.variable, value)]
-    told.page = call.page(value, arguments.offset, arguments.limit)
-    return told
+    result.variables = [_variable(arguments.variable, value)]
+    result.page = call.page(value, arguments.offset, arguments.limit)
+    return result
 
 
 def _context(call: Call, name: str) -> ContextStore | None:
