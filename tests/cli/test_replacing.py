@@ -147,7 +147,7 @@ def test_a_link_that_leads_nowhere_is_there_already(folder: Path, task: str) -> 
     (folder / "d.json").symlink_to("nowhere.json")
     told = call("seed", "compile", "task.md", "-o", "d.json", "--llm", task)
     assert (told.code, "[1/3]" in told.err) == (2, False)
-    assert told.err == "error: d.json is there already\n  = help: --force writes it anew\n"
+    assert told.err == "error: d.json exists\n  = help: --force overwrites it\n"
     assert call("seed", "compile", "task.md", "-o", "d.json", "--llm", task, "--force").code == 0
     assert (folder / "d.json").is_symlink() and (folder / "nowhere.json").is_file()
 

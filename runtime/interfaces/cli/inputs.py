@@ -4,31 +4,28 @@ import json
 import os
 import stat
 import sys
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from attrs import evolve, frozen
 
-from ....lang.diagnostic import WIDTH, Diagnostic, as_json, nearest, picture, printable, sort_key
+from ....lang.diagnostic import WIDTH, Diagnostic, nearest, picture, printable, sort_key
 from ....lang.source import Source, Span
 from ...api.checks import (
     MAX_STEPS,
     MISSING,
     Checked,
-    CheckedScript,
     CheckedSeed,
     Mode,
     check_program,
     check_script,
     check_seed,
 )
-from ...api.figures import counted
 from ...api.files import UnknownSuffix, known_suffix
 from ...events import BudgetReached
-from .output import Exit, Misused, colour, is_terminal, json_text, picture_in_colour, say
+from .output import Misused, colour, is_terminal, picture_in_colour, say
 
 if TYPE_CHECKING:
     from ...api.checks import Surroundings
@@ -335,33 +332,3 @@ def show(results: Iterable[Checked], out: TextIO) -> None:
         if more := len(result.diagnostics) - len(found):
             name = printable(result.source.name)
             print(f"and {more:,} more in {name}; knotwork check --format json lists all\n", file=out)
-
-
-def report(results: Sequence[Checked], form: Literal["human", "json"]) -> int:
-    """Write all diagnostics to stdout and return the exit code."""
-    if form == "json":
-        print(json_text([as_json(d, result.source) for result in results for d in result.diagnostics]))
-    else:
-        show(results, sys.stdout)
-        print(_summary(results))
-    return Exit.ERRORS if any(result.failed for result in results) else Exit.DONE
-
-
-def _summary(results: Sequence[Checked]) -> str:
-    counts = Counter(diagnostic.severity for result in results for diagnostic in result.diagnostics)
-    files = counted(len(results), "file")
-    sizes = [
-        (
-            sum(result.size for result in results if has_steps == isinstance(result, CheckedScript | CheckedSeed)),
-            noun,
-        )
-        for has_steps, noun in ((True, "step"), (False, "command"))
-    ]
-    told = [counted(count, noun) for count, noun in sizes if count]
-    found = [counted(counts[severity], noun) for severity, noun in _NOUNS if counts[severity]]
-    return f"{', '.join(found) or 'nothing to report'} in {files} ({', '.join(told) or 'empty'})"
-
-
-_NOUNS: tuple[tuple[Literal["error", "warning", "info"], str], ...] = (
-    ("error", "error"), ("warning", "warning"), ("info", "remark"),
-)  # fmt: skip

@@ -1,10 +1,18 @@
 """``knotwork check``: report errors in scripts, programs, plans and seeds without running them."""
 
-from typing import Annotated, Literal
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from .....lang.diagnostic import as_json
+from ..output import Exit, json_text
 from ..params import AsWritten, GraphSource, InputFile, Lenient, MaxSteps, ScriptFiles, StateFolder
+
+if TYPE_CHECKING:
+    from ....api.checks import Checked
 
 
 def check(
@@ -26,7 +34,7 @@ def check(
 
     Example: knotwork check cafes.lwt --input request.json
     """
-    from ..inputs import check_files, report, warn
+    from ..inputs import check_files, show, warn
 
     against = None
     if graph is not None or state is not None:
@@ -34,4 +42,29 @@ def check(
 
         against = states.surroundings(graph, state, raw, warn)
     results = check_files(files, "lenient" if lenient else "strict", input_file, against, max_steps=max_steps)
-    return report(results, output_format)
+    if output_format == "json":
+        print(json_text([as_json(d, result.source) for result in results for d in result.diagnostics]))
+    else:
+        show(results, sys.stdout)
+        print(_summary(results))
+    return Exit.ERRORS if any(result.failed for result in results) else Exit.DONE
+
+
+def _summary(results: "Sequence[Checked]") -> str:
+    """Return the number of diagnostics by severity, of files, and of steps and commands."""
+    from ....api.checks import CheckedScript, CheckedSeed
+    from ....api.figures import counted
+
+    counts = Counter(diagnostic.severity for result in results for diagnostic in result.diagnostics)
+    found = [
+        counted(counts[severity], {"info": "remark"}.get(severity, severity))
+        for severity in ("error", "warning", "info")
+        if counts[severity]
+    ]
+    sizes: Counter[str] = Counter()
+    for result in results:
+        sizes["step" if isinstance(result, CheckedScript | CheckedSeed) else "command"] += result.size
+    parts = [counted(sizes[noun], noun) for noun in ("step", "command") if sizes[noun]]
+    return (
+        f"{', '.join(found) or 'nothing to report'} in {counted(len(results), 'file')} ({', '.join(parts) or 'empty'})"
+    )
