@@ -91,7 +91,7 @@ def failure(script: str, client: Any = None, **rest: Any) -> Any:
         ("[1]", '["k"]', '{(a)}["k"]: the value is a list, which has no keys'),
         ('"abc"', "[0]", '{(a)}[0]: the value is the text "abc", not a list'),
         ("prose", "[0]", "{(a)}[0]: the text can't be read as a value: it is not JSON, a Python literal or a list"),
-        ('{"a": 1, "a": 2}', '["a"]', 'the key "a" stands twice'),
+        ('{"a": 1, "a": 2}', '["a"]', 'duplicate key "a"'),
         ('{"k": [1]}', '["k"][0]["z"]', '{(a)}["k"][0]["z"]: the value is a number, which has no keys'),
     ],
 )

@@ -2,8 +2,9 @@
 
 Modules: ``engine`` (Lark, the grammar and its cache), ``builder`` and ``nodes`` (nodes from tokens), ``lines`` (boundaries of
 statements, comments inside commands, text outside of commands). ``recovery`` explains faulty texts: ``diagnosis`` (statement by
-statement), ``attempt`` (a statement and its candidate fixes), ``statements`` (first words), ``foreign_syntax`` (conditions of
-other languages), ``literals`` (values and names), ``keywords``, ``ambiguous`` (faults without a safe fix).
+statement), ``attempt`` (a statement, its candidate fixes, and ``Correction``, the form of a fault in a table),
+``statements`` (first words), ``foreign_syntax`` (conditions of other languages), ``literals`` (values and names), ``keywords``,
+``ambiguous`` (faults without a safe fix).
 """
 
 from collections.abc import Iterable, Sequence
