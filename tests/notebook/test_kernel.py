@@ -72,7 +72,7 @@ def test_an_interrupt_cancels_what_a_model_does_and_the_session_goes_on(tmp_path
         reply = client.execute_interactive('%%lwt\n(why)=LLM("Why?")', timeout=30, output_hook=hook)
         assert interrupted and time.monotonic() - began < 20
         assert any("interrupt cancels" in said for said in seen)
-        assert reply["content"]["evalue"] == "cancelled; what was finished before is kept"
-        assert reply["content"]["traceback"] == ["cancelled; what was finished before is kept"]
+        assert reply["content"]["evalue"] == "cancelled; finished work is kept"
+        assert reply["content"]["traceback"] == ["cancelled; finished work is kept"]
         client.execute_interactive("%kw n + 1", timeout=30, output_hook=lambda m: seen.append(str(m["content"])))
         assert "'text/plain': '42'" in "".join(seen)

@@ -75,7 +75,7 @@ def test_an_interrupt_cancels_the_cell_and_keeps_the_session(shell: Shell, monke
         finally:
             thread.join()
             signal.signal(signal.SIGINT, before)
-        assert str(told.error) == "cancelled; what was finished before is kept"
+        assert str(told.error) == "cancelled; finished work is kept"
         assert "Traceback" not in told.printed
         assert shell.run("%kw n + 1").text == "42"
 

@@ -105,7 +105,7 @@ def test_an_open_that_fails_keeps_the_session_that_there_was(shell: Shell, tmp_p
 def test_an_open_that_is_interrupted_lets_go_of_the_folder(shell: Shell, state: Path, gate: Gate, times: int) -> None:
     shell.run("%kw n = 41")
     told = gate.interrupted(shell, f"%kw open {FOUND_IN} --state {state}", times)
-    assert str(told.error) == "cancelled; what was finished before is kept"
+    assert str(told.error) == "cancelled; finished work is kept"
     assert shell.run("%kw n + 1").text == "42"
     gate.go.set()
     assert "77 nodes" in shell.run(f"%kw open --state {state}").text  # which waits for the thread that can't be stopped

@@ -71,7 +71,7 @@ def test_a_cell_that_wants_what_can_not_be_shared_says_so_at_once(shell: Shell) 
     said = {
         "x = {1, 2}": "the notebook's x can't be shared: it is a value of type set; x = list(x) converts it to a list",
         "x = float('nan')": "the notebook's x can't be shared: it is a number that JSON does not support (nan); use None for",
-        "def x(): pass": "the notebook's x can't be shared: it is a value of type function; texts, numbers, lists and",
+        "def x(): pass": "the notebook's x can't be shared: it is a value of type function; only texts, numbers, lists and",
     }
     for python, wanted in said.items():
         assert shell.run(python).error is None
@@ -132,7 +132,7 @@ def test_an_interrupt_while_a_value_is_copied_is_a_line(shell: Shell, monkeypatc
 
     shell.names["mine"], shell.names["n"] = Slow([1]), 1
     told = shell.run("%kw mine")
-    assert told.printed.strip() == "cancelled; what was finished before is kept"
+    assert told.printed.strip() == "cancelled; finished work is kept"
     assert shell.run("%kw n + 1").text == "2"
 
 

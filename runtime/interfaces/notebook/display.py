@@ -38,7 +38,7 @@ def _notebook_words(text: str) -> str:
     return text.replace(_LOCKED, "close that prompt or notebook (%kw close there),")
 
 
-CANCELLED = "cancelled; what was finished before is kept"
+CANCELLED = "cancelled; finished work is kept"
 
 _ROWS, _COLUMNS, _CELL = 60, 24, 400
 _CHARACTERS = 20_000
