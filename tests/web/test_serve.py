@@ -45,7 +45,7 @@ def test_it_says_where_it_listens_which_model_and_whether_keys_are_needed(tmp_pa
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+", at.url)
         said = "\n".join(at.said)
         assert "model: replay" in said and "small" in said
-        assert "keys: none needed" in said
+        assert "keys: not needed" in said
         with at.client() as client:
             assert client.get("/", follow_redirects=False).headers["location"] == "/lab"
             assert client.get("/healthz?secret=1").json() == {"status": "ok"}
