@@ -60,13 +60,13 @@ INVALID: list[tuple[str, str]] = [
     ("dishes", '{"a": "soup"}'), ("dishes", "[null]"), ("dishes", "3"), ("note", '["cold"]'), ("note", '{"a": 1}'), ("note", "true"),
 ]  # fmt: skip
 REFUSED: list[tuple[str, str]] = [
-    (f"{J}\n{OTHER}", "two answers"), (f"```json\n{J}\n```\n```json\n{OTHER}\n```", "two answers"),
-    (f"No: {OTHER}. Yes: {J}", "two answers"),
+    (f"{J}\n{OTHER}", "two different"), (f"```json\n{J}\n```\n```json\n{OTHER}\n```", "two different"),
+    (f"No: {OTHER}. Yes: {J}", "two different"),
     (J[:-1], "cut off"), (J[:40], "cut off"), (f"Here: {J[:60]}", "cut off"), (f"```json\n{J[:60]}", "cut off"),
     (f"{J} {J[:9]}", "cut off"),
     (f"<think>{J}", "</think>"), (f"{J}<think>or", "</think>"), (f"[{J}]", "a list"), ("sad", "no JSON object"), ("", "empty"),
-    ("I can't answer that.", "no JSON object"), ('{"feeling": "sad"} is all', "no JSON object"), (J.replace('"n"', '"mood"'), "twice"),
-    (J.replace('"sad"', "sad"), "can't be read"), (f"So {J.replace('2', '')} or {J}", "can't be read"), ('"sad"', "a text"),
+    ("I can't answer that.", "no JSON object"), ('{"feeling": "sad"} is all', "no JSON object"), (J.replace('"n"', '"mood"'), "duplicate"),
+    (J.replace('"sad"', "sad"), "not valid JSON"), (f"So {J.replace('2', '')} or {J}", "not valid JSON"), ('"sad"', "a text"),
 ]  # fmt: skip
 
 
