@@ -12,16 +12,16 @@ __all__ = ["check_names", "heard", "run_here", "when_named"]
 T = TypeVar("T")
 
 
-def when_named(module: str, rooms: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a module's ``__getattr__``, which loads each name of ``rooms`` from its module, such as "lang.trees.lwt".
+def when_named(module: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return a module's ``__getattr__``, which loads each name of ``modules`` from its module, such as "lang.trees.lwt".
 
     "lang.trees.lwt:Other" loads the name ``Other`` of that module.
     """
 
     def load(name: str) -> Any:
-        if name not in rooms:
+        if name not in modules:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        room, _, other = rooms[name].partition(":")
+        room, _, other = modules[name].partition(":")
         return getattr(import_module(f"...{room}", __package__), other or name)
 
     return load

@@ -73,7 +73,8 @@ _TYPES = {
 }  # fmt: skip
 
 
-__getattr__ = when_named(__name__, _TYPES)
+if not TYPE_CHECKING:  # type checkers see the imports above
+    __getattr__ = when_named(__name__, _TYPES)
 
 
 def __dir__() -> list[str]:

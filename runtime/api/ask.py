@@ -33,7 +33,8 @@ _NAMES = {
 }
 
 
-__getattr__ = when_named(__name__, _NAMES)
+if not TYPE_CHECKING:  # type checkers see the imports above
+    __getattr__ = when_named(__name__, _NAMES)
 
 
 def __dir__() -> list[str]:

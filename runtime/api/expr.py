@@ -23,7 +23,8 @@ __all__ = ["ExprError", "ExprRead", "Limits", "check", "compile", "evaluate", "f
 _NAMES = {"ExprRead": "lang.parse.expr", "Limits": "lang.evaluate.expr"}
 
 
-__getattr__ = when_named(__name__, _NAMES)
+if not TYPE_CHECKING:  # type checkers see the imports above
+    __getattr__ = when_named(__name__, _NAMES)
 
 
 def __dir__() -> list[str]:

@@ -50,7 +50,8 @@ _WORK = ("max_iterations", "max_concurrency", "time_limit")
 _REST = ("models", "record", "resume", "force", "temperature", "events", "cancel")
 
 
-__getattr__ = when_named(__name__, _TYPES)
+if not TYPE_CHECKING:  # type checkers see the imports above
+    __getattr__ = when_named(__name__, _TYPES)
 
 
 def __dir__() -> list[str]:

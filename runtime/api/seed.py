@@ -95,7 +95,8 @@ _TYPES = {
 _LIMITS = ("max_calls", "max_tokens", "max_cost", "price", "rate")
 """Limits on the calls of a run. ``cache`` is not among them: here it names the extraction cache."""
 
-__getattr__ = when_named(__name__, _TYPES)
+if not TYPE_CHECKING:  # type checkers see the imports above
+    __getattr__ = when_named(__name__, _TYPES)
 
 
 def __dir__() -> list[str]:
