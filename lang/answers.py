@@ -1,9 +1,9 @@
 """The text around a model's answer, and the one JSON object in it.
 
-Steps of reading an object, in this order: the whole text as JSON; the text without the model's thinking; a fenced block, or the
-one object in prose; then trailing commas and Python literals. Two different objects are refused, and text that ends inside an
-object is never completed. Reading is linear and takes at most ``MAX_ANSWER`` characters. Nothing here raises for a text. See
-``docs/design/types.md#coercion``.
+An object is read in these steps: first the whole text is parsed as JSON, then the text without the model's thinking. Then a
+fenced block, or the one object in prose, is parsed; trailing commas and Python literals are accepted last. Two different
+objects are refused, and an object that the text cuts off is never completed. Reading takes linear time and at most
+``MAX_ANSWER`` characters. No function here raises an exception, whatever the text. See ``docs/design/types.md#coercion``.
 """
 
 import json
@@ -17,13 +17,13 @@ from .literals import MAX_DEPTH, Unreadable, is_too_deep, kind_of, read_literal,
 
 ReadAs = Literal["exact", "thinking", "fenced", "embedded", "literal"]
 MAX_ANSWER = 200_000
-"""Maximum number of characters of an answer that are read; a longer answer is unreadable."""
+"""Maximum number of characters of an answer; a longer answer is unreadable."""
 
 TWO_OBJECTS = "it has two different objects; answer with one object"
 """The reason why an answer with several objects is unreadable."""
 
 _MOST_CLOSINGS = 8
-"""Maximum number of closing thinking tags after which the answer is tried as a whole."""
+"""Maximum number of closing thinking tags, counted from the end; the text after each of them is tried as a whole answer."""
 _MOST_GROUPS = 1_000
 """Maximum number of groups of braces in an answer that are examined."""
 _TAG = re.compile(r"<(/?)(think|thinking|thought|thoughts|reasoning|analysis|scratchpad|reflection)\s*>", re.IGNORECASE)
@@ -32,7 +32,7 @@ _FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)([^\n]*+)$", re.MULTILINE)
 
 @frozen
 class ObjectRead:
-    """The object in an answer, and how it was found: ``exact`` if it is the whole text."""
+    """The object in an answer, and how the object was found: ``exact`` if the object is the whole text."""
 
     value: dict[str, Any]
     read_as: ReadAs
@@ -49,7 +49,7 @@ Span: TypeAlias = tuple[int, int]
 def without_thinking(text: str, kept: Sequence[Span] = ()) -> str | CutOff:
     """Return the text after the last ``</think>`` (``</thinking>``, ``</reasoning>``); ``CutOff`` if the thinking is not closed.
 
-    Tags within ``kept``, the spans of values, are text. Without tags the text is returned unchanged.
+    ``kept`` are the spans of values; tags inside these spans are ignored. A text without tags is returned unchanged.
     """
     if "<" not in text:
         return text
@@ -67,7 +67,7 @@ def without_thinking(text: str, kept: Sequence[Span] = ()) -> str | CutOff:
 
 
 def fenced_blocks(text: str) -> Iterator[tuple[Span, Span]]:
-    """Yield for each fenced block of ``text`` its whole span and the span of its contents. Unclosed blocks are ignored."""
+    """Yield the span of each fenced block of ``text``, and the span of the block's contents. Unclosed blocks are ignored."""
     if "```" not in text and "~~~" not in text:
         return
     opening: re.Match[str] | None = None
@@ -82,7 +82,8 @@ def fenced_blocks(text: str) -> Iterator[tuple[Span, Span]]:
 def read_object(text: str, wanted: Collection[str] = ()) -> ObjectRead | Unreadable:
     """Return the one JSON object in ``text``. Never raises.
 
-    ``wanted`` are keys: an object surrounded by words counts only if it has at least one of them. If empty, every object counts.
+    ``wanted`` are keys: an object surrounded by words counts only if it has at least one of these keys. If ``wanted`` is empty,
+    every object counts.
     """
     if len(text) > MAX_ANSWER:
         return Unreadable(f"it has {len(text):,} characters; at most {MAX_ANSWER:,} are read")
@@ -229,7 +230,7 @@ _MARK = re.compile(r"[{}\"']|(?<=[{\[(,:])\s*+'")
 def _spans(text: str) -> list[Span]:
     """Return the spans of the outermost ``{...}`` of ``text``; -1 marks a missing brace.
 
-    Quotes count only inside braces. An apostrophe opens a text only where a value or a key may begin.
+    Quotes count only inside braces. An apostrophe opens a string only where a value or a key may begin.
     """
     found: list[Span] = []
     depth = start = 0
@@ -258,7 +259,7 @@ def _spans(text: str) -> list[Span]:
 
 
 def _behind_string(text: str, position: int, quote: str) -> int:
-    """Return the place after the end of a text that began before ``position``; the end of ``text`` if it is not closed."""
+    """Return the offset after the closing quote of a string that began before ``position``; the end of ``text`` if none follows."""
     while True:
         close = text.find(quote, position)
         if close < 0:
@@ -271,7 +272,7 @@ def _behind_string(text: str, position: int, quote: str) -> int:
         position = close + 1
 
 
-# Around a short answer
+# Quotes and marks around a short answer
 
 BLANK = " \t\r\n\f\v\u00a0\ufeff\u200b\u200e\u200f\u2060"
 _AROUND = (
@@ -282,7 +283,7 @@ _ROUNDS = 6
 
 
 def bare_text(text: str) -> str:
-    """Remove the text that models put around a short answer: blanks, pairs of quotes, Markdown's emphasis, one period."""
+    """Return a short answer without what models put around it: blanks, pairs of quotes, Markdown emphasis marks, one period."""
     text, period = text.strip(BLANK), False
     for _ in range(_ROUNDS):
         if not period and text.endswith(".") and len(text) > 1:
@@ -297,7 +298,7 @@ def bare_text(text: str) -> str:
 
 
 def inner_text(text: str) -> str | None:
-    """Return the contents of one pair of quotes, or of Markdown's emphasis, around all of ``text``; None if there is none."""
+    """Return ``text`` without the quotes or the Markdown emphasis marks around all of it; None if it has none."""
     for opening, closing in _AROUND:
         if len(text) > len(opening) + len(closing) and text.startswith(opening) and text.endswith(closing):
             inner = text[len(opening) : -len(closing)]

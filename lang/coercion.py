@@ -1,9 +1,10 @@
-"""Conversion of values to a requested type: one table for scripts, seeds, rankings and judges.
+"""Conversion of values to a requested type, with the same rules for scripts, seeds, rankings and judges.
 
 See ``docs/design/types.md#coercion``.
 
-``as_value`` reads a JSON value, ``as_type`` a text that is the whole answer. If the value differs from the text, the text is in
-``Fit.coerced``; ambiguous input is refused with the reason. Nothing raises for a text, and reading is linear.
+``as_value`` converts a JSON value; ``as_type`` converts a text that is the whole answer. If a value was converted,
+``Fit.coerced`` is the original text. Ambiguous input is refused with a reason. No function here raises an exception,
+whatever the text. Reading takes linear time.
 """
 
 import json
@@ -39,8 +40,8 @@ _LARGEST = 2**63
 class Fit:
     """The value fits. ``coerced``: the original text, if the value was converted; "" if it was not.
 
-    ``how`` is the way in which a value was found in a text: a rung of the ladder (json, python, fence, bracket list), or
-    ``thinking``, ``fenced``, ``embedded``, ``literal``, ``coerced``; None if the text is the value.
+    ``how`` says how the value was found in a text: by a rung of the accessor ladder (json, python, fence, bracket list), or
+    ``thinking``, ``fenced``, ``embedded``, ``literal``, ``coerced``. It is None if the text itself is the value.
     """
 
     value: Any
@@ -50,13 +51,13 @@ class Fit:
 
 @frozen
 class Unfit:
-    """The value does not fit: ``reason`` is a sentence about it without a period."""
+    """The value does not fit. ``reason`` is a sentence about the value, without a period."""
 
     reason: str
 
 
 def as_type(text: str, kind: Type, *, strict: bool = False) -> Fit | Unfit:
-    """Return the answer ``text`` as a value of type ``kind``, or why it does not fit. With ``strict`` nothing is coerced."""
+    """Return the answer ``text`` as a value of type ``kind``, or the reason why it does not fit; ``strict`` allows no coercion."""
     if kind == "text":
         return Fit(text)
     if strict:
@@ -92,9 +93,10 @@ def as_type(text: str, kind: Type, *, strict: bool = False) -> Fit | Unfit:
 
 
 def as_value(value: Any, kind: Type, *, strict: bool = False, nullable: bool = False) -> Fit | Unfit:
-    """Return the JSON value ``value`` as ``kind`` (of lists: of texts, numbers and booleans), or the reason why it does not fit.
+    """Return the JSON value ``value`` converted to type ``kind``, or the reason why it does not fit.
 
-    With ``nullable`` null fits every type but a choice, and so do the texts "null", "N/A" and "" unless a text is requested.
+    A list may contain strings, numbers and booleans. With ``nullable`` null fits every type except a choice; so do the strings
+    "null", "N/A" and "", unless type "text" is requested.
     """
     if not isinstance(kind, str):
         return _label(value, kind, strict)
@@ -166,14 +168,14 @@ def _list(value: Any) -> Fit | Unfit:
 
 
 def _one_of_list(text: str) -> Fit | Unfit:
-    """Return a list with a single text as its element. A text that may be several elements is refused."""
+    """Return a list with the string ``text`` as its only element. A string that may contain several elements is refused."""
     if not text.strip() or re.search(r"[,;|\n•、，；]|^\s*[\[({]", text):
         return Unfit(f"it is a text, not a list: {short(text)}")
     return Fit([text.strip()])
 
 
 def _exactly(text: str, kind: Type) -> Fit | Unfit:
-    """Return the value of a text that is of type ``kind`` without conversion."""
+    """Return the value of a text that is written exactly as type ``kind`` requires."""
     bare = text.strip()
     if not isinstance(kind, str):
         return Fit(bare) if bare in kind else Unfit(_none_of(bare, kind))
@@ -200,7 +202,7 @@ _EXACT = {
 
 
 def _structure(text: str, kind: str) -> Fit | Unfit:
-    """Return the JSON value or the list that an answer is, or the only one in it."""
+    """Return the JSON value or the list that is the whole answer, or else the only one that the answer contains."""
     wanted = "JSON" if kind == "json" else "a list"
     answer = text if is_json(text) else without_thinking(text)
     if isinstance(answer, CutOff):
@@ -296,7 +298,7 @@ def _label(value: Any, labels: Sequence[str], strict: bool) -> Fit | Unfit:
 
 
 def choice_of(text: str, labels: Sequence[str]) -> Fit | Unfit:
-    """Return the label in ``text``: alone, in a box, or as its first word or line if it contains no other label."""
+    """Return the label that is all of ``text``, is in a box, or is the first word or line of a ``text`` without another label."""
     if text in labels:
         return Fit(text)
     stripped = text.strip(BLANK)
@@ -339,7 +341,7 @@ class _Known:
     other: "re.Pattern[str]"
 
     def alone(self, text: str) -> str | Unfit | None:
-        """Return the label that is all of ``text`` except for the text that models put around it."""
+        """Return the label that is all of ``text``, except for quotes and marks that models put around an answer."""
         bare = bare_text(text)
         if bare in self.labels:
             return bare
@@ -349,7 +351,7 @@ class _Known:
         return found[0] if found else None
 
     def leading(self, text: str) -> str | Unfit | None:
-        """Return the label that is the first word or line of ``text``, if the rest does not name another one or withdraw it."""
+        """Return the label that is the first word or line of ``text``, if the rest neither names another label nor retracts it."""
         text = unicodedata.normalize("NFC", text)
         inner = inner_text(text)
         text = text if inner is None else inner
@@ -391,7 +393,7 @@ def _known(labels: tuple[str, ...]) -> _Known:
 
 
 def _bounded(label: str, pattern: str) -> str:
-    """Return ``pattern`` restricted to whole words; for a writing system without spaces between words, unrestricted."""
+    """Return ``pattern`` restricted to whole words, or unchanged for a label in a writing system without spaces between words."""
     if any(unicodedata.category(char) == "Lo" for char in label):
         return pattern
     before = r"(?<!\w)" if re.match(r"\w", label) else ""
@@ -411,7 +413,7 @@ _TAKEN_BACK = re.compile(
     rf"|\W*[0-9]|\W*(?!(?:{_REASON})(?!\w))\w+\W*\Z|\s*[:/|&+]",
     re.IGNORECASE,
 )
-"""The beginning of a text after a label that may be more of the answer. A single word is such a text, and so is a number."""
+"""Matches the text after a label if this text may continue the answer, as "or", a single word or a number may."""
 _RETRACTED = re.compile(
     r"(?:^|[.!;:…—–\n]\s*+|-\s++)(?:or|wait|actually|no|nope|hmm+|scratch|correction|on\s+second|sorry|alternatively|rather|instead)(?!\w)"
     r"|\b(?:does|do|did|would|could|can)\s*(?:not|n['’]?t)\s+(?:apply|fit|match|describe)|\bnot\s+(?:applicable|the\s+(?:right|correct|best))"
@@ -422,10 +424,10 @@ _RETRACTED = re.compile(
 
 
 def _after(text: str, begins: "re.Match[str]") -> str | None:
-    """Return the text after the label and the separator that must follow it; None if there is none."""
+    """Return the text after the label and its separator; None if no separator follows the label."""
     position = begins.end("label")
     marks = begins["open"]
-    if marks:  # marks that open before the label are closed after it: **sad**, "sad." and **Sad:**
+    if marks:  # a mark before the label is closed after the label: **sad**, "sad." and **Sad:**
         closing = marks[::-1].translate(_MIRROR)
         inner = re.compile(r"[.,;:!]?").match(text, position)
         end = position if inner is None else inner.end()

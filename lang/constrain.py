@@ -1,12 +1,14 @@
-"""A language's grammar in the forms that constrain a model's output, generated from its ``.lark`` file.
+"""The grammars that constrain a model's output, generated from each language's ``.lark`` file.
 
-llguidance (local models, vLLM) and OpenAI's custom tools take Lark's syntax without aliases, ``?`` and relative imports,
-and lex by the longest match without going back. So strings are only in ``"``, the empty string is a separate terminal,
-and a single brace in a text is matched together with the text after it. GASL has one spelling, without comments, and
-a blank after each word, because nothing else would separate them. Expressions have the form of the printer,
-with the language's own functions and methods; the builder's limit on nested comprehensions is expressed by separate rules
-for each level, and ``%`` is omitted, because a string is not allowed before it. Output under such a grammar is always
-parsed again: a server may ignore a grammar silently. See ``docs/design/models.md#constrained-generation``.
+llguidance (local models, vLLM) and OpenAI's custom tools accept Lark's syntax without aliases, ``?`` and relative imports.
+Their lexers take the longest match and never backtrack. Therefore strings are written only in ``"``, the empty string is a
+separate terminal, and a single brace in a string is matched together with the character after the brace.
+
+The GASL grammar allows one spelling of each construct and no comments. It requires a blank after each word, because nothing
+else would separate the words. The grammar of expressions allows only the printer's spelling, and the functions and methods
+of the language. Separate rules for each level express the builder's limit on nested comprehensions. The operator ``%`` is
+omitted, because the language does not allow a string before it. Output produced under such a grammar is always parsed
+again, because a server may silently ignore a grammar. See ``docs/design/models.md#constrained-generation``.
 """
 
 import json
@@ -30,14 +32,14 @@ _PIECES = {
     "DOUBLE_TEXT": ' /[^"\\\\{]+/\nTEXT_BRACE: /\\{[^"\\\\({]/\nTEXT_BACKSLASH: /[\\\\][^"\\\\{]/',
     "DOUBLE_ESCAPE": r' /[\\]["\\]/',
 }
-"""The pieces of a text, which differ in their first characters: a longer match would include the brace of a reference."""
+"""Terminals for the pieces of a string. They differ in their first characters, so that no match includes a reference's brace."""
 _LEFT_OUT = frozenset(
     {"SINGLE", "TRIPLE_DOUBLE", "TRIPLE_SINGLE", "SINGLE_TEXT", "SINGLE_ESCAPE", "BRACE", "BACKSLASH"}
 )
 
 
 def constrain(language: str, dialect: Dialect) -> str:
-    """Return the grammar of ``language`` for ``dialect``: Lark text, or for "openai" a custom tool's JSON around it."""
+    """Return the grammar of ``language`` for ``dialect``: as Lark text, or for "openai" as the JSON of a custom tool."""
     text = _FORMS[language](_COMMENT.sub("", grammar.inlined(language)))
     if dialect == "llguidance":
         return text
@@ -52,7 +54,7 @@ def constrain(language: str, dialect: Dialect) -> str:
 
 def _lwt(text: str) -> str:
     lines = []
-    text = text.replace(r"\w", "A-Za-z0-9_")  # engines disagree about which marks and digits \w matches beyond ASCII
+    text = text.replace(r"\w", "A-Za-z0-9_")  # engines disagree about which marks and digits beyond ASCII \w matches
     for name, body in _DEFINITION.findall(_ALIAS.sub("", text)):
         if name in _LEFT_OUT:
             continue
@@ -69,22 +71,22 @@ _ONCE = {
     "_path_option": "between? via? where? max_length? shortest? limit?",
     "_walk_option": "via? depth? direction?",
 }
-"""Options that the grammar takes in any order and the builder takes once: in a fixed order they need no builder."""
+"""Options in a fixed order. The parser's grammar allows any order and repetition, and its builder refuses repeated options."""
 _SPELT = {
     "INT": "/[0-9]{1,9} /",
     "NUMBER": r"/-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})? /",
     "STRING": r'/"[^"\\ \x00-\x1f]( {0,8}([^"\\ \x00-\x1f]|\\["\\nt]))* {0,8}"/',
     "WHY": r"/#:( [^ \x00-\x1f]+)+/",
 }
-"""Values that no builder refuses: numbers in range, strings that are not empty and have the required escapes.
+"""Terminals for values that no builder refuses: numbers in range, and non-empty strings with the required escapes.
 
-Every run of blanks is bounded, here and elsewhere: a small model would write an unbounded one for ever.
+The length of every run of blanks is limited, here and elsewhere, because a small model might never end an unlimited run.
 """
 _BLANK = "_BLANK"
 _LOOSE = re.compile(r"\b(IDENTIFIER|PATH|VARIABLE|STRING|EQUALS|COMPARISON|_COMMA|_?LPAR|RPAR|_?LSQB|RSQB)\b([?*+]?)")
-"""Terminals that need no blank after them; a blank is allowed."""
+"""Terminals after which a blank is allowed, but not required."""
 _QUOTED, _WORD = r"(?:[^`\r\n]|``)+", r"(?:[^` \x00-\x1f]|``)+"
-"""The text between backticks, and a word of it."""
+"""Patterns for the text between backticks, and for one word of that text."""
 _REMARKS = re.compile(r"[ \t]*\|[ \t]*comment\b|[ \t]*\(comment _NEWLINE\)\*|\btrailing\? ?")
 
 
@@ -121,7 +123,7 @@ _EXPR_RULES: Mapping[str, str] = {
     "argument": "test",
     "clause": "FOR NAME IN chain (IF chain)*",
 }
-"""Replacements for rules of the grammar: they exclude what the builder refuses, and have one spelling for each construct."""
+"""Replaced rules of the grammar. They exclude what the builder refuses, and allow one spelling of each construct."""
 _EXPR_MORE: Mapping[str, str] = {
     "keyword": "NAME EQUALS test",
     "only": "<test clause clause?> RPAR",
@@ -171,7 +173,7 @@ def _expr(text: str) -> str:
 
 
 def _at_level(body: str, level: int, rules: Mapping[str, str]) -> str:
-    """Return a rule's body for its level; the contents of ``<>`` are one level further down, and level 0 has none."""
+    """Return a rule's body for ``level``. Names inside ``<>`` get the next lower level; level 0 allows no comprehension."""
     if not level:
         body = re.sub(r" \| (?:only|generator|comprehension)\b", "", body)
     outer = re.split(r"<(.*?)>", body)
@@ -185,7 +187,7 @@ def _at_level(body: str, level: int, rules: Mapping[str, str]) -> str:
 def _name_but(words: Collection[str]) -> str:
     """Return a regular expression for names that differ from all ``words`` in any case, and do not begin with ``__``.
 
-    It needs no look-around: it spells out where a name differs from the words.
+    The regular expression has no look-around: it spells out where a name differs from the words.
     """
     rest = "[A-Za-z0-9_]*"
 

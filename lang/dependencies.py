@@ -1,7 +1,7 @@
 """The graph of a script's references: layers, cycles, the final step and its dependencies.
 
-A graph maps each step to the steps it refers to, in source order. All functions are pure, iterative and linear in
-steps and references (a script may be a chain of 10,000 steps), and ignore names that are not in the graph.
+A graph maps each step to the steps it refers to, in source order. All functions are pure and iterative, because a script may
+be a chain of 10,000 steps. They take linear time in steps and references, and ignore names that are not in the graph.
 """
 
 from collections import deque
@@ -42,9 +42,9 @@ def step_references(step: Step) -> list[Reference]:
 
 
 def step_dependencies(script: Script) -> dict[str, tuple[str, ...]]:
-    """Return for each step the existing steps that it refers to, each once, in the order of their first mention.
+    """Return, for each step, the existing steps that it refers to, each once, in the order of their first mention.
 
-    If two steps have the same id, the last one is used, at its own place.
+    If several steps have the same id, only the last of them is used.
     """
     winners = {step.id: step for step in script.steps}
     graph = {}
@@ -59,7 +59,7 @@ def step_dependencies(script: Script) -> dict[str, tuple[str, ...]]:
 
 
 def layers(graph: Graph) -> list[tuple[str, ...]]:
-    """Return the steps in layers: each step in the first layer after all its dependencies, in source order within a layer.
+    """Return the steps in layers. Each step is in the first layer after all its dependencies; a layer is in source order.
 
     Steps in a cycle, and steps that depend on them, can never start and are left out.
     """
@@ -79,7 +79,7 @@ def layers(graph: Graph) -> list[tuple[str, ...]]:
 
 
 def _inverted(graph: Graph) -> tuple[dict[str, int], dict[str, list[str]]]:
-    """Return the number of dependencies of each step, and the steps that depend on it."""
+    """Return the number of each step's dependencies, and the list of steps that depend on each step."""
     waiting = dict.fromkeys(graph, 0)
     dependents: dict[str, list[str]] = {step: [] for step in graph}
     for step, targets in graph.items():
@@ -93,8 +93,8 @@ def _inverted(graph: Graph) -> tuple[dict[str, int], dict[str, list[str]]]:
 def cycles(graph: Graph) -> list[tuple[str, ...]]:
     """Return one cycle for each group of steps that depend on each other, in source order of their first steps.
 
-    A cycle is the shortest path from the group's first step in source order back to it: ``("a", "b", "a")``, read as
-    "a refers to b, b refers to a". Source of the grouping: Tarjan 1972, strongly connected components.
+    A cycle is the shortest path from the group's first step in source order back to that step: ``("a", "b", "a")`` means
+    "a refers to b, b refers to a". The groups are the strongly connected components (Tarjan 1972).
     """
     if _in_order(graph):
         return []
@@ -108,7 +108,7 @@ def cycles(graph: Graph) -> list[tuple[str, ...]]:
 
 
 def _in_order(graph: Graph) -> bool:
-    """Return whether every step refers only to earlier ones, as in most scripts: then no cycle is possible."""
+    """Return whether every step refers only to earlier steps, as in most scripts; such a script has no cycle."""
     earlier: set[str] = set()
     for step, targets in graph.items():
         if not earlier.issuperset(targets):
@@ -158,7 +158,7 @@ def _components(graph: Graph) -> list[list[str]]:
 
 
 def _way_back(graph: Graph, first: str, group: set[str]) -> tuple[str, ...]:
-    """Return the shortest path inside ``group`` from ``first`` back to it (breadth first)."""
+    """Return the shortest path inside ``group`` from ``first`` back to ``first`` (breadth first)."""
     came_from: dict[str, str] = {}
     queue = deque([first])
     while queue:
@@ -180,7 +180,7 @@ def _way_back(graph: Graph, first: str, group: set[str]) -> tuple[str, ...]:
 def final_step(script: Script, graph: Graph | None = None) -> tuple[str, FinalRule] | None:
     """Return the step whose output is the result, and the rule that chose it; None for a script without steps.
 
-    The rules in order: the step ``final``; the only step that no other refers to; the last step in source order.
+    The rules are tried in this order: the step ``final``; the only step that no other step refers to; the last step in source order.
     ``graph`` is the result of ``step_dependencies``, if already computed.
     """
     if not script.steps:
@@ -196,7 +196,7 @@ def final_step(script: Script, graph: Graph | None = None) -> tuple[str, FinalRu
 
 
 def needed(graph: Graph, final: str) -> set[str]:
-    """Return ``final`` and all steps that it refers to, directly or through others."""
+    """Return ``final`` and all steps that it refers to, directly or through other steps."""
     found, stack = {final}, [final]
     while stack:
         for target in graph.get(stack.pop(), ()):
@@ -207,7 +207,7 @@ def needed(graph: Graph, final: str) -> set[str]:
 
 
 def critical_path(graph: Graph, weight: Callable[[str], float] = lambda _: 1.0) -> tuple[list[str], float]:
-    """Return the chain of steps that takes longest, first step first, and its length.
+    """Return the chain of steps that takes longest, first step first, and the time it takes.
 
     ``weight`` returns a step's time (any unit, not negative). Steps that cannot start (see ``layers``) are left out.
     """
@@ -228,16 +228,16 @@ def critical_path(graph: Graph, weight: Callable[[str], float] = lambda _: 1.0) 
     return path[::-1], length[last]
 
 
-# A graph of steps as text for two drawing programs: Mermaid and Graphviz. Arrows follow the direction of the data.
+# Diagrams of a graph of steps, as text for Mermaid and Graphviz. Arrows follow the direction of the data.
 
 Diagram = Mapping[str, tuple[str, ...]]
-"""For each step the steps whose output it uses."""
+"""Maps each step to the steps whose outputs it uses."""
 
 
 def mermaid(graph: Diagram, operations: Mapping[str, str], finals: Collection[str], needed: Collection[str]) -> str:
     """Return a Mermaid flowchart. Nodes are named by numbers, because ids such as ``end`` or ``5.check`` are invalid there.
 
-    ``operations`` are the operations of the steps; ``finals`` are drawn as results, steps not ``needed`` for them are dashed.
+    ``operations`` maps each step to its operation. The steps in ``finals`` are drawn as results; steps not in ``needed`` are dashed.
     """
     number = {step: f"s{position}" for position, step in enumerate(graph)}
     lines = ["flowchart TD"]
@@ -256,7 +256,7 @@ def mermaid(graph: Diagram, operations: Mapping[str, str], finals: Collection[st
 
 
 def _mermaid_text(text: str) -> str:
-    """Return ``text`` for a quoted Mermaid label, with markup characters as numbers between ``#`` and ``;``."""
+    """Return ``text`` escaped for a quoted Mermaid label: markup characters become numbers between ``#`` and ``;``."""
     return "".join(c if c.isalnum() or c in " ._-·" else f"#{ord(c)};" for c in text)
 
 
@@ -267,7 +267,7 @@ def dot(
     needed: Collection[str],
     title: str = "script",
 ) -> str:
-    """Return a Graphviz digraph of the same graph; ``title`` is its name, an identifier."""
+    """Return a Graphviz digraph, with the parameters of ``mermaid``; ``title`` is the name of the digraph, an identifier."""
     lines = [f"digraph {title} {{", "  rankdir=TB;", '  node [shape=box, fontname="sans-serif"];']
     for step in graph:
         label = f"{step}\n{operations[step]}"

@@ -1,8 +1,8 @@
-"""A diagnostic is a value: the fault, its place, and its fix.
+"""Diagnostics: a diagnostic is a value with a fault, its place in a text, and its fix.
 
 The same value is printed for a person (``picture``), written as JSON for a program (``as_json``) and sent back to a
-model. Shape of the JSON: ``{code, severity, message, file, span: {start, end, line, column, end_line, end_column} | null,
-hints: [str], edits: [{start, end, text}]}``, spans in code points, lines and columns from 1.
+model. The JSON has the shape ``{code, severity, message, file, span: {start, end, line, column, end_line, end_column} | null,
+hints: [str], edits: [{start, end, text}]}``. Offsets count code points from 0; lines and columns count from 1.
 """
 
 from bisect import bisect_left
@@ -18,7 +18,7 @@ Severity = Literal["error", "warning", "info"]
 
 @frozen
 class Edit:
-    """Replaces the text under ``span`` with ``text``, exactly."""
+    """Replaces the text at ``span`` with ``text``."""
 
     span: Span
     text: str
@@ -30,7 +30,7 @@ class Edit:
 
 @frozen
 class Diagnostic:
-    """One fault or remark. ``edits`` together are one fix; ``hints`` are sentences for the reader."""
+    """One fault or remark. All ``edits`` together are one fix; ``hints`` are sentences for the reader."""
 
     code: str
     severity: Severity
@@ -40,7 +40,7 @@ class Diagnostic:
     edits: tuple[Edit, ...] = ()
 
     def moved(self, move: Callable[[Span], Span]) -> "Diagnostic":
-        """Return the diagnostic with ``move`` applied to its span and to those of its edits."""
+        """Return the diagnostic with ``move`` applied to its span and to the spans of its edits."""
         edits = tuple(Edit(move(edit.span), edit.text) for edit in self.edits)
         return evolve(self, span=move(self.span) if self.span else None, edits=edits)
 
@@ -56,10 +56,10 @@ def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that ``name`` was most likely meant to be, or None.
+    """Return the known name that the author of ``name`` most likely meant, or None.
 
-    The threshold grows with the number of names: among three names a loose similarity is significant, among a
-    thousand it is chance.
+    The required similarity grows with the number of known names: among three names a loose similarity is significant, among a
+    thousand names it is chance.
     """
     from rapidfuzz import process
     from rapidfuzz.distance import OSA
@@ -76,7 +76,10 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def suggestion(name: str, known: Sequence[str], listed: int = 8, none: str = "") -> str:
-    """Return a hint for an unknown name: the probable intended name, or the first ``listed`` known names; ``none`` if there are none."""
+    """Return a hint for an unknown name: the most similar known name, or the first ``listed`` known names.
+
+    Returns ``none`` if ``known`` is empty.
+    """
     near = nearest(name, known)
     if near is not None:
         return f"did you mean {near}?"
@@ -94,7 +97,7 @@ def is_spelling(written: str, meant: str) -> bool:
 def is_slip(written: str, meant: str) -> bool:
     """Return whether ``written`` is ``meant`` with one typing error: a letter omitted, doubled or wrong, or two letters swapped.
 
-    Short names and different digits are never typing errors: ``x2`` is not ``x1``, and ``cat`` not ``car``.
+    Differences between short names, and different digits, are never typing errors: ``x2`` is not ``x1``, and ``cat`` is not ``car``.
     """
     from rapidfuzz.distance import OSA
 
@@ -110,7 +113,7 @@ def _folded(name: str) -> str:
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """Return ``text`` after all ``edits``; of two that overlap the first in the text is made and the other is skipped."""
+    """Return ``text`` with ``edits`` applied. If two edits overlap, the first in the text is applied and the other is skipped."""
     pieces, done = [], 0
     for edit in sorted(edits, key=lambda edit: (edit.span.start, edit.span.end)):
         if edit.span.start < done:
@@ -122,10 +125,11 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 
 
 def compatible(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Return the diagnostics with only those edits that can all be made together, in one pass.
+    """Return the diagnostics with only those edits that can all be applied together, in one pass.
 
-    Of two diagnostics whose edits are equal, overlap, or insert at one place, the error keeps its edits, else the first. The
-    other loses all its edits, because a partial fix can do harm: a check of the edited text reports them again if still needed.
+    If edits of two diagnostics are equal, overlap, or insert text at the same place, only one of the diagnostics keeps its edits:
+    the error, or else the first. The other loses all its edits, because a partial fix can do harm. A check of the edited text
+    reports the other diagnostic again if it still applies.
     """
     found = tuple(diagnostics)
     starts: list[int] = []
@@ -144,7 +148,10 @@ def compatible(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 
 def _meets(span: Span, starts: list[int], ends: list[int]) -> bool:
-    """Return whether a span overlaps one of those with these starts and ends, which do not overlap each other."""
+    """Return whether ``span`` overlaps one of the spans given by ``starts`` and ``ends``, or starts at the same place.
+
+    The given spans are in order and do not overlap each other.
+    """
     at = bisect_left(starts, span.start)
     return (at < len(starts) and (starts[at] == span.start or starts[at] < span.end)) or (
         at > 0 and ends[at - 1] > span.start
@@ -152,12 +159,12 @@ def _meets(span: Span, starts: list[int], ends: list[int]) -> bool:
 
 
 def all_as_json(diagnostics: Iterable[Diagnostic], source: Source) -> list[dict[str, Any]]:
-    """Return diagnostics of one text as JSON objects whose edits can all be made together."""
+    """Return the diagnostics of one text as JSON objects whose edits can all be applied together."""
     return [as_json(diagnostic, source) for diagnostic in compatible(diagnostics)]
 
 
 def as_json(diagnostic: Diagnostic, source: Source) -> dict[str, Any]:
-    """Return the diagnostic as the JSON object of all interfaces (see the module's docstring)."""
+    """Return the diagnostic as the JSON object that all interfaces use (see the module's docstring)."""
     where = None
     if diagnostic.span is not None:
         line, column = source.position(diagnostic.span.start)
@@ -182,7 +189,7 @@ def as_json(diagnostic: Diagnostic, source: Source) -> dict[str, Any]:
 
 
 WIDTH = 110
-"""Maximum number of source columns in a picture; a longer line is cut around the fault."""
+"""Maximum number of source columns in a picture; of a longer line only the part around the fault is shown."""
 _LEAST = 10
 
 
@@ -218,7 +225,7 @@ def _excerpt(source: Source, span: Span, line: int, column: int, width: int) -> 
 
 
 def printable(text: str) -> str:
-    """Return ``text`` safe for a terminal: tabs as one space, control characters and surrogates as escapes."""
+    """Return ``text`` made safe for a terminal: tabs become one space, control characters and surrogates become escapes."""
     if text.isprintable():
         return text
     return "".join(

@@ -1,9 +1,10 @@
-"""Other languages inside a prompt script: the string of ``GASL("...")`` as a program, or of ``when=`` as an expression.
+"""Other languages inside a prompt script: the string in ``GASL("...")`` is a program, the string after ``when=`` an expression.
 
 A reference in the place of a value or a variable becomes a variable of the program (``${in_1}``, or ``in_1`` where
-a command takes a variable's name), so that its value can never change the meaning of the program. A reference inside a
-string of the program is inserted with all special characters of a string escaped, one in a name with its backticks
-doubled, and one in a comment on a single line. In an expression a reference is a name; inside its strings none is allowed.
+a command takes a variable's name). Therefore the value of the reference can never change the meaning of the program.
+Inside a string of the program, a reference is replaced by its value with all special characters of a string escaped. Inside
+a name, the backticks in the value are doubled; inside a comment, the value is written on a single line. In an expression a
+reference becomes a name; references inside strings of an expression are not allowed.
 """
 
 import re
@@ -16,7 +17,7 @@ from .catalogue.commands import BEFORE_NAMES
 from .trees.lwt import Reference, Template, Text
 
 Quote: TypeAlias = Literal["", '"', "'", "`", "#"]
-"""The open construct: nothing, a string of either kind, a name, a comment."""
+"""The construct that is open at a place: none (""), a string in either kind of quotes, a name, or a comment."""
 
 
 @frozen
@@ -29,7 +30,7 @@ class Inside:
 
 @frozen
 class Named:
-    """A reference that became a variable: ``name``, and its text in the program."""
+    """A reference that became the variable ``name``. ``text`` is the text of the variable in the program."""
 
     reference: Reference
     name: str
@@ -38,17 +39,17 @@ class Named:
 
 @frozen
 class EmbeddedCode:
-    """A program with its references separated."""
+    """A program or an expression, split into its text and its references."""
 
     parts: tuple[Text | Inside | Named, ...]
 
     @property
     def variables(self) -> tuple[tuple[str, Reference], ...]:
-        """Return the references used as values, by the names of their variables."""
+        """Return the names of the variables, each with the reference that it stands for."""
         return tuple((part.name, part.reference) for part in self.parts if isinstance(part, Named))
 
     def pieces(self, value: Callable[[Reference], str]) -> Iterator[tuple[str, Text | Inside | Named]]:
-        """Yield the program's text part by part; references inside strings are replaced by their ``value``, escaped."""
+        """Yield the program's text part by part. References inside strings are replaced by their escaped ``value``."""
         for part in self.parts:
             match part:
                 case Text(value=text):
@@ -63,7 +64,7 @@ class EmbeddedCode:
         return "".join(text for text, _ in self.pieces(value))
 
     def with_references(self, message: str) -> str:
-        """Return a message about the program with the references as written in the script."""
+        """Return ``message``, which is about the program, with the references as written in the script."""
         written = {name: f"{{({reference.name})}}" for name, reference in self.variables}
         if not written:
             return message
@@ -71,12 +72,12 @@ class EmbeddedCode:
         return re.sub(rf"\$\{{({names})\}}|\b({names})\b", lambda found: written[found[1] or found[2]], message)
 
     def has_generated_name(self, text: str) -> bool:
-        """Return whether the text has a generated name of a reference, which its author does not know."""
+        """Return whether ``text`` contains a generated name of a variable, which the script's author does not know."""
         return any(re.search(rf"\b{re.escape(name)}\b", text) for name, _ in self.variables)
 
 
 def embedded_program(template: Template) -> EmbeddedCode:
-    """Return the string of a ``GASL`` call with its references separated."""
+    """Return the string of a ``GASL`` call, split into text and references."""
     parts: list[Text | Inside | Named] = []
     scan, prefix, count = _Scan("\"'#`"), _prefix(template), 0
     for part in template.parts:
@@ -94,9 +95,10 @@ def embedded_program(template: Template) -> EmbeddedCode:
 
 
 def embedded_expression(template: Template) -> EmbeddedCode:
-    """Return the string of an expression with its references as names; one inside quotes is ``Inside``, which is a fault.
+    """Return the string of an expression with its references as names.
 
-    A name gets a space next to a letter or another reference: ``2{(a)}`` is not one name.
+    A reference inside quotes becomes ``Inside``, which callers report as a fault. A space is inserted between a name and an
+    adjacent letter, digit or reference: ``2{(a)}`` is not a single name.
     """
     parts: list[Text | Inside | Named] = []
     scan, prefix, count, touched = _Scan("\"'"), _prefix(template), 0, False
@@ -120,7 +122,7 @@ def embedded_expression(template: Template) -> EmbeddedCode:
 
 
 def _prefix(template: Template) -> str:
-    """Return the prefix for names of references: one that does not occur in the text, so that its own names stay."""
+    """Return a prefix for the generated names. It does not occur in the text before a digit, so no name in the text clashes."""
     whole = "".join(part.value for part in template.parts if isinstance(part, Text))
     prefix = "in_"
     while re.search(rf"{prefix}[0-9]", whole, re.IGNORECASE):
@@ -129,7 +131,7 @@ def _prefix(template: Template) -> str:
 
 
 def escaped(text: str, quote: Quote) -> str:
-    """Return ``text`` escaped for a string, a name or a comment, so that it cannot end them."""
+    """Return ``text`` escaped for a string, a name or a comment, so that ``text`` cannot end it."""
     if quote == "`":
         text = text.replace("`", "``")
         return "".join(_escape(each) if each < " " else each for each in text)
@@ -144,7 +146,10 @@ def _escape(character: str) -> str:
 
 
 class _Scan:
-    """Follows the program's text: the open construct, and the last word outside of any. ``marks`` open a construct."""
+    """Follows the program's text and keeps the open construct and the last word outside of constructs.
+
+    ``marks`` are the characters that open a construct.
+    """
 
     def __init__(self, marks: str) -> None:
         self._marks = marks

@@ -1,4 +1,4 @@
-"""The base of all public errors."""
+"""The base class of all public errors."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 class KnotworkError(Exception):
     """An error that knotwork raises on purpose: ``except knotwork.KnotworkError`` catches all of them.
 
-    ``message`` is one sentence, ``hint`` is the advice (it may be empty), ``diagnostics`` are the faults of the refused text
-    (empty if there was no text).
+    ``message`` is one sentence; ``hint`` is the advice, possibly empty; ``diagnostics`` are the faults of the refused text
+    (empty if the error is not about a text).
     """
 
     message: str

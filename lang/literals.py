@@ -1,8 +1,9 @@
-"""The accessor ladder: reads a text as a value.
+"""The accessor ladder: it reads a text as a value.
 
-Four rungs, the first that reads the whole text wins: JSON, a Python literal, the first fenced block, an unquoted bracket
-list (``[Canada, Peru]``). Values are JSON values: tuples and sets become lists. Nothing here evaluates text, and nothing
-raises for a text, whatever its size, depth or contents. See ``docs/design/lwt.md#meaning``.
+The ladder has four rungs: JSON, a Python literal, the first fenced block, an unquoted bracket list (``[Canada, Peru]``). The
+first rung that can read the whole text is used. Values are JSON values: tuples and sets become lists. No function here
+evaluates a text as code or raises an exception, whatever the size, depth or contents of the text. See
+``docs/design/lwt.md#meaning``.
 """
 
 import json
@@ -16,16 +17,16 @@ from attrs import frozen
 How = Literal["json", "python", "fence", "bracket list"]
 
 MAX_TEXT = 16_000_000
-"""Maximum length in code points; a longer text is unreadable."""
+"""Maximum length of a text in code points; a longer text is unreadable."""
 MAX_DEPTH = 200
 """Maximum nesting depth of lists and objects."""
 MAX_DIGITS = 300
-"""Maximum number of digits of an integer: as many as a float can hold, and far fewer than Python's own limit."""
+"""Maximum number of digits of an integer: about the length of the largest floats, and far below Python's own limit."""
 
 
 @frozen
 class Reading:
-    """Result of a read: a JSON value, and the rung that read it."""
+    """The JSON value read from a text, and the rung that read it."""
 
     value: Any
     how: How
@@ -39,11 +40,11 @@ class Unreadable:
 
 
 class _Refused(Exception):
-    """A rung refuses the text. The message is the reason; an empty one means that the text has another notation."""
+    """A rung refuses the text. The message is the reason; an empty message means that the text is in another notation."""
 
 
 def read(text: str) -> Reading | Unreadable:
-    """Read ``text`` by the first rung that takes it. Never raises."""
+    """Read ``text`` with the first rung that can read it. Never raises."""
     if len(text) > MAX_TEXT:
         return Unreadable(f"it is longer than {MAX_TEXT:,} characters")
     stripped = text.strip()
@@ -51,7 +52,7 @@ def read(text: str) -> Reading | Unreadable:
         try:
             return Reading(rung(stripped), how)
         except _Refused as refused:
-            if str(refused):  # "a key stands twice": right notation, faulty text; no other rung may read it
+            if str(refused):  # the notation is right, the text is faulty: no other rung may read it
                 return Unreadable(str(refused))
     return Unreadable("it is not JSON, a Python literal or a list")
 
@@ -83,7 +84,7 @@ def is_too_deep(value: Any) -> bool:
 
 
 def kind_of(value: object) -> str:
-    """Return the JSON kind of ``value`` with its article: "an object", "a list", "a text"."""
+    """Return the JSON kind of ``value`` with its article, for a message: "an object", "a list", "a text"."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -134,7 +135,7 @@ def _constant(name: str) -> Any:
 
 
 def _checked_depth(value: Any) -> Any:
-    """Refuse values nested too deeply, without recursion: the values are later written and walked elsewhere."""
+    """Return ``value``, or refuse it if it is nested too deeply. Other code walks the value recursively; this function does not."""
     level, depth = [value], 0
     while level := [
         child
@@ -167,8 +168,10 @@ _ESCAPED = {"\n": "", "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t"
 
 
 def _python(text: str) -> Any:
-    """Read a Python literal. Not ``ast.literal_eval``: that warns about ``"\\d"``, loses a set's order and duplicate
-    keys, and needs a hundred times the text's size. JSON's words and trailing commas are taken too, as models mix them.
+    """Read a Python literal. JSON's words and trailing commas are accepted too, because models mix the notations.
+
+    ``ast.literal_eval`` is not used, because it warns about ``"\\d"``, loses the order of a set and duplicate keys, and
+    needs a hundred times as much memory as the text.
     """
     stack: list[_Container] = []
     position, end = 0, len(text)
@@ -212,7 +215,7 @@ _ABSENT = object()
 
 
 class _Container:
-    """A list, tuple, set or dict in progress."""
+    """A list, tuple, set or dict whose end has not been read yet."""
 
     def __init__(self, opening: str) -> None:
         self.opening = opening
@@ -284,7 +287,7 @@ _FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)([^\n]*+)$", re.MULTILINE)
 
 
 def _fence(text: str) -> Any:
-    """Read the first fenced block: from a line that begins with a fence to the next line that is only a fence."""
+    """Read the contents of the first fenced block, from a line that begins with a fence to the next line that is only a fence."""
     opening: re.Match[str] | None = None
     for line in _FENCE.finditer(text) if "```" in text or "~~~" in text else ():
         if opening is None:
@@ -331,5 +334,5 @@ _RUNGS: tuple[tuple[How, Callable[[str], Any]], ...] = (
 
 
 def short(text: str, most: int = 60) -> str:
-    """Return ``text`` quoted for a message, shortened."""
+    """Return ``text`` in quotes for a message, shortened to at most ``most`` characters without the quotes."""
     return json.dumps(text if len(text) <= most else text[: most - 1] + "…", ensure_ascii=False)

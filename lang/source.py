@@ -46,7 +46,7 @@ class Source:
 
     @property
     def line_count(self) -> int:
-        """Return the number of lines of the text; a text without a newline has one."""
+        """Return the number of lines of the text; a text without a newline has one line."""
         return len(self._line_starts)
 
     def position(self, offset: int) -> tuple[int, int]:
@@ -68,5 +68,5 @@ class Source:
         return self.slice(self.line_span(line))
 
     def slice(self, span: Span) -> str:
-        """Return the text under ``span``."""
+        """Return the text at ``span``."""
         return self.text[span.start : span.end]

@@ -1,7 +1,7 @@
 """The commands of GASL, with their forms, arguments and results, and the settings of ``SET``.
 
-A command is declared once, here: completion, hover, hints, the detection of programs, references in scripts, the linter's kinds of
-values and the texts that describe the language to models derive from this table. See ``docs/internals.md``.
+Each command is declared only here. Completion, hover, hints, the detection of programs, references in scripts, the linter's
+kinds of values, and the prompts that describe the language to models are derived from this table. See ``docs/internals.md``.
 """
 
 import re
@@ -14,16 +14,16 @@ from attrs import frozen
 from ..trees import gasl
 
 Kind: TypeAlias = Literal["nodes", "edges", "paths", "subgraph", "rows", "number", "answer", "error", "unknown"]
-"""The kind of a value: a list of nodes, edges, paths or other rows, an object (subgraph, answer, error), or a number."""
+"""The kind of a value: a list of nodes, edges, paths or other rows; an object (subgraph, answer, error); or a number."""
 
 
 @frozen
 class CommandSpec:
-    """A command. ``form`` is its syntax with optional parts in brackets; a variable is called ``name`` in it.
+    """A command. ``form`` is its syntax, with optional parts in brackets and ``name`` for each variable.
 
-    ``takes``: the items that its variables must hold ("items": any list). ``gives``: the kind of its result; "source": that of its
-    first variable, "": none, or it depends on the command's options (see ``linter.gasl.context``). ``note`` explains it to a model.
-    ``planned``: the planner's prompt describes it.
+    ``takes`` is the kind of items that the command's variables must hold ("items": any list). ``gives`` is the kind of the
+    result; "source" means the kind of the first variable, and "" means no result, or a kind that depends on the command's options
+    (see ``linter.gasl.context``). ``note`` explains the command to a model. ``planned``: the planner's prompt describes the command.
     """
 
     node: type[gasl.Command]
@@ -126,10 +126,10 @@ SPECS: tuple[CommandSpec, ...] = (
     CommandSpec(gasl.On, "ON EMPTY|ERROR|PARTIAL|SCHEMA_MISMATCH name THEN command"),
     CommandSpec(gasl.Explain, "EXPLAIN command", note="show how a command would run", planned=False),
 )
-"""All commands, except the block TRY, which is several lines long."""
+"""All commands except TRY, which is a block of several lines."""
 
 BY_NODE: Mapping[type, CommandSpec] = {spec.node: spec for spec in SPECS}
-"""The commands by the class of their node."""
+"""Maps each class of command nodes to its command."""
 
 
 def _forms() -> dict[str, str]:
@@ -143,28 +143,28 @@ def _forms() -> dict[str, str]:
 
 
 FORMS: Mapping[str, str] = _forms()
-"""The form of each command by its keyword, for hints."""
+"""Maps each keyword to the form of its command, for hints."""
 COMMANDS = tuple(FORMS)
 """The keywords that begin a command."""
 BEFORE_NAMES = frozenset(re.findall(r"(?<![A-Z_|])([A-Z_]+) name\b", " ".join(FORMS.values()))) - {"AS"}
-"""The keywords before a variable that a command reads."""
+"""The keywords that come directly before a variable that a command reads."""
 
 
 def described(*, for_planner: bool = False) -> str:
-    """Return the forms with their notes, a line each, for a model; ``for_planner``: only those that a plan usually needs."""
+    """Return the forms with their notes, one per line, for a prompt; ``for_planner``: only the commands that plans usually need."""
     lines = (
         f"{spec.form}    {spec.note}" if spec.note else spec.form for spec in SPECS if spec.planned or not for_planner
     )
     return "\n".join(lines)
 
 
-# The settings that ``SET`` may change for a plan. The host sets the ceiling of the caps; the limits here always apply.
+# The settings that ``SET`` may change for a plan. The host may set lower maximums for the caps; the limits here always apply.
 # See ``docs/design/gasl.md#execution``.
 
 
 @frozen
 class Setting:
-    """A key of ``SET``. ``minimum`` and ``maximum`` bound a number, both inclusive; a text has neither."""
+    """A key of ``SET``. ``minimum`` and ``maximum`` are the inclusive bounds of a number; a setting of kind "text" has no bounds."""
 
     key: str
     kind: Literal["int", "float", "text"]
@@ -192,7 +192,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
 
 
 def fault_of(setting: Setting, value: Any) -> str | None:
-    """Return why ``value`` is invalid for ``setting``, as a clause ("takes a whole number, not a text"), or None."""
+    """Return the reason why ``value`` is invalid for ``setting``, as a clause ("takes a whole number, not a text"), or None."""
     if setting.kind == "text":
         if not isinstance(value, str):
             return f"takes a text, not {_kind(value)}"

@@ -1,7 +1,7 @@
 """The operations that a script may call: their arguments and options.
 
-``runtime.lwt.operations`` implements them. A plugin adds a signature here and a runner there through the
-entry point group ``knotwork.operations``; the grammar does not change.
+``runtime.lwt.operations`` implements the operations. A plugin registers an operation, with its signature and its runner,
+through the entry point group ``knotwork.operations``; the grammar does not change.
 """
 
 from collections.abc import Mapping
@@ -30,10 +30,11 @@ class Parameter:
 
 @frozen
 class OptionSpec:
-    """An option. ``values`` are the allowed values; ``minimum``/``maximum`` bound a number, both inclusive.
+    """An option. ``values`` are the allowed values; ``minimum`` and ``maximum`` are the inclusive bounds of a number.
 
-    Two kinds access other steps' values: condition (a string with an expression, references are its values) and value (a
-    reference or a constant). checks is a text check, or a list of them, as read by ``evaluate.text_checks``.
+    Options of two kinds can use values of other steps: condition (a string that contains an expression, whose values are
+    references) and value (a reference or a constant). The kind checks is a text check, or a list of text checks, as read by
+    ``evaluate.text_checks``.
     """
 
     name: str
@@ -48,8 +49,8 @@ class OptionSpec:
 class Signature:
     """An operation's name, its required positional arguments in order, and its options by name.
 
-    ``instead`` names an option that replaces the arguments. ``required`` options must be given.
-    ``bindings``: the spec of options with any other name; None if there are none.
+    ``instead`` names an option that replaces the arguments. ``required`` names the options that must be given.
+    ``bindings`` is the spec of options with any other name; None if other names are invalid.
     """
 
     name: str
@@ -61,10 +62,10 @@ class Signature:
     required: tuple[str, ...] = ()
     bindings: OptionSpec | None = None
     option_names: tuple[str, ...] = field(init=False, eq=False, repr=False)
-    """All named options, including those of every operation."""
+    """The names of all options, including the options that every operation has."""
 
     def option(self, name: str) -> OptionSpec | None:
-        """Return the spec of option ``name``: its own, one of every operation, or a binding."""
+        """Return the spec of option ``name``: from this operation, from ``COMMON_OPTIONS``, or from ``bindings``."""
         return self.options.get(name) or COMMON_OPTIONS.get(name) or self.bindings
 
     @option_names.default
@@ -83,7 +84,7 @@ COMMON_OPTIONS: Mapping[str, OptionSpec] = _options(
         "The condition of the step, an expression. If it is false, the step is skipped and its value is null.",
     ),
 )
-"""The options of every operation, including plugins; the run implements them, not the operation."""
+"""The options of every operation, including plugins. The run implements these options, not the operation."""
 
 TYPES = ("text", "json", "list", "int", "float", "bool")
 
@@ -220,15 +221,16 @@ BUILTIN: Mapping[str, Signature] = {
 """The built-in operations by name."""
 
 
-# The functions and methods of expressions: number of arguments, keywords, results.
-# ``lang.evaluate.expr`` implements them. See ``docs/design/seed.md#expressions``.
+# The functions and methods of expressions: their numbers of arguments, their keywords and their results.
+# # ``lang.evaluate.expr`` implements them. See ``docs/design/seed.md#expressions``.
 
 
 @frozen
 class Function:
-    """A function or a method: minimum and maximum arguments (None: any number), keywords, and a one-sentence description.
+    """A function or a method: ``least`` and ``most`` arguments (None: any number), keywords, and a one-sentence description.
 
-    ``comprehension``: its first argument may be a bare ``element for ...``. ``gives``: the kind of every result, "" if it varies.
+    ``comprehension``: the first argument may be an ``element for ...`` without brackets. ``gives`` is the kind of every result; "" if
+    the kind varies.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """Summary of a graph: labels, attributes, types, frequent values.
 
-Graph engines compute it (``adapters.graph``); the linter checks against it, prompts and users read it.
+Graph engines compute the summary (``adapters.graph``). The linter checks programs against it; prompts and reports show it.
 """
 
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ from attrs import field, frozen
 
 @frozen
 class Attribute:
-    """Summary of an attribute: on how many nodes or edges it occurs, its types, and its frequent values with counts.
+    """Summary of an attribute: the number of nodes or edges that have it, its types, and its frequent values with counts.
 
     ``types`` are JSON kinds ("text", "integer", "float", "boolean", "list", "object", "null") with counts. ``values`` are the
-    most frequent scalars; ``distinct`` counts different scalars (None: more than were counted).
+    most frequent scalars. ``distinct`` is the number of different scalars (None: more than the engine counts).
     """
 
     name: str
@@ -28,8 +28,9 @@ class Attribute:
 class Schema:
     """Summary of a graph, for users, checks and prompts.
 
-    ``labels`` are the values of the attribute that gives the type of a node (``label_attribute``), ``relations`` those of
-    edges (``relation_attribute``), both with counts; these attributes are None if the graph has no such attribute.
+    ``label_attribute`` names the attribute that holds the type of a node, ``relation_attribute`` the attribute that holds the
+    type of an edge; None if the graph has no such attribute. ``labels`` and ``relations`` map the values of these attributes
+    to their counts.
     """
 
     directed: bool

@@ -1,1 +1,1 @@
-"""Trees back to text, in one spelling. One module per language."""
+"""Printers: they turn trees back into text, with one spelling of each construct. Each language has its own module."""

@@ -1,7 +1,8 @@
-"""The canonical text of an expression: parsing it gives the same tree, and printing that gives the same text.
+"""The canonical text of an expression. Parsing this text gives the same tree, and printing that tree gives the same text.
 
-Strings in double quotes, ``null``, ``true`` and ``false``, a blank around every sign between two values, and parentheses
-only where the tree would differ without them. Nothing here recurses: only memory limits the depth of a tree.
+Strings are in double quotes, the constants are ``null``, ``true`` and ``false``, and an operator between two values has a blank
+on both sides. Parentheses are written only where the tree would differ without them. No function here is recursive, so only
+memory limits the depth of a tree.
 """
 
 import json
@@ -33,7 +34,7 @@ from ..trees.expr import (
 )
 
 _Piece: TypeAlias = Any
-"""A text to write, or a node with the lowest rank allowed in its place without parentheses."""
+"""A string to write, or a node and a rank: a node of a lower rank is written in parentheses."""
 
 TEST, _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _MINUS, _POWER, VALUE = range(10)
 
@@ -41,10 +42,10 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def format_expr(expr: Expr, place: int = TEST) -> str:
-    """Return the canonical text of ``expr``, on one line; in parentheses if its ``rank`` is below ``place``.
+    """Return the canonical text of ``expr`` on one line, in parentheses if the ``rank`` of ``expr`` is below ``place``.
 
-    Raises ``ValueError`` for a tree that cannot be written (a chain of one, a generator that is not an argument, a number that
-    is not finite, a name with a blank); the parser never makes one.
+    Raises ``ValueError`` for a tree that cannot be written (a chain of one operand, a generator that is not an argument, a number
+    that is not finite, a name with a blank); the parser never creates such a tree.
     """
     written: list[str] = []
     stack: list[_Piece] = [(expr, place)]
@@ -167,7 +168,7 @@ def _comprehension(node: Comprehension) -> Iterator[_Piece]:
 
 
 def _primary(node: Expr) -> _Piece:
-    """Return the text of a value before a suffix; a number gets parentheses, because it would absorb the dot."""
+    """Return the piece for a value before a suffix. A number gets parentheses, because the dot would be read as part of it."""
     number = isinstance(node, Literal) and type(node.value) in (int, float)
     return (node, VALUE + 1 if number else VALUE)
 

@@ -1,7 +1,8 @@
-"""The canonical text of GASL: parsing it gives the same tree, and printing that gives the same text.
+"""The canonical text of a GASL program. Parsing this text gives the same tree, and printing that tree gives the same text.
 
-Keywords are in capitals, strings in double quotes, names in backticks only if necessary, parentheses only where
-precedence (comparison, NOT, AND, OR) requires them. Nothing here recurses: only memory limits the depth of a tree.
+Keywords are in capitals and strings in double quotes. Names are in backticks only if necessary, and parentheses are written
+only where precedence (comparison, NOT, AND, OR) requires them. No function here is recursive, so only memory limits the depth
+of a tree.
 """
 
 import json
@@ -17,42 +18,42 @@ from ..trees.conditions import And, Comparison, Condition, Constant, Field, Item
 from ..trees.gasl import Branch, Command, Comment, Explain, Item, Key, Name, On, Path, Program, Statement, Try
 
 _LINE: Final = object()
-"""A new line, at the current indentation."""
+"""Starts a new line at the current indentation."""
 _IN: Final = object()
 _OUT: Final = object()
 
 _Piece: TypeAlias = Any
-"""A text to write, a node to expand, or one of the three marks above."""
+"""A string to write, a node to expand, or one of the three marks above."""
 
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 
 
 def format_gasl(program: Program) -> str:
-    """Return the canonical text of ``program``: one command per line, with comments, whys and single blank lines preserved.
+    """Return the canonical text of ``program``: one command per line; comments, whys and single blank lines are kept.
 
     Raises ``ValueError`` for a tree that cannot be written (an ELSE that would belong to another BRANCH, a TRY inside a
-    command, a name with a line break, a number that is not finite); the parser never makes one.
+    command, a name with a line break, a number that is not finite); the parser never creates such a tree.
     """
     text = _render(_items(program.items, program.source))
     return text + "\n" if text else ""
 
 
 def format_command(command: Command) -> str:
-    """Return the canonical text of a command: one line, except for TRY. Raises ``ValueError`` as ``format_gasl`` does."""
+    """Return the canonical text of a command: one line, or several lines for TRY. Raises ``ValueError`` as ``format_gasl`` does."""
     return _render([command])
 
 
 def format_condition(condition: Condition) -> str:
     """Return the canonical text of a condition.
 
-    A list or an object that came from binding a variable is written as JSON, for people; it cannot be parsed. Raises
+    A list or an object that is the value of a bound variable is written as JSON, for people; such a text cannot be parsed. Raises
     ``ValueError`` for a number that is not finite and for an AND or OR without operands.
     """
     return _render([condition])
 
 
 def format_name(name: str) -> str:
-    """Return a name, in backticks unless it is letters, digits and ``_``. Raises ``ValueError`` if it cannot be written."""
+    """Return the text of a name, in backticks unless it is an ASCII identifier. Raises ``ValueError`` if it cannot be written."""
     return name if _PLAIN.fullmatch(name) else _backticked(name)
 
 
@@ -68,7 +69,7 @@ def format_key(key: Key | Path) -> str:
 
 
 def format_text(text: str) -> str:
-    """Return ``text`` as a string literal: JSON's escapes, letters of all scripts unescaped, invisible characters escaped."""
+    """Return ``text`` as a string literal with JSON's escapes. Letters of all scripts are kept, invisible characters escaped."""
     quoted = json.dumps(text, ensure_ascii=False)
     if quoted.isprintable():
         return quoted
@@ -78,7 +79,7 @@ def format_text(text: str) -> str:
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _JOINERS = frozenset("\u200c\u200d")
-"""Invisible characters that some scripts and emoji need."""
+"""Invisible characters that some scripts and emoji need; they are not escaped."""
 _FIRST_IN_CONDITION = frozenset({"NOT", "ANY", "ALL", "NONE", "LEN"})
 """Keywords that may begin a condition: a field with this name needs backticks."""
 
@@ -112,7 +113,7 @@ def _render(pieces: Iterable[_Piece]) -> str:
 
 
 def _items(items: Sequence[Item], source: Source | None) -> Iterator[_Piece]:
-    """Yield the pieces of items, one per line; a comment after a command stays on its line."""
+    """Yield the pieces of items, one item per line. A comment after a command stays on the command's line."""
     before: Item | None = None
     for item in items:
         if before is not None and not _is_trailing(item, before):
@@ -141,9 +142,9 @@ def _blank_between(before: Item, after: Item, source: Source) -> bool:
 
 
 def _block(items: Sequence[Item]) -> Iterator[_Piece]:
-    """Yield the pieces of a block's items, indented, with the line break before them."""
+    """Yield the pieces of a block's items, indented, with a line break before and after them."""
     if items and isinstance(first := items[0], Comment) and first.trailing:
-        yield f"  {first.text.rstrip()}"  # after the TRY, CATCH ANY or FINALLY itself
+        yield f"  {first.text.rstrip()}"  # on the line of TRY, CATCH ANY or FINALLY
         items = items[1:]
     if items:
         yield from (_IN, _LINE, *_items(items, None), _OUT)
@@ -173,14 +174,14 @@ def _branch(command: Branch) -> Iterator[_Piece]:
 
 
 def _inside(command: Command) -> Command:
-    """Return a command inside another. Raises ``ValueError`` for TRY, which is a block of lines."""
+    """Return ``command``, which is inside another command. Raises ``ValueError`` for TRY, which is a block of lines."""
     if isinstance(command, Try):
         raise ValueError("a TRY block cannot be inside another command")
     return command
 
 
 def _is_open(command: Command) -> bool:
-    """Return whether a BRANCH in ``command`` would take an ELSE after it."""
+    """Return whether an ELSE after ``command`` would belong to a BRANCH inside ``command``."""
     while True:
         if isinstance(command, On):
             command = command.then
@@ -195,7 +196,7 @@ def _is_open(command: Command) -> bool:
 
 
 def _operand(condition: Condition, within: type) -> Iterator[_Piece]:
-    """Yield a condition inside another, in parentheses if it binds less tightly."""
+    """Yield the pieces of a condition inside another condition, in parentheses if precedence requires them."""
     loose = isinstance(condition, And | Or) and len(condition.operands) > 1
     if loose and not (within is Or and isinstance(condition, And)):
         yield from ("(", condition, ")")

@@ -1,7 +1,7 @@
-"""The canonical text of a script: parsing it gives the same tree, and printing that gives the same text.
+"""The canonical text of a script. Parsing this text gives the same tree, and printing that tree gives the same text.
 
-LWT.md, "Syntax", describes the contents and the escapes of strings. The runtime keys its cache and journal by ``format_call``,
-so a change of the output here invalidates old runs.
+``docs/design/lwt.md#syntax`` describes the contents and the escapes of strings. The runtime uses ``format_call`` for the keys of
+its cache and journal, so a change of the output here invalidates old runs.
 """
 
 import math
@@ -32,12 +32,12 @@ _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 
 
 def format_lwt(script: Script) -> str:
-    """Return the canonical text of ``script``: one step per line, with comments and single blank lines between items preserved.
+    """Return the canonical text of ``script``: one step per line; comments and single blank lines between items are kept.
 
-    A step whose canonical text would hide a warning or an error stays unchanged.
+    A step keeps its original text if its canonical text would hide a warning or an error.
 
     Raises ``ValueError`` for a tree that cannot be written (a text that ends in ``{`` right before a reference, a key
-    with a newline, a number that is not finite); the parser never makes one.
+    with a newline, a number that is not finite); the parser never creates such a tree.
     """
     lines: list[str] = []
     before: Step | Comment | None = None
@@ -56,10 +56,11 @@ def _blank_between(before: Step | Comment, after: Step | Comment, source: Source
 
 
 def _step(step: Step, script: Script) -> str:
-    """Return the step's canonical text; its original text if the canonical one would hide its diagnostics.
+    """Return the step's canonical text, or its original text if the canonical text would hide the step's diagnostics.
 
-    Doubling a brace or escaping a bracket would mark the text as intended, and moving an argument before the options
-    would remove its fault: the warning would be lost, with its fix. The lenient parser has made the fixes.
+    A doubled brace or an escaped bracket would mark the text as intended, and an argument moved before the options would no
+    longer be a fault. In both cases the diagnostic and its fix would be lost. In lenient mode the parser has already applied
+    such fixes, so the canonical text is always returned.
     """
     printed = format_step(step)
     if script.mode == "lenient" or step.span == NOWHERE:
@@ -72,7 +73,7 @@ def _step(step: Step, script: Script) -> str:
 
 
 def _has_late_argument(call: Call) -> bool:
-    """Return whether an argument comes after an option, here or in an inner call."""
+    """Return whether an argument comes after an option, in ``call`` or in a call inside it."""
     inner = [*call.arguments, *(option.value for option in call.options)]
     if any(isinstance(value, Call) and _has_late_argument(value) for value in inner):
         return True
@@ -80,12 +81,12 @@ def _has_late_argument(call: Call) -> bool:
 
 
 def format_step(step: Step) -> str:
-    """Return ``(id)=OP(...)``."""
+    """Return the text of a step: ``(id)=OP(...)``."""
     return f"({step.id})={format_call(step.call)}"
 
 
 def format_call(call: Call) -> str:
-    """Return ``OP(argument, ..., name=value)``: arguments first, each in its order."""
+    """Return the text of a call, ``OP(argument, ..., name=value)``: all arguments, then all options, both in source order."""
     parts = [format_value(argument) for argument in call.arguments]
     parts += [f"{option.name}={format_value(option.value)}" for option in call.options]
     return f"{call.operation}({', '.join(parts)})"
@@ -97,7 +98,7 @@ def format_value(value: Value) -> str:
 
 
 def format_reference(reference: Reference) -> str:
-    """Return ``{(name)}["key"][0]``."""
+    """Return the text of a reference: ``{(name)}["key"][0]``."""
     return f"{{({reference.name})}}{''.join(map(_accessor, reference.accessors))}"
 
 
@@ -106,7 +107,7 @@ def _accessor(accessor: Accessor) -> str:
         if "\n" in accessor.value:
             raise ValueError(f"a key with a newline cannot be written in a reference: {accessor.value!r}")
         if accessor.value == "index":
-            return "[index]"  # in EACH it is the index of the item, which quotes would hide
+            return "[index]"  # inside EACH, [index] is the index of the item; ["index"] is not
         escaped = accessor.value.replace("\\", "\\\\").replace('"', '\\"')
         return f'["{escaped}"]'
     if isinstance(accessor, Index):
@@ -140,7 +141,7 @@ _RUN_OF_BACKSLASHES = re.compile(r"\\+")
 def format_template(template: Template) -> str:
     """Return the string of ``template`` in the quotes that need the fewest escapes.
 
-    Raises ``ValueError`` if a text ends in ``{`` right before a reference: ``{{(`` would be read as a literal.
+    Raises ``ValueError`` if a text ends in ``{`` right before a reference, because ``{{(`` would be read as literal text.
     """
     parts = _merge_texts(template.parts)
     quote = _quote([part for part in parts if isinstance(part, str)], isinstance(parts[-1], str) if parts else False)
@@ -157,7 +158,7 @@ def format_template(template: Template) -> str:
 
 
 def _merge_texts(parts: Iterable[Text | Reference]) -> list[str | Reference]:
-    """Return the parts with adjacent texts joined and empty ones left out."""
+    """Return the parts, with adjacent texts joined and empty texts left out."""
     merged: list[str | Reference] = []
     for part in parts:
         if isinstance(part, Reference):
@@ -170,7 +171,10 @@ def _merge_texts(parts: Iterable[Text | Reference]) -> list[str | Reference]:
 
 
 def _quote(texts: list[str], ends_in_text: bool) -> str:
-    """Return the quotes: double, single if the text has double ones, three if it has both."""
+    """Return the quotes for a string: double, or single if the texts contain double quotes, or triple if they contain both.
+
+    If the texts could end triple quotes too early, the quotes are double.
+    """
     if not any('"' in text for text in texts):
         return '"'
     if not any("'" in text for text in texts):
@@ -195,7 +199,7 @@ def _text(text: str, quote: str, after_reference: bool, is_last: bool) -> str:
 
 
 def _backslashes(run: re.Match[str], mark: str, is_last: bool, after_reference: bool) -> str:
-    """Return a run of backslashes: a single one stays if the next character makes no escape of it, else all are doubled."""
+    """Return a run of backslashes, doubled unless it is a single backslash that does not escape the next character."""
     following = run.string[run.end() : run.end() + 1]
     before_bracket = following == "[" and after_reference and run.start() == 0
     ends = not following and is_last

@@ -1,4 +1,4 @@
-"""Common base of all trees: nodes with spans, compared without them, and a function to walk a tree."""
+"""The common base of all trees: nodes with spans, and a function to walk a tree. Nodes are compared without their spans."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,13 +12,13 @@ __all__ = ["Node", "walk"]
 
 @attrs.frozen
 class Node:
-    """A tree node. ``span`` is its place in the text; it is ignored in equality and hashing."""
+    """A tree node. ``span`` is the place of the node in the text; equality and hashing ignore the span."""
 
     span: Span = attrs.field(default=NOWHERE, eq=False, repr=False, kw_only=True)
 
 
 def walk(root: Node, enter: Callable[[Node], bool] = lambda _: True) -> Iterator[Node]:
-    """Yield ``root`` and all nodes below it, parents first, in source order; skip the children if ``enter`` is false."""
+    """Yield ``root`` and all nodes below it, parents first, in source order; the children of a node only if ``enter(node)``."""
     stack: list[Any] = [root]
     while stack:
         current = stack.pop()

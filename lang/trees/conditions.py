@@ -1,7 +1,7 @@
 """The tree of a condition: the tests in ``WHERE``, ``VIA``, ``ASSERT`` and ``BRANCH IF``. See ``docs/design/gasl.md#conditions``.
 
-A condition is true, false or unknown (three-valued logic, as in SQL), see ``lang.evaluate``. ``AND`` and ``OR`` are
-lists, not chains: a text with twenty thousand of them makes a wide tree, not a deep one.
+A condition is true, false or unknown (three-valued logic, as in SQL); see ``lang.evaluate``. ``And`` and ``Or`` hold lists of
+operands, so a text with twenty thousand operands gives a wide tree, not a deep one.
 """
 
 from typing import Any, Literal, TypeAlias
@@ -11,7 +11,7 @@ from attrs import frozen
 from . import Node
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">=", "IN", "NOT IN", "CONTAINS", "STARTS_WITH", "ENDS_WITH", "MATCHES"]
-"""The operators by their canonical spelling; ``==`` is read as ``=`` and ``<>`` as ``!=``."""
+"""The operators in their canonical spelling; ``==`` is read as ``=`` and ``<>`` as ``!=``."""
 
 Quantifier = Literal["any", "all", "none"]
 
@@ -20,7 +20,7 @@ Quantifier = Literal["any", "all", "none"]
 class Constant(Node):
     """A value: null, a boolean, an integer of at most 64 bits, a finite float or a text.
 
-    Binding a variable puts any JSON value here (a list as a tuple); a value is never parsed as text.
+    The value of a bound variable may be any JSON value (a list as a tuple). A bound value is never parsed as text.
     """
 
     value: Any
@@ -37,8 +37,8 @@ class Items(Node):
 class Field(Node):
     """A field of an item: ``entity_type``, ``address.city``, ``source.entity_type``.
 
-    ``path`` is dotted names; a name in backticks may contain a dot. ``quantifier`` is set in conditions on paths only:
-    ``ANY node.entity_type`` is ``Field(("node", "entity_type"), "any")``; the first name is ``node`` or ``edge``.
+    ``path`` holds the names between the dots; a name in backticks may contain a dot. ``quantifier`` is set only in conditions on
+    paths, where the first name is ``node`` or ``edge``: ``ANY node.entity_type`` is ``Field(("node", "entity_type"), "any")``.
     """
 
     path: tuple[str, ...]
@@ -47,9 +47,9 @@ class Field(Node):
 
 @frozen
 class Variable(Node):
-    """``${name.path[0]}``: a variable of the context, or a part of it. A number in the path is an index.
+    """``${name.path[0]}``: a variable, or a part of its value. A number in the path is an index.
 
-    A name in the path applied to a list is looked up in each of its items and gives the list of results.
+    A name in the path that meets a list is looked up in each item of the list; the result is the list of the values found.
     """
 
     name: str

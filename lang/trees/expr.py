@@ -1,7 +1,7 @@
-"""The tree of an expression: a bounded subset of Python's. See ``docs/design/seed.md#expressions``.
+"""The tree of an expression. Expressions are a bounded subset of Python's. See ``docs/design/seed.md#expressions``.
 
-Chains are lists (``a + b - c``, ``a and b``, ``a < b < c``, ``x if c else y if d else z``): a long text makes a wide tree,
-not a deep one.
+Chains (``a + b - c``, ``a and b``, ``a < b < c``, ``x if c else y if d else z``) are stored as lists, so a long text gives a
+wide tree, not a deep one.
 """
 
 from typing import Literal as OneOf
@@ -52,7 +52,7 @@ class ListDisplay(Node):
 
 @frozen
 class TupleDisplay(Node):
-    """``(a, b)``; a list in a result."""
+    """``(a, b)``; in a result it becomes a list."""
 
     items: tuple["Expr", ...]
 
@@ -66,14 +66,14 @@ class DictDisplay(Node):
 
 @frozen
 class Negative(Node):
-    """``-operand``."""
+    """``-operand``: a minus before an operand."""
 
     operand: "Expr"
 
 
 @frozen
 class Power(Node):
-    """``base ** exponent``; binds tighter than a minus before it: ``-2 ** 2`` is -4."""
+    """``base ** exponent``. The power is computed before a minus in front of it: ``-2 ** 2`` is -4."""
 
     base: "Expr"
     exponent: "Expr"
@@ -81,7 +81,7 @@ class Power(Node):
 
 @frozen
 class Arithmetic(Node):
-    """``first + b - c`` or ``first * b / c``: operators of one precedence, from left to right."""
+    """``first + b - c`` or ``first * b / c``: operators of the same precedence, computed from left to right."""
 
     first: "Expr"
     rest: tuple[tuple[Operator, "Expr"], ...]
@@ -89,7 +89,7 @@ class Arithmetic(Node):
 
 @frozen
 class Comparison(Node):
-    """``first < b <= c``: adjacent operands are compared, all must be true; stops at the first that is not."""
+    """``first < b <= c``: compares adjacent operands. All comparisons must be true; evaluation stops at the first that is not."""
 
     first: "Expr"
     rest: tuple[tuple[Test, "Expr"], ...]
@@ -104,7 +104,7 @@ class Not(Node):
 
 @frozen
 class BoolChain(Node):
-    """``a and b and c`` or ``a or b or c``: returns the deciding operand, as in Python; later ones are not evaluated."""
+    """``a and b and c`` or ``a or b or c``: the value is the deciding operand, as in Python; later operands are not evaluated."""
 
     operator: OneOf["and", "or"]
     operands: tuple["Expr", ...]
@@ -112,7 +112,7 @@ class BoolChain(Node):
 
 @frozen
 class Conditional(Node):
-    """``x if c else y if d else z``: ``branches`` are (condition, value) in order. Only one value is evaluated."""
+    """``x if c else y if d else z``. ``branches`` are the pairs (condition, value) in order. Only one value is evaluated."""
 
     branches: tuple[tuple["Expr", "Expr"], ...]
     otherwise: "Expr"
@@ -138,7 +138,7 @@ class Comprehension(Node):
 
 @frozen
 class Subscript(Node):
-    """``value[index]``: a key of an object, an index of a list or a string."""
+    """``value[index]``: the value under a key of an object, or an element of a list or a string."""
 
     value: "Expr"
     index: "Expr"

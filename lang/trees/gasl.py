@@ -1,8 +1,8 @@
-"""The tree of a GASL program: commands, one class each. See ``docs/design/gasl.md#commands``.
+"""The tree of a GASL program. Each command has its own class. See ``docs/design/gasl.md#commands``.
 
-A program is statements and comments in source order. A statement is a command and its reason; nested
+A program consists of statements and comments in source order. A statement is a command and its reason; nested
 constructs (``TRY``, ``BRANCH``, ``ON``, ``EXPLAIN``) contain statements or commands. Names have spans, so that a check
-can point at the variable instead of the line.
+can report the place of a variable instead of a line.
 """
 
 from collections.abc import Collection, Iterator
@@ -21,7 +21,7 @@ Function = Literal["count", "sum", "mean", "min", "max", "median"]
 OnStatus = Literal["EMPTY", "ERROR", "PARTIAL", "SCHEMA_MISMATCH"]
 
 JOINED_FIELDS = 1_000
-"""Maximum fields in the rows of a JOIN."""
+"""Maximum number of fields in a row of a JOIN."""
 
 
 @frozen
@@ -45,7 +45,7 @@ class Key(Node):
 
 @frozen
 class Path(Node):
-    """A field of items, as in ``SELECT ... FIELDS``: dotted names."""
+    """A field of items, as in ``SELECT ... FIELDS``: one or more names, joined by dots in the text."""
 
     parts: tuple[str, ...]
 
@@ -77,14 +77,14 @@ class Declare(Node):
 
 @frozen
 class Reset(Node):
-    """``RESET key``: empty it; the declaration remains."""
+    """``RESET key``: empty the key; its declaration remains."""
 
     key: Key
 
 
 @frozen
 class Update(Node):
-    """``UPDATE key WITH var [MERGE|REPLACE]``; ``mode`` is None if the text has none, which means MERGE."""
+    """``UPDATE key WITH var [MERGE|REPLACE]``. If the text has no mode, ``mode`` is None, which means MERGE."""
 
     key: Key
     source: Name
@@ -132,7 +132,7 @@ class Walk(Node):
 
 @frozen
 class Subgraph(Node):
-    """``SUBGRAPH var RADIUS n AS var``: the nodes within ``radius`` and all edges between them, as one item."""
+    """``SUBGRAPH var RADIUS n AS var``: the nodes within ``radius`` edges and all edges between these nodes, as one item."""
 
     source: Name
     radius: int
@@ -141,7 +141,7 @@ class Subgraph(Node):
 
 @frozen
 class Connect(Node):
-    """``CONNECT a TO b [VIA ...] AS var``: the edges between two sets."""
+    """``CONNECT a TO b [VIA ...] AS var``: the edges between two sets of nodes."""
 
     left: Name
     right: Name
@@ -190,7 +190,7 @@ class Count(Node):
 
 @frozen
 class Computation(Node):
-    """``sum(x)`` in ``AGGREGATE``; ``count()`` alone may have no field."""
+    """``sum(x)`` in ``AGGREGATE``. Only ``count()`` may be without a field."""
 
     function: Function
     field: Path | None
@@ -230,7 +230,7 @@ class Join(Node):
 
 @frozen
 class SetOperation(Node):
-    """``UNION a WITH b [ON field [= field]] AS var``, ``INTERSECT`` and ``EXCEPT``; without fields whole items are compared."""
+    """``UNION a WITH b [ON field [= field]] AS var``, also ``INTERSECT`` and ``EXCEPT``. Without ON, whole items are compared."""
 
     kind: Literal["UNION", "INTERSECT", "EXCEPT"]
     left: Name
@@ -317,7 +317,7 @@ class Branch(Node):
 
 @frozen
 class Explain(Node):
-    """``EXPLAIN command``: show how it would run."""
+    """``EXPLAIN command``: show how the command would run."""
 
     command: "Command"
 
@@ -339,7 +339,7 @@ class Cancel(Node):
 
 @frozen
 class Comment(Node):
-    """``# ...`` to the end of the line, without trailing blanks. ``trailing``: it follows a command on the same line."""
+    """``# ...`` to the end of the line, without trailing blanks. ``trailing``: the comment follows a command on the same line."""
 
     text: str
     trailing: bool = False
@@ -347,7 +347,7 @@ class Comment(Node):
 
 @frozen
 class Statement(Node):
-    """A command and its ``why``: the texts of the ``#:`` lines above it, joined by a blank; None if there are none."""
+    """A command and its ``why``: the text of the ``#:`` lines above the command, joined by a blank; None without such lines."""
 
     command: "Command"
     why: str | None = None
@@ -355,7 +355,7 @@ class Statement(Node):
 
 @frozen
 class Try(Node):
-    """``TRY ... [CATCH ANY ...] [FINALLY ...] END``. ``caught`` and ``always`` are None if the part is missing."""
+    """``TRY ... [CATCH ANY ...] [FINALLY ...] END``. ``caught`` is None without CATCH, ``always`` is None without FINALLY."""
 
     body: "tuple[Item, ...]"
     caught: "tuple[Item, ...] | None" = None
@@ -386,11 +386,11 @@ class Program(Node):
 
 
 def joined_names(left: Collection[str], right: Collection[str], command: Join) -> dict[str, str] | None:
-    """Return the names of the right side's fields in the rows of a JOIN; the left side's fields keep their names.
+    """Map each field of the right side to its name in the rows of a JOIN. The fields of the left side keep their names.
 
-    If both sides have a name, the right field becomes ``right.name``; a join field with the same name on both sides
-    occurs once. If ``right.name`` is taken too, ``right.`` is prepended again. None: the rows would have more than
-    ``JOINED_FIELDS`` fields; repeated joins of a variable with itself double them each time.
+    If both sides have a field ``name``, the right one becomes ``right.name``; if that name is taken too, ``right.`` is prepended
+    again. A join field with the same name on both sides occurs only once. Returns None if the rows would have more than
+    ``JOINED_FIELDS`` fields: each join of a variable with itself doubles the number of fields.
     """
     on = command.right_field.text if command.left_field.text == command.right_field.text else None
     left = frozenset(left)
@@ -406,7 +406,7 @@ def joined_names(left: Collection[str], right: Collection[str], command: Join) -
             names[name] = name
             continue
         count, rest = _prefixed(name)
-        count = max(count, used.get(rest, 0)) + 1  # numbers used or skipped by a shorter name are not tried again
+        count = max(count, used.get(rest, 0)) + 1  # counts that a shorter name used or skipped are not tried again
         while (count, rest) in taken:
             count += 1
         used[rest] = count
@@ -423,7 +423,7 @@ def _prefixed(name: str) -> tuple[int, str]:
 
 
 def written(command: "Command") -> Iterator[Name]:
-    """Yield the variables that ``command`` itself binds, without those of nested commands."""
+    """Yield the variables that ``command`` itself binds, without the variables that nested commands bind."""
     into = getattr(command, "into", None)
     if into is not None:
         yield into

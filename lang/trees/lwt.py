@@ -20,19 +20,19 @@ MAX_STEPS = 10_000
 """Default maximum number of steps of a script (``--max-steps``, ``max_steps=``)."""
 
 MISSING: Final = object()
-"""The run's input is unknown (None is a valid input: JSON's null)."""
+"""The run's input is unknown. None can't mean this, because it is a valid input: JSON's null."""
 ABSENT: Final = object()
 """The run has no input."""
 
 RESERVED = frozenset({"input", "item", "index"})
-"""Names for the run's input and for EACH's current item and its index; steps can't use them."""
+"""Names of the run's input, of EACH's current item and of the item's index. Steps can't have these names."""
 
 Mode = OneOf["strict", "lenient"]
 
 
 @frozen
 class Text(Node):
-    """Literal text of a template, escapes resolved."""
+    """Literal text of a template, with its escapes resolved."""
 
     value: str
 
@@ -64,7 +64,7 @@ Accessor: TypeAlias = Key | Index | Slice
 
 @frozen
 class Reference(Node):
-    """``{(name)}["key"][0]``: the output of a step, the input, or EACH's item, and the path into it."""
+    """``{(name)}["key"][0]``: the output of a step, the input, or EACH's item or index, with the path to a part of the value."""
 
     name: str
     accessors: tuple[Accessor, ...] = ()
@@ -72,7 +72,7 @@ class Reference(Node):
 
 @frozen
 class Template(Node):
-    """A string: texts and references in order. Adjacent texts are merged."""
+    """A string: texts and references in source order. Adjacent texts are merged."""
 
     parts: tuple[Text | Reference, ...] = ()
 
@@ -120,7 +120,7 @@ class ObjectValue(Node):
 
 @frozen
 class Option(Node):
-    """``name=value`` in a call."""
+    """``name=value``: an option of a call."""
 
     name: str
     value: "Value"
@@ -128,14 +128,14 @@ class Option(Node):
 
 @frozen
 class Call(Node):
-    """``OP(argument, ..., name=value)``. Arguments and options are each in source order."""
+    """``OP(argument, ..., name=value)``. ``arguments`` and ``options`` are both in source order."""
 
     operation: str
     arguments: tuple["Value", ...] = ()
     options: tuple[Option, ...] = ()
 
     def option(self, name: str) -> "Value | None":
-        """Return the value of option ``name``, the last one if it is given twice, or None."""
+        """Return the value of option ``name``, or None. If the option is given twice, the last value is returned."""
         return next((option.value for option in reversed(self.options) if option.name == name), None)
 
 
@@ -152,7 +152,7 @@ class Step(Node):
 
 @frozen
 class Comment(Node):
-    """A line that starts with ``#``; ``text`` has the ``#`` and no line ending."""
+    """A line that starts with ``#``. ``text`` includes the ``#``, but not the line ending."""
 
     text: str
 
@@ -161,8 +161,8 @@ class Comment(Node):
 class Script:
     """A parsed script. ``items`` are its steps and comments in source order.
 
-    ``diagnostics`` are the findings of parsing; a script with errors has the steps that could be parsed.
-    In lenient mode spans refer to the original text.
+    ``diagnostics`` are the faults found in parsing; a script with errors has only the steps that could be parsed.
+    In lenient mode, spans refer to the original text.
     """
 
     items: tuple[Step | Comment, ...] = ()

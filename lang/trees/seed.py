@@ -1,7 +1,7 @@
-"""A parsed Formula Seed: reviews to keep, fields to extract, steps to compute. Used for both JSON forms. Seeds 000 and 002.
+"""The tree of a Formula Seed: reviews to keep, fields to extract, steps to compute. Both JSON forms (000 and 002) use it.
 
-Declarative operations become expressions: a ``where`` is a list of boolean expressions over one extraction, a
-``case`` rule is a boolean expression. Spans refer to the JSON document.
+Declarative operations become expressions: a ``where`` becomes a list of boolean expressions over one extraction, the
+condition of a ``case`` rule becomes one boolean expression. Spans refer to the JSON document.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ Match = Literal["exact", "substring_first", "substring_max", "word_first", "word
 
 @frozen
 class Keep(Node):
-    """Selection of reviews: those with one of the keywords; without keywords, all."""
+    """The selection of reviews: a review is kept if it contains one of the keywords. Without keywords all reviews are kept."""
 
     keywords: tuple[str, ...] = ()
     match: KeepMatch = "substring"
@@ -36,7 +36,7 @@ class Keep(Node):
 
 @frozen
 class Extracted(Node):
-    """A field that a model extracts from each review. ``values`` are an enum's values with their meanings ("" if none)."""
+    """A field that a model extracts from each review. ``values`` maps each value of an enum to its meaning ("" if not given)."""
 
     name: str
     type: FieldType
@@ -46,9 +46,9 @@ class Extracted(Node):
 
 @frozen
 class ReviewHandling(Node):
-    """Treatment of a review longer than ``max_length`` characters: its beginning or end is kept, or it is split.
+    """The treatment of a review longer than ``max_length`` characters: its beginning or its end is kept, or it is split.
 
-    ``shared``: number of characters that a part shares with the next one.
+    ``shared`` is the number of characters that a part shares with the next part.
     """
 
     max_length: int = 2000
@@ -57,24 +57,24 @@ class ReviewHandling(Node):
 
 
 IN_PARTS = ReviewHandling(8000, "split", 200)
-"""Default treatment of long reviews: the whole review is read, in parts."""
+"""The default treatment of long reviews: the whole review is read, in parts."""
 
 
 @frozen
 class FilterUse(Node):
-    """``"$F": true`` or ``"$F": false`` in a ``where``: the filter ``name`` must be true, or not."""
+    """``"$F": true`` or ``"$F": false`` in a ``where``: the filter ``name`` must be true, or must not be true."""
 
     name: str
     holds: bool = True
 
 
 Where: TypeAlias = tuple[Expr | FilterUse, ...]
-"""All of these must be true for an extraction; a comparison with null is not true."""
+"""Conditions that must all be true for an extraction. A comparison with null is not true."""
 
 
 @frozen
 class DefineFilter(Node):
-    """A condition on an extraction, for use in other steps. It has no value."""
+    """A filter: a condition on an extraction that other steps can use. This step has no value."""
 
     name: str
     where: Where
@@ -82,10 +82,10 @@ class DefineFilter(Node):
 
 @frozen
 class Aggregate(Node):
-    """A number, or another value, over the extractions for which ``where`` is true (None: all).
+    """A number, or another value, computed over the extractions for which ``where`` is true (None: all extractions).
 
-    ``element`` is evaluated for each; nulls are skipped. ``count`` has no element. ``default``: the result over none, for max and
-    min.
+    ``element`` is evaluated for each extraction, and nulls are skipped; the operation ``count`` has no element. ``default`` is the
+    result of max and min if there are no values.
     """
 
     name: str
@@ -97,7 +97,7 @@ class Aggregate(Node):
 
 @frozen
 class Lookup(Node):
-    """The value in a table for a key that the source (a string, or each string of a list) matches; else ``default``."""
+    """The table's value under a key that the source matches, else ``default``. The source is a string or a list of strings."""
 
     name: str
     source: FieldName | Name
@@ -108,7 +108,7 @@ class Lookup(Node):
 
 @frozen
 class CaseRule(Node):
-    """``then`` is the value if ``test`` is true. If the case has a source, the test already compares it."""
+    """``then`` is the value if ``test`` is true. If the case has a source, ``test`` includes the comparison with the source."""
 
     test: Expr
     then: Any
@@ -116,7 +116,7 @@ class CaseRule(Node):
 
 @frozen
 class Case(Node):
-    """The value of the first rule whose test is true; else ``otherwise``."""
+    """The value of the first rule whose test is true, or else ``otherwise``."""
 
     name: str
     rules: tuple[CaseRule, ...]
@@ -125,7 +125,7 @@ class Case(Node):
 
 @frozen
 class Formula(Node):
-    """An expression over earlier values, the context, and ``extractions``: a step of the formula form, or ``expr``."""
+    """An expression over earlier values, the context and ``extractions``: any step of the formula form, or an ``expr`` step."""
 
     name: str
     expr: Expr
@@ -135,7 +135,7 @@ class Formula(Node):
 
 @frozen
 class Const(Node):
-    """A literal JSON value."""
+    """A step with a literal JSON value."""
 
     name: str
     value: Any
@@ -148,8 +148,8 @@ SeedStep: TypeAlias = DefineFilter | Aggregate | Lookup | Case | Formula | Const
 class FormulaSeed:
     """A seed that can be checked and run. Load it with ``knotwork.seed.load``.
 
-    ``prompt`` is the formula form's ``extraction_prompt`` (None: built from the fields). ``outputs`` are the names to return, in
-    order. ``document`` is the parsed JSON; ``diagnostics`` are the findings of parsing.
+    ``prompt`` is the ``extraction_prompt`` of the formula form (None: the prompt is built from the fields). ``outputs`` are the names
+    to return, in order. ``document`` is the parsed JSON; ``diagnostics`` are the faults found in parsing.
     """
 
     task_name: str = ""
@@ -159,7 +159,7 @@ class FormulaSeed:
     review_handling: ReviewHandling = IN_PARTS
     passes: Literal[1, 2] = 1
     allow_invalid: float = 0.0
-    """Maximum share of a context's kept reviews without a value for a field, up to which the context is complete."""
+    """Maximum share of a context's kept reviews that may lack a value for a field; above this share the context is incomplete."""
     steps: tuple[SeedStep, ...] = ()
     outputs: tuple[str, ...] = ()
     form: Form = "002"
@@ -167,7 +167,7 @@ class FormulaSeed:
     document: Mapping[str, Any] = attrs.field(factory=dict, eq=False, repr=False)
     diagnostics: tuple[Diagnostic, ...] = attrs.field(default=(), eq=False, repr=False)
     tree: Any = attrs.field(default=None, eq=False, repr=False)
-    """The document with the places of its parts, from ``lang.documents``; None for a seed made by a program."""
+    """The document as a tree with the places of its parts, from ``lang.documents``; None for a seed that a program built."""
 
     @cached_property
     def field_by_name(self) -> Mapping[str, Extracted]:

@@ -1,7 +1,7 @@
 """The catalogue of diagnostics: every code, its meaning, why it matters, a faulty and a correct example.
 
-``docs/reference/rules.md`` is generated from it, and a test reads every example. It covers the findings of ``lang.parse``
-and ``lang.linter`` alike. One module per language.
+``docs/reference/rules.md`` is generated from this catalogue, and a test reads every example. The catalogue covers the findings
+of both ``lang.parse`` and ``lang.linter``. Each language has its own module.
 """
 
 import re
@@ -32,16 +32,16 @@ _ALL = (
     *CLIENT_RULES,
 )
 RULES: Mapping[str, Rule] = MappingProxyType({rule.code: rule for rule in _ALL})
-"""All rules by code, in the order of the reference."""
+"""All rules by code, in the order of the reference page."""
 
 
 def find_rule(text: str) -> Rule | None:
-    """Return the rule with a code or a name, in any spelling; None if there is none."""
+    """Return the rule whose code or name is ``text``, in upper or lower case; None if no rule matches."""
     return RULES.get(text.upper()) or next((rule for rule in RULES.values() if rule.name == text.lower()), None)
 
 
 def nearest_rule(text: str) -> str:
-    """Return the code or name most similar to ``text``, "" if none. A different number means a different rule, not a typo."""
+    """Return the code or name most similar to ``text``, or "". A code with another number is another rule, never a suggestion."""
     if re.fullmatch(r"[A-Za-z]+\d{3}", text):
         letters = nearest(text[:-3].upper(), {code[:-3] for code in RULES}) or ""
         return f"{letters}{text[-3:]}" if f"{letters}{text[-3:]}" in RULES else ""

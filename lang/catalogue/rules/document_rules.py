@@ -1,4 +1,4 @@
-"""The rules of JSON documents in general, plans, files, clients and rankings."""
+"""The rules for JSON documents in general, and for plans, files, clients and rankings."""
 
 from functools import partial
 
@@ -84,7 +84,7 @@ JSON_RULES = (
 )  # fmt: skip
 
 
-# The rules of plans: JSON documents with GASL commands.
+# The rules for plans, which are JSON documents with GASL commands.
 
 
 def _plan(inside: str) -> str:
@@ -150,7 +150,7 @@ PLAN_RULES = (
 )  # fmt: skip
 
 
-# The rules of files, inputs and names in all languages. They have no text to show as an example.
+# The rules for files, inputs and names in all languages. These rules have no examples.
 
 FILE_RULES = (
     Rule(
@@ -181,7 +181,7 @@ FILE_RULES = (
 )  # fmt: skip
 
 
-# The rules of input that a client sends over HTTP or MCP to another owner's server. They have no text to show as an example.
+# The rules for input that a client sends over HTTP or MCP to a server with another owner. These rules have no examples.
 
 CLIENT_RULES = (
     Rule(
@@ -217,8 +217,8 @@ CLIENT_RULES = (
 )  # fmt: skip
 
 
-# The rules of rankings: faults of a plan or a ranking tool call, in addition to faults of its script.
-# ``bad`` and ``good`` are a plan, or tool calls on a script of two steps, ``(note)`` and ``(final)``.
+# The rules for rankings: faults of a plan or a ranking tool call, in addition to faults of its script.
+# # ``bad`` and ``good`` are each a plan, or tool calls on a script with the two steps ``(note)`` and ``(final)``.
 
 
 def _planned_ranking(skeleton: str, message: str) -> str:

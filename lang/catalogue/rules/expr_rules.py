@@ -1,4 +1,4 @@
-"""Rules of expressions: EXPR001 to EXPR049 for faults of the text, from EXPR050 on for faults of a parsed expression."""
+"""Rules for expressions. EXPR001 to EXPR049 are faults found in parsing; EXPR050 and above are faults of a parsed expression."""
 
 from functools import partial
 
@@ -208,13 +208,13 @@ EXPR_RULES: tuple[Rule, ...] = (
         "'very ' 'mild'", "'very ' + 'mild'",
     ),
 )  # fmt: skip
-"""By code."""
+"""The rules about parsing, sorted by code."""
 
 
-# Faults of a parsed expression: names, functions, arguments, values. EXPR050 and above.
-# The examples are checked as an expression for each extraction, with the values ``n_mild`` and ``extractions``, the fields
-# ``severity`` (an enum of ``none``, ``mild`` and ``severe``) and ``summary``, and a context with ``name``; those of EXPR055
-# as an expression over all extractions.
+# Faults of a parsed expression (EXPR050 and above): names, functions, arguments, values.
+# # The examples are checked as expressions that are evaluated for each extraction; those of EXPR055, as expressions over all
+# # extractions. The values are ``n_mild`` and ``extractions``, the fields are ``severity`` (an enum of ``none``, ``mild`` and
+# # ``severe``) and ``summary``, and the context has the key ``name``.
 
 _check_rule = partial(Rule, language="expr")
 

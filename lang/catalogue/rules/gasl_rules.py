@@ -1,4 +1,4 @@
-"""Rules of GASL: faults found in parsing a text, and faults found in checking a whole program."""
+"""Rules for GASL: faults found in parsing a text, and faults found in checking a whole program."""
 
 from functools import partial
 
@@ -221,12 +221,12 @@ GASL_RULES = (
         'PROCESS people USING "Say "yes" or no." AS answers', 'PROCESS people USING "Say \\"yes\\" or no." AS answers',
     ),
 )  # fmt: skip
-"""By code. A statement that can't be parsed is reported by the first of these rules that explains it."""
+"""The rules about parsing, sorted by code. The first rule that explains why a statement can't be parsed reports the statement."""
 
 
-# The rules of GASL programs that are checked on the whole program, with a graph or a state. Rules of parsing are above.
-# Examples of rules against a graph are about people and companies: nodes have ``entity_type`` ("PERSON", "COMPANY") and ``age``
-# (integers), edges have ``relation`` ("KNOWS", "WORKS_FOR") and ``weight``.
+# The rules that check the whole program, with a graph or a state. The rules about parsing are above.
+# # Examples that need a graph are about people and companies: nodes have ``entity_type`` ("PERSON", "COMPANY") and ``age``
+# # (integers), edges have ``relation`` ("KNOWS", "WORKS_FOR") and ``weight``.
 
 _check_rule = partial(Rule, language="gasl")
 

@@ -1,4 +1,4 @@
-"""The rules of prompt scripts."""
+"""The rules for prompt scripts."""
 
 from .rule import Rule
 

@@ -1,4 +1,4 @@
-"""The class of rules: a kind of fault or remark, with the reason why it matters and examples."""
+"""The class ``Rule``: a kind of fault or remark, with the reason why it matters and examples."""
 
 from typing import Literal
 
@@ -11,9 +11,9 @@ from ...diagnostic import Severity
 class Rule:
     """One kind of fault or remark.
 
-    ``severity`` applies in strict mode, ``lenient`` to text from a model if it differs. ``bad`` and ``good``
-    are whole scripts, read in ``mode``, checked against ``input`` (JSON text) if given; a fault of files has
-    neither. ``language`` is the language of the examples.
+    ``severity`` applies in strict mode; ``lenient``, if given, replaces it in lenient mode, for text from a model. ``bad`` and
+    ``good`` are whole scripts, read in ``mode`` and checked against ``input`` (JSON text) if given; rules for files have no
+    examples. ``language`` is the language of the examples.
     """
 
     code: str

@@ -1,4 +1,4 @@
-"""Rules of a Formula Seed: SEED001 to SEED039 for its text, from SEED040 on for its meaning."""
+"""Rules for Formula Seeds. SEED001 to SEED039 are faults of the text; SEED040 and above are faults of the meaning."""
 
 import json
 from functools import partial
@@ -14,7 +14,7 @@ _COUNT = {"name": "N", "op": "count", "where": {"extraction.severity": "severe"}
 
 
 def _seed(*steps: Any, output: Any = None, fields: Any = None, keywords: Any = ("allergy",), **more: Any) -> str:
-    """Return a seed with these steps; its output is the last one."""
+    """Return the text of a seed with these steps. By default its output is the last step."""
     compute = list(steps) or [_COUNT]
     last = [compute[-1]["name"]] if isinstance(compute[-1], dict) and "name" in compute[-1] else []
     document = {
