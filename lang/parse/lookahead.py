@@ -1,7 +1,7 @@
-"""Possible continuations of a text: the states of Lark's parser after it, the terminals allowed next, the shortest completion.
+"""Possible continuations of a text: the parser states after the text, the terminals allowed next, and the shortest completion.
 
-An ``Automaton`` walks the states of a built parser without values, so no node is made and no callback is called. This module
-does not read text itself: an engine passes the tokens of its own lexer to a ``Follower``.
+An ``Automaton`` follows the states of a parser that Lark built. It stores no values, so it builds no nodes and calls no
+callbacks. This module does not split text into tokens: the engine of a language passes its lexer's tokens to a ``Follower``.
 """
 
 import re
@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice, product
 
-# Python's only parser of patterns. It has no public name (its old name, sre_parse, is deprecated, and Lark itself uses it so);
-# tests/lang/test_ahead.py fails if it changes.
+# Python's only parser of regular expressions. The module has no public name: the old name, sre_parse, is deprecated. Lark uses
+# the same private module. tests/lang/test_ahead.py fails if the module changes.
 from re import _constants, _parser
 from typing import Any, TypeAlias
 
@@ -22,14 +22,15 @@ from lark.parsers.lalr_analysis import Shift
 from lark.utils import TextSlice
 
 States: TypeAlias = tuple[int, ...]
-"""The parser's stack of states after a text."""
+"""The stack of parser states after a text."""
 
 _Item: TypeAlias = tuple[str, tuple[str, ...], int]
-"""A rule in progress: its origin, its symbols, and how many of them were read."""
+"""A grammar rule that is partly read: the rule's name, its symbols, and the number of symbols already read."""
 
 _END = "$END"
 _MOST_SPELLINGS = 40
-# In conditions on paths a field begins with node or edge after ANY; elsewhere it may too.
+# Texts that are tried as samples of terminals. After ANY, in a condition on paths, a field must begin with node or edge, as in
+# node.x; in other conditions it may.
 _PROBES = (
     "x",
     "node.x",
@@ -52,20 +53,21 @@ _PROBES = (
 
 
 class NoSecondLook:
-    """Replaces the lexer that Lark queries on a failure for the token that would match in any other state.
+    """Replaces the lexer that Lark uses after a failure to find a token that would match in another state.
 
-    Its answer names terminals, which our messages do not use, and each query costs time proportional to the rest of the text.
+    Lark's error would name that token. Our messages do not use such names, and each search takes time proportional to the rest
+    of the text.
     """
 
     def next_token(self, state: Any, parser_state: Any) -> Token:
-        """Raise always, so that the first failure is reported."""
+        """Always raise, so that Lark reports the first failure."""
         raise UnexpectedCharacters(" ", 0, 0, 0)  # type: ignore[no-untyped-call]
 
 
 def lexer_state(text: str, start: int, stop: int) -> LexerState:
-    """Return the state of a lexer of ``[start, stop)``.
+    """Return the state of a lexer that reads ``[start, stop)`` of ``text``.
 
-    It has its own line counter: for each range, Lark would count the lines of all text before it.
+    The state gets a new line counter: Lark's default would count the lines of all text before each range.
     """
     counter = LineCounter("\n")  # type: ignore[no-untyped-call]
     counter.char_pos = start
@@ -83,7 +85,7 @@ class Met:
 
 @define(eq=False)
 class Follower:
-    """Takes tokens as Lark's parser does, but stores only its states. Lark's lexer queries it for the current state."""
+    """Takes tokens like Lark's parser, but stores only the parser states. Lark's lexer asks the follower for the current state."""
 
     automaton: "Automaton"
     states: list[int]
@@ -91,12 +93,12 @@ class Follower:
 
     @property
     def parser_state(self) -> "Follower":
-        """Return itself: Lark's lexer expects a parser state with this attribute."""
+        """Return the follower itself. With this attribute, a follower can replace Lark's interactive parser in an engine."""
         return self
 
     @property
     def position(self) -> int:
-        """Return the top state, by which the lexer selects the terminals to match."""
+        """Return the top state. The lexer uses this state to select the terminals to match."""
         return self.states[-1]
 
     def feed_token(self, token: Token, is_end: bool = False) -> None:
@@ -106,7 +108,7 @@ class Follower:
         self.met.append(Met(token.type, token.start_pos or 0, token.end_pos or 0))
 
     def over(self, thread: LexerThread) -> "Follower | None":
-        """Consume all tokens of a lexer and return self; None if a token is unknown or not allowed."""
+        """Take all tokens of a lexer and return the follower; return None if a token is unknown or not allowed."""
         try:
             for token in thread.lex(self):  # type: ignore[no-untyped-call]
                 self.feed_token(token)
@@ -128,11 +130,11 @@ class Automaton:
         self._patterns = {terminal.name: terminal.pattern.to_regexp() for terminal in lark.terminals}
 
     def follower(self, start: str, behind: States | None = None) -> Follower:
-        """Return a follower at the beginning of a text, or with the states ``behind`` of the text before."""
+        """Return a follower at the beginning of a text, or one that continues from the states ``behind`` after earlier text."""
         return Follower(self, [self._starts[start]] if behind is None else list(behind))
 
     def push(self, states: list[int], terminal: str) -> bool:
-        """Take ``terminal``; return False, with ``states`` in an undefined state, if it is not allowed."""
+        """Take ``terminal`` and return True; return False if the terminal is not allowed. ``states`` is then undefined."""
         while True:
             action = self._table[states[-1]].get(terminal)
             if action is None:
@@ -160,12 +162,12 @@ class Automaton:
         return (name in self._patterns or name == _END) and self.push(list(states), name)
 
     def ending(self, states: States) -> list[str]:
-        """Return the fewest terminals that complete the text. Each item of a state is valid, so each leads to a completion."""
+        """Return the fewest terminals that complete the text. Every item of a state leads to a completion."""
         found: list[str] = []
         stack = list(states)
         while True:
             kernel = self._kernels[stack[-1]]
-            # One more list element leads back to this state: the completion is elsewhere, however long.
+            # An item that reads one more list element leads back to this state, so other items are used, even if they are longer.
             onwards = [item for item in kernel if not _is_one_more(item)]
             origin, symbols, dot = min(onwards or kernel, key=self._left)
             for symbol in symbols[dot:]:
@@ -181,7 +183,7 @@ class Automaton:
 
     @cached_property
     def _shortest(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the fewest terminals of each symbol."""
+        """Map each symbol to its shortest sequence of terminals."""
         found: dict[str, tuple[str, ...]] = {name: (name,) for name in (*self._patterns, _END)}
         found |= {
             symbol: (symbol,)
@@ -201,7 +203,7 @@ class Automaton:
 
     @cached_property
     def _kernels(self) -> Mapping[int, tuple[_Item, ...]]:
-        """Return the items of each state: Lark's tables lack them, so they are recomputed from the start states (LR(0))."""
+        """Map each state to its items. Lark's tables lack them, so they are recomputed from the start states (LR(0))."""
         by_origin: dict[str, list[tuple[str, ...]]] = {}
         for origin, symbols in self._rules:
             by_origin.setdefault(origin, []).append(symbols)
@@ -228,7 +230,7 @@ class Automaton:
 
     @cached_property
     def spellings(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the spellings of each terminal that has only a few: keywords and signs, as in the grammar file."""
+        """Map each keyword and sign to its spellings in the grammar file; terminals with more than 40 spellings are left out."""
         found = {}
         for name, pattern in self._patterns.items():
             texts = list(islice(_texts_of(_parser.parse(pattern)), _MOST_SPELLINGS + 1))
@@ -238,7 +240,7 @@ class Automaton:
 
     @cached_property
     def samples(self) -> Mapping[str, str]:
-        """Return a sample text for each terminal."""
+        """Map each terminal to a sample text."""
         found = {name: texts[0] for name, texts in self.spellings.items()}
         for name, pattern in self._patterns.items():
             if name not in found:
@@ -268,7 +270,7 @@ _BLANKS = frozenset(" \t\r\n\f")
 
 
 def _texts_of(pattern: Any) -> Iterator[str]:
-    """Yield the texts that match a parsed pattern, with as few blanks as possible; nothing if they are infinitely many."""
+    """Yield the texts that match a parsed pattern, with as few blanks as possible; nothing if a part has too many texts."""
     parts: list[list[str]] = []
     for kind, argument in pattern:
         texts = list(islice(_of_part(kind, argument), _MOST_SPELLINGS + 1))

@@ -1,4 +1,8 @@
-"""Faults of a text: the diagnostic, and whether the lenient parser makes its edits and goes on."""
+"""Faults in a text, and the edits that repair them.
+
+A ``Fault`` holds a diagnostic, and whether the lenient parser applies its edits and continues. ``repair`` applies edits and maps
+spans back to the original text. ``reads_as_text`` recognises prose.
+"""
 
 import re
 from bisect import bisect_right
@@ -16,10 +20,10 @@ from ..trees import Node
 
 @frozen
 class Fault:
-    """A fault. ``accepted``: the lenient parser reads the text as edited, and the diagnostic is a warning.
+    """A fault. If ``accepted``, the lenient parser applies the edits and reports the diagnostic as a warning.
 
-    ``supposed`` are edits that are not offered, because the text has another reading: parsing goes on as if they were made, so
-    that the faults after this one are found too.
+    ``supposed`` are edits that are not offered, because the text may have another meaning. Parsing continues as if these edits
+    had been made, so that later faults are found too.
     """
 
     diagnostic: Diagnostic
@@ -51,13 +55,13 @@ def fault(
     edits: tuple[Edit, ...] = (),
     accepted: bool = False,
 ) -> Fault:
-    """Build an error over ``[start, end)``; a fault without edits cannot be accepted."""
+    """Return a fault with an error at ``[start, end)``. Without ``edits``, ``accepted`` has no effect."""
     diagnostic = Diagnostic(code, "error", message, Span(start, end), tuple(hint for hint in hints if hint), edits)
     return Fault(diagnostic, accepted and bool(edits))
 
 
 class Unbuildable(Exception):
-    """Text that matches a grammar but cannot become a node: nested too deep, a number out of range, an invalid escape."""
+    """Raised for text that matches a grammar but cannot become a node: deep nesting, a number out of range, an invalid escape."""
 
     def __init__(
         self, code: str, message: str, span: Span, hints: tuple[str, ...] = (), edits: tuple[Edit, ...] = ()
@@ -66,7 +70,7 @@ class Unbuildable(Exception):
         self.code, self.message, self.span, self.hints, self.edits = code, message, span, hints, edits
 
     def as_fault(self, edits: tuple[Edit, ...] = ()) -> Fault:
-        """Return the fault that it reports, with the given edits."""
+        """Return this error as a fault with the given edits."""
         return fault(self.code, self.message, self.span.start, self.span.end, *self.hints, edits=edits)
 
 
@@ -76,7 +80,7 @@ def without_mark(text: str) -> str:
 
 
 def in_order(diagnostics: Iterable[Diagnostic], length: int) -> tuple[Diagnostic, ...]:
-    """Sort by place. A diagnostic about a missing end gets an empty span at the end of the text, not after it."""
+    """Return the diagnostics in source order. A span that goes past the end of the text is cut at ``length``."""
 
     def within(span: Span) -> Span:
         return span if span.end <= length else Span(min(span.start, length), length)
@@ -98,14 +102,14 @@ _N = TypeVar("_N", bound=Node)
 
 @frozen
 class Repaired:
-    """A repaired text. ``_starts[k]`` is where edit k's replacement begins in it; ``_edits`` are in source order."""
+    """A repaired text. The replacement of ``_edits[k]`` begins at ``_starts[k]`` in ``text``; ``_edits`` are in source order."""
 
     text: str
     _starts: tuple[int, ...]
     _edits: tuple[Edit, ...]
 
     def back(self, offset: int) -> int:
-        """Return the offset in the original text for ``offset`` in the repaired one."""
+        """Return the offset in the original text for ``offset`` in the repaired text."""
         found = bisect_right(self._starts, offset) - 1
         if found < 0:
             return offset
@@ -116,7 +120,7 @@ class Repaired:
         return edit.span.end + within - len(edit.text)
 
     def back_span(self, span: Span) -> Span:
-        """Return the span in the original text for ``span`` in the repaired one."""
+        """Return the span in the original text for ``span`` in the repaired text."""
         start = self.back(span.start)
         return Span(start, max(start, self.back(span.end)))
 
@@ -129,7 +133,7 @@ def back(chain: Sequence[Repaired], span: Span) -> Span:
 
 
 def repair(text: str, edits: Iterable[Edit]) -> Repaired:
-    """Make ``edits`` in ``text``; of two that overlap the later one in the text is skipped."""
+    """Apply ``edits`` to ``text``. If two edits overlap, the one that begins later is skipped."""
     pieces: list[str] = []
     made: list[Edit] = []
     starts: list[int] = []
@@ -154,7 +158,7 @@ def _names(kind: type[Node]) -> tuple[str, ...]:
 
 
 def respan(node: _N, move: Callable[[Span], Span]) -> _N:
-    """Return ``node`` with every span in it moved. Recursive: trees are at most ``builder.MAX_DEPTH`` deep."""
+    """Return ``node`` with ``move`` applied to every span in its tree. Recursive: ``MAX_DEPTH`` limits the depth of a tree."""
 
     def moved(value: Any) -> Any:
         if isinstance(value, Node):
@@ -169,8 +173,8 @@ def respan(node: _N, move: Callable[[Span], Span]) -> _N:
 
 
 # Recognises lines outside of commands and steps that are certainly prose, so that they can become comments without loss.
-# A line that is only possibly prose gets no such edit: a client that applies all edits of a check unseen would run a program
-# with a part left out.
+# A line that may be part of the program gets no such edit: a client that applies all edits automatically would run an
+# incomplete program.
 
 _ASKED = (
     "SHOW LIST DISPLAY PRINT RETURN GIVE TELL ASK DESCRIBE SUMMARIZE SORT ORDER FILTER GET FETCH SEARCH LOOKUP LOAD SAVE STORE"
@@ -179,7 +183,7 @@ _ASKED = (
     " ELSE"
 )
 _REQUESTS = frozenset(_ASKED.split())
-"""First words of a line that requests something: such a line must not be left out."""
+"""First words of lines that request an action: such a line must not become a comment."""
 
 _TOLD = re.compile(
     r"\b(?:is|are|was|were|be|been|will|would|can|could|should|must|may|might|has|have|had|does|did|do(?:es)?n't|let's|i|i'm|i'll|we"
@@ -187,7 +191,7 @@ _TOLD = re.compile(
     r"|certainly|hope|helps|note|let me|let us)\b",
     re.IGNORECASE,
 )
-"""Words of sentences, which no query has."""
+"""Words that occur in sentences but not in queries."""
 
 _ENDED = re.compile(r"[.:!?][)\]\"'*_`]{0,3}\Z")
 _RULE = re.compile(r"[-=*_~ \t]{3,}|\|.*\||(?:={2,}|-{3,}|\*{3,})[\w \t]{1,60}(?:={2,}|-{3,}|\*{3,})")
@@ -201,12 +205,12 @@ def is_ended(line: str) -> bool:
 
 
 def is_remark(line: str) -> bool:
-    """Return whether the line begins like a comment of another language, or is a rule or a row of a table."""
+    """Return whether the line begins like a comment in another language, or is a horizontal rule or a table row."""
     return _REMARK.match(line) is not None or _RULE.fullmatch(line) is not None
 
 
 def reads_as_text(line: str, before: str = "") -> bool:
-    """Return whether a line, without surrounding blanks, is a sentence, a heading, or continues the text ``before`` it."""
+    """Return whether a stripped line is a sentence or a heading, or continues the line of text ``before`` it."""
     body = line.lstrip("*_>#- \t")
     word = _WORD.match(body)
     if not word or word[0].upper() in _REQUESTS:

@@ -2,9 +2,9 @@
 
 Modules: ``engine`` (Lark, the grammar and its cache), ``builder`` and ``nodes`` (nodes from tokens), ``lines`` (boundaries of
 statements, comments inside commands, text outside of commands). ``recovery`` explains faulty texts: ``diagnosis`` (statement by
-statement), ``attempt`` (a statement, its candidate fixes, and ``Correction``, the form of a fault in a table),
-``statements`` (first words), ``foreign_syntax`` (conditions of other languages), ``literals`` (values and names), ``keywords``,
-``ambiguous`` (faults without a safe fix).
+statement), ``attempt`` (an invalid statement, tests of candidate fixes, and ``Correction``, a table entry for one kind of
+fault), ``statements`` (first words, brackets, misplaced text), ``foreign_syntax`` (conditions in the syntax of other languages),
+``literals`` (values and names), ``keywords``, ``ambiguous`` (faults that often have no safe fix).
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,14 +23,14 @@ from .recovery.diagnosis import explain_condition, recover
 __all__ = ["keywords", "parse_command", "parse_condition", "parse_gasl", "read_faulty"]
 
 
-# The parsers of GASL: a program, one command, a condition. None of them raises for faults in a text.
+# The parse functions of GASL: for a program, one command and a condition. None of them raises an error for a faulty text.
 
 MAX_LENGTH = 2 * 1024 * 1024
 """Maximum length of a program in code points."""
 
 
 def parse_gasl(source: Source | str) -> Program:
-    """Read a program. Its ``diagnostics`` are the faults; its ``items`` are the parts that could be read."""
+    """Parse a program. The result's ``diagnostics`` are the faults; its ``items`` are the parts that could be parsed."""
     source = Source(source) if isinstance(source, str) else source
     if large := _too_large(source.text):
         return Program((), source, (large,))
@@ -42,12 +42,12 @@ def parse_gasl(source: Source | str) -> Program:
 
 
 def read_faulty(source: Source, items: Sequence[Item], faults: Iterable[Fault]) -> Program:
-    """Return a program with the readable items of a faulty text."""
+    """Return a program with the valid items of a faulty text, and its faults as diagnostics in source order."""
     return Program(tuple(items), source, in_order((each.diagnostic for each in faults), len(source.text)))
 
 
 def parse_command(text: str) -> Program:
-    """Read exactly one statement, as the executor takes it; none or several are a fault."""
+    """Parse a text that must contain exactly one statement, as the executor requires; any other number is a fault."""
     program = parse_gasl(text)
     count = len(program.statements)
     if program.diagnostics or count == 1:
@@ -62,7 +62,7 @@ def parse_command(text: str) -> Program:
 
 
 def parse_condition(source: Source | str) -> tuple[Condition | None, tuple[Diagnostic, ...]]:
-    """Read a condition that is the whole text; line breaks count as blanks. Return None and the faults if it is invalid."""
+    """Parse a text that is one condition; line breaks count as blanks. Return None and the faults if the text is invalid."""
     source = Source(source) if isinstance(source, str) else source
     if large := _too_large(source.text):
         return None, (large,)

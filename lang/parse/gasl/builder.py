@@ -1,7 +1,7 @@
-"""Builds GASL nodes as Lark reduces its rules, so no parse tree is made.
+"""Builds GASL nodes while Lark reduces its rules, so Lark makes no parse tree.
 
-Every method is the callback of the rule or alias of the same name in ``gasl.lark`` and takes the rule's children: tokens,
-which have their offsets, and nodes built before. The callbacks of conditions are in ``nodes``.
+Each method is the callback for the rule or alias of the same name in ``gasl.lark``. Its argument is the list of the rule's
+children: tokens, which contain their offsets, and nodes that were built before. The callbacks for conditions are in ``nodes``.
 """
 
 from collections.abc import Iterable, Sequence
@@ -53,7 +53,7 @@ def _options(parts: Iterable[_Option]) -> dict[str, Any]:
 
 
 def _text(token: Token, what: str) -> str:
-    """Return the text of a string; refuse an empty one."""
+    """Return the text of a string token; raise ``Unbuildable`` if the text is blank."""
     text = string_of(token)
     if not text.strip():
         raise Unbuildable("GASL025", f"{what} is empty", span_of(token), ("write it in the quotes",))
@@ -65,7 +65,7 @@ def _between(first: Token, last: Any) -> Span:
 
 
 class Builder(ConditionBuilder):
-    """The callbacks. Stateless: one builder serves every parse, in every thread."""
+    """The callbacks. A builder has no state, so one builder can serve all parses in all threads."""
 
     # Programs
 
@@ -89,7 +89,7 @@ class Builder(ConditionBuilder):
         return Comment(text, True, span=Span(start, start + len(text)))
 
     def statement(self, children: list[Any]) -> Statement | tuple[Item, ...]:
-        """Build reasons and a command; comments between them are moved before."""
+        """Build a statement from reasons and a command; comments between them are moved before the statement."""
         command = children[-1]
         reasons = [child[2:].strip() for child in children if isinstance(child, Token)]
         start = span_of(children[0]).start if reasons else command.span.start
@@ -179,7 +179,7 @@ class Builder(ConditionBuilder):
         return _Option("VIA", children[1], _between(*children))
 
     def between(self, children: list[Any]) -> _Option:
-        """Build ``FROM var|(condition) TO var|(condition)``; an end in parentheses closes with its parenthesis."""
+        """Build ``FROM var|(condition) TO var|(condition)``; the span includes the last parenthesis."""
         word, start, end = children
         return _Option("FROM", (start, end), _between(word, end))
 
@@ -281,7 +281,7 @@ class Builder(ConditionBuilder):
         return gasl.Join(left, right, fields[0], fields[-1], into, span=_between(word, into))
 
     def set_operation(self, children: list[Any]) -> gasl.SetOperation:
-        """Build ``UNION a WITH b [ON field [= field]] AS var``, and likewise the others."""
+        """Build ``UNION a WITH b [ON field [= field]] AS var``, or the same with INTERSECT or EXCEPT."""
         word, left, right, *on, into = children
         fields = _fields(on)
         first, second = (fields[0], fields[-1]) if fields else (None, None)
@@ -297,7 +297,7 @@ class Builder(ConditionBuilder):
         return gasl.Process(source, text, into, columns, span=Span(span_of(word).start, end))
 
     def returning(self, children: list[Any]) -> tuple[tuple[Column, ...], int]:
-        """Build ``RETURNING (name TYPE, ...)`` and its end."""
+        """Return the columns of ``RETURNING (name TYPE, ...)``, and the offset where it ends."""
         _, *columns, close = children
         names: set[str] = set()
         for column in columns:

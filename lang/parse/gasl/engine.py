@@ -1,7 +1,8 @@
-"""Wrapper around Lark: builds the parser of GASL from its grammar, and reads a program, a part of one or a condition.
+"""Wrapper around Lark: builds the GASL parser from the grammar, and parses a program, a part of a program, or a condition.
 
-Only the tokens for the builder leave this module; failures are reported as offsets, words and allowed continuations.
-The tokens are passed on one by one, so that line breaks in brackets, comments and adjoining words are handled on the way.
+Lark's tokens leave this module only as arguments of the builder; failures are reported as offsets, words and allowed
+continuations. Tokens are passed to the parser one by one. On the way, line breaks in brackets are dropped, comments are
+collected, and words without a space between them are refused.
 """
 
 from collections.abc import Iterator
@@ -30,7 +31,7 @@ _NESTING = frozenset({"BRANCH", "EXPLAIN", "_THEN"})
 _WORDY = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_`")
 
 MAX_TOKENS = 200_000
-"""Maximum number of tokens of one text. Ten thousand commands have about half of that."""
+"""Maximum number of tokens in one text. Ten thousand commands have about half as many."""
 
 
 @frozen
@@ -43,9 +44,9 @@ class Read:
 
 @frozen
 class Failure:
-    """The place where parsing stopped: at ``offset``, after a token of kind ``after`` that ends at ``behind``.
+    """A failed parse. Parsing stopped at ``offset``; the last token before it has the kind ``after`` and ends at ``behind``.
 
-    ``brackets`` are the open ones with their offsets. ``unbuildable`` is a fault that is known already.
+    ``brackets`` are the open brackets with their offsets. ``unbuildable`` is the fault if parsing has already identified it.
     """
 
     offset: int
@@ -56,7 +57,7 @@ class Failure:
     _parser: Any = field(default=None, repr=False)
 
     def expected(self) -> frozenset[str]:
-        """Return the kinds of tokens that were allowed there, by their names in the grammar."""
+        """Return the names, in the grammar, of the tokens that were allowed where parsing stopped."""
         return frozenset(self._parser.accepts()) if self._parser is not None else frozenset()
 
 
@@ -66,7 +67,7 @@ class _EverywhereAccepted:
     always_accept = ("_NEWLINE", "COMMENT", "WHY")
 
     def process(self, stream: Iterator[Token]) -> Iterator[Token]:
-        """Pass the tokens on."""
+        """Return the tokens unchanged."""
         return stream
 
 
@@ -98,7 +99,7 @@ def keywords() -> frozenset[str]:
 
 
 def read(text: str, start: int = 0, stop: int | None = None, what: Start = "program") -> Read | Failure:
-    """Read ``[start, stop)`` of ``text`` as a program, or as a condition. The cost is proportional to that range."""
+    """Parse ``[start, stop)`` of ``text`` as a program or a condition. The time is proportional to the length of that range."""
     lark = _gasl()
     end = len(text) if stop is None else stop
     thread = LexerThread(lark.parser.lexer.lexer, lexer_state(text, start, end))
@@ -119,12 +120,12 @@ def read(text: str, start: int = 0, stop: int | None = None, what: Start = "prog
 
 @cache
 def automaton() -> Automaton:
-    """Return the states of the parser, for look-ahead."""
+    """Return the automaton of the GASL parser, for look-ahead."""
     return Automaton(_gasl())
 
 
 def follow(text: str, start: int = 0, stop: int | None = None, what: Start = "program") -> Follower | None:
-    """Follow ``[start, stop)`` of ``text``, which may end anywhere; None if it is invalid before its end. Builds nothing."""
+    """Return a follower after ``[start, stop)`` of ``text``, which may be incomplete; None if it is invalid. Builds no nodes."""
     thread = LexerThread(_gasl().parser.lexer.lexer, lexer_state(text, start, len(text) if stop is None else stop))
     follower = automaton().follower(what)
     reading = _Reading(text, start, follower, flat=what == "condition_only")

@@ -1,6 +1,6 @@
 """Boundaries of statements in the lines of a program, found without parsing.
 
-Every pattern is linear on any text: runs are possessive or bounded.
+Every regular expression takes linear time on any text, because its repetitions are possessive or bounded.
 """
 
 import re
@@ -19,10 +19,10 @@ HEAD_LINE = re.compile(
     rf"[ \t]*+(?:(?:{'|'.join(COMMANDS)})\b(?=[ \t]++(?!(?:{_OPERATORS})\b)[\w`$])|(?:TRY|CATCH[ \t]++ANY|FINALLY|END)[ \t\r]*+$)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""The beginning of a line that is certainly a statement's, even after unclosed brackets."""
+"""Matches the start of a line that certainly begins a statement, even if a bracket above it is not closed."""
 
 BLOCK_WORD = re.compile(r"(TRY|CATCH|FINALLY|END)\b(?![ \t]*+[=.])", re.IGNORECASE)
-"""A keyword of a block at a place where a statement may begin."""
+"""Matches a keyword of a block, at a place where a statement may begin."""
 
 _CONTINUES = re.compile(
     r"[ \t]*+(?:(?:WHERE|AS|AND|OR|LIMIT|ORDER|USING|WITH|WITH_DESCRIPTION|BY|INTO|FROM|TO|VIA|MAXLEN|SHORTEST|DEPTH"
@@ -38,14 +38,14 @@ _SCAN = re.compile(
 
 @frozen
 class Chunk:
-    """A statement's text ``[start, end)``. ``joins`` are line breaks inside it that are outside of brackets."""
+    """The range ``[start, end)`` of a statement. ``joins`` are the line breaks inside the statement but outside of brackets."""
 
     start: int
     end: int
     joins: tuple[Span, ...] = ()
 
     def text(self, program: str) -> str:
-        """Return the statement's text in the text of its program."""
+        """Return the text of the statement; ``program`` is the text of the whole program."""
         return program[self.start : self.end]
 
     def is_joined_at(self, offset: int) -> bool:
@@ -54,16 +54,16 @@ class Chunk:
 
 
 def end_of_line(text: str, offset: int) -> int:
-    """Return the offset of the newline that ends ``offset``'s line, or the end of the text."""
+    """Return the end of the line that contains ``offset``: the offset of its newline, or the length of the text."""
     found = text.find("\n", offset)
     return len(text) if found < 0 else found
 
 
 def chunk_at(text: str, start: int, in_block: bool) -> Chunk:
-    """Return the statement that begins at ``start``: its line, and the lines that continue it.
+    """Return the statement that begins at ``start``: its line, and the lines that continue the statement.
 
-    Open brackets continue it over line breaks, but not into a line that begins like a statement. In a block it ends before the
-    block's keywords. Text after an unclosed quote is ignored.
+    While a bracket is open, the statement continues on the next line, unless that line begins like a statement. In a block, the
+    statement ends before a keyword of the block. After an unclosed quote, the rest of the line is ignored.
     """
     depth, place = 0, start
     joins: list[Span] = []
@@ -88,7 +88,7 @@ def chunk_at(text: str, start: int, in_block: bool) -> Chunk:
             stop = at
             break
         if sign in "([":
-            depth += sign == "[" or at > start  # a ( at the start of the line continues nothing
+            depth += sign == "[" or at > start  # a ( at the start continues nothing
         elif sign in ")]":
             depth = max(0, depth - 1)
         elif sign in "\"'`":
@@ -109,7 +109,7 @@ def chunk_at(text: str, start: int, in_block: bool) -> Chunk:
 
 
 def woven(items: Sequence[Item], inner: Sequence[Comment]) -> tuple[Item, ...]:
-    """Return ``items`` with each of ``inner`` before the innermost statement that contained it."""
+    """Return ``items`` with each comment of ``inner`` placed before the innermost statement that contained the comment."""
     if not inner:
         return tuple(items)
     made: list[Item] = []
@@ -126,7 +126,7 @@ def woven(items: Sequence[Item], inner: Sequence[Comment]) -> tuple[Item, ...]:
 
 
 def _into_block(block: Try, held: list[Comment]) -> Try:
-    """Distribute ``held`` over the parts of a block; its own head and END have no brackets that could contain one."""
+    """Distribute the comments ``held`` over the parts of a block. No comment is inside the block's own keywords."""
     parts: list[tuple[Item, ...] | None] = []
     for part in (block.body, block.caught, block.always):
         mine = [comment for comment in held if part and comment.span.start < part[-1].span.end]
@@ -135,7 +135,7 @@ def _into_block(block: Try, held: list[Comment]) -> Try:
     return evolve(block, body=parts[0] or (), caught=parts[1], always=parts[2])
 
 
-# Explains lines that are not commands: fences, elisions, prose.
+# Explains lines that are not commands: code fences, ellipses, prose.
 
 BULLET = re.compile(
     r"(?:(?:[Ss]tep[ \t]{1,4})?\d{1,3}[ \t]{0,2}[.):]|[-*+•>\u2013]{1,3}|\*\*|`{1,3}(?![^`\n]*\n))[ \t]*+"
@@ -151,7 +151,7 @@ _MARK = re.compile(r"\bAS[ \t]+\w+|\b(?:WHERE|USING|WITH_DESCRIPTION)\b|\bEXISTS
 
 
 def explain_outside(text: str, at: int) -> tuple[Fault | None, int]:
-    """Explain the line at ``at`` if it is not meant as a command. Return also the offset where parsing goes on."""
+    """Return the fault of the line at ``at`` (None if it may be a command), and the offset where parsing continues."""
     end = end_of_line(text, at)
     line = text[at:end].rstrip()
     whole = Span(text.rfind("\n", 0, at) + 1, min(end + 1, len(text)))
@@ -202,5 +202,6 @@ def _is_prose(line: str, before: str) -> bool:
         return False  # `help FIND`
     if not nearest(word[0], COMMANDS):
         return True
-    # `UPdATE` is a typing error; a name in prose has one capital. And `rnak hubs` does not continue a sentence.
+    # `UPdATE` is a misspelt command: a name in prose has only one capital. `rnak hubs` may be a misspelt command, so it does not
+    # count as the continuation of a sentence.
     return sum(map(str.isupper, word[0])) < 2 and reads_as_text(body)

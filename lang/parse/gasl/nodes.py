@@ -1,4 +1,7 @@
-"""Tokens to the smallest nodes and values: names, keys, variables, strings, numbers. Values that no node can hold are refused."""
+"""Builds the smallest nodes and values from tokens: names, keys, variables, strings, numbers; and the nodes of conditions.
+
+A value that a node cannot store raises ``Unbuildable``.
+"""
 
 import json
 import re
@@ -68,11 +71,11 @@ def key_of(token: Token) -> Key:
 
 
 def refuse_reserved(key: Key) -> Key:
-    """Return ``key``; raise ``Unbuildable`` if a part of it is reserved by the state's own format."""
+    """Return ``key``; raise ``Unbuildable`` if the format of the state reserves one of its parts."""
     for place, part in enumerate(key.parts):
         if part in _RESERVED:
-            # A model that saw the state's file may append the file's own keys to the declared key.
-            # _meta indicates the intended key better than the check that the parent exists.
+            # A model that saw the state's file may append a key of that file (items, value) to the declared key.
+            # An edit then removes this last part; _meta gets no edit.
             own = place and place == len(key.parts) - 1 and part != "_meta"
             above = ".".join(key.parts[:place]) if own else ""
             raise Unbuildable(
@@ -128,12 +131,12 @@ def number_of(token: Token) -> int | float:
 
 
 def string_of(token: Token) -> str:
-    """Return a string without its quotes, its escapes resolved: JSON's and ``\\'``."""
+    """Return the text of a string token without its quotes. The escapes of JSON and ``\\'`` are resolved."""
     raw = str(token)[1:-1]
     if "\\" in raw:
         start = span_of(token).start + 1
         try:
-            # The json module is much faster; a string that it refuses is read piece by piece.
+            # The json module is much faster; only a string that json refuses is read piece by piece.
             raw = json.loads(f'"{raw}"', strict=False) if token[0] == '"' else _unescaped(raw, start)
         except ValueError:
             raw = _unescaped(raw, start)
@@ -166,14 +169,14 @@ def _unescaped(raw: str, start: int) -> str:
             raise Unbuildable("GASL021", message, at, (hint,), (double,))
     pieces.append(raw[done:])
     text = "".join(pieces)
-    # A surrogate pair of escapes for one character beyond U+FFFF; an unpaired surrogate stays and is refused.
+    # Join two surrogate escapes into one character beyond U+FFFF. The caller refuses an unpaired surrogate.
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass") if _SURROGATE.search(text) else text
 
 
 # Builds the nodes of conditions as Lark reduces its rules.
 
 MAX_DEPTH = 64
-"""Maximum nesting depth of conditions, nested commands and blocks. Real programs are far below it."""
+"""Maximum nesting depth of conditions, nested commands and blocks. Real programs are far below this limit."""
 
 _SPELLINGS: dict[str, Operator] = {"==": "=", "<>": "!="}
 
@@ -190,7 +193,7 @@ class ConditionBuilder:
         return And(tuple(children), span=children[0].span | children[-1].span)
 
     def negated(self, children: list[Any]) -> Condition:
-        """Build ``NOT a``, any number of times."""
+        """Build ``NOT a``, with one or more NOT."""
         *words, operand = children
         if len(words) > MAX_DEPTH:
             span = Span(span_of(words[0]).start, span_of(words[-1]).end)
@@ -207,7 +210,7 @@ class ConditionBuilder:
         return operand  # type: ignore[no-any-return]
 
     def group(self, children: list[Any]) -> Condition:
-        """Build ``(a)``: the span takes in the parentheses, so that a condition's text is whole."""
+        """Return the condition in ``(a)`` with a span that includes the parentheses."""
         first, condition, last = children
         return evolve(condition, span=span_of(first) | span_of(last))  # type: ignore[no-any-return]
 
@@ -237,7 +240,7 @@ class ConditionBuilder:
             parts = path.parts[1:] if path.parts[0] in ("node", "edge", "nodes", "edges") else path.parts
             kind = "edge" if path.parts[0].startswith("edge") else "node"
             right = ".".join((kind, *(parts or ("field",))))
-            # Without the keyword the text does not show whether a node or an edge is meant.
+            # If the path names neither nodes nor edges, it is unclear which are meant: no edit.
             edits = (Edit(path.span, right),) if parts and parts != path.parts else ()
             message = f"{word.upper()} needs a field of the nodes or edges of a path, not {path.text}"
             either = f"write {word.upper()} {right}" + ("" if edits else f" or {word.upper()} edge{right[4:]}")

@@ -1,6 +1,6 @@
-"""Ambiguous texts, and texts that GASL cannot express: a hint, and no edit that would guess.
+"""Explains ambiguous texts, and texts that GASL cannot express. The faults give a hint, but no edit that would be a guess.
 
-An edit that is valid but changes the meaning is worse than none, because programs apply edits unseen.
+A valid edit that changes the meaning is worse than no edit, because programs apply edits automatically.
 """
 
 import re
@@ -29,12 +29,12 @@ NO_FIELDS = "a condition compares a field with a value, not with another field"
 
 
 def is_date(text: str) -> bool:
-    """Return whether ``text`` is a date or a time, which can only be a text."""
+    """Return whether ``text`` is a date or a time. GASL can express these only as quoted text."""
     return _DATE.fullmatch(text) is not None
 
 
 def why_no_text(text: str, operator: str, left: str) -> tuple[str, str] | None:
-    """Return message and hint if ``text`` after a comparison may not be an unquoted text; None if it is one."""
+    """Return a message and a hint if ``text`` after a comparison operator may be more than text without quotes, else None."""
     if is_date(text):
         return None
     short = shown(text)
@@ -131,7 +131,7 @@ def _values_by_or(s: InvalidStatement) -> Fault | None:
 
 
 def _two_texts(s: InvalidStatement) -> Fault | None:
-    """Explain ``club = "a" "b"``, ``"a" + "b"``: whole texts next to each other, without an inner quote."""
+    """Explain ``club = "a" "b"``, ``"a" + "b"``: two complete strings, not one string with a quote inside."""
     before, piece, after = s.piece(-1), s.piece(), s.piece(1)
     if before.kind != "string" or s.failure.after != "STRING" or s.is_in_list or len(before.text) < 3:
         return None
@@ -154,7 +154,7 @@ _MODES = "MERGE adds new items, REPLACE replaces the existing ones"
 _ADDING = "APPEND/ADD/EXTEND/INSERT/PUSH/CONCAT"
 
 _WORDS: tuple[Explainer, ...] = (
-    # Words similar to a keyword with another meaning.
+    # Words that are similar to a keyword but have another meaning.
     Correction("GASL009", "| XOR", _NOT_IN_GASL, "write (a AND NOT b) OR (b AND NOT a)", allowed="_AND"),
     Correction("GASL009", "| NOR", _NOT_IN_GASL, "write NOT (a OR b)", allowed="_AND"),
     Correction("GASL009", "| NAND", _NOT_IN_GASL, "write NOT (a AND b)", allowed="_AND"),
@@ -163,7 +163,7 @@ _WORDS: tuple[Explainer, ...] = (
     ),
     Correction("GASL009", "| LAST/BOTTOM", _NOT_IN_GASL, _NO_LAST, allowed="LIMIT"),
     Correction("GASL009", "| OFFSET/SKIP", _NOT_IN_GASL, _NO_OFFSET, allowed="LIMIT"),
-    # The highest are meant, but the order begins with the lowest.
+    # TOP means the highest values, but the default order begins with the lowest.
     Correction(
         "GASL009",
         "| TOP",
@@ -175,7 +175,7 @@ _WORDS: tuple[Explainer, ...] = (
 )
 
 _OPEN_MEANINGS: tuple[Explainer, ...] = (
-    # ``ON ERROR DO RESET k``: DO is not the variable's name.
+    # ``ON ERROR DO RESET k``: DO is not the name of a variable.
     Correction(
         "GASL010",
         "ON any DO/THEN | any",
@@ -209,4 +209,4 @@ _UNION_ALL = Correction(
 DOUBTS: tuple[Explainer, ...] = (
     _add_command, _measure_of, _UNION_ALL, *_WORDS, _direction, _colon, *_OPEN_MEANINGS, _values_by_or, _two_texts,
 )  # fmt: skip
-"""Explainers that run before those that would fix the same words differently."""
+"""These explainers run first, because later explainers would fix the same words in another way."""

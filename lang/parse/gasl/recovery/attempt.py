@@ -1,4 +1,4 @@
-"""An invalid statement, and the means to try fixes: explainers and corrections offer only edits that were tried."""
+"""An invalid statement, and methods that try fixes on it. Explainers and corrections offer only edits that were tried."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ VALUES = ("number", "string", "variable")
 
 @frozen
 class Piece:
-    """A word, string, variable, number or sign, split without the grammar. The kind "end" is outside of the text."""
+    """A word, string, variable, number or sign, found without the grammar. A piece outside of the text has the kind "end"."""
 
     kind: Literal["string", "variable", "number", "word", "sign", "end"]
     text: str
@@ -57,7 +57,7 @@ def insert(at: int, text: str) -> Edit:
 
 
 class InvalidStatement:
-    """An invalid statement's text, and where parsing stopped."""
+    """The text of an invalid statement, and the place ``at`` where parsing stopped."""
 
     def __init__(self, text: str, failure: Failure) -> None:
         self.text, self.failure = text, failure
@@ -65,12 +65,12 @@ class InvalidStatement:
 
     @cached_property
     def expected(self) -> frozenset[str]:
-        """Return the tokens that the grammar allows at ``at``, by their names in the grammar."""
+        """Return the names, in the grammar, of the tokens that are allowed at ``at``."""
         return self.failure.expected()
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
-        """Return the text in pieces; for a very long text only those around ``at``."""
+        """Return the pieces of the text; for a very long text, only the pieces around ``at``."""
         first = max(0, self.at - _AROUND)
         return tuple(
             Piece(match.lastgroup, match[0], Span(*match.span()))  # type: ignore[arg-type]  # the groups' names
@@ -83,7 +83,7 @@ class InvalidStatement:
         return next((i for i, piece in enumerate(self.pieces) if piece.span.end > self.at), len(self.pieces))
 
     def piece(self, offset: int = 0) -> Piece:
-        """Return the piece at ``at``, or ``offset`` pieces further; outside of the text an empty one."""
+        """Return the piece at ``at``, or ``offset`` pieces further on; outside of the text, an empty piece."""
         index = self.here + offset
         if 0 <= index < len(self.pieces):
             return self.pieces[index]
@@ -91,7 +91,7 @@ class InvalidStatement:
 
     @cached_property
     def command(self) -> str:
-        """Return the innermost command's keyword at ``at``, in capitals, or ""."""
+        """Return the keyword of the innermost command at ``at``, in capitals; "" if no command is known there."""
         heads = [piece.upper for piece in self.pieces[: self.here] if piece.upper in COMMANDS]
         if self.pieces and self.pieces[0].upper not in COMMANDS:
             return ""
@@ -102,14 +102,14 @@ class InvalidStatement:
         return innermost or (heads[0] if heads and heads[0] not in ("BRANCH", "ON", "EXPLAIN") else "")
 
     def removal(self, offset: int) -> Edit:
-        """Return the edit that removes a piece, up to the next one."""
+        """Return the edit that removes the piece at ``offset``, and the blanks before the next piece."""
         piece, following = self.piece(offset), self.piece(offset + 1)
         end = piece.span.end if following.kind == "end" else following.span.start
         return swap(piece.span.start, end, "")
 
     @property
     def form(self) -> str:
-        """Return the form of the command, as a hint."""
+        """Return a hint with the form of the command; "" if the command is unknown."""
         return f"the form is {FORMS[self.command]}" if self.command in FORMS else ""
 
     @cached_property
@@ -122,12 +122,12 @@ class InvalidStatement:
 
     @property
     def is_in_list(self) -> bool:
-        """Return whether the place is in a list of values."""
+        """Return whether ``at`` is in a list of values, after IN or INTO."""
         return self.list_head in ("IN", "INTO")
 
     @property
     def is_about_items(self) -> bool:
-        """Return whether the place is in a condition on items, which have fields, and not in one on variables."""
+        """Return whether ``at`` is in a condition on items, which have fields, and not in a condition on variables."""
         words = [piece.upper for piece in self.pieces[: self.here] if piece.upper in _CONDITIONAL]
         return not words or words[-1] in ("WHERE", "VIA")
 
@@ -140,13 +140,13 @@ class InvalidStatement:
         return isinstance(self._after(edits)[0], Read)
 
     def furthered_by(self, edits: Edits) -> bool:
-        """Return whether the statement is valid after ``edits``, or has its first fault further on."""
+        """Return whether the statement is valid after ``edits``, or its first fault comes later in the text."""
         result, mended = self._after(edits)
-        # Counted from the end: the edits change lengths only before both places.
+        # Both offsets are counted from the end of the text: the edits change lengths only before them.
         return isinstance(result, Read) or len(mended) - result.offset < len(self.text) - self.failure.offset
 
     def best(self, *candidates: Edits) -> tuple[Edit, ...]:
-        """Return the first of ``candidates`` that makes the statement valid, else the first that gets further, else nothing."""
+        """Return the first candidate that makes the statement valid, else the first that moves its fault further on, else ()."""
         for helps in (self.mended_by, self.furthered_by):
             for edits in candidates:
                 if edits and helps(edits):
@@ -154,7 +154,7 @@ class InvalidStatement:
         return ()
 
     def readings(self, *candidates: Edits) -> int:
-        """Return the number of different statements that the candidates give, at most two."""
+        """Return the number of different valid statements that the candidates produce; counting stops at two."""
         trees: list[Any] = []
         for edits in candidates:
             result = self._after(edits)[0] if edits else None
@@ -169,12 +169,12 @@ class InvalidStatement:
         return fault(code, message, span.start, max(span.end, span.start + 1), hint, edits=self.best(*candidates))
 
     def fix(self, code: str, message: str, span: Span, hint: str, *candidates: Edits) -> Fault | None:
-        """Return the fault if one of ``candidates`` helps; else None, because the fault is a different one."""
+        """Return the fault if one of ``candidates`` helps. Otherwise return None: the statement has a different fault."""
         found = self.fault(code, message, span, hint, *candidates)
         return found if found.diagnostic.edits else None
 
     def ambiguity(self, code: str, message: str, span: Span, *hints: str, supposed: Sequence[Edits] = ()) -> Fault:
-        """Return a fault that is not offered an edit. Parsing goes on with the best of ``supposed``."""
+        """Return a fault that offers no edit. Parsing continues with the best of ``supposed``."""
         found = fault(code, message, span.start, max(span.end, span.start + 1), *hints)
         return evolve(found, supposed=self.best(*supposed))
 
@@ -186,11 +186,12 @@ Explainer: TypeAlias = Callable[[InvalidStatement], Fault | None]
 
 @frozen
 class Correction:
-    """A fault that the pieces around the place show, and the text that replaces some of them. It is an ``Explainer``.
+    """Recognises a fault by the pieces around the place where parsing stopped, and may replace some of them. An ``Explainer``.
 
-    ``where`` describes these pieces, with ``|`` before the one at the place: ``A/B`` is one of these texts in capitals,
-    ``word``, ``string``, ``variable``, ``number`` and ``sign`` are kinds, ``value`` is one of three kinds, ``any`` is any
-    piece. In ``message``, ``hint`` and ``rewrite``, ``{0}`` is the text of the first piece, ``{0.upper}`` in capitals.
+    ``where`` describes these pieces in order, with ``|`` before the piece at the place. ``A/B`` matches a piece whose text in
+    capitals is A or B. ``word``, ``string``, ``variable``, ``number`` and ``sign`` match a piece of that kind. ``value`` matches
+    a string, a variable or a number, and ``any`` matches any piece. In ``message``, ``hint`` and ``rewrite``, ``{0}`` is the
+    text of the first piece, and ``{0.upper}`` is the same text in capitals.
     """
 
     code: str
@@ -198,21 +199,21 @@ class Correction:
     message: str
     hint: str
     rewrite: str | None = None
-    """The text that replaces the pieces ``edited``; None: no edit is offered."""
+    """The text that replaces the pieces ``edited`` (default None: no edit is offered)."""
     edited: tuple[int, int] | None = None
-    """The first and the last piece that ``rewrite`` replaces (default: all)."""
+    """Indices of the first and the last piece that ``rewrite`` replaces (default: all pieces)."""
     blamed: tuple[int, int] | None = None
-    """The first and the last piece that the diagnostic marks (default: the one at the place)."""
+    """Indices of the first and the last piece that the diagnostic marks (default: the piece at the place)."""
     allowed: str = ""
-    """Tokens that the grammar must allow at the place, by their names."""
+    """Names of the tokens that the grammar must allow at the place, separated by spaces."""
     after: tuple[str, ...] = ()
-    """The kinds of tokens of which one must precede the place (default: any)."""
+    """The token before the place must have one of these kinds (default: any kind)."""
     commands: tuple[str, ...] = ()
     """The commands in which the correction applies (default: all)."""
     must_help: bool = True
-    """Whether the fault is a different one if ``rewrite`` does not help."""
+    """Whether the fault is reported only if ``rewrite`` helps."""
     when: Callable[[InvalidStatement], bool] = lambda statement: True
-    """A further condition."""
+    """A further condition that the statement must meet."""
     _cells: tuple[frozenset[str], ...] = field(init=False)
     _first: int = field(init=False)
 
@@ -225,7 +226,7 @@ class Correction:
         return -len(self.where.partition("|")[0].split())
 
     def __call__(self, s: InvalidStatement) -> Fault | None:
-        """Return the fault if the statement has it."""
+        """Return the fault if the statement has this fault, else None."""
         pieces = [s.piece(self._first + at) for at in range(len(self._cells))]
         if not all(map(_fits, pieces, self._cells)) or not s.expected.issuperset(self.allowed.split()):
             return None
@@ -244,7 +245,7 @@ class Correction:
 
 
 def _fits(piece: Piece, cell: frozenset[str]) -> bool:
-    """Return whether ``piece`` is one that ``cell`` of a pattern describes."""
+    """Return whether ``piece`` matches ``cell``, the description of one piece in ``where``."""
     if piece.kind == "end":
         return False
     return piece.upper in cell or piece.kind in cell or "any" in cell or ("value" in cell and piece.kind in VALUES)

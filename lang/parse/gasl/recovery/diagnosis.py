@@ -1,6 +1,6 @@
-"""Reads the valid statements of a faulty program, and explains all others.
+"""Parses the valid statements of a faulty program, and explains the invalid ones.
 
-Faults are independent: an invalid statement is lost alone, and a block keeps its other statements.
+An invalid statement does not affect the others: only that statement is lost, and a block keeps its valid statements.
 """
 
 import re
@@ -20,9 +20,9 @@ from .keywords import FIRST, LEFT_OUT, WORDS, expectation
 from .literals import NAMES, VALUES
 from .statements import HEADS, MISPLACED, SHAPE
 
-# Explains all faults inside a statement, and the edits that fix them together.
-# Each fault found is fixed in a copy, which is parsed again, so that later faults are found too. Edits are offered only if the
-# statement is valid after all of them, and only if the text has no second reading (``Fault.supposed``).
+# Explains all faults inside a statement, and finds edits that fix all of them.
+# Each fault is fixed in a copy, and the copy is parsed again, so that later faults are found too. Edits are offered only if the
+# statement is valid after all of them, and only if the text cannot have another meaning (``Fault.supposed``).
 
 MOST_ROUNDS = 10
 """Maximum number of faults that are fixed in one statement."""
@@ -33,7 +33,7 @@ LONGEST = 20_000
 _EXPLAINERS: tuple[Explainer, ...] = (
     *DOUBTS, *FIRST, *HEADS, *MISPLACED, *RANGES, *FOREIGN, *LEFT_OUT, *NAMES, *VALUES, *WORDS, *SHAPE,
 )  # fmt: skip
-"""Explainers in the order of their calls: each before those that would misread its fault."""
+"""All explainers, in the order of their calls. An explainer comes before those that would misread its fault."""
 
 
 def explain_statement(text: str, chunk: Chunk, known: Failure | None = None) -> list[Fault]:
@@ -90,7 +90,7 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 
 
 def _at_word(statement: InvalidStatement) -> InvalidStatement | None:
-    """Return the failure at the beginning of a word of which only the first part was read, as DESC of DESCENDING."""
+    """If only the first part of a word was read (DESC of DESCENDING), return the failure at the start of the word, else None."""
     failure, text = statement.failure, statement.text
     at = failure.behind if failure.unbuildable is None else failure.unbuildable.edits[0].span.start
     head = _WORD.search(text[:at])
@@ -113,7 +113,10 @@ def _generic(statement: InvalidStatement) -> Fault:
 
 
 def _together(text: str, chunk: Chunk, faults: list[Fault], mended: str) -> list[Fault]:
-    """Return the faults, with a single edit to ``mended`` if their own edits overlap."""
+    """Return the faults. If their edits can't be applied together, the first fault gets one edit that leads to ``mended``.
+
+    The other faults then get no edits. If a fault has ``supposed`` edits, all faults lose their edits.
+    """
     edits = [edit for found in faults for edit in (*found.diagnostic.edits, *found.supposed)]
     idle = any(edit.text == text[edit.span.start : edit.span.end] for edit in edits)
     given = chunk.text(text)
@@ -130,12 +133,12 @@ def _together(text: str, chunk: Chunk, faults: list[Fault], mended: str) -> list
 
 
 def _same(one: str, other: str) -> int:
-    """Return the number of characters with which both texts begin."""
+    """Return the length of the longest common beginning of both texts."""
     return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 MAX_FAULTS = 1_000
-"""Maximum number of faults; a text with more is not a program, and parsing stops there with a fault of its own."""
+"""Maximum number of faults. A text with more faults is not a program: a last fault reports that parsing stops."""
 
 _BLANK = re.compile(r"[ \t\r\n]*+")
 _ODD_BLANK = re.compile(r"[^\S\n]*+")
@@ -144,7 +147,7 @@ _CATCH = re.compile(r"CATCH(?P<any>[ \t]++ANY\b)?", re.IGNORECASE)
 
 @define
 class _Frame:
-    """An open block: where it and its TRY begin, its parts so far, and the reason above it."""
+    """An open TRY block: the offset where its statement begins, the offset of TRY, the reason above it, and its parts so far."""
 
     start: int
     word: int
@@ -163,19 +166,19 @@ class _Frame:
 
 
 def recover(text: str, failure: Failure) -> tuple[tuple[Item, ...], list[Fault]]:
-    """Read every valid statement, and explain everything else; the whole text failed with ``failure``."""
+    """Parse every valid statement, and explain all other text. ``failure`` is the result of parsing the whole text."""
     return Recovery(text, failure).run()
 
 
 def explain_condition(text: str) -> list[Fault]:
-    """Explain why ``text`` is not a valid condition, as in ASSERT."""
+    """Explain why ``text`` is not a valid condition. The text is parsed as the condition of ASSERT."""
     head = "ASSERT "
     faults = explain_statement(head + re.sub(r"[\r\n]", " ", text), Chunk(0, len(head) + len(text.rstrip())))
     return [_of_condition(found, -len(head)) for found in faults]
 
 
 def _of_condition(found: Fault, by: int) -> Fault:
-    """Return the fault moved by ``by``, without the word ASSERT."""
+    """Return the fault with its spans moved by ``by``, and without ASSERT in the message and the hints."""
     diagnostic = found.diagnostic
     span = diagnostic.span or Span(0, 0)
     edits = tuple(edit.shift(by) for edit in diagnostic.edits)
@@ -187,7 +190,7 @@ def _of_condition(found: Fault, by: int) -> Fault:
 
 
 class Recovery:
-    """One pass over a faulty text. ``failure`` is the failure of the whole text, if known."""
+    """One pass over a faulty text. ``failure`` is the result of parsing the whole text, if known."""
 
     def __init__(self, text: str, failure: Failure | None) -> None:
         self._text, self._failure = text, failure
@@ -209,7 +212,7 @@ class Recovery:
         return blank.end() if blank else at
 
     def advance(self, at: int) -> int:
-        """Read the text at ``at``; return where parsing goes on."""
+        """Process the comment, block keyword or statement at ``at``; return the offset where parsing continues."""
         text = self._text
         if len(self.faults) >= MAX_FAULTS:
             self._report(
@@ -282,7 +285,7 @@ class Recovery:
         why = self._why()
         result: Read | Failure | None = None
         if not chunk.joins:
-            # Parsing a very long statement is slow, and its failure is known: the whole text failed there.
+            # Parsing a very long statement is slow. If parsing the whole text failed in this statement, that failure is used.
             is_long = chunk.end - chunk.start > LONGEST and not self._frames
             is_known = is_long and self._failure is not None and chunk.start <= self._failure.offset <= chunk.end
             result = self._failure if is_known else read(text, chunk.start, chunk.end)
@@ -298,20 +301,20 @@ class Recovery:
         return max(end, self._behind_blanks(at) if end == at else end)
 
     def _behind_blanks(self, at: int) -> int:
-        """Return the end of a run of odd blanks with nothing after them: they are one fault, if any."""
+        """Return the end of the blanks at ``at``, but at least ``at`` + 1. A run of unusual blanks is at most one fault."""
         blank = _ODD_BLANK.match(self._text, at)
         return max(blank.end() if blank else at, at + 1)
 
     def _explained(self, chunk: Chunk, failure: Failure | None) -> tuple[int, list[Fault]]:
         if len(self.faults) > 200:
-            # A text with so many faults is not fixed line by line; finding places is cheap.
+            # With so many faults, statements are no longer explained and fixed, which is slow; only their places are reported.
             end = min(chunk.end, end_of_line(self._text, chunk.start))
             return chunk.end, [fault("GASL008", "this is not a valid command either", chunk.start, end)]
         run_on = _over_lines(self._text, chunk)
         return run_on or (chunk.end, explain_statement(self._text, chunk, failure))
 
     def _block(self, word: str, after: int, at: int) -> int:
-        """Process a keyword of a block. Return where parsing goes on."""
+        """Process a keyword of a block; return the offset where parsing continues."""
         text = self._text
         if word == "TRY":
             reason = self._reasons[0][1].start if self._reasons else at
@@ -321,7 +324,7 @@ class Recovery:
         if not self._frames:
             line = end_of_line(text, at)
             alone = not text[after:line].strip() or word == "CATCH"
-            # Without CATCH its commands would always run; and TRY may be missing because of a fault above.
+            # Without CATCH, the commands after it would always run. And TRY may be missing because of a fault above.
             sure = word == "END" and alone and not self.faults
             edits = [swap(at, min(line + 1, len(text)), "")] if sure else []
             hint = "remove it, or write TRY where the block begins"
@@ -354,7 +357,7 @@ class Recovery:
     def _report_open_block(self, frame: _Frame, end: int) -> None:
         """Report a block without END, unless the limit is reached, and keep its items; ``end`` is the end of the text."""
         if len(self.faults) < MAX_FAULTS:
-            commands = sum(isinstance(item, Statement) for item in frame.items)  # with several, its end is open
+            commands = sum(isinstance(item, Statement) for item in frame.items)  # with several, its end is unclear
             edits = [insert(end, "\nEND")] if commands <= 1 else []
             self._report(
                 "GASL004", "this block has no END", frame.word, frame.word + 3, "write END where it ends", *edits
@@ -366,7 +369,7 @@ _OPENED = re.compile(r"""(?:[^"'#\n]|"(?:[^"\\\r\n]|\\[^\r\n])*+"|'(?:[^'\\\r\n]
 
 
 def _over_lines(text: str, chunk: Chunk) -> tuple[int, list[Fault]] | None:
-    """Explain a string with line breaks, if the statement is valid with escapes in their place."""
+    """Explain a string with line breaks, if the statement is valid after escapes replace the line breaks."""
     opened = _OPENED.match(text, chunk.start, end_of_line(text, chunk.start))
     if not opened:
         return None

@@ -19,13 +19,13 @@ _OPERATOR_WORDS = {
     "MATCHING": "MATCHES",
 }  # fmt: skip
 _TURNED = {"=": "=", "==": "=", "!=": "!=", "<>": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""Each comparison, and the same with its sides exchanged."""
+"""Maps each comparison operator to the operator that is needed if the sides are exchanged."""
 
 _FIELD_FIRST = "the field must be on the left and the value on the right"
 
 
 def _sign(s: InvalidStatement) -> Fault | None:
-    """Explain a sign of another language."""
+    """Explain an operator sign of another language."""
     piece, before, following = s.piece(), s.piece(-1), s.piece(1)
     right = _SIGNS.get(piece.text, "") if piece.kind == "sign" else ""
     start, end = piece.span.start, piece.span.end
@@ -62,7 +62,7 @@ def _like(s: InvalidStatement) -> Fault | None:
     operators = {(True, True): "CONTAINS", (False, True): "STARTS_WITH", (True, False): "ENDS_WITH"}
     right = f"{operators.get((open_left, open_right), '=')} {mark}{core}{mark}"
     if piece.upper == "ILIKE":
-        # Letters in either case: only a pattern matches them.
+        # ILIKE ignores case; in GASL only a pattern can ignore case.
         if not re.fullmatch(r"[\w ]+", core) or "_" in core:
             return s.fault("GASL014", message, span, "write MATCHES with (?i) before the pattern")
         right = f"MATCHES {mark}(?i){'' if open_left else '^'}{core}{'' if open_right else '$'}{mark}"
@@ -94,7 +94,7 @@ _TAKEN = {
     "IN": "a list", "STARTS_WITH": "a text", "ENDS_WITH": "a text", "CONTAINS": "a value", "MATCHES": "a pattern",
     **dict.fromkeys(("<", "<=", ">", ">="), "a number or a text"),
 }  # fmt: skip
-"""Operators, and what is allowed after them."""
+"""Maps each operator to a description of the values that are allowed after it."""
 
 
 def _null(s: InvalidStatement) -> Fault | None:
@@ -121,7 +121,7 @@ def _null(s: InvalidStatement) -> Fault | None:
 
 
 def _empty(s: InvalidStatement) -> Fault:
-    """Explain ``x IS EMPTY``, ``${x} IS NOT EMPTY``: a variable without items; for a field it is ambiguous."""
+    """Explain ``x IS EMPTY``, ``${x} IS NOT EMPTY``: true of a variable without items, ambiguous for a field."""
     is_negated = s.piece(-1).upper == "NOT"
     operand, before = s.piece(-3 if is_negated else -2), s.piece(-4 if is_negated else -3)
     message, span = "EMPTY is not a value", s.piece().span
@@ -146,7 +146,7 @@ def _is_value(s: InvalidStatement) -> Fault | None:
         return s.fix("GASL014", _ONLY_NULL, before.span, "write =", [Edit(before.span, "=")])
     span = s.piece(-2).span | before.span
     if piece.upper in ("TRUE", "FALSE"):
-        # In SQL it is also true if the value is missing.
+        # In SQL, this test is also true if the value is missing.
         right = "FALSE" if piece.upper == "TRUE" else "TRUE"
         return s.fault("GASL014", _ONLY_NULL, span, f"write = {right}, and {_WITHOUT_VALUE}")
     edits = [Edit(span, "!=")]
@@ -200,8 +200,7 @@ def _repeated_comparison(s: InvalidStatement) -> Fault | None:
     is_quantified = quantifier in ("ANY", "ALL", "NONE")
     is_equality = operator.text in ("=", "==") and word.upper == "OR" and not is_sign
     if is_mixed and is_equality and not is_quantified:
-        # One reading: the operands of OR belong together, whatever the context.
-        # Another reading: AND and NOT bind more tightly.
+        # The text has two meanings: either the operands of OR belong together, or AND and NOT bind more tightly.
         span, right = operator.span | piece.span, f"IN ({value}, {piece})"
         hint = f"write {field} {right} if the two values belong together"
         return s.ambiguity("GASL014", message, span, hint, supposed=[[Edit(span, right)]])
@@ -272,7 +271,7 @@ def _value_first(s: InvalidStatement) -> Fault | None:
 
 
 def _inside(s: InvalidStatement, value: Piece, operator: Piece) -> Fault | None:
-    """Explain ``"Off" IN club``, ``"Off" NOT IN club``, as Python tests whether a field contains a value."""
+    """Explain ``"Off" IN club``, ``"Off" NOT IN club``: in Python, this tests whether a field contains a value."""
     is_negated = operator.upper == "NOT"
     field = s.piece(3 if is_negated else 2)
     if (is_negated and s.piece(2).upper != "IN") or field.kind not in ("word", "variable"):
@@ -282,7 +281,7 @@ def _inside(s: InvalidStatement, value: Piece, operator: Piece) -> Fault | None:
     return s.fault("GASL014", _FIELD_FIRST, span, f"write {right}", edits)
 
 
-# Ranges in the syntax of SQL and Python: ``BETWEEN a AND b``, ``a <= x <= b``. A NOT before one applies to the whole range.
+# Ranges in the syntax of SQL and Python: ``BETWEEN a AND b``, ``a <= x <= b``. NOT before a range applies to the whole range.
 
 
 def _between(s: InvalidStatement) -> Fault | None:
@@ -313,7 +312,7 @@ def _between(s: InvalidStatement) -> Fault | None:
 
 
 def _bounds(s: InvalidStatement) -> tuple[int, tuple[str, str] | None]:
-    """Return where the range after BETWEEN ends, and its two bounds if both are values."""
+    """Return the offset where the range after BETWEEN ends, and its two bounds; None for the bounds if one is not a value."""
     is_bracketed = s.piece(1).text in ("(", "[")
     low, word, high, close = (s.piece(offset + is_bracketed) for offset in (1, 2, 3, 4))
     if word.upper not in ("AND", ",", "TO", "&&") or low.kind not in VALUES or high.kind not in VALUES:

@@ -1,4 +1,4 @@
-"""Keywords that are missing, misspelt, or another language's; and the text that describes the allowed ones."""
+"""Explains keywords that are missing, misspelt or from another language, and describes the allowed keywords."""
 
 import re
 import unicodedata
@@ -41,7 +41,7 @@ _SYNONYMS = {
     "BY": "USING ON", "AND": "TO WITH", "TO": "WITH", "LABELS": "INTO",
     "VERTEXES": "nodes", "FOR": "THEN", "ARROW": "AS", ",": "TO WITH", "DEPTH": "RADIUS", "RADIUS": "DEPTH",
 }  # fmt: skip
-"""Words that models write for a keyword; if several keywords are given, the allowed one is used."""
+"""Maps words that models write by mistake to keywords. If several keywords are listed, the one allowed at the place is used."""
 
 _PHRASES = {
     ("GROUP", "BY"): "BY", ("SORT", "BY"): "ORDER BY", ("SORTED", "BY"): "ORDER BY", ("ORDERED", "BY"): "ORDER BY",
@@ -51,9 +51,9 @@ _PHRASES = {
 }  # fmt: skip
 _ONCE = frozenset({"DISTINCT", "UNIQUE"})
 _FILLERS = frozenset({"ALL", "THE", "AN", "EVERY", "ANY", ":", "THEN", "OF", "VARIABLE", "KEY", "STATE"})
-"""Words without meaning. ``a`` is not one of them: it is a common name."""
+"""Words without a meaning in GASL. ``a`` is not included, because it is a common name."""
 _TARGET_FILLERS = _FILLERS | _ONCE | {"A"}
-"""The same before nodes and edges, where names are not allowed, and where each item is found once anyway."""
+"""Such words before nodes and edges, where names are not allowed, and where each item is found only once anyway."""
 
 
 def _options(s: InvalidStatement) -> list[str]:
@@ -68,7 +68,7 @@ def _options(s: InvalidStatement) -> list[str]:
 
 
 def expectation(s: InvalidStatement) -> str:
-    """Return a description of the text allowed at the place: at most eight words."""
+    """Return a description of the text that is allowed at the place, with at most eight keywords."""
     if "FIND" in s.expected:
         return "a command"
     described = [_DESCRIBED[name] for name in sorted(s.expected) if name in _DESCRIBED]
@@ -194,7 +194,7 @@ def _put(s: InvalidStatement, piece: Piece, right: str) -> Edit:
 
 
 def _is_connecting(piece: Piece) -> bool:
-    """Return whether the piece is a connecting word, of this language or of another, and so not a name."""
+    """Return whether the piece is a keyword in capitals, of GASL or of another language, and therefore not a name."""
     connecting = piece.upper in keywords() or piece.upper in _SYNONYMS or piece.upper in ("OR", "OF", "BETWEEN")
     return piece.kind == "word" and piece.text.isupper() and len(piece.text) > 1 and connecting
 
@@ -204,7 +204,7 @@ _INSERTED = ("_AS", "_WITH", "_USING", "_BY", "WHERE", "_TO", "_THEN", "_IF", "_
 
 
 def _left_out(s: InvalidStatement) -> Fault | None:
-    """Explain a missing word before the one at the place; with it the statement is valid."""
+    """Explain a word that is missing before the piece at the place, if the statement is valid with that word."""
     piece = s.piece()
     for name in _INSERTED if piece.kind != "end" else ():
         if name not in s.expected or (name == "_BY" and "_AS" in s.expected):
@@ -237,7 +237,7 @@ def _order_by(s: InvalidStatement) -> Fault | None:
 
 
 def _missing(s: InvalidStatement) -> Fault | None:
-    """Explain that the only allowed word is missing at the place, or at the statement's end."""
+    """Explain a missing word: the only keyword that is allowed at the place, or the end of an incomplete statement."""
     piece = s.piece()
     if piece.kind == "end":
         return _missing_at_end(s)
@@ -246,7 +246,7 @@ def _missing(s: InvalidStatement) -> Fault | None:
         return None
     word = _spelling(names[0])
     message = f"{word} is missing before {shown(piece.text)}"
-    # Before AND or FROM nothing is missing: that word replaces the right one, and its meaning is open.
+    # AND or FROM at the place stands for the right word, so no word is missing; its meaning is unclear.
     edits = [] if _is_connecting(piece) else [insert(piece.span.start, f"{word} ")]
     return s.fault("GASL006", message, piece.span, s.form or f"write {word}", edits)
 
@@ -256,7 +256,7 @@ _ENDINGS = {
     "_WITH": ("WITH and a name", "add WITH and a name, for example WITH authors"),
     "_USING": ('USING "..."', 'add the instruction: USING "instruction" AS name'),
 }
-"""Words that end a command: what is missing without them, and the hint."""
+"""Maps each keyword that introduces the end of a command to a description of the missing text, and a hint."""
 
 
 def _missing_at_end(s: InvalidStatement) -> Fault | None:
@@ -277,7 +277,7 @@ def _missing_at_end(s: InvalidStatement) -> Fault | None:
 
 
 def _distinct(s: InvalidStatement) -> Fault | None:
-    """Explain ``SELECT DISTINCT people FIELDS city``: without the word the meaning would be different."""
+    """Explain ``SELECT DISTINCT people FIELDS city``: an edit that removed the word would change the meaning."""
     is_read = s.piece(-1).upper in _ONCE and s.failure.after in ("IDENTIFIER", "PATH")
     piece = s.piece(-1 if is_read else 0)
     if piece.upper not in _ONCE:
@@ -309,7 +309,7 @@ def _filled_name(s: InvalidStatement) -> Fault | None:
 
 
 def _fitting(s: InvalidStatement, piece: Piece) -> list[str]:
-    """Return the allowed words that others write as the piece."""
+    """Return the allowed keywords for which ``piece`` is a synonym."""
     options = _options(s)
     return [word for word in _SYNONYMS.get(piece.upper, "").split() if word in options]
 
@@ -334,6 +334,6 @@ _EXCEPT_FROM = Correction(
 WORDS: tuple[Explainer, ...] = (_order_by, _target, _phrase, _EXCEPT_FROM, _misspelt, _filler, _missing)
 
 FIRST: tuple[Explainer, ...] = (_odd_character, _distinct, _between_ends, _filled_name)
-"""Explainers that run before all others."""
+"""Explainers that run before all others except ``DOUBTS``."""
 
 LEFT_OUT: tuple[Explainer, ...] = (_left_out,)

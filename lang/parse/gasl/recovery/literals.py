@@ -22,7 +22,7 @@ _NUMBER_WORDS = {
 
 
 def _escaped_quotes(s: InvalidStatement) -> Fault | None:
-    """Explain ``WHERE a = \\"x\\"``: escaped once more than necessary."""
+    """Explain ``WHERE a = \\"x\\"``: the quotes are escaped, but must not be."""
     if not s.text.startswith("\\", s.at):
         return None
     edits = [swap(m.start(), m.start() + 1, "") for m in re.finditer(r"""\\(?=["'])""", s.text)]
@@ -77,7 +77,7 @@ def _inner_quotes(s: InvalidStatement) -> Fault | None:
     at = escaped[0][0].span.start
     message, span = f"an unescaped {mark} ends the string here", Span(at, at + 1)
     hint = f"write \\{mark} inside the string"
-    # The missing quote may be the closing one, rather than the escape of an inner one.
+    # Perhaps the closing quote is missing, and no inner quote needs an escape.
     ended = [[insert(m.start(), mark)] for m in _ENDING.finditer(s.text, start + 1, before.span.end)]
     if s.readings(*escaped, *ended[:6]) > 1:
         return s.ambiguity(
@@ -90,7 +90,7 @@ _ENDING = re.compile(r"[ \t]+(?:AS|AND|OR|INTO|ORDER|LIMIT|THEN|TO|RETURNING)\b|
 
 
 def _unclosed_string(s: InvalidStatement) -> Fault | None:
-    """Explain a quote without its closing quote on the line."""
+    """Explain a string without a closing quote on its line."""
     mark = s.text[s.at : s.at + 1]
     if mark not in ('"', "'") or s.piece().kind == "string":
         return None
@@ -138,7 +138,7 @@ def _bare_text(s: InvalidStatement) -> Fault | None:
     candidates: list[Edits] = [
         [swap(start, end, f'"{s.text[start:end]}"')] for end in ends if '"' not in s.text[start:end]
     ]
-    # Text after the next comparison is not part of this text, even if all of it would read in one pair of quotes.
+    # The next comparison is not part of this text, even if one pair of quotes around all of it would be valid.
     whole = [edits for edits in candidates if not re.search(r"\b(?:AND|OR)\b|[=<>]", edits[0].text)]
     choice = s.best(*whole) or s.best(*candidates)
     if not choice:
@@ -151,7 +151,7 @@ def _bare_text(s: InvalidStatement) -> Fault | None:
             blamed = Span(start, piece.span.end)
             return s.fix("GASL007", "a pattern must be in quotes", blamed, f"write {right}", [Edit(span, right)])
         if doubt := why_no_text(text, operator.upper(), left):
-            # In quotes it would be valid, but compare with an unintended value.
+            # With quotes the comparison would be valid, but its value would be unintended.
             return s.fault("GASL012" if text[:1].isdigit() else "GASL007", doubt[0], span, doubt[1])
         is_arithmetic = re.search(r"(?:\w|\))[ \t]*[-+*/%][ \t]*(?:\w|\()", text) is not None
         if s.command != "SET" and not is_date(text) and (len(text.split()) == 1 or is_arithmetic):
@@ -161,7 +161,7 @@ def _bare_text(s: InvalidStatement) -> Fault | None:
 
 
 def _bare_name(s: InvalidStatement, quoted: Edits) -> Fault:
-    """Return the fault of ``country = owner``: a text, a variable, or another field. It is ambiguous, so no edit is offered."""
+    """Return the fault of ``country = owner``. ``owner`` may be a text, a variable or another field, so no edit is offered."""
     span = quoted[0].span
     text = s.text[span.start : span.end].strip("`")
     variable = f", ${{{text}}} for a variable" if text.isidentifier() else ""
@@ -198,9 +198,9 @@ def _bare_items(s: InvalidStatement) -> Fault | None:
 
 
 def _run_ends(s: InvalidStatement, start: int) -> list[int]:
-    """Return where unquoted text may end: before a keyword in any case, else in capitals."""
+    """Return the offsets where unquoted text may end: before a keyword in any case first, then before one in capitals."""
     ends: list[int] = []
-    # After `&&` comes the next comparison: it is not part of the text, even if both would read in one pair of quotes.
+    # The comparison after `&&` is not part of the text, even if one pair of quotes around both would be valid.
     signs = [piece.span.start for piece in s.pieces if piece.text in ("&&", "||") and piece.span.start > start]
     stop = min(signs, default=len(s.text))
     for capitals in (False, True):

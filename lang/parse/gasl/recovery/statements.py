@@ -1,4 +1,4 @@
-"""Faulty statements: an unknown first word, one of another language, markup before it, brackets, text in the wrong place."""
+"""Explains faulty statements: unknown commands, commands of other languages, markup, brackets, text in the wrong place."""
 
 import json
 import re
@@ -19,7 +19,7 @@ _OTHER_WORDS = {
     "NEIGHBORS": "WALK", "EXPAND": "WALK", "ABORT": "CANCEL", "IF": "BRANCH IF", "MERGE": "UPDATE", "ADD": "UPDATE",
     "INSERT": "UPDATE", "COMPUTE": "MEASURE", "PROJECT": "SELECT", "UNLESS": "BRANCH IF NOT",
 }  # fmt: skip
-"""Names of commands in other languages."""
+"""Maps names of commands in other languages to keywords of GASL."""
 
 
 def _markup(s: InvalidStatement) -> Fault | None:
@@ -69,7 +69,7 @@ def _assignment(s: InvalidStatement) -> Fault | None:
     hint = f"name the result at the end: ... AS {found[1]}"
     edits = [swap(0, found.end(), ""), insert(len(s.text), f" AS {found[1]}")]
     if named := re.search(r"\bAS[ \t]+(\w+)\Z", s.text, re.I):
-        if named[1] != found[1]:  # of two different names neither may be lost
+        if named[1] != found[1]:  # the names differ: neither may be lost
             hint = f"AS already names the result {named[1]}: remove {found[0].rstrip()}"
         edits = edits[:1] if named[1] == found[1] else []
     message = "the result of a command is named with AS, not with ="
@@ -97,7 +97,7 @@ def _sql(s: InvalidStatement) -> Fault | None:
         return s.fault("GASL014", message, span, f"write {steps}")
     right = first if fields == "*" else f"{first} FIELDS {fields}"
     hint = f"write {' '.join((right, shown(rest, 60))).rstrip()}{'' if bound else ' AS name'}"
-    # Without its name the command would be reported a second time for lacking one
+    # Without this edit, the missing name would be reported as a second fault.
     named = [] if bound else [insert(len(s.text.rstrip("; \t")), " AS found")]
     return s.fault("GASL014", message, span, hint, [Edit(span, right), *named])
 
@@ -130,7 +130,7 @@ _COMMAND_FIRST = "a command begins with its keyword, for example FIND nodes AS x
 
 
 def _unknown(s: InvalidStatement) -> Fault | None:
-    """Explain a first word, or one after THEN, ELSE and EXPLAIN, that is not a command."""
+    """Explain a word that is not a command, at the start of a statement or after THEN, ELSE or EXPLAIN."""
     piece = s.piece()
     if piece.kind == "end" or "FIND" not in s.expected:
         return None
@@ -150,7 +150,7 @@ def _unknown(s: InvalidStatement) -> Fault | None:
     if right:
         rest = re.split(r"\bTHEN\b|:", s.text[piece.span.end :], maxsplit=1, flags=re.IGNORECASE)[0]
         is_open = piece.upper in ("ADD", "INSERT") or (
-            # NOT applies only to the first comparison.
+            # BRANCH IF NOT would negate only the first comparison.
             piece.upper == "UNLESS" and re.search(r"\b(?:AND|OR|BETWEEN)\b|&&|\|", rest, re.IGNORECASE)
         )
         hint = f"write {right}" if other else f"did you mean {right}?"
@@ -267,7 +267,7 @@ def _unbracketed(s: InvalidStatement) -> Fault | None:
     return s.fault("GASL003", "a list must be in ( )", span, hint, edits)
 
 
-_NO_CONDITION = Correction(  # without the word the command would take everything: the intended condition is unknown
+_NO_CONDITION = Correction(  # no edit: without the word, the command would take all items
     "GASL010",
     "WHERE/VIA/AND/OR/NOT/IF/ASSERT AS/LIMIT/THEN/ORDER |",
     "{0.upper} must be followed by a condition",
@@ -346,4 +346,4 @@ def _by_limit(s: InvalidStatement) -> Fault | None:
 SHAPE: tuple[Explainer, ...] = (_brackets, _early_name, _behind)
 
 MISPLACED: tuple[Explainer, ...] = (_surplus, _late_name, _by_limit, _unbracketed, _NO_CONDITION)
-"""Explainers that run before those of words and values, which would misread these faults."""
+"""Explainers that run before the explainers of words and values, which would misread these faults."""
