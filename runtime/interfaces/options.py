@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 @frozen
 class Ground:
-    """The data that GASL runs on: a graph, a state's folder (None: in memory), the chunks' file, and the question it is about.
+    """The data that GASL runs on: the graph, the state folder (None: in memory), the chunk file, and the question to be saved in the state.
 
-    ``force``: use a state whose findings come from another graph; ``raw``: read the graph's values as they are written.
+    ``force``: use a state even if its findings come from another graph. ``raw``: keep the graph's values as written.
     """
 
     graph: str | None = None
@@ -40,13 +40,13 @@ class Ground:
     raw: bool = False
 
     def wanted(self) -> WorkspaceOptions:
-        """Return the options in the form that is opened."""
+        """Return these options as ``WorkspaceOptions``, the form that ``opened`` takes."""
         return WorkspaceOptions(self.graph, self.state, self.chunks, self.query, self.force, raw=self.raw)
 
 
 @frozen
 class Limits:
-    """The limits on the cost of calls; ``price`` as written (IN/OUT)."""
+    """The limits on model calls and their cost. ``price`` is the text of ``--price`` (IN/OUT)."""
 
     max_calls: int | None = None
     max_tokens: int | None = None
@@ -56,7 +56,7 @@ class Limits:
     cache: bool = True
 
 
-# Opens the data named by options: as ``open_workspace``, with errors that name the options.
+# Opens the data that the options name. Works like ``open_workspace``, but the errors name the options at fault.
 
 _EMPTY = ("--state: it is empty", "a folder; . is the current one")
 _NOT_WRITTEN = ("can't be created", "can't be written")
@@ -69,20 +69,20 @@ def opened(
     *,
     needs_graph: bool = False,
 ) -> Workspace:
-    """Open the data named by options. Raises ``Misused``, and the errors of ``open_workspace``."""
+    """Open the data that the options name. Raises ``Misused``, and the errors that ``open_workspace`` raises."""
     with in_words_of_options(options):
         return open_workspace(options, models, callbacks, needs_graph=needs_graph)
 
 
 def check_folder(state: str | None) -> None:
-    """Refuse an empty name, which would mean the current folder: probably an empty variable of a script. Raises ``Misused``."""
+    """Raise ``Misused`` for an empty name: it would mean the current folder, but is probably an empty variable in a script."""
     if state == "":
         raise Misused(*_EMPTY)
 
 
 @contextmanager
 def in_words_of_options(options: WorkspaceOptions | None = None) -> Iterator[None]:
-    """Add the options at fault to errors of ``open_workspace``. Refuse ``options`` whose state is a file."""
+    """Name the option at fault in errors that ``open_workspace`` raises. Raises ``Misused`` if the state in ``options`` is a file."""
     state = None if options is None or options.read_only else options.state
     if isinstance(state, str | Path) and os.path.isfile(state):
         hint = f"knotwork state fork {state} DIR copies an exported state into a directory"
@@ -103,11 +103,11 @@ def in_words_of_options(options: WorkspaceOptions | None = None) -> Iterator[Non
         raise StoreError(error.message, hint=hint) from None
 
 
-# The models that options name, with their limits: from specs to clients.
+# Opens clients for the models that the options name, with the limits.
 
 
 def named_specs(given: Sequence[str]) -> dict[str, str]:
-    """Return name and spec of every ``--model NAME=SPEC``."""
+    """Return a dictionary from name to spec for all ``--model NAME=SPEC`` options. Raises ``Misused``."""
     found: dict[str, str] = {}
     for text in given:
         name, equals, spec = text.partition("=")
@@ -124,7 +124,7 @@ def open_models(
     max_concurrency: int | None,
     warn: Callable[[str], None],
 ) -> Models:
-    """Return the clients for ``spec`` (None: no default) and for every named model. Raises ``NotConfigured`` and ``Misused``."""
+    """Return clients for ``spec`` (None: no default model) and for all named models. Raises ``NotConfigured`` and ``Misused``."""
     from ..api.clients import ModelOpener
 
     opener = ModelOpener(
@@ -135,7 +135,7 @@ def open_models(
 
 
 def price_of(text: str | None) -> "Price | None":
-    """Return the price in ``--price IN/OUT``; None if not given. Raises ``Misused``."""
+    """Return the price that ``--price IN/OUT`` gives; None if the option is missing. Raises ``Misused``."""
     if text is None:
         return None
     from ..models.factory import Price

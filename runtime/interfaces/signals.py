@@ -1,7 +1,7 @@
-"""Ctrl-C during work: each one goes a stage further. SIGTERM counts as Ctrl-C where it is handled.
+"""Handling of Ctrl-C during work: each Ctrl-C starts the next stage. A handler that includes SIGTERM treats SIGTERM like Ctrl-C.
 
-Signal handlers run between any two steps of the main thread. To avoid losing data they raise nothing and do almost nothing: the
-actual work happens in the event loop, or in the waiting code that reads the count.
+Signal handlers run between any two steps of the main thread. To avoid losing data, the handlers raise nothing and do almost
+nothing. The actual work happens in the event loop, or in the waiting code that reads the count.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ def count_signals(
     on_signal: Callable[[SignalCount], None] = lambda count: None,
     numbers: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM),
 ) -> Iterator[SignalCount]:
-    """Yield a count of the signals with these ``numbers`` and call ``on_signal`` in the handler. Nothing is interrupted.
+    """Count the signals with these ``numbers``, and call ``on_signal`` in the handler of each signal. Yield the count.
 
-    Outside the main thread this does nothing.
+    The signals interrupt nothing. Outside the main thread, no signals are counted.
     """
     count = SignalCount()
 
@@ -52,9 +52,10 @@ def count_signals(
 
 @contextmanager
 def staged_interrupts(*stages: Callable[[], None], last: Callable[[], None]) -> Iterator[SignalCount]:
-    """Let each signal call the next of ``stages`` in the event loop; one more calls ``last`` in the handler.
+    """At each signal, call the next of ``stages`` in the event loop. After the last stage, further signals call ``last`` directly.
 
-    ``last`` must not wait, because a hanging loop would block it. Enter this context in the event loop's thread.
+    ``last`` is called in the signal handler. It must not wait for the event loop, because the loop may hang. Enter this context in
+    the event loop's thread.
     """
     loop, is_over = asyncio.get_running_loop(), False
 
@@ -65,7 +66,7 @@ def staged_interrupts(*stages: Callable[[], None], last: Callable[[], None]) -> 
             loop.call_soon_threadsafe(run_stage, stages[count.times - 1])
 
     def run_stage(stage: Callable[[], None]) -> None:
-        if not is_over:  # otherwise it would affect the code after the block
+        if not is_over:  # otherwise the stage would affect the code after the block
             stage()
 
     with count_signals(on_signal) as count:

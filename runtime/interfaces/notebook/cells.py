@@ -1,4 +1,4 @@
-"""A cell of a notebook: its text and position, its pieces, and its check as a whole."""
+"""A cell of a notebook: its text, its position, its pieces, and the check of the whole cell."""
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,14 +18,14 @@ from ..repl.dot_commands import dot_fault
 
 @frozen
 class MagicPosition:
-    """The position of a magic: ``name`` is the cell's name in Python tracebacks; ``line`` is the magic's line in it."""
+    """The position of a magic: ``name`` is the cell's name in Python tracebacks; ``line`` is the line of the magic in the cell."""
 
     name: str
     line: int = 1
 
 
 def magic_position(shell: InteractiveShell) -> MagicPosition:
-    """Return the position of the running magic; outside of a cell, the number of the next cell."""
+    """Return the position of the magic that is running. Outside a cell, the name is ``In[N]`` with the current execution count."""
     frame = inspect.currentframe()
     try:
         while frame is not None:  # the caller of a magic has a frame whose file the shell knows
@@ -34,13 +34,16 @@ def magic_position(shell: InteractiveShell) -> MagicPosition:
                 return MagicPosition(str(code_name[1]), frame.f_lineno)
             frame = frame.f_back
     finally:
-        del frame  # it would keep the values of all callers alive
+        del frame  # the frame would keep the values of all callers alive
     return MagicPosition(f"In[{shell.execution_count}]")
 
 
 @frozen
 class Cell:
-    """A cell's text, from line ``first_line`` of ``name``; ``magic`` is the language of the cell's magic, if it has one."""
+    """The text of a cell. The text begins at line ``first_line`` of ``name``.
+
+    ``magic`` is the language of the cell's magic; None if the magic accepts all languages.
+    """
 
     text: str
     name: str
@@ -53,7 +56,7 @@ class Cell:
         return tuple(cell_pieces(self.text, self.magic, self.name, self.first_line))
 
     def only(self, kept: Iterable[Piece], language: Language) -> Piece:
-        """Return the cell as one piece with blanks in place of all pieces but ``kept``, so that positions stay the same."""
+        """Return the cell as one piece in which blanks replace all pieces except ``kept``. Positions stay the same."""
         line_numbers = {
             number
             for piece in kept
@@ -67,27 +70,27 @@ class Cell:
 
 
 def cell_pieces(text: str, magic: Language | None, name: str, first_line: int = 1) -> list[Piece]:
-    """Return the pieces of a text. ``magic`` is the magic's language; None if a cell may have all languages."""
+    """Return the pieces of a text. ``magic`` is the language of the cell's magic; None if the magic accepts all languages."""
     if magic == "lwt":
         return [Piece(text, "lwt", first_line, name)]
     found = [piece for piece in pieces(text, name, first_line) if piece.language != "comment"]
-    if magic == "gasl":  # any text that is not a step is treated as a command, even if faulty
+    if magic == "gasl":  # apart from steps and dot commands, any text is treated as a command, even if it is faulty
         return [evolve(piece, language="gasl") if piece.language == "expr" else piece for piece in found]
     return found
 
 
 def dot_cell(text: str, name: str) -> Cell:
-    """Return a cell with a dot command."""
+    """Return a cell that contains one dot command; ``text`` is the command without its dot."""
     return Cell(f".{text}", name)
 
 
 def stale_names(
     found: Sequence[Piece], left: Sequence[Piece], before: Mapping[str, Value], values: Values
 ) -> list[str]:
-    """Return the names that the unexecuted pieces ``left`` should have bound and that still have values from ``before`` the cell.
+    """Return the names that the unfinished pieces ``left`` should have bound, but that still have their values from ``before``.
 
-    Later cells would mix these old values with the cell's new ones.
-    Names that the cell reads from outside stay: another run of the cell needs them.
+    ``before`` has the values before the cell ran. Later cells would mix these old values with the new values of the cell. Names
+    that the cell reads from outside are not returned, because another run of the cell needs their values.
     """
     needed = set(names_read_first(found))
     names = dict.fromkeys(name for piece in left for name in names_bound(piece))
@@ -98,10 +101,10 @@ def stale_names(
     ]  # fmt: skip
 
 
-# The check of a whole cell: done before its first piece runs, with the names that earlier pieces will have bound.
+# Checks a whole cell before its first piece runs. Each piece is checked with the names that earlier pieces will bind.
 
 _UNPREDICTABLE = frozenset({".read", ".undo"})
-"""Dot commands after which the values can't be predicted."""
+"""Dot commands after which the session's values can't be predicted."""
 _UNAVAILABLE = {
     "output": (
         ".output is not available in a notebook: cells show the results", "NAME = %kw value NAME copies a value to Python",
@@ -110,14 +113,14 @@ _UNAVAILABLE = {
         "a cell can't end its own session", "%kw close on a separate line ends it; variables remain",
     ),
 }  # fmt: skip
-"""Dot commands of the prompt that a notebook does not have: the reason, and the replacement."""
+"""Maps each dot command that is not available in a notebook to the reason and the replacement."""
 
 UNAVAILABLE = frozenset(_UNAVAILABLE)
-"""Their names."""
+"""The names of the dot commands that are not available in a notebook."""
 
 
 async def check_cell(cell: Cell, session: Session) -> Outcome:
-    """Return the errors of a cell, in all its languages; "done", with its warnings, if it has none. Nothing is run."""
+    """Check all pieces of a cell without running anything. Return an outcome with the errors, or "done" with the warnings."""
     pieces = list[Piece]()
     for piece in cell.pieces:
         pieces.append(normalize(piece, session))
@@ -140,7 +143,7 @@ async def check_cell(cell: Cell, session: Session) -> Outcome:
 
 
 def _other_magic(cell: Cell) -> str:
-    """Return a hint on the right magic for a faulty cell, if it is another one."""
+    """Return a hint that names the right magic for a faulty cell; "" if the cell's magic is not the cause of the fault."""
     found = cell_pieces(cell.text, None, cell.name)
     languages = {piece.language for piece in found}
     if cell.magic == "lwt" and "gasl" in languages and "lwt" not in languages:
@@ -150,7 +153,7 @@ def _other_magic(cell: Cell) -> str:
 
 
 def unavailable(piece: Piece) -> Outcome | None:
-    """Return why a dot command is not available in a notebook; None if it is."""
+    """Return an outcome that says why a dot command is not available in a notebook; None if the command is available."""
     if piece.language != "dot":
         return None
     name = piece.text.split(None, 1)[0].rstrip("; \t").lower().lstrip(".\\")
@@ -158,21 +161,21 @@ def unavailable(piece: Piece) -> Outcome | None:
 
 
 def _diagnose_others(cell: Cell, pieces: Sequence[Piece], session: Session) -> list[Diagnostic]:
-    """Return the diagnostics of steps and expressions, each with the names bound before it."""
+    """Return the diagnostics of steps and expressions. Each piece is checked with the names that earlier pieces bind."""
     found, trial = list[Diagnostic](), _trial(session)
     for piece in pieces:
         if piece.language in ("lwt", "expr"):
             found += check(cell.only([piece], piece.language), trial).diagnostics
         _bind_names(piece, trial)
         if piece.language != "dot" and trial.last_value is NOTHING:
-            trial.last_value = None  # placeholder: an expression may name the latest value
+            trial.last_value = None  # a placeholder, because a later expression may refer to the latest value
     return found
 
 
 def _diagnose_commands(
     cell: Cell, pieces: Sequence[Piece], commands: Sequence[Piece], session: Session
 ) -> Sequence[Diagnostic]:
-    """Return the diagnostics of the commands, which form one program: they declare keys for each other."""
+    """Return the diagnostics of the commands. The commands are checked as one program: one may declare keys for another."""
     if not commands:
         return ()
     trial = _trial(session)
@@ -183,7 +186,7 @@ def _diagnose_commands(
 
 
 def _trial(session: Session) -> Session:
-    """Return a copy of the session in which names can be bound without affecting the session."""
+    """Return a copy of the session. Names bound in the copy do not affect the session."""
     return evolve(session, values=session.values.copy())
 
 

@@ -1,4 +1,4 @@
-"""Tab completion in a magic's cell: the language service's completions, with names of the session and the notebook."""
+"""Tab completion in cells with magics: the language service's completions, with names from the session and the notebook."""
 
 import os
 import re
@@ -19,7 +19,7 @@ from .cells import UNAVAILABLE
 from .line_magics import CELL_FLAGS, LineMagics, open_flags
 from .session import NotebookSession
 
-# Completion of a magic's own argument_values: options, graphs, files, and argument_values of dot commands.
+# Completes the arguments of magics: options, graphs, files, and the arguments of dot commands.
 
 _FILES = 200
 _GRAPHS = "nx:"
@@ -32,7 +32,7 @@ def cell_line_completions(words: str, notebook: NotebookSession) -> Iterator[str
 
 
 def subcommand_completions(subcommand: str, rest: str, notebook: NotebookSession) -> Iterator[str] | None:
-    """Return completions of ``rest``, the text after a subcommand of ``%kw``; None if that is a text of the languages."""
+    """Return completions of ``rest``, the text after a subcommand of ``%kw``; None if ``rest`` is text in one of the languages."""
     match subcommand:
         case "open":
             return _open_completions(rest, notebook)
@@ -49,7 +49,7 @@ def subcommand_completions(subcommand: str, rest: str, notebook: NotebookSession
 
 
 def dot_completions(name: str, rest: str, notebook: NotebookSession) -> Iterator[str] | None:
-    """Return completions of ``rest``, the text after a dot command; None if that is a text of the languages."""
+    """Return completions of ``rest``, the text after a dot command; None if ``rest`` is text in one of the languages."""
     dot, word, session = DOT_COMMANDS.get(name), _last(rest), notebook.current
     if dot is None or name in UNAVAILABLE:
         return iter(())
@@ -88,7 +88,7 @@ def _beginning_with(word: str, known: Iterable[str]) -> Iterator[str]:
 
 
 def _files(word: str) -> list[str]:
-    """Return files and folders whose names begin with ``word``, except names with blanks, which can't be typed here."""
+    """Return files and folders whose names begin with ``word``. Names with blanks are left out, because they can't be typed here."""
     folder, name = os.path.split(word)
     try:
         with os.scandir(os.path.expanduser(folder) or ".") as found:
@@ -109,7 +109,7 @@ _DOT_AND_MORE = re.compile(r"\s*\.(?P<name>[A-Za-z]+)[ \t]+(?P<rest>[^\n]*)\Z")
 
 
 class MagicCompleter:
-    """A matcher in IPython's form: it returns the completions at the cursor."""
+    """A matcher for IPython, which returns the completions at the cursor."""
 
     matcher_api_version = 2
     matcher_priority = 0
@@ -176,7 +176,7 @@ def _found(
 def _text_completions(
     text: str, at: int, base: int, magic: Language | None, notebook: NotebookSession
 ) -> tuple[list[SimpleCompletion], int]:
-    """Return the completions of a text of any language; all replace text from the same position."""
+    """Return completions for text in any of the languages, and the start of the text that all of them replace."""
     piece, start = (Piece(text, magic), 0) if magic == "lwt" else piece_at(text, at)
     if piece.language == "dot":
         return _dot_text_completions(piece.text, at - start, base + start, notebook)
@@ -192,7 +192,7 @@ def _text_completions(
 def _dot_text_completions(
     text: str, at: int, base: int, notebook: NotebookSession
 ) -> tuple[list[SimpleCompletion], int]:
-    """Return the completions of a dot command."""
+    """Return completions for a dot command, and the start of the text that they replace."""
     if (alone := _DOT.match(text[:at])) is not None:
         found_words = (
             f".{name}" for name in DOT_COMMANDS if name.startswith(alone["name"].lower()) and name not in UNAVAILABLE
@@ -209,7 +209,7 @@ def _dot_text_completions(
 
 
 def _ending(found: Iterable[str], text: str, at: int, base: int = 0) -> tuple[list[SimpleCompletion], int]:
-    """Return completions of the word before the cursor."""
+    """Return ``found`` as completions of the word before the cursor, and the start of this word."""
     begin = max(text.rfind(blank, 0, at) for blank in " \t\n") + 1
     return [SimpleCompletion(text=each, type="magic") for each in found], base + begin
 
@@ -226,7 +226,7 @@ def _piece_completions(
     known_names = evolve(known_names, variables={**known_names.variables, **held})
     seen = set[str]()
     languages = {piece.language}
-    if re.fullmatch(r"\s*\w*", piece.text[:at]):  # a lone word may begin either language
+    if re.fullmatch(r"\s*\w*", piece.text[:at]):  # a single word may begin a text in either language
         languages |= {"gasl"} if magic is not None else {"gasl", "expr"}
     for language in _LANGUAGES:
         if language in languages:

@@ -1,4 +1,4 @@
-"""Notebook display of an outcome: HTML, and text if HTML is not supported. Everything is escaped and bounded."""
+"""Displays an outcome in a notebook: as HTML, and as text where HTML is not supported. All content is escaped and bounded."""
 
 import re
 from html import escape
@@ -13,7 +13,7 @@ from ...api.session_data import NOTHING, Outcome, Page, Table
 from ..repl.dot_commands import DOT_COMMANDS
 from ..repl.tables import Form, flat, is_numeric, shown, table_of
 
-# Replaces prompt commands in messages by their notebook form: ``%kw log`` instead of ``.log``.
+# Replaces dot commands in messages with their notebook form: ``%kw log`` instead of ``.log``.
 
 _DOT = re.compile(rf"(?<![\w./~-])\.(?=(?:{'|'.join(DOT_COMMANDS)})\b(?![./]))")
 _GRAPH = "knotwork repl GRAPH opens one"
@@ -21,7 +21,7 @@ _LOCKED = "close that prompt or notebook,"
 
 
 def with_notebook_commands(outcome: Outcome) -> Outcome:
-    """Return an outcome whose messages name notebook commands; values are unchanged."""
+    """Return the outcome with notebook commands in place of dot commands in its messages. The value is unchanged."""
     return evolve(
         outcome,
         message=_notebook_words(outcome.message),
@@ -62,7 +62,7 @@ _STYLE = (
 
 
 def bundle_of(outcome: Outcome, settings: DisplaySettings) -> dict[str, str]:
-    """Return an outcome as HTML and as text; empty if there is nothing to show."""
+    """Return an outcome as HTML and as text, by media type; an empty dictionary if there is nothing to show."""
     outcome = with_notebook_commands(outcome)
     html, lines = list[str](), list[str]()
     for diagnostic in outcome.diagnostics[:_FAULTS]:
@@ -75,7 +75,7 @@ def bundle_of(outcome: Outcome, settings: DisplaySettings) -> dict[str, str]:
     if (fixed := _fixed_text(outcome)) is not None:
         html.append(f'<div class="soft">with the fix:</div><pre>{_text(fixed)}</pre>')
         lines.append(f"with the fix:\n{safe_text(fixed)}")
-    if outcome.is_complete and outcome.message:  # otherwise it ends the cell's output
+    if outcome.is_complete and outcome.message:  # otherwise the message is the last line of the cell's output
         _say(_message_line(outcome), "warning", html, lines)
     for note in outcome.notes:
         _say(f"warning: {note}", "warning", html, lines)
@@ -96,9 +96,10 @@ def bundle_of(outcome: Outcome, settings: DisplaySettings) -> dict[str, str]:
 
 
 def failure_line(outcome: Outcome, place: str = "") -> str:
-    """Return in a few words why an outcome failed, with its position and a hint; "" if it succeeded.
+    """Return one line that says why an outcome failed, with the position and a hint; "" if the outcome succeeded.
 
-    ``place`` is the position of the piece; a diagnostic has its own. Programs that run notebooks see only this text.
+    ``place`` is the position of the piece; for a diagnostic, the diagnostic's own position is used. Programs that run notebooks see
+    only this line.
     """
     outcome = with_notebook_commands(outcome)
     if outcome.status == "cancelled":
@@ -125,13 +126,16 @@ def _place(outcome: Outcome) -> str:
 
 
 def _fixed_text(outcome: Outcome) -> str | None:
-    """Return the text with its fix; None if the fix would only comment out the fault, or there is a better way."""
+    """Return the text with the fix applied; None without a fix.
+
+    Also None if the fix would only comment out the fault, or if the outcome's hint says what to do instead.
+    """
     is_remark = any(edit.text.lstrip().startswith("#") for edit in outcome.edits)
     return None if is_remark or outcome.hint else (outcome.fixed_text or "").rstrip("\n") or None
 
 
 def caption_html(line: str) -> str:
-    """Return a line of HTML for a remark next to results."""
+    """Return HTML for a one-line remark, such as a caption or the progress line."""
     return f'{_STYLE}<div class="knotwork"><div class="soft">{_text(line)}</div></div>'
 
 
@@ -146,7 +150,7 @@ def _fault_html(diagnostic: Diagnostic, source: Source) -> str:
 
 
 def safe_text(text: str) -> str:
-    """Return arbitrary text in a displayable form: terminal control characters escaped, and the length bounded."""
+    """Return any text in a form that can be displayed: terminal control characters are escaped, and the length is limited."""
     if len(text) > _CHARACTERS:
         text = f"{text[:_CHARACTERS]}…\n{len(text) - _CHARACTERS:,} more characters"
     return "\n".join(map(printable, text.split("\n")))

@@ -1,7 +1,7 @@
-"""The session's own event loop, in a thread: a cell waits for it, even if the notebook's own loop is running.
+"""The session's own event loop, which runs in a thread. A cell can wait for this loop even if the notebook's own loop is running.
 
-The session's models keep connections, so it has one loop for its whole life. An interrupt reaches the waiting thread: it is
-counted, and handled between two ticks, so that a second one can't arrive before the first is handled.
+The session keeps the same loop until it ends, because its models keep connections open. An interrupt reaches the waiting thread.
+The thread counts each interrupt and handles it between two ticks, so that interrupts are handled one after the other.
 """
 
 import asyncio
@@ -23,21 +23,21 @@ T = TypeVar("T")
 
 _TICK = 0.1
 _GRACE = 5.0
-"""Seconds that cancelled work and the loop have to end; the thread is a daemon."""
+"""Seconds to wait for cancelled work and for the loop to end. The thread is a daemon, so it can't keep the process alive."""
 
 Begin = Callable[[asyncio.Event], Coroutine[Any, Any, T]]
 
 
 class Cancelled(Exception):
-    """Raised after the second interrupt, when the cancelled work has ended."""
+    """Raised once work that was cancelled by the second interrupt has ended."""
 
 
 class Abandoned(Exception):
-    """Raised after the third interrupt: the work did not end, and is no longer waited for."""
+    """Raised when the work did not end after it was cancelled; the caller no longer waits for it."""
 
 
 class _Run:
-    """One coroutine under way in the loop."""
+    """One coroutine that runs in the loop."""
 
     def __init__(self) -> None:
         self.cancel = asyncio.Event()
@@ -58,7 +58,7 @@ class _Run:
 
 
 class Loop:
-    """A thread with an event loop. It ends with ``leave``, at the latest with the process."""
+    """A thread with an event loop. ``leave`` ends the thread; at the latest, the thread ends with the process."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -77,11 +77,11 @@ class Loop:
         tick: Callable[[], None] = lambda: None,
         notify: Callable[[str], None] = lambda text: None,
     ) -> T:
-        """Run the coroutine of ``begin`` and wait for it; ``tick`` is called in this thread meanwhile.
+        """Run the coroutine that ``begin`` creates, and wait for its result. Meanwhile, ``tick`` is called in this thread.
 
-        The first interrupt sets the event passed to ``begin``. The second one cancels the task: ``Cancelled`` is raised when it
-        has ended. The third one raises ``Abandoned``, after which only ``leave`` may be called. In all other cases no work is
-        running on return.
+        The first interrupt sets the event that was passed to ``begin``. The second interrupt cancels the task; ``Cancelled`` is
+        raised when the task has ended. The third interrupt raises ``Abandoned``; after that, only ``leave`` may be called. In all
+        other cases, no work is running when this method returns or raises.
         """
         run = _Run()
         with count_signals(numbers=(signal.SIGINT,)) as signals:
@@ -109,26 +109,26 @@ class Loop:
             try:
                 return future.result(_TICK)
             except Late:
-                if future.done():  # the timeout came from the work itself
+                if future.done():  # the work itself raised the timeout error
                     raise
                 tick()
             except CancelledError:
                 raise Cancelled from None
 
     def _handle_interrupt(self, times: int, run: _Run, notify: Callable[[str], None]) -> None:
-        """Handle the interrupt of this number; its message is shown afterwards."""
+        """Handle interrupt number ``times``. Its message is shown after it has taken effect."""
         if times == 1:
             self._loop.call_soon_threadsafe(run.cancel.set)
             notify("cancelling; interrupt again to stop without waiting")
         elif times == 2:
-            self._loop.call_soon_threadsafe(run.stop)  # the future's own cancel would not wait for the task's end
+            self._loop.call_soon_threadsafe(run.stop)  # ``future.cancel`` would not wait until the task ends
             notify("interrupt again to abandon the session")
         else:
             run.is_left = True
             raise Abandoned
 
     def _stop_work(self, run: _Run, future: "Future[Any]") -> None:
-        """Stop running work after an error in the display: the next cell must not run in parallel. Raises ``Abandoned``."""
+        """Stop running work after an error in the display, because the next cell must not run in parallel. Raises ``Abandoned``."""
         if future.done() or run.is_left:
             return
         self._loop.call_soon_threadsafe(run.stop)
@@ -137,9 +137,9 @@ class Loop:
             raise Abandoned
 
     def leave(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Cancel running work, then run ``last`` and end the thread; return at once.
+        """Cancel running work, then run ``last`` and end the thread. Return at once, without waiting for this.
 
-        Work that blocks the loop can't be cancelled: then this happens as soon as the work yields.
+        Work that blocks the loop can't be cancelled until it yields to the loop.
         """
 
         async def leaving() -> None:
@@ -147,7 +147,7 @@ class Loop:
             for task in others:
                 task.cancel()
             await asyncio.gather(*others, return_exceptions=True)
-            await asyncio.gather(last(), return_exceptions=True)  # no one is left to report to
+            await asyncio.gather(last(), return_exceptions=True)  # nobody is left to receive an error
             self._loop.stop()
 
         def begin() -> None:
@@ -156,7 +156,7 @@ class Loop:
         self._loop.call_soon_threadsafe(begin)
 
     def join(self) -> None:
-        """Wait for the thread to end; a hanging thread is left to the process."""
+        """Wait up to ``_GRACE`` seconds for the thread to end. A hanging thread ends with the process."""
         self._thread.join(_GRACE)
 
     def _serve(self) -> None:
@@ -168,7 +168,7 @@ class Loop:
             self._loop.close()
 
 
-# Progress of a cell that takes longer than a moment: elapsed time, model calls, and how to interrupt it.
+# Shows the progress of a slow cell: elapsed time, model calls, and how to interrupt the cell.
 
 _PATIENCE, _EVERY = 0.5, 0.3
 _STEPS = 6
@@ -177,9 +177,9 @@ Place = Callable[[dict[str, str]], Any]
 
 
 class Progress:
-    """A line of progress that changes. Events arrive in the session's thread; ``tick`` displays, in the notebook's.
+    """A progress line that is updated in place. Events arrive in the session's thread; ``tick`` displays in the notebook's thread.
 
-    ``place`` displays a bundle and returns a handle with ``update``, as IPython's ``display`` does.
+    ``place`` displays a bundle and returns a handle; ``update`` replaces what the handle displays.
     """
 
     def __init__(self, text: str, place: Place, update: Callable[[Any, dict[str, str]], None]) -> None:
@@ -194,18 +194,18 @@ class Progress:
         self._work(event)
 
     def note(self, text: str) -> None:
-        """Show this text from now on."""
+        """Show ``text`` in the progress line, now and in later updates."""
         self._say(text)
         self._show()
 
     def tick(self) -> None:
-        """Update the display if it is due."""
+        """Update the display if an update is due."""
         now = perf_counter()
         if now - self._work.began > _PATIENCE and now - self._last > _EVERY:
             self._show()
 
     def stop(self) -> None:
-        """Display the final model calls; nothing if no progress was displayed."""
+        """Display the final time and model calls, if a progress line was displayed."""
         if self._handle is not None:
             work = self._work
             self._update(self._handle, _bundle(work.text, work.clock, work.total))
@@ -229,13 +229,13 @@ def _bundle(*parts: str) -> dict[str, str]:
     return {"text/html": caption_html(line), "text/plain": line}
 
 
-# The end of a failed cell: the notebook stops there, with one line instead of a traceback.
+# Ends a failed cell: the notebook stops at this cell and shows one line instead of a traceback.
 
 _LONGEST = 1_000
 
 
 class Stopped(Exception):
-    """Ends a cell; the message says why. Details, if any, are displayed above."""
+    """Raised to end a cell. The message says why the cell ends; any details have been displayed before."""
 
     def _render_traceback_(self) -> list[str]:
         """Return the lines that IPython shows instead of a traceback."""

@@ -1,4 +1,4 @@
-"""Graphs as self-contained SVG: colours are included, nothing is loaded, and it is readable on light and dark backgrounds."""
+"""Draws graphs as self-contained SVG, which loads nothing and is readable on light and dark backgrounds."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -11,11 +11,11 @@ from ...api.data_flow import Box, Drawing
 from ...api.data_flow import Spot as Point
 
 _NAMED = 8
-"""Maximum number of names in the first line of the text."""
+"""Maximum number of names in the first line of a data flow's text."""
 
 
 def flow_text(boxes: Sequence[Box]) -> str:
-    """Return a data flow as a text; the first line is its summary."""
+    """Return a data flow as text. The first line is a summary; each further line describes one box."""
     names = list(dict.fromkeys(box.name for box in boxes if not box.is_external))
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     lines = [f"data flow: {', '.join(names[:_NAMED])}{more}"]
@@ -25,18 +25,18 @@ def flow_text(boxes: Sequence[Box]) -> str:
     return "\n".join(lines)
 
 
-# A graph in rows: each box is below its inputs, and lines that pass a row run between its boxes.
+# Lays out a graph in rows: each box is below its inputs. Lines that pass through a row run between the boxes of that row.
 
 HIGH, EDGE = 40.0, 12.0
 _DOWN, _GAP, _THREAD = 44.0, 24.0, 2.0
 
 _Item = int | tuple[int, int]
-"""A box, or a line's passage through a row: the box, and the row's depth."""
+"""A box (its number), or the point where a line passes through a row (the number of the line's first box, and the row)."""
 
 
 @frozen
 class Spot:
-    """A position in a row: the upper left corner, and the width."""
+    """A position in a row: the upper left corner and the width."""
 
     x: float
     y: float
@@ -44,13 +44,16 @@ class Spot:
 
     @property
     def middle(self) -> float:
-        """The horizontal middle."""
+        """The x position of the middle."""
         return self.x + self.width / 2
 
 
 @frozen
 class Layout:
-    """The boxes' positions by number, and lines from an upper to a lower position; a line's last segment ``arrives``."""
+    """The positions of boxes and lines. ``places`` maps the number of each box to its position.
+
+    Each of ``lines`` is one segment: its upper position, its lower position, and whether the segment ends at a box.
+    """
 
     places: Mapping[int, Spot]
     lines: Sequence[tuple[Spot, Spot, bool]]
@@ -91,7 +94,7 @@ def lay_out(boxes: Sequence[Box], widths: Sequence[float]) -> Layout:
 def _spots(
     rows: Sequence[list[_Item]], above: Mapping[_Item, Sequence[_Item]], widths: Sequence[float]
 ) -> dict[_Item, Spot]:
-    """Place items row by row, each near its inputs: fewer lines cross."""
+    """Place items row by row. Each item is placed near its inputs, so that fewer lines cross."""
     wide = {item: _THREAD if isinstance(item, tuple) else widths[item] for row in rows for item in row}
     spans = [sum(wide[item] for item in row) + _GAP * (len(row) - 1) for row in rows]
     width, spots = max(spans, default=0.0), dict[_Item, Spot]()
@@ -114,12 +117,12 @@ _LETTER, _PAD = 7.0, 14.0
 _TITLE, _LABEL = 26, 200
 _COLOURS = ("#3b7dd8", "#d9822b", "#3f9d5a", "#b04fc0", "#c9413a", "#1d9aa8", "#9a7b1f", "#6c6f85")
 _SOFT = 0.72
-"""Opacity of less important parts: readable on any background on which the text is."""
+"""Opacity of less important parts. They stay readable on any background on which the text is readable."""
 _FONT = 'font-family="system-ui,sans-serif" font-size="12"'
 
 
 def flow_svg(boxes: Sequence[Box], mark: str = "k") -> str:
-    """Return the graph as SVG from top to bottom; each box is below its inputs. ``mark`` makes the ids in the SVG unique."""
+    """Return a data flow as SVG, from top to bottom; each box is below its inputs. ``mark`` makes the ids in the SVG unique."""
     boxes = boxes[:MAX_BOXES]
     layout = lay_out(boxes, [_width(box) for box in boxes])
     head = EDGE / 2
@@ -136,7 +139,7 @@ def flow_svg(boxes: Sequence[Box], mark: str = "k") -> str:
 
 
 def _svg(x: float, y: float, width: float, height: float, label: str) -> Sequence[str]:
-    """Return the start of an SVG picture; ``label`` is its text for screen readers."""
+    """Return the opening tag of an SVG picture. ``label`` is the text for screen readers."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{x:.0f} {y:.0f} {width:.0f} {height:.0f}" width="{width:.0f}"'
         f' height="{height:.0f}" style="max-width:100%;height:auto" role="img" aria-label="{escape(label)}">',
@@ -153,7 +156,7 @@ def _cut(text: str) -> str:
 
 
 def _line(one: Spot, other: Spot, mark: str, *, arrives: bool) -> str:
-    """Return a line from one row to the next; if it does not arrive there, it continues to the row's end."""
+    """Return a line from one row to the next. If ``arrives`` is False, the line continues to the lower edge of that row."""
     x1, y1, x2, y2 = one.middle, one.y + HIGH, other.middle, other.y
     bend = (y2 - y1) / 2
     end = f' marker-end="url(#{mark}-end)"' if arrives else ""
@@ -179,7 +182,7 @@ def _box(box: Box, spot: Spot) -> str:
 
 
 def evidence_svg(drawing: Drawing) -> str:
-    """Return the part of the graph that supports the findings, sized to its content."""
+    """Return the part of the graph that supports the findings as SVG. The picture is as large as its content."""
     wide, high = _scale(len(drawing.spots))
     spots = [
         evolve(each, x=each.x * wide, y=each.y * high, label_x=each.label_x + each.x * (wide - 1),
@@ -208,7 +211,7 @@ def evidence_svg(drawing: Drawing) -> str:
 
 
 def _scale(count: int) -> tuple[float, float]:
-    """Return the scale of a picture: one with few nodes is smaller."""
+    """Return the horizontal and the vertical scale of a picture with ``count`` nodes. Pictures with few nodes are smaller."""
     return min(1.0, 0.3 + 0.08 * count), min(1.0, 0.1 + 0.1 * count)
 
 
@@ -225,7 +228,7 @@ def _right(spot: Point) -> float:
 
 
 def _legend(kinds: Sequence[tuple[str, int]], left: float, y: float) -> tuple[list[str], float]:
-    """Return the legend of colours, and its end position."""
+    """Return the legend of colours, and the x position at which the legend ends."""
     lines = []
     for kind, colour in kinds:
         lines.append(

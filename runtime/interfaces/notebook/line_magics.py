@@ -1,4 +1,7 @@
-"""The ``%kw`` line magic: its subcommands, the prompt's dot commands, or a text of any language. And the arguments of magics."""
+"""The ``%kw`` line magic, which runs its subcommands, the prompt's dot commands, or text in any of the languages.
+
+This module also parses the arguments of all magics.
+"""
 
 import argparse
 import shlex
@@ -42,7 +45,7 @@ Names that a cell binds become Python variables; a Python variable that a cell n
 
 
 class LineMagics:
-    """The subcommands of ``%kw``. ``marks`` returns an id unique to each picture of the notebook."""
+    """The subcommands of ``%kw``. Each call of ``marks`` returns a new id, for one picture in the notebook."""
 
     def __init__(self, notebook: NotebookSession, marks: Callable[[], str]) -> None:
         self._notebook, self._marks = notebook, marks
@@ -53,11 +56,11 @@ class LineMagics:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words that may begin a line, besides those of the languages."""
+        """The names of the subcommands and of the dot commands. A line may begin with these, or with text in the languages."""
         return (*self._subcommands, *DOT_COMMANDS)
 
     def run(self, cell: Cell) -> Any:
-        """Run a line; return its value, if any. Raises ``Stopped`` and ``Misused``."""
+        """Run a line, and return its value if it has one. Raises ``Stopped`` and ``Misused``."""
         line = cell.text.strip()
         word, _, rest = (line or "help").partition(" ")
         rest = rest.strip()
@@ -74,7 +77,7 @@ class LineMagics:
         return None
 
     def help(self, topic: str, cell: Cell) -> None:
-        """Show the overview, or the help on one topic."""
+        """Show the help on ``topic``; the overview if ``topic`` is empty."""
         if topic:
             self._notebook.run(dot_cell(f"help {topic}", cell.name))
         else:
@@ -96,7 +99,7 @@ class LineMagics:
         self._draw(cell.pieces)
 
     def _is_expression(self, line: str, word: str, rest: str) -> bool:
-        """Return whether a line's first word is a value, not a subcommand: ``state = 3``, or, if bound, ``state + 1``."""
+        """Return whether a line's first word is a value, not a subcommand: ``state = 3``, or ``state + 1`` if ``state`` is bound."""
         if rest.startswith("=") and not rest.startswith("=="):
             return True
         return bool(rest) and not rest.startswith("(") and word in self._notebook.names() and is_expression(line)
@@ -162,7 +165,7 @@ class LineMagics:
         notebook, session = self._notebook, self._notebook.session()
         page = notebook.run_slow(lambda: render_state(session.state.as_json(), session.adapter), "report")
         if name is None:
-            # A separate page without scripts, and not allowed to run any.
+            # A separate page that contains no scripts and is not allowed to run scripts.
             frame = f'<iframe sandbox srcdoc="{escape(page)}" style="width:100%;height:36em;border:1px solid #8884"></iframe>'
             notebook.show_picture(frame, "the report on the state; %kw report FILE writes it to a file")
             return
@@ -187,7 +190,7 @@ def _one_name(subcommand: str, line: str, argument: str) -> str:
     return line
 
 
-# The arguments of a magic.
+# Parses the arguments of a magic.
 
 _OPEN = (
     "%kw open [GRAPH] [--state DIR] [--llm SPEC] [--model NAME=SPEC] [--chunks FILE] [--max-calls N] [--max-tokens N]"
@@ -196,14 +199,14 @@ _OPEN = (
 
 
 class _Parser(argparse.ArgumentParser):
-    """Raises an error instead of exiting."""
+    """A parser that raises ``Misused`` instead of ending the process."""
 
     def error(self, message: str) -> NoReturn:
         raise Misused(message.replace("argument ", "", 1), str(self.usage or ""))
 
 
 def words_of(line: str) -> list[str]:
-    """Return the words of a line; quotes keep one together. Raises ``Misused``."""
+    """Return the words of a line; text in quotes stays in one word. Raises ``Misused``."""
     try:
         return shlex.split(line)
     except ValueError as error:
@@ -216,7 +219,7 @@ def wants_help(line: str) -> bool:
 
 
 def file_argument(line: str, subcommand: str) -> tuple[str | None, bool]:
-    """Return the file that a line names (None: no file), and whether it may be overwritten. Raises ``Misused``."""
+    """Return the file that a line names (None: no file), and whether the file may be overwritten. Raises ``Misused``."""
     words = words_of(line)
     names = [word for word in words if not word.startswith("-") or word == "-"]
     unknown = next((word for word in words if word not in names and word != "--force"), None)
@@ -243,7 +246,7 @@ def open_options(line: str) -> SessionOptions:
 
 
 def open_flags() -> dict[str, bool]:
-    """Return the option names of ``%kw open``, and whether each takes a value."""
+    """Return the options of ``%kw open``: maps each option's name to whether the option takes a value."""
     return {flag: each.nargs != 0 for each in _open_parser()[1] for flag in each.option_strings}
 
 
@@ -279,11 +282,14 @@ def _dollars(text: str) -> float:
 
 _FLAGS = ("--check", "--plan")
 CELL_FLAGS = (*_FLAGS, "--input")
-"""The options of a cell magic; the last one takes a variable."""
+"""The options of a cell magic; the last option, ``--input``, takes a variable."""
 
 
 def cell_options(line: str, magic: str) -> tuple[str, str | None]:
-    """Return a cell's action ("run", "check", "plan"), and the Python variable that is its input. Raises ``Misused``."""
+    """Return the action for a cell ("run", "check" or "plan"), and the Python variable for its input. Raises ``Misused``.
+
+    The variable is None without ``--input``.
+    """
     action, variable, words = "run", None, iter(words_of(line))
     for word in words:
         if word in _FLAGS:

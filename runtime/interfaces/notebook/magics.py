@@ -22,20 +22,20 @@ from .line_magics import LineMagics, cell_options, wants_help
 from .session import Bundle, NotebookSession
 
 _TRACEBACKS = 3
-"""Debug log level from which tracebacks are shown."""
+"""Minimum debug log level at which tracebacks are shown."""
 _display: Callable[..., Any] = display
 _PROGRESS = {"knotwork": "progress"}
 """Metadata key that marks a progress line in an output."""
 
 
 class Magics:
-    """The magics of one shell, over one session."""
+    """The magics of one IPython shell. All of them use the same session."""
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
         self._in_kernel = getattr(shell, "kernel", None) is not None
         self._slot: Any = None
-        """The output of the progress line, replaced by the next output."""
+        """The display handle of the progress line; the next output replaces the line."""
         marks = itertools.count(1)
         self.notebook = NotebookSession(shell.user_ns, shell.user_ns_hidden, self._show, self._place, self._update)
         self.line_magics = LineMagics(self.notebook, lambda: f"kw{shell.execution_count}-{next(marks)}")
@@ -52,7 +52,7 @@ class Magics:
 
     @no_var_expand
     def kw(self, line: str, cell: str | None = None) -> Any:
-        """Open a session, inspect it, or run a text of any language: see ``%kw help``."""
+        """Open a session, inspect the session, or run text in any of the languages: see ``%kw help``."""
         if cell is not None:
             self._cell(line, cell, None)
             return None
@@ -62,16 +62,16 @@ class Magics:
 
     @contextmanager
     def _errors_shown(self) -> Iterator[None]:
-        """Catch everything that would be shown as a traceback."""
+        """Convert exceptions to ``Stopped``, which IPython shows as one line instead of a traceback."""
         try:
             yield
         except Stopped:
             raise
         except Misused as error:
             raise self.notebook.stopped(misused(error.message, error.hint)) from None
-        except KeyboardInterrupt:  # during copying or display: the work itself has ended
+        except KeyboardInterrupt:  # during copying or display, when the work itself has ended
             raise Stopped(CANCELLED) from None
-        except Exception as error:  # the last handler, as in the session
+        except Exception as error:  # the last resort, as in the session
             if level() >= _TRACEBACKS:
                 raise
             raise Stopped(f"internal error: {type(error).__name__}: {error}") from None
@@ -102,16 +102,16 @@ class Magics:
             self._update(self._slot, bundle)
             return self._slot
         handle = _display(bundle, raw=True, display_id=True, metadata=_PROGRESS)
-        if self._in_kernel:  # elsewhere a printed line stays
+        if self._in_kernel:  # outside a kernel, a printed line can't be replaced
             self._slot = handle
         return handle
 
     def _update(self, handle: Any, bundle: Bundle) -> None:
-        if self._in_kernel:  # elsewhere each update would be a further line
+        if self._in_kernel:  # outside a kernel, each update would print another line
             handle.update(bundle, raw=True, metadata=_PROGRESS)
 
     def _clear_progress(self) -> None:
-        """Remove the progress line: whether one appeared depends on timing, and notebooks are saved and compared."""
+        """Remove the progress line. Its presence depends on timing, and saved notebooks must be comparable."""
         slot, self._slot = self._slot, None
         if slot is not None:
             slot.update({}, raw=True)
@@ -127,7 +127,7 @@ def load(shell: Any) -> None:
 
 
 def unload(shell: Any) -> None:
-    """Remove the magics and end the session."""
+    """Remove the magics, and end the session."""
     found = shell.magics_manager.magics
     magics = getattr(found["line"].pop("kw", None), "__self__", None)
     for name in ("gasl", "lwt", "kw"):

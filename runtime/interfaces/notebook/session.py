@@ -1,4 +1,4 @@
-"""The session behind the magics: opened on first use, one per notebook. It displays through the given functions."""
+"""The session that the magics use: one per notebook, opened on first use. Output goes to the functions given to the session."""
 
 import asyncio
 import signal
@@ -31,9 +31,9 @@ _POLL = 0.05
 
 
 class SessionThread:
-    """One session and its event loop, from opening to end. Call ``open`` first, and ``end`` in any case.
+    """One session and its event loop, from opening to closing. Call ``open`` first, and always call ``end``.
 
-    However it ends, the lock of the state's folder is released.
+    However the session ends, the lock on the state folder is released.
     """
 
     def __init__(self, options: SessionOptions) -> None:
@@ -45,21 +45,21 @@ class SessionThread:
     @property
     def session(self) -> Session:
         """The session."""
-        assert self._session is not None  # noqa: S101 - it was opened
+        assert self._session is not None  # noqa: S101 - ``open`` has succeeded
         return self._session
 
     @property
     def is_over(self) -> bool:
-        """Whether everything is closed."""
+        """Whether the session and its event loop are closed."""
         return self._loop.is_over
 
     def has_state_of(self, options: SessionOptions) -> bool:
-        """Return whether its state folder is the one that ``options`` names."""
+        """Return whether this session uses the state folder that ``options`` names."""
         mine, other = self._options.workspace.state, options.workspace.state
         return isinstance(mine, str) and isinstance(other, str) and same_name(mine, other)
 
     def open(self, progress: Progress, after: "list[SessionThread]") -> list[str]:
-        """Open the session after those in ``after`` have ended; return messages for the user.
+        """Open the session once all sessions in ``after`` have ended. Return messages for the user.
 
         Raises ``Cancelled``, ``Abandoned``, ``AdapterError``, ``LLMError``, ``StoreError`` and ``Misused``.
         """
@@ -71,7 +71,7 @@ class SessionThread:
                     raise OpeningCancelled
                 await asyncio.sleep(_POLL)
             callbacks = OpeningCallbacks(notes.append, cancelled=cancel.is_set)
-            # A future instead of a task: the thread can't be stopped, and ``end`` waits for its result.
+            # A future instead of a task: the thread can't be stopped, and ``end`` waits for the thread's result.
             self._opening = asyncio.get_running_loop().run_in_executor(None, open_repl, self._options, callbacks)
             opened = await asyncio.shield(self._opening)
             if cancel.is_set():
@@ -85,7 +85,7 @@ class SessionThread:
         return notes
 
     def wait(self, begin: Callable[[asyncio.Event], Coroutine[Any, Any, T]], progress: Progress) -> T:
-        """Run the coroutine of ``begin``, and show its progress. Raises ``Cancelled`` and ``Abandoned``, as ``Loop.run`` does."""
+        """Run the coroutine that ``begin`` creates, and show its progress. Raises ``Cancelled`` and ``Abandoned``, as ``Loop.run``."""
         events = None if self._session is None else self._session.events
         if events is not None:
             events.subscribe(progress)
@@ -97,9 +97,9 @@ class SessionThread:
             progress.stop()
 
     def end(self, *, wait: bool = True) -> None:
-        """Cancel running work and close everything; hanging work delays this.
+        """Cancel running work, and close the session and its event loop. Work that does not react to cancelling delays the closing.
 
-        With ``wait`` False it continues in the background.
+        With ``wait=False``, return at once; the closing continues in the background.
         """
         self._loop.leave(self._close)
         if wait:
@@ -119,7 +119,8 @@ _CANCELLED = Outcome("cancelled")
 class NotebookSession:
     """Runs cells in the session of a notebook.
 
-    ``hidden`` are the shell's own names. ``show`` displays a bundle, ``place`` one that ``update`` can change later.
+    ``names`` is the notebook's namespace; ``hidden`` are the shell's own names. ``show`` displays a bundle, which is an output in
+    several media types. ``place`` displays a bundle and returns a handle, with which ``update`` can replace the bundle.
     """
 
     def __init__(
@@ -135,32 +136,32 @@ class NotebookSession:
         self._shared = SharedVariables(names, hidden)
         self._thread: SessionThread | None = None
         self._abandoned: list[SessionThread] = []
-        """Sessions that were left before they ended."""
+        """Sessions that the notebook no longer uses, but that may not have ended yet."""
 
     @property
     def current(self) -> Session | None:
-        """The session; None if no session is open."""
+        """The open session, or None."""
         return None if self._thread is None else self._thread.session
 
     def session(self) -> Session:
-        """Return the session; the first call opens one without a graph. Raises ``Stopped``."""
+        """Return the open session. If no session is open, open one without a graph. Raises ``Stopped``."""
         return self._open_thread().session
 
     def names(self) -> list[str]:
-        """Return the names of the notebook's variables and of the session's values, if there is one."""
+        """Return the names of the notebook's variables and, if a session is open, of the session's values."""
         session = self.current
         return [*self._shared.known(), *(() if session is None else session.values.names())]
 
     def open(self, options: SessionOptions) -> Session:
-        """Open a new session in place of the present one. Raises ``Stopped``."""
-        # An interrupt takes effect while waiting; between two of these steps it has no effect.
+        """Open a new session, and close the current one. Raises ``Stopped``."""
+        # Interrupts take effect only while waiting, not between two of these steps.
         with count_signals(numbers=(signal.SIGINT,)):
             graph = options.workspace.graph
             variable = self._names.get(graph) if isinstance(graph, str) else None
-            if _is_graph(variable):  # the notebook's own graph in place of its name
+            if _is_graph(variable):  # replace the variable's name by the graph itself
                 options = evolve(options, workspace=evolve(options.workspace, graph=variable, name=graph))
             if self._thread is not None and self._thread.has_state_of(options):
-                self.close()  # its folder is locked
+                self.close()  # the current session locks the folder
             self._abandoned = [each for each in self._abandoned if not each.is_over]
             opened = SessionThread(options)
             progress = Progress(f"open {options.workspace.name or graph or ''}", self._place, self._update)
@@ -195,7 +196,7 @@ class NotebookSession:
                 self._abandoned.append(thread)
 
     def _abandon(self, thread: SessionThread) -> None:
-        """Leave a session without waiting for its end."""
+        """Stop using a session, and end it in the background."""
         thread.end(wait=False)
         self._abandoned.append(thread)
         if self._thread is thread:
@@ -203,10 +204,10 @@ class NotebookSession:
             self._shared.forget()
 
     def run(self, cell: Cell) -> None:
-        """Run a cell and display the outcome of each piece; nothing is run if the cell has errors.
+        """Run a cell and display the outcome of each piece. If the cell has errors, nothing is run.
 
-        Raises ``Stopped`` at the first piece that is not fully done. The names that it and later pieces should have bound then
-        have no value.
+        Raises ``Stopped`` at the first piece that does not complete. The old values of names that this piece and later pieces
+        should have bound are then removed, unless the cell itself reads them.
         """
         found = self.check(cell)
         if not found.is_good:
@@ -215,7 +216,7 @@ class NotebookSession:
         queue.left = deque(cell.pieces)
         before, has_run = session.values.all(), False
         while (piece := queue.next()) is not None:
-            if piece not in cell.pieces:  # it comes from a file
+            if piece not in cell.pieces:  # the piece comes from a file that ``.read`` opened
                 self._take(names_read(piece), session)
             left, moment, recorded = [piece, *queue.left], session.moment(piece.text), session.moments[-1:]
             outcome = queue.settle(self._run_piece(session, piece))
@@ -245,7 +246,7 @@ class NotebookSession:
             return _CANCELLED
 
     def check(self, cell: Cell) -> Outcome:
-        """Return the errors of a cell. Nothing is run. Raises ``Stopped`` if interrupted, or if a variable can't be shared."""
+        """Check a cell without running anything. Raises ``Stopped`` if interrupted, or if a variable can't be shared."""
         session = self.session()
         self._take(names_read_first(cell.pieces), session)
         return self._wait_or_stop(lambda cancel: check_cell(cell, session), "check")
@@ -255,7 +256,7 @@ class NotebookSession:
         return self._wait_or_stop(lambda cancel: asyncio.to_thread(work), text)
 
     def value(self, name: str) -> Any:
-        """Return a copy of the session's value of this name. Raises ``Stopped`` if it does not exist."""
+        """Return a copy of the session's value ``name``. Raises ``Stopped`` if the session has no such value."""
         values = self.session().values
         bound = values.context.value(name)
         if bound is None:
@@ -263,7 +264,7 @@ class NotebookSession:
         return as_json(bound.value)
 
     def set_input(self, name: str) -> None:
-        """Make a Python variable the value of ``{(input)}``. Raises ``Stopped``."""
+        """Set ``{(input)}`` to the value of a Python variable. Raises ``Stopped``."""
         if name not in self._names:
             raise self.stopped(misused(f"the notebook has no variable {name}", suggestion(name, self._shared.known())))
         try:
@@ -272,19 +273,19 @@ class NotebookSession:
             raise self.stopped(misused(error.message, error.hint)) from None
 
     def show_outcome(self, outcome: Outcome, location: str = "") -> None:
-        """Display an outcome. Raises ``Stopped`` if it failed; ``location`` is the position of the piece."""
+        """Display an outcome. Raises ``Stopped`` if the outcome is not complete. ``location`` is the position of the piece."""
         if not outcome.is_complete:
             raise self.stopped(outcome, location)
         if bundle := bundle_of(outcome, self.session().settings):
             self._show(bundle)
 
     def show_picture(self, html: str, text: str, caption: str = "") -> None:
-        """Display generated HTML, with its text version, and a caption below it."""
+        """Display generated HTML with a caption below it. ``text`` is shown where HTML is not supported."""
         html = f"{html}\n{caption_html(caption)}" if caption else html
         self._show({"text/html": html, "text/plain": safe_text(text)})
 
     def stopped(self, outcome: Outcome, location: str = "") -> Stopped:
-        """Display why a cell ends, and return the exception that ends it."""
+        """Display why a cell stops, and return the exception that stops the cell."""
         settings = DisplaySettings() if self.current is None else self.current.settings
         if bundle := bundle_of(outcome, settings):
             self._show(bundle)
@@ -297,21 +298,21 @@ class NotebookSession:
             raise self.stopped(_CANCELLED) from None
 
     def _wait(self, begin: Callable[[asyncio.Event], Coroutine[Any, Any, T]], text: str) -> T:
-        """Wait for the coroutine of ``begin``. Raises ``Cancelled``, and ``Stopped`` if the session was abandoned."""
+        """Run the coroutine that ``begin`` creates. Raises ``Cancelled``, and ``Stopped`` if the session was abandoned."""
         thread = self._open_thread()
         try:
             return thread.wait(begin, Progress(text, self._place, self._update))
         except Abandoned:
-            self._abandon(thread)  # the hanging work keeps its thread; the notebook starts a new session
+            self._abandon(thread)  # the hanging work keeps its thread, and the notebook starts a new session
             raise Stopped("the session did not end and was abandoned; %kw open starts a new one") from None
 
     def _open_thread(self) -> SessionThread:
         if self._thread is None:
             self.open(SessionOptions())
-        assert self._thread is not None  # noqa: S101 - it was opened
+        assert self._thread is not None  # noqa: S101 - ``open`` has set it
         return self._thread
 
 
 def _is_graph(value: Any) -> bool:
-    """Return whether a variable holds a networkx graph instance, not a class."""
+    """Return whether a value is a networkx graph. The graph classes themselves do not count."""
     return hasattr(value, "adj") and hasattr(value, "is_directed") and not isinstance(value, type)

@@ -1,7 +1,7 @@
 """Shares names both ways: a cell's values become Python variables, and Python variables named in a cell become session values.
 
-Values are copied: changing a list in Python does not affect the session until a cell names the list again. A value found with
-evidence keeps the evidence as long as Python has not changed it.
+Values are copied: changing a list in Python does not affect the session until a cell names the list again. A value with evidence
+keeps its evidence until Python changes the value.
 """
 
 import builtins
@@ -14,14 +14,14 @@ from attrs import define, field, frozen
 
 from ...api.session_data import Value, Values
 
-# Copies of Python values as JSON values, or the reason why that is impossible.
+# Copies Python values to JSON values, or says why a value can't be copied.
 
 _SCALARS = (str, int, bool, type(None))
 _DEEPEST = 200
 
 
 class NotShared(Exception):
-    """A Python value that JSON can't represent; ``message`` describes it, ``hint`` suggests what to do."""
+    """Raised for a Python value that JSON can't represent. ``message`` describes the value, ``hint`` suggests what to do."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -30,15 +30,16 @@ class NotShared(Exception):
 
 
 def as_json(value: Any) -> Any:
-    """Return a copy of ``value`` as JSON values; tuples and numpy values become lists and numbers. Raises ``NotShared``.
+    """Return a copy of ``value`` as JSON values. Raises ``NotShared``.
 
-    A text, number or dict of a subclass, such as an enum's member, is converted as ``json`` does.
+    Tuples become lists; numpy arrays and scalars become lists and numbers. Instances of subclasses of str, int, float and dict,
+    such as enum members, are converted as the ``json`` module does.
     """
     return _copied(value, set())
 
 
 def _copied(value: Any, within: set[int]) -> Any:
-    """Return a copy; ``within`` are the containers around ``value``, to refuse a container that contains itself."""
+    """Return a copy. ``within`` has the ids of the containers around ``value``, to reject a container that contains itself."""
     if type(value) in _SCALARS:
         return value
     if isinstance(value, float):
@@ -84,15 +85,15 @@ _WAYS: Mapping[str, str] = {
     "Graph": "%kw open {0} opens it", "DiGraph": "%kw open {0} opens it", "MultiGraph": "%kw open {0} opens it",
     "MultiDiGraph": "%kw open {0} opens it", "float": "use None for missing values",
 }  # fmt: skip
-"""By the name of a type: how to convert its values."""
+"""Maps the name of each type to a hint on how to convert its values."""
 
 
 @frozen
 class _Held:
-    """The two values of a shared name: the session's value, and Python's value at that time.
+    """The two values of a shared name: the session's ``value``, and the value that Python had under this name at that time.
 
-    ``how``: taken from Python, given to Python, or apart: Python has another value under the name, which was left alone.
-    ``before`` is Python's own value before it was replaced.
+    ``how`` is "taken" (copied from Python), "given" (copied to Python) or "apart" (not copied, because Python can't use the name or
+    has another value under this name). ``before`` is the Python value that the copied value replaced.
     """
 
     value: Value
@@ -103,7 +104,10 @@ class _Held:
 
 @define
 class SharedVariables:
-    """Synchronises the notebook's names with a session's values. ``names`` are the notebook's, ``hidden`` those of the shell."""
+    """Synchronises the notebook's variables with a session's values.
+
+    ``names`` are the variables in the notebook's namespace. ``hidden`` are the names that belong to the shell.
+    """
 
     names: MutableMapping[str, Any]
     hidden: Mapping[str, Any] = field(factory=dict)
@@ -114,9 +118,9 @@ class SharedVariables:
         return [name for name in self.names if self._is_shared(name)]
 
     def take(self, wanted: Iterable[str], values: Values) -> None:
-        """Bind the Python variables among ``wanted`` in the session. Variables deleted in Python are also deleted in the session.
+        """Copy the Python variables named in ``wanted`` to the session. Variables deleted in Python are also deleted in the session.
 
-        Raises ``NotShared``, with the variable's name, for an unsupported value.
+        Raises ``NotShared`` for an unsupported value; the message names the variable.
         """
         for name in [name for name, held in self._held.items() if held.how != "apart" and name not in self.names]:
             del self._held[name]
@@ -135,7 +139,7 @@ class SharedVariables:
                 self._held[name] = _Held(now, self.names[name], "taken")
 
     def copied(self, name: str) -> Any:
-        """Return a Python variable as JSON values. Raises ``NotShared``, which names the variable and a remedy."""
+        """Return a copy of a Python variable as JSON values. Raises ``NotShared``, which names the variable and a remedy."""
         held = self.names[name]
         try:
             return as_json(held)
@@ -147,9 +151,9 @@ class SharedVariables:
         raise NotShared(f"the notebook's {name} can't be shared: it is {reason}", way.format(name))
 
     def give(self, values: Values) -> list[str]:
-        """Copy new session values to Python variables, and remove deleted ones; return remarks.
+        """Copy new session values to Python variables. Return remarks on values that could not be copied.
 
-        A Python value that was replaced is restored.
+        If a value was deleted from the session, its Python variable gets back the value that it had before, or is deleted.
         """
         remarks = []
         for name in values.names():
@@ -170,7 +174,7 @@ class SharedVariables:
         return remarks
 
     def drop(self, names: Iterable[str], values: Values) -> None:
-        """Remove values from the session and from Python; earlier Python values are not restored."""
+        """Remove values from the session and from Python. Python values that they replaced are not restored."""
         for name in names:
             values.context.forget(name)
             held = self._held.pop(name, None)
@@ -178,7 +182,7 @@ class SharedVariables:
                 self.names.pop(name, None)
 
     def forget(self) -> None:
-        """Prepare for another session; the notebook keeps its variables."""
+        """Forget which names are shared, before another session is used. The notebook keeps its variables."""
         self._held.clear()
 
     def _restore(self, name: str, held: _Held) -> None:
@@ -195,11 +199,11 @@ class SharedVariables:
         )
 
     def _is_hidden(self, name: str) -> bool:
-        """Return whether a name is the shell's, such as ``In``; a rebound name counts as a variable."""
+        """Return whether a name belongs to the shell, such as ``In``. A name that the notebook has rebound counts as a variable."""
         return name in self.hidden and self.names.get(name) is self.hidden[name]
 
     def _name_fault(self, name: str, held: _Held | None) -> str:
-        """Return why a value can't be a Python variable, or ""."""
+        """Return why a session value can't be copied to the Python variable ``name``; "" if it can."""
         if not name.isidentifier() or keyword.iskeyword(name):
             return f"{name} is not a valid name in Python"
         if name.startswith("_") or hasattr(builtins, name) or self._is_hidden(name):

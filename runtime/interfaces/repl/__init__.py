@@ -1,8 +1,8 @@
-"""The interactive session at a prompt: GASL commands, LWT steps and expressions over one set of values.
+"""The interactive session at a prompt: GASL commands, LWT steps and expressions that share one set of values.
 
-``runtime.api.session`` is the session itself; this package has its options, its dot commands (``dot_commands``), the layout of
-values as text (``tables``), and the prompt_toolkit interface (``terminal``: keys, colours, completion, the pager). Only ``terminal``
-depends on a screen: stdin and notebooks use the other modules directly.
+The session itself is implemented in ``runtime.api.session``. This package contains the session's options, the dot commands
+(``dot_commands``), the layout of values as text (``tables``), and the prompt_toolkit interface (``terminal``: keys, colours,
+completion, the pager). Only ``terminal`` needs a screen. Sessions that read stdin, and notebooks, use only the other modules.
 """
 
 from typing import Any
@@ -21,7 +21,10 @@ __all__ = ["SessionOptions", "open_repl"]
 
 @frozen(kw_only=True)
 class SessionOptions:
-    """Session options as written. ``llm``: the model's spec (None: the default, opened on first use); ``models``: NAME=SPEC."""
+    """Session options as the user wrote them.
+
+    ``llm`` is the model's spec (None: the default model, opened on first use). ``models`` are texts of the form NAME=SPEC.
+    """
 
     workspace: WorkspaceOptions = field(factory=WorkspaceOptions)
     llm: str | None = None

@@ -1,4 +1,7 @@
-"""Values of outcomes as text: a table fitted to a width, JSON, CSV or Markdown. Lines are created on demand, for long tables."""
+"""Renders the values of outcomes as text: a table fitted to a width, JSON, CSV or Markdown.
+
+Lines are created on demand, because tables can be long.
+"""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -16,21 +19,21 @@ from ...results import plain
 
 
 _SAMPLE = 1_000
-"""Number of rows that determine the column widths of a long table."""
+"""Number of first rows that determine the column widths of a long table; about as many later rows are sampled."""
 _CELL = 60
 """Maximum width of a column while other columns need space."""
 _LEAST = 6
 _FOLDED = 12
-"""Maximum lines of a wrapped cell on a terminal."""
+"""Maximum number of lines of a wrapped cell on a terminal."""
 _GAP = "  "
 _JSON = json.JSONEncoder(ensure_ascii=False, default=str)
 
 
 @frozen
 class Grid:
-    """The layout of a table: header lines, lines of a row, and hidden columns.
+    """The layout of a table: its header lines, the lines of each row, and its hidden columns (``left_out``).
 
-    A row of more than ``most`` lines shows the first ones, and a line with the number of the others.
+    If a row has more than ``most`` lines, only its first lines are shown. A last line gives the number of hidden lines.
     """
 
     table: Table
@@ -42,7 +45,7 @@ class Grid:
 
     @property
     def head(self) -> tuple[str, str]:
-        """The column names, and the line under them."""
+        """The line with the column names, and the rule below it."""
         names = [self._cell(flat(self.table.columns[number]), number, width) for number, width in self._placed]
         return _GAP.join(names).rstrip(), _GAP.join("─" * width for width in self.widths)
 
@@ -80,7 +83,7 @@ class Grid:
 
 
 def flat(value: Any, most: int = 10_000) -> str:
-    """Return a value on one line, safe for a terminal: a text as it is, "" for null, anything else as JSON."""
+    """Return a value on one line, safe for a terminal: a string without quotes, "" for None, any other value as JSON."""
     text = _json_start(value, most + 1) if isinstance(value, list | dict) else _text_of(value)
     if len(text) > most:
         text = text[: most - 1] + "…"
@@ -88,7 +91,7 @@ def flat(value: Any, most: int = 10_000) -> str:
 
 
 def _cells(text: str) -> int:
-    """Return the width of a terminal-safe text."""
+    """Return the width of a terminal-safe string in terminal cells."""
     return len(text) if text.isascii() else cell_len(text)
 
 
@@ -99,7 +102,10 @@ def _text_of(value: Any) -> str:
 
 
 def _json_start(value: Any, most: int) -> str:
-    """Return JSON up to the part shown: a list in a cell may have a million entries."""
+    """Return the beginning of the value's JSON, at least ``most`` characters if there are that many.
+
+    The rest is not generated, because a list in a cell may have a million entries.
+    """
     parts, size = list[str](), 0
     for part in _JSON.iterencode(value):
         parts.append(part)
@@ -110,7 +116,7 @@ def _json_start(value: Any, most: int) -> str:
 
 
 def folded(text: str, width: int) -> list[str]:
-    """Return a text as lines of at most ``width`` cells, broken between words if possible."""
+    """Wrap a text to lines of at most ``width`` terminal cells. Lines are broken between words if possible."""
     return [part for line in text.split("\n") for part in _fold_line(printable(line.replace("\t", "    ")), width)]
 
 
@@ -128,7 +134,7 @@ def _fold_line(line: str, width: int) -> Iterator[str]:
 
 
 def _line_end(line: str, at: int, width: int) -> int:
-    """Return the end of the longest part that begins at ``at`` and fits; at least one character."""
+    """Return the end of the longest part that begins at ``at`` and fits into ``width`` cells; at least one character."""
     if line[at : at + width + 1].isascii():
         return min(at + max(width, 1), len(line))
     room = width
@@ -145,9 +151,10 @@ def _line_end(line: str, at: int, width: int) -> int:
 
 
 def layout(table: Table, width: int | None) -> Grid:
-    """Return the layout of a table for ``width`` cells; None: as wide as necessary.
+    """Return the layout of a table fitted to ``width`` terminal cells; if ``width`` is None, to the values.
 
-    Columns shrink, the widest first; if they still don't fit, the last ones are hidden.
+    Columns that do not fit are narrowed, starting with the widest. If the columns still don't fit, the last columns are hidden,
+    columns in ``table.wide`` only after all others. The first column is never hidden.
     """
     rows = table.rows if width is None else _sample_rows(table.rows)
     most = 10_000 if width is None else _CELL * 4
@@ -170,12 +177,12 @@ def layout(table: Table, width: int | None) -> Grid:
 
 
 def _sample_rows(rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
-    """Return the first rows, and as many sampled from the others: ids grow longer."""
+    """Return the first ``_SAMPLE`` rows, and about as many from the remaining rows, because later ids may be longer."""
     return [*rows[:_SAMPLE], *rows[_SAMPLE :: max(len(rows) // _SAMPLE, 1)]]
 
 
 def _shrunk(natural: list[int], width: int, wide: list[bool], folds: bool) -> list[int]:
-    """Return widths that fit; columns that are not ``wide`` shrink first, down to a few cells."""
+    """Return column widths that fit ``width``. Columns that are not ``wide`` are narrowed first, down to a few cells."""
     room = width - len(_GAP) * (len(natural) - 1)
     if sum(natural) <= room:
         return natural
@@ -193,7 +200,7 @@ def _shrunk(natural: list[int], width: int, wide: list[bool], folds: bool) -> li
 
 
 def is_numeric(values: Sequence[Any]) -> bool:
-    """Return whether a column has only numbers."""
+    """Return whether all values of a column are numbers. None and "" are ignored; a column without other values is not numeric."""
     seen = [value for value in values if value is not None and value != ""]
     return bool(seen) and all(_is_number(value) for value in seen)
 
@@ -204,16 +211,16 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-# Renders a value as lines in a mode: table, JSON, CSV, Markdown.
+# Renders a value as lines in one of the formats: table, JSON, CSV, Markdown.
 
 Form = Literal["table", "json", "csv", "md"]
 
 
 @frozen
 class Lines:
-    """A value as lines: its header, and the lines of each of its ``count`` parts (rows or lines), created on demand.
+    """A value as lines of text: header lines (``head``), and ``count`` parts, which are rows or lines.
 
-    ``noun`` names the parts; ``left_out`` are the hidden columns.
+    ``part`` creates the lines of a part on demand. ``noun`` says what the parts are. ``left_out`` are the hidden columns.
     """
 
     head: tuple[str, ...]
@@ -229,9 +236,9 @@ class Lines:
 
 
 def shown(value: Any, form: Form, width: int | None, *, safe: bool) -> Lines:
-    """Return the lines of a value. ``width``: the terminal's, None for lines of any length.
+    """Return the lines of a value. ``width`` is the terminal's width; None allows lines of any length.
 
-    ``safe``: terminal control characters are escaped; otherwise JSON, CSV and texts are unchanged, for a program.
+    With ``safe``, terminal control characters are escaped. Otherwise JSON, CSV and strings are unchanged, for use by programs.
     """
     if form == "json":
         return _text(_json(value), None, safe)
@@ -256,7 +263,7 @@ def shown(value: Any, form: Form, width: int | None, *, safe: bool) -> Lines:
 
 
 def table_of(value: Any) -> Table | None:
-    """Return a value as a table: a list of objects, any other list, an object; None if it is none of these, or empty."""
+    """Return a value as a table if it is a table, a non-empty list or a non-empty object; otherwise None."""
     if isinstance(value, Table):
         return value
     if isinstance(value, list) and value:
@@ -270,7 +277,7 @@ def table_of(value: Any) -> Table | None:
 
 
 class _Rows(Sequence[Sequence[Any]]):
-    """Objects as rows, created on demand."""
+    """A list of objects as table rows, which are created on demand."""
 
     def __init__(self, items: Sequence[dict[str, Any]], columns: tuple[str, ...]) -> None:
         self._items = items
@@ -287,7 +294,7 @@ class _Rows(Sequence[Sequence[Any]]):
 
 
 class _Numbered(Sequence[Sequence[Any]]):
-    """The items of any list as numbered rows."""
+    """The items of a list as numbered table rows, which are created on demand."""
 
     def __init__(self, items: Sequence[Any]) -> None:
         self._items = items
@@ -302,7 +309,7 @@ class _Numbered(Sequence[Sequence[Any]]):
 
 
 def _plain_numbers(table: Table) -> Table:
-    """Return a table for a program: its counts are plain numbers."""
+    """Return the table for use by a program: counts are plain numbers, without thousands separators."""
     if not table.counts:
         return table
     counts = [number for number, column in enumerate(table.columns) if column in table.counts]
@@ -335,7 +342,7 @@ def _safe(text: str, safe: bool) -> Sequence[str]:
 
 
 _MARKUP = {ord(sign): f"\\{sign}" for sign in "\\|`[]*"} | {ord("<"): "&lt;", ord(">"): "&gt;", ord("&"): "&amp;"}
-"""Characters in a cell that could begin Markdown syntax: a column, code, a link, a picture, a tag."""
+"""Maps characters in a cell that could begin Markdown syntax (a column, code, a link, an image, a tag) to their escapes."""
 
 
 def _md_line(values: Sequence[Any]) -> str:

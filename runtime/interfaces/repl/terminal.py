@@ -68,7 +68,7 @@ def bindings() -> KeyBindings:
 
     @keys.add("tab", filter=~has_completions & ~Condition(_at_indent))
     def _(event: KeyPressEvent) -> None:
-        # Synchronous, unlike the library: otherwise the next keystrokes would arrive first, and the word would stay incomplete.
+        # Synchronous, unlike prompt_toolkit's own completion: there, the next keystrokes would arrive before the completion.
         buffer = event.current_buffer
         found = list(buffer.completer.get_completions(buffer.document, CompleteEvent(completion_requested=True)))
         # Completions that continue the word take precedence over those that only contain it.
@@ -83,19 +83,22 @@ def bindings() -> KeyBindings:
 
 
 def _typed(document: Document, completion: Completion) -> str:
-    """Return the text before the cursor that the completion replaces."""
+    """Return the text before the cursor that ``completion`` replaces."""
     text = document.text_before_cursor
     return text[len(text) + completion.start_position :]
 
 
 def _at_indent() -> bool:
-    """Return whether the cursor is at the beginning of a line other than the first: there Tab indents."""
+    """Return whether only blanks precede the cursor in a line other than the first. At such a position, Tab indents."""
     document = get_app().current_buffer.document
     return document.cursor_position_row > 0 and not document.current_line_before_cursor.strip()
 
 
 def is_ready(text: str, at_end: bool) -> bool:
-    """Return whether Enter runs ``text``: it is complete (one line, or the cursor at its end), or two empty lines end it."""
+    """Return whether Enter runs ``text``: the text is empty or complete, or it ends with two empty lines.
+
+    If the cursor is not at the end of the text (``at_end`` is False), Enter runs only a complete single line.
+    """
     if not text.strip():
         return True
     if not at_end:
@@ -105,12 +108,12 @@ def is_ready(text: str, at_end: bool) -> bool:
 
 def _is_all_complete(text: str) -> bool:
     last = None
-    for last in pieces(text):  # noqa: B007 - the last one is what is still written
+    for last in pieces(text):  # noqa: B007 - only the last piece can be incomplete
         pass
     return last is None or is_complete(last.text)
 
 
-# Syntax colours during typing: the language service's tokens as prompt_toolkit styles.
+# Syntax colours during typing: maps the language service's tokens to prompt_toolkit styles.
 
 STYLE = Style.from_dict(
     {
@@ -120,24 +123,24 @@ STYLE = Style.from_dict(
         "completion-menu": "bg:ansibrightblack ansiwhite", "completion-menu.completion.current": "bg:ansiblue ansiwhite",
     }
 )  # fmt: skip
-"""The terminal's own palette, which is readable on dark and light backgrounds."""
+"""Colours from the terminal's own palette, which are readable on dark and light backgrounds."""
 
 _LONGEST = 20_000
-"""Maximum characters that are coloured; a longer paste stays plain."""
+"""Maximum number of characters of a coloured text; a longer text is shown without colours."""
 _TYPES = frozenset(get_args(TokenType))
 
 
 class Colours(Lexer):
-    """Colours the text of the prompt."""
+    """Colours the text at the prompt."""
 
     def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
-        """Return a function that gives a line's pieces with their styles."""
+        """Return a function that returns the styled parts of the line with a given number."""
         lines = coloured(document.text)
         return lambda number: lines[number] if number < len(lines) else []
 
 
 def coloured(text: str) -> list[StyleAndTextTuples]:
-    """Return the lines of ``text``, each as texts with their styles."""
+    """Return the lines of ``text``; each line is a list of (style, text) pairs."""
     plain: list[StyleAndTextTuples] = [[("", line)] for line in text.split("\n")]
     if len(text) > _LONGEST:
         return plain
@@ -175,7 +178,7 @@ def _put(lines: list[StyleAndTextTuples], text: str, style: str) -> None:
             lines[-1].append((style, part))
 
 
-# Tab completions: those of the language service, the dot commands with their arguments, and the fix of the latest error.
+# Tab completions: from the language service, dot commands and their arguments, and fixes of errors.
 
 _DOT = re.compile(r"\s*\.(?P<name>[A-Za-z]*)\Z")
 _DOT_AND_MORE = re.compile(r"\s*\.(?P<name>[A-Za-z]+)\s+(?P<rest>.*)\Z", re.DOTALL)
@@ -220,7 +223,7 @@ class PromptCompleter(Completer):
                 yield from self._dot_completions(dot_found, more["rest"], complete_event)
             return
         found = list(self._language_completions(document))
-        # Inside a word the user wants to complete it; after a fault, to fix it.
+        # If the cursor is inside a word, the user wants to complete the word; otherwise the user may want to fix an error.
         if (
             not any(each.start_position for each in found)
             and not document.text_after_cursor.strip()
@@ -230,7 +233,7 @@ class PromptCompleter(Completer):
         yield from found
 
     def _language_completions(self, document: Document) -> Iterator[Completion]:
-        """Yield the language service's completions: for a lone word, those of commands and of expressions."""
+        """Yield the language service's completions. For a single word, these include both commands and expressions."""
         text, at = document.text, document.cursor_position
         piece, start = piece_at(text, at)
         body, offset = piece.text, at - start
@@ -253,7 +256,7 @@ class PromptCompleter(Completer):
                 )
 
     def _fix_completions(self, document: Document) -> Iterator[Completion]:
-        """Yield the fixed text, if the text is complete and has errors."""
+        """Yield the fixed text if the text is complete and has errors that can be fixed."""
         text = document.text
         if self._schema() is None and self._session.adapter is not None:
             return
@@ -287,21 +290,21 @@ def _completion(text: str, start: int, detail: str, shown: str = "") -> Completi
 
 
 def _shown(text: str) -> str:
-    """Return arbitrary text as a line of a menu."""
+    """Return ``text`` as one line for a menu: safe for the terminal, and shortened."""
     flat = printable(" ".join(text.split()))
     return flat if len(flat) <= _DETAIL else flat[: _DETAIL - 1] + "…"
 
 
 class Dropped(Exception):
-    """Ctrl-C at the prompt: the typed text is dropped, as in a shell."""
+    """Raised on Ctrl-C at the prompt: the typed text is discarded, as in a shell."""
 
 
 def make_prompt(
     session: Session, fix: Fix, schema: Callable[[], Schema | None], history: Path | None, *, colour: bool
 ) -> "PromptSession[str]":
-    """Return the prompt. ``history`` is its file (None: in memory), readable only by its owner.
+    """Return the prompt. ``history`` is the history file (None: the history stays in memory); only its owner can read the file.
 
-    Raises ``Dropped`` at Ctrl-C and ``EOFError`` at Ctrl-D.
+    The prompt raises ``Dropped`` on Ctrl-C and ``EOFError`` on Ctrl-D.
     """
     return PromptSession(
         message=[("class:prompt", "knotwork> ")],
@@ -323,15 +326,15 @@ def make_prompt(
 
 
 def _continued(width: int, line_number: int, wrap_count: int) -> StyleAndTextTuples:
-    # A line that is only wrapped by the terminal does not begin a new one.
+    # Where the terminal only wraps a long line, no new line of the text begins.
     return [("class:hint", ("" if wrap_count else "...").rjust(max(width - 1, 3)) + " ")]
 
 
 class _SafeFileHistory(FileHistory):
-    """A history on disk; if it can't be written, input is kept in memory and the prompt continues."""
+    """A history in a file. If the file can't be written, the history is kept in memory and the prompt continues."""
 
     def store_string(self, string: str) -> None:
-        """Add a text, unless it repeats the previous one or has a line with an API key."""
+        """Add an input to the file, unless it repeats the previous input or contains an API key."""
         strings = self.get_strings()
         if len(strings) > 1 and strings[-2] == string:
             return
@@ -343,7 +346,7 @@ class _SafeFileHistory(FileHistory):
             return
 
     def load_history_strings(self) -> Any:
-        """Return the input of earlier sessions, the latest first."""
+        """Return the inputs of earlier sessions, latest first."""
         try:
             return list(super().load_history_strings())
         except (OSError, ValueError):
@@ -360,14 +363,14 @@ def _history(path: Path | None) -> History:
     return _SafeFileHistory(str(path))
 
 
-# The pager: prints one page, and waits for a key before it continues.
+# The pager prints a page, and waits for a key before it prints the next page.
 
 Answer = Literal["more", "all", "stop"]
 _LEAST = 4
 
 
 async def ask_key(text: str) -> Answer:
-    """Show ``text`` at the bottom until a key selects how to continue; then remove it."""
+    """Show ``text`` at the bottom of the screen until a key selects how to continue; then remove the text."""
     keys = KeyBindings()
     for pressed, answer in _KEYS.items():
 
@@ -393,10 +396,10 @@ async def paged(
     stopped: Callable[[], bool] = lambda: False,
     ask: Callable[[str], Awaitable[Answer]] = ask_key,
 ) -> int:
-    """Print ``lines`` a page at a time; return how many of their parts were printed.
+    """Print ``lines`` one page at a time. Return the number of parts (rows or lines) that were printed.
 
-    ``height`` returns the terminal's height, which may change. Printing also ends when ``stopped`` returns True. A text that fits
-    on one page is printed at once.
+    ``height`` returns the terminal's height, which may change. Printing also ends when ``stopped`` returns True. Lines that fit on
+    one page are printed without a question. ``ask`` asks the user how to continue after a page.
     """
     for line in lines.head:
         say(line)

@@ -1,4 +1,4 @@
-"""The dot commands: commands for the session itself, not for the graph or a model. One table; one module per subject."""
+"""The dot commands: commands that concern the session itself, not the graph or a model. ``DOT_COMMANDS`` lists all of them."""
 
 import asyncio
 import re
@@ -26,7 +26,7 @@ DOT_COMMANDS: Mapping[str, DotCommand] = MappingProxyType(
         )
     }
 )  # fmt: skip
-"""All dot commands, in the order of the help."""
+"""All dot commands by name, in the order in which ``.help`` lists them."""
 
 _FORM = re.compile(r"\s*[.\\](?P<name>[A-Za-z?]+)(?P<argument>.*)", re.DOTALL)
 _SIMILAR = {
@@ -35,7 +35,7 @@ _SIMILAR = {
     "dump": "save", "export": "save", "model": "llm", "time": "timer", "timing": "timer", "cost": "budget", "h": "help", "?": "help",
     "keys": "state", "plan": "explain", "why": "explain", "open": "read",
 }  # fmt: skip
-"""Commands of other prompts that users may type."""
+"""Maps command names from other prompts, which users may type, to the dot commands with the same purpose."""
 
 
 async def run_dot(piece: Piece, session: Session, cancel: asyncio.Event) -> Outcome:
@@ -48,7 +48,7 @@ async def run_dot(piece: Piece, session: Session, cancel: asyncio.Event) -> Outc
 
 
 def dot_fault(text: str) -> Outcome | None:
-    """Return the error of a text as a dot command before it runs; None if the command exists."""
+    """Return the error in the name of the dot command ``text``, without running it; None if the command exists."""
     found = _parse(text)
     return found if isinstance(found, Outcome) else None
 
@@ -68,7 +68,7 @@ def _parse(text: str) -> tuple[DotCommand, str] | Outcome:
     return command, argument
 
 
-# The possible arguments of a dot command, for completion.
+# Lists the possible arguments of a dot command, for completion.
 
 _DETAIL = 60
 _LOGGED = 30
@@ -77,9 +77,10 @@ _LOGGED = 30
 def argument_values(
     command: DotCommand, session: Session, schema: Callable[[], Schema | None]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the possible arguments, each with a description; none if the argument is a file or a text of the languages.
+    """Yield the possible arguments of a dot command, each with a description.
 
-    ``schema`` returns the graph's schema, None until it is available.
+    Yields nothing if the argument is a file or text in one of the languages. ``schema`` returns the graph's schema, or None until
+    the schema is available.
     """
     match command.takes:
         case "attribute":

@@ -1,4 +1,4 @@
-"""The definition of a dot command, and its arguments."""
+"""The definition of a dot command, and the request to run one."""
 
 import asyncio
 import shlex
@@ -15,12 +15,12 @@ from ....api.session_data import Outcome, misused
 ArgumentKind = Literal[
     "", "attribute", "value", "key", "hash", "file", "mode", "switch", "command", "topic", "model", "limit"
 ]
-"""The kind of argument, for completion."""
+"""What the argument of a dot command is; used for completion. "" means no argument that can be completed."""
 
 
 @frozen
 class DotRequest:
-    """A dot command as typed: the text after its name, and its context."""
+    """A dot command to run: the text after the command's name (``argument``), and the context in which the command runs."""
 
     argument: str
     session: Session
@@ -37,7 +37,7 @@ class DotRequest:
             return self.argument.split()
 
     def missing(self, message: str, name: str, known: Sequence[str]) -> Outcome:
-        """Return the outcome for a name missing from ``known``: the probable intended name is its hint and its fix."""
+        """Return the outcome for a name that is missing from ``known``. The hint and the fix suggest a similar name, if any."""
         near = nearest(name, known)
         fix = "" if near is None else near.join(self.piece.text.rsplit(name, 1))
         return misused(message, suggestion(name, known), fix)
@@ -45,7 +45,7 @@ class DotRequest:
 
 @frozen
 class DotCommand:
-    """A dot command: ``usage`` is its syntax, ``summary`` one line of help, ``more`` the rest of the help."""
+    """A dot command. ``usage`` is its syntax, ``summary`` is one line of help, ``more`` is the rest of the help."""
 
     name: str
     usage: str
@@ -56,7 +56,7 @@ class DotCommand:
 
 
 def in_thread(run: Callable[[DotRequest], Outcome]) -> Callable[[DotRequest], Awaitable[Outcome]]:
-    """Return a coroutine function that runs ``run`` in a thread, because it waits for a disk."""
+    """Return a coroutine function that runs ``run`` in a thread, because ``run`` waits for the disk."""
 
     async def run_in_thread(request: DotRequest) -> Outcome:
         return await asyncio.to_thread(run, request)

@@ -22,7 +22,7 @@ from ....api.workspace import Schema, StateError
 from .dot import DotCommand, DotRequest
 
 LISTED = 8
-"""Maximum number of names in a line."""
+"""Maximum number of names listed in one line."""
 _LOGGED = 20
 _COUNTS = frozenset({"count", "different", "size"})
 
@@ -143,7 +143,7 @@ async def _diff(request: DotRequest) -> Outcome:
 
 
 async def _explain(request: DotRequest) -> Outcome:
-    """Explain how a text would run, or the rule of a diagnostic."""
+    """Explain how a text would be run, or the rule behind a diagnostic."""
     text, session = request.argument.strip(), request.session
     if not text:
         if session.last_fault is None:

@@ -17,12 +17,12 @@ from ....api.session_data import Outcome, Page, SessionModel, Table, misused
 from ....api.workspace import LLMError, StateError
 from .dot import DotCommand, DotRequest, in_thread
 
-# ``.read FILE`` and ``.save FILE``: run the text of a file, and write the session to a file.
+# ``.read FILE`` runs the text of a file. ``.save FILE`` writes the commands of the session to a file.
 
 _FAULTS = 3
-"""Maximum number of faults of a saved file that are listed."""
+"""Maximum number of faults in a saved file that are listed."""
 _MAX_BYTES = 16 << 20
-"""Maximum bytes of a file to read."""
+"""Maximum size of a file that ``.read`` accepts, in bytes."""
 
 
 def _read(request: DotRequest) -> Outcome:
@@ -93,9 +93,9 @@ def _save(request: DotRequest) -> Outcome:
 
 
 def write_failure(name: str, text: str, *, force: bool, hint: str) -> Outcome | None:
-    """Write ``text`` to the file atomically; return why that failed, None on success.
+    """Write ``text`` to the file atomically. Return an outcome with the reason if writing failed, otherwise None.
 
-    ``force`` overwrites an existing file; ``hint`` explains how to request that.
+    ``force`` overwrites an existing file; ``hint`` tells the user how to request this.
     """
     try:
         (replace_file if force else new_file)(Path(name).expanduser(), text)
@@ -107,7 +107,7 @@ def write_failure(name: str, text: str, *, force: bool, hint: str) -> Outcome | 
 
 
 def _file_failure(name: str, error: Exception) -> Outcome:
-    """Return the outcome of a file error: ``ValueError`` means a NUL in the name, ``RuntimeError`` an unknown home directory."""
+    """Return the outcome for a file error. ``ValueError`` means a NUL in the name, ``RuntimeError`` an unknown home directory."""
     return Outcome("failed", message=f"{name} can't be written: {getattr(error, 'strerror', None) or error}")
 
 
@@ -119,7 +119,7 @@ SAVE = DotCommand(
 )  # fmt: skip
 
 
-# ``.undo``: restores the earlier state and values.
+# ``.undo`` restores an earlier state and earlier values.
 
 
 async def _undo(request: DotRequest) -> Outcome:
@@ -181,7 +181,7 @@ async def _help(request: DotRequest) -> Outcome:
         data = [{"command": each.usage, "does": each.summary} for each in commands.values()]
         return Outcome(value=Page(f"{_INTRODUCTION}\n" + "\n".join(lines) + f"\n\n{_KEYS}", data))
     text, command = _language_help(topic), commands.get(topic.lower())
-    # Words of the languages are written in capitals: LLM is the operation, llm the dot command.
+    # The languages write their words in capitals: LLM is the operation, and llm is the dot command.
     if command is not None and not (text and topic.isupper() and not request.argument.startswith(".")):
         more = f"    {command.more}\n" if command.more else ""
         return Outcome(value=Page(f"{command.usage}\n    {command.summary}\n{more}"))
@@ -197,7 +197,7 @@ async def _help(request: DotRequest) -> Outcome:
 
 
 def _language_help(topic: str) -> str:
-    """Return the language service's help on a word as plain text: a command, an operation, a function. "" if it has none."""
+    """Return the language service's help on a word as plain text; "" if the word is not a command, operation or function."""
     from rich.console import Console
     from rich.markdown import Markdown
 
@@ -340,7 +340,7 @@ _Number = TypeVar("_Number", int, float)
 
 
 def _limit(text: str, read: Callable[[str], _Number]) -> _Number | None:
-    """Return a limit, None for no limit. Raises ``ValueError`` for other text."""
+    """Return the limit in ``text``; None if ``text`` is "none" (no limit). Raises ``ValueError`` if ``text`` is invalid."""
     if text.lower() == "none":
         return None
     number = read(text)
