@@ -1,4 +1,4 @@
-"""The errors of invalid requests, and the checks that raise them before anything is spent."""
+"""Errors for invalid requests, and the checks that raise these errors before any call is paid for."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,14 +18,14 @@ class RequestError(KnotworkError, ValueError):
 
 
 class WrongFile(KnotworkError, ValueError):
-    """A file of a kind that a command does not accept. ``hint`` names the command that accepts it."""
+    """The command does not accept this kind of file. ``hint`` names the command that accepts the file."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message, hint=hint)
 
 
 class Misused(Exception):
-    """The requested operation is not possible: ``message`` gives the reason, ``hint`` the correct input. Exit code 2."""
+    """The requested operation is not possible. ``message`` gives the reason, ``hint`` the correct input. The exit code is 2."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -42,9 +42,9 @@ def shown(value: object) -> str:
 
 
 def check_text(name: str, value: object, longest: int, missing: tuple[str, str] | None = None) -> None:
-    """Raise ``RequestError`` unless ``value`` is a text of at most ``longest`` characters that can be written as UTF-8.
+    """Raise ``RequestError`` unless ``value`` is a string of at most ``longest`` characters that can be written as UTF-8.
 
-    ``missing``: the message and the hint for a blank text; None if it may be blank.
+    ``missing`` is the message and the hint for a blank string; None allows a blank string.
     """
     if not isinstance(value, str):
         raise RequestError(name, f"expected a text, not {type(value).__name__}")
@@ -56,7 +56,7 @@ def check_text(name: str, value: object, longest: int, missing: tuple[str, str] 
 
 
 def check_pairs(name: str, text: str) -> None:
-    """Raise ``RequestError`` for a text that can't be written as UTF-8."""
+    """Raise ``RequestError`` if ``text`` can't be written as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -64,12 +64,12 @@ def check_pairs(name: str, text: str) -> None:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether ``value`` is a number: not a boolean, and not NaN."""
+    """Return whether ``value`` is an int or a float; a boolean or NaN does not count as a number."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
 def whole(least: int, most: float = float("inf")) -> Callable[[Any, Any, Any], None]:
-    """Return an attrs validator for whole numbers from ``least`` to ``most``, which raises ``RequestError``."""
+    """Return an attrs validator that raises ``RequestError`` unless the value is a whole number from ``least`` to ``most``."""
 
     def check(instance: Any, attribute: Any, value: Any) -> None:
         if type(value) is not int or not least <= value <= most:
@@ -80,13 +80,13 @@ def whole(least: int, most: float = float("inf")) -> Callable[[Any, Any, Any], N
 
 
 def share(instance: Any, attribute: Any, value: Any) -> None:
-    """Raise ``RequestError`` unless ``value`` is a number from 0.0 to 1.0: an attrs validator."""
+    """Raise ``RequestError`` unless ``value`` is a number from 0.0 to 1.0. This function is an attrs validator."""
     if not is_number(value) or not 0 <= value <= 1:
         raise RequestError(attribute.name, f"{shown(value)} is not a number from 0.0 to 1.0")
 
 
 def or_none(validator: Callable[[Any, Any, Any], None]) -> Callable[[Any, Any, Any], None]:
-    """Return an attrs validator that also accepts None."""
+    """Return an attrs validator that accepts None and every value that ``validator`` accepts."""
 
     def check(instance: Any, attribute: Any, value: Any) -> None:
         if value is not None:

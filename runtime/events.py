@@ -1,7 +1,7 @@
 """The events of a run, and the stream that carries them.
 
 The runtime only emits events. Progress displays, the debug log, run directories and reports subscribe to them. ``EVENTS`` lists all
-events; docs/reference/events.md is generated from it.
+events; docs/reference/events.md is generated from this list.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from attrs import define, field, frozen
 
 @frozen
 class Event:
-    """An event of a run. ``at`` is seconds on the monotonic clock (``time.perf_counter``)."""
+    """An event of a run. ``at`` is the time in seconds on the monotonic clock (``time.perf_counter``)."""
 
     name: ClassVar[str] = ""
     at: float = field(factory=perf_counter, kw_only=True, eq=False)
@@ -45,8 +45,8 @@ _LONGEST = 500
 class Events:
     """A stream of events. Subscribers are called in order, in the thread of the run, and must return at once.
 
-    A subscriber that raises an exception receives no more events; the other subscribers receive a ``warning``, and ``broken`` has the
-    message. Emitters test ``events`` for truth first, so that no event is built without a subscriber.
+    A subscriber that raises an exception receives no more events. The other subscribers then receive a ``warning``, and its message is
+    added to ``broken``. Code that emits an event first tests ``events`` for truth, so that no event is built without a subscriber.
     """
 
     broken: list[str] = field(factory=list, init=False)
@@ -57,7 +57,7 @@ class Events:
         self._subscribers.append(subscriber)
 
     def unsubscribe(self, subscriber: Subscriber) -> None:
-        """Stop calling ``subscriber``; an unknown one is ignored."""
+        """Stop calling ``subscriber``; an unknown subscriber is ignored."""
         self._subscribers = [each for each in self._subscribers if each is not subscriber]
 
     def __bool__(self) -> bool:
@@ -93,7 +93,7 @@ class RunStarted(Event):
 
 @frozen
 class RunFinished(Event):
-    """``run.finished``: the run has ended, and nothing of it is still running."""
+    """``run.finished``: the run has ended; nothing is still running."""
 
     name = "run.finished"
     status: str
@@ -109,7 +109,7 @@ class StepStarted(Event):
 
 @frozen
 class StepFinished(Event):
-    """``step.finished``: the step has ended. ``status`` is done (it has an output) or failed; ``reason`` has the cause."""
+    """``step.finished``: the step has ended. ``status`` is done (the step has an output) or failed; ``reason`` has the cause."""
 
     name = "step.finished"
     step: str
@@ -168,7 +168,7 @@ class AnswerRead(Event):
 
 @frozen
 class CallFinished(Event):
-    """``call.finished``: the model has answered, or ``error`` has the kind of error. ``attempts`` counts the requests sent."""
+    """``call.finished``: the model has answered, or ``error`` has the kind of error. ``attempts`` is the number of requests sent."""
 
     name = "call.finished"
     step: str
@@ -198,7 +198,7 @@ class BudgetReached(Event):
 
 @frozen
 class PlanStarted(Event):
-    """``plan.started``: a checked GASL plan begins; ``commands`` counts the commands of its outermost level."""
+    """``plan.started``: a checked GASL plan begins; ``commands`` is the number of commands at the plan's outermost level."""
 
     name = "plan.started"
     plan: str
@@ -218,7 +218,7 @@ class PlanFinished(Event):
 
 @frozen
 class CommandStarted(Event):
-    """``command.started``: a GASL command begins. ``step`` is its number; commands inside another one are numbered "3.1"."""
+    """``command.started``: a GASL command begins. ``step`` is its number; a command inside command 3 has a number such as "3.1"."""
 
     name = "command.started"
     plan: str
@@ -241,9 +241,9 @@ class CommandFinished(Event):
 
 @frozen
 class StateChanged(Event):
-    """``state.changed``: a command's change of the state is committed; ``hash`` is the new hash of the state.
+    """``state.changed``: a change that a command made to the state is committed; ``hash`` is the new hash of the state.
 
-    ``sizes`` has the number of items or fields of the declared keys, at most fifty keys.
+    ``sizes`` maps declared keys, at most fifty, to their number of items or fields.
     """
 
     name = "state.changed"
@@ -273,9 +273,9 @@ class PhaseStarted(Event):
 
 @frozen
 class PhaseFinished(Event):
-    """``phase.finished``: the phase has ended. ``status`` is done, failed, cancelled, or pass-through if it was not needed.
+    """``phase.finished``: the phase has ended. ``status`` is done, failed, cancelled, or pass-through if the phase was not needed.
 
-    ``detail`` is its result or the cause of its failure, ``count`` the number of its rounds.
+    ``detail`` is the result of the phase or the cause of its failure, ``count`` the number of its rounds.
     """
 
     name = "phase.finished"
@@ -290,7 +290,7 @@ class PhaseFinished(Event):
 
 @frozen
 class DraftMended(Event):
-    """``draft.mended``: an error in the text of a model was fixed without a call; ``how`` describes the fix."""
+    """``draft.mended``: an error in a text that a model wrote was fixed without a call; ``how`` describes the fix."""
 
     name = "draft.mended"
     loop: str
@@ -304,7 +304,8 @@ class DraftMended(Event):
 class RepairAsked(Event):
     """``repair.asked``: a model is asked to correct its text. ``attempt`` counts from 1.
 
-    ``written`` is the text that the spans of ``diagnostics`` (JSON objects) refer to; without diagnostics ``reason`` has the error.
+    ``written`` is the text to which the spans in ``diagnostics`` (JSON objects) refer. If there are no diagnostics, ``reason`` has
+    the error.
     """
 
     name = "repair.asked"
@@ -319,7 +320,7 @@ class RepairAsked(Event):
 
 @frozen
 class ToolCalled(Event):
-    """``tool.called``: a model called a tool; ``result`` is the text returned to it. ``ok``: the tool was executed."""
+    """``tool.called``: a model called a tool; ``result`` is the text returned to the model. ``ok``: the tool was executed."""
 
     name = "tool.called"
     loop: str
@@ -334,7 +335,7 @@ class ToolCalled(Event):
 class HypothesisFormed(Event):
     """``hypothesis.formed``: a step of a traversal begins to execute the plan that tests its hypothesis. Steps count from 1.
 
-    ``alternatives`` is the number of other proposed plans. ``resumed``: an earlier attempt began the plan.
+    ``alternatives`` is the number of other plans that were proposed. ``resumed``: an earlier attempt began this plan.
     """
 
     name = "hypothesis.formed"
@@ -351,8 +352,8 @@ class HypothesisFormed(Event):
 class DecisionMade(Event):
     """``decision.made``: the result of the previous step was evaluated. ``decision`` is start, continue, refine, pivot or terminate.
 
-    ``by`` is model, or rule if the model gave no decision. On terminate ``answer`` is the answer to the question, and ``ungrounded`` the
-    reason if no finding supports it.
+    ``by`` is model, or rule if the model gave no decision. If the decision is terminate, ``answer`` is the answer to the question. If no
+    finding supports this answer, ``ungrounded`` has the reason.
     """
 
     name = "decision.made"
@@ -368,7 +369,7 @@ class DecisionMade(Event):
 class BranchOpened(Event):
     """``branch.opened``: a search begins to execute an action in a state; ``node`` is the number of the state in the tree.
 
-    ``plan`` is the action in brief: its commands, or its answer.
+    ``plan`` is a short form of the action: its commands, or its answer.
     """
 
     name = "branch.opened"
@@ -380,7 +381,7 @@ class BranchOpened(Event):
 
 @frozen
 class BranchClosed(Event):
-    """``branch.closed``: the action has ended in the state ``child`` (null if it failed) with the value ``value``, 0 to 1.
+    """``branch.closed``: the action has ended in the state ``child`` (null if the action failed) with the value ``value``, 0 to 1.
 
     ``status`` is done, merged (the state existed already), failed, or open (no steps were left); ``outcome`` is the status of the plan.
     """
@@ -396,7 +397,7 @@ class BranchClosed(Event):
 
 @frozen
 class AnswerStarted(Event):
-    """``answer.started``: an iterative answer begins; ``step`` is the step of the script ("" outside of a script)."""
+    """``answer.started``: an iterative answer begins; ``step`` is the id of the script's step ("" outside of a script)."""
 
     name = "answer.started"
     step: str
@@ -416,7 +417,7 @@ class IterationStarted(Event):
 
 @frozen
 class CandidateWritten(Event):
-    """``candidate.written``: a candidate has an answer, which is now evaluated. Candidates count from 0."""
+    """``candidate.written``: a candidate has been written; its evaluation begins. Candidates count from 0."""
 
     name = "candidate.written"
     step: str
@@ -427,10 +428,10 @@ class CandidateWritten(Event):
 
 @frozen
 class IterationFinished(Event):
-    """``iteration.finished``: the iteration has ended; ``score`` is that of its best candidate, or null, and then ``error`` has the cause.
+    """``iteration.finished``: the iteration has ended. ``score`` is the score of its best candidate; if null, ``error`` has the cause.
 
     ``result`` is the whole iteration, as in the response. ``accepted``: the score reaches the threshold. ``best``: the score is higher
-    than those of all earlier iterations.
+    than the scores of all earlier iterations.
     """
 
     name = "iteration.finished"
@@ -463,4 +464,4 @@ EVENTS: tuple[type[Event], ...] = (
     PhaseStarted, PhaseFinished, DraftMended, RepairAsked, ToolCalled, HypothesisFormed, DecisionMade, BranchOpened,
     BranchClosed, BudgetReached, Warned,
 )  # fmt: skip
-"""All events, in the order of the reference."""
+"""All events, in the order of the reference page."""

@@ -1,7 +1,7 @@
-"""Prompts: safe, bounded excerpts of data, and prompt files with placeholders. See ``docs/design/gasl.md#prompts``.
+"""Helpers for prompts: safe, bounded excerpts of data, and prompt files with placeholders. See ``docs/design/gasl.md#prompts``.
 
-An excerpt is valid JSON for any data: long values are cut with a mark, deeply nested parts are omitted, invalid text (a lone
-surrogate) is replaced. The time depends on the size of the excerpt, not of the data.
+An excerpt is valid JSON for any data: long values are cut and marked, deeply nested parts are omitted, invalid text (a lone
+surrogate) is replaced. Making an excerpt takes time in proportion to the size of the excerpt, not to the size of the data.
 """
 
 import json
@@ -15,9 +15,9 @@ from typing import Any
 from ..lang.errors import KnotworkError
 
 NAMING = ("id", "name", "label", "title", "source", "target")
-"""Fields that identify an item: an excerpt keeps them before all others."""
+"""Fields that identify an item. An excerpt keeps these fields in preference to all others."""
 _TEXT = 600
-"""Maximum characters of a text in an item."""
+"""Maximum characters of a string in an item."""
 _ITEMS = 20
 """Maximum number of elements of a list in an item."""
 _FIELDS = 40
@@ -27,19 +27,23 @@ _BOUNDS = (
     (60, _ITEMS, 3, 6, True), (60, _ITEMS, 3, 6, False), (60, _ITEMS, 2, 2, False), (60, _ITEMS, 2, 0, False),
     (60, 8, 2, 2, False), (60, 8, 2, 0, False), (30, 4, 2, 0, False), (30, 2, 1, 0, False),
 )  # fmt: skip
-"""Limits from wide to tight: characters of a text, items, depth, fields, and whether long fields are shown in part.
+"""Sets of limits, from the widest to the tightest.
 
-Long fields are first cut, then omitted; then other fields are omitted, then items.
+Each set limits the characters of a string, the items of a list, the depth and the fields, and says whether long fields are shown in part.
+Tighter limits first cut long fields, then omit them, then omit other fields, and finally omit items.
 """
 _ITEM = 2_000
 """Maximum characters of one item."""
 _TICKS = re.compile("`+")
 _BREAKS = {ord(c): f"\\u{ord(c):04x}" for c in "\x7f\x85\u2028\u2029"}
-"""Escapes for characters that some readers take for a line break and JSON does not escape."""
+"""Escapes for characters that JSON does not escape although some programs treat them as line breaks."""
 
 
 def clipped(text: str, most: int, *, around: str = "") -> str:
-    """Return ``text`` on one line with at most ``most`` characters, around the first ``around``; cuts are marked."""
+    """Return at most ``most`` characters of ``text`` on one line; cuts are marked.
+
+    The part is taken from around the first occurrence of ``around``, or from the beginning.
+    """
     start = text.find(around) if around else -1
     start = max(0, start - most // 3) if start > most // 2 else 0
     before, after = ("…" if start else ""), ("…" if start + most < len(text) else "")
@@ -50,10 +54,10 @@ def clipped(text: str, most: int, *, around: str = "") -> str:
 def shortened(
     value: Any, text: int = _TEXT, items: int = _ITEMS, depth: int = _DEPTH, fields: int = _FIELDS, long: bool = True
 ) -> Any:
-    """Return ``value`` as a JSON value with long texts cut, long lists shortened, deep parts omitted; each is marked.
+    """Return ``value`` as a JSON value: long strings are cut, long lists shortened and deep parts omitted, each with a mark.
 
-    An object with more than ``fields`` fields keeps its identifying fields, and short fields before long ones. ``long``: show
-    the beginning of long fields, which are otherwise omitted.
+    An object with more than ``fields`` fields keeps its identifying fields first, then short fields, then long fields. If ``long`` is
+    true, the beginning of long fields is shown; otherwise long fields are omitted.
     """
     if isinstance(value, str):
         if len(value) <= text:
@@ -90,9 +94,9 @@ def _names(value: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _shown_fields(value: dict[Any, Any], fields: int, text: int, long: bool) -> dict[Any, Any]:
-    """Return the shown fields in their order: identifying fields have priority, then short ones, then long ones.
+    """Return the fields to show, in their original order. Identifying fields are chosen first, then short fields, then long fields.
 
-    Only the first fields are read, so that the time does not depend on their number.
+    Only the first fields are read, so that the time does not depend on the number of fields.
     """
     if long and len(value) <= fields:
         return value
@@ -110,9 +114,9 @@ def _is_long(value: Any, text: int) -> bool:
 
 
 def excerpt(value: Any, most: int = _ITEM, items: int = _ITEMS) -> str:
-    """Return ``value`` as one line of JSON of at most ``most`` characters; the limits are tightened until it fits.
+    """Return ``value`` as one line of JSON of at most ``most`` characters; the limits are tightened until the line fits.
 
-    A list shows at most ``items`` elements, and their identifying fields as long as there is space.
+    At most ``items`` elements of a list are shown. Their identifying fields are shown if there is enough space.
     """
     for text, listed, depth, fields, long in _BOUNDS:
         shown = shortened(value, text, items if listed == _ITEMS else listed, depth, fields, long)
@@ -123,14 +127,14 @@ def excerpt(value: Any, most: int = _ITEM, items: int = _ITEMS) -> str:
 
 
 def fenced(text: str) -> str:
-    """Return ``text`` between two fences that it does not contain: more backticks than its longest run of backticks."""
+    """Return ``text`` between two fences. A fence has more backticks than the longest run of backticks in ``text``."""
     longest = max(map(len, _TICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"
 
 
 def _encodable(text: str) -> str:
-    """Return ``text`` with characters that can't be encoded replaced."""
+    """Return ``text``; characters that can't be encoded as UTF-8 are replaced."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -142,7 +146,7 @@ def _encodable(text: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Return ``text`` with at most ``most`` characters; an ellipsis is the last one if the text is cut."""
+    """Return ``text`` with at most ``most`` characters. If ``text`` is cut, the last character is an ellipsis."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
@@ -153,9 +157,9 @@ _DEEPEST = 6
 
 
 def abridged(value: Any, most: int) -> Any:
-    """Return a short form of ``value`` as JSON: texts cut to ``most`` characters, lists and objects to their first items.
+    """Return a short form of ``value`` as JSON: strings are cut to ``most`` characters, lists and objects to their first items.
 
-    An ellipsis with their number replaces the omitted items. The cost does not depend on the size of the value.
+    An ellipsis and the number of omitted items replace the omitted items. The time does not depend on the size of ``value``.
     """
     return _abridged(value, most, _DEEPEST)
 
@@ -178,7 +182,11 @@ def _abridged(value: Any, most: int, depth: int) -> Any:
 
 
 def storable(value: Any) -> Any:
-    """Return ``value`` with everything replaced that a state rejects: lone surrogates escaped, other numbers as texts."""
+    """Return ``value`` in a form that a state accepts.
+
+    Lone surrogates are escaped. Numbers that a state rejects (NaN, infinity, integers beyond 64 bits) become strings, and so do
+    values of other types.
+    """
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, bool) or value is None:
@@ -194,9 +202,9 @@ def storable(value: Any) -> Any:
     return cut(repr(value), 200)
 
 
-# Prompts in separate files (``prompts/NAME.txt`` next to the code that uses them), and how they are filled in.
+# Prompts in separate files (``prompts/NAME.txt`` next to the code that uses them), and the functions that fill them in.
 # A prompt file can be read as a whole, compared with the seed that it was taken from, and changed without touching code.
-# ``{name}`` is a placeholder; ``{{name}}`` stands for the literal braces, all other braces are text: ``{(input)}`` is
+# ``{name}`` is a placeholder, and ``{{name}}`` produces the text ``{name}``. All other braces are text: ``{(input)}`` is
 # unchanged.
 # Placeholders are filled in one pass: inserted text is never scanned again. Callers put external text
 # between fences (``fenced``).
@@ -206,7 +214,7 @@ _LINE = re.compile(r"^\{([a-z_]+)\}[ \t]*$\n*", re.MULTILINE)
 
 
 class PromptError(KnotworkError):
-    """A prompt file and the code that fills it in do not match: an internal error, never a user's."""
+    """A prompt file and the code that fills it in do not match. This is an internal error, never an error made by a user."""
 
 
 def read_prompt(package: str, name: str) -> str:
@@ -222,12 +230,12 @@ def read_prompt(package: str, name: str) -> str:
 
 
 def placeholders(text: str) -> frozenset[str]:
-    """Return the names in braces in ``text``."""
+    """Return the names of the placeholders in ``text``."""
     return frozenset(name for _, name in _PLACEHOLDER.findall(text) if name)
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """Return ``text`` with its placeholders filled in like ``filled``, after checking that names and placeholders match.
+    """Check that the names in ``values`` match the placeholders in ``text``, and return the result of ``filled``.
 
     Raises ``PromptError`` for a placeholder without a value, and for a value without a placeholder.
     """
@@ -240,6 +248,9 @@ def fill(text: str, values: Mapping[str, str]) -> str:
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """Return ``text`` with its placeholders filled in, in one pass. A line with only an empty placeholder is removed."""
+    """Return ``text`` with its placeholders filled in, in one pass.
+
+    A line that contains only a placeholder is removed if its value is empty.
+    """
     kept = _LINE.sub(lambda found: "" if values.get(found[1]) == "" else found[0], text).strip()
     return _PLACEHOLDER.sub(lambda found: f"{{{found[1]}}}" if found[1] else values[found[2]], kept)

@@ -1,4 +1,4 @@
-"""The parameters of a loop besides its request, checked before anything is opened or spent: options, limits, listeners."""
+"""Checks a loop's options, limits and listeners before anything is opened or paid for. Also defines when a loop ends early."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable, Mapping
@@ -12,11 +12,11 @@ from .errors import RequestError, is_number, shown
 from .events import Events
 
 OPTIONS = ("temperature", "max_tokens", "stop", "seed", "timeout", "retries")
-"""The port's options for a loop's calls; judges get the last three."""
+"""The options of the LLM port that a loop's calls can set. Judges get only the last three options."""
 
 
 def call_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of ``OPTIONS`` that are not None. Raises ``RequestError`` for an unknown option or an invalid value."""
+    """Return the given options that are not None. Raises ``RequestError`` for a name not in ``OPTIONS`` or an invalid value."""
     if not isinstance(given, Mapping):
         raise RequestError("options", f"expected options by name, not {_kind(given)}", '{"temperature": 0}')
     for name in given:
@@ -43,7 +43,7 @@ def check_limits(given: Mapping[str, Any]) -> None:
 
 
 def check_listeners(events: Any, cancel: Any, on_iteration: Any = None) -> None:
-    """Raise ``RequestError`` for an invalid listener: without this check it would fail only after the first paid answer."""
+    """Raise ``RequestError`` for an invalid listener. Without this check, the listener would fail only after the first paid answer."""
     if events is not None and not isinstance(events, Events):
         hint = "events = Events(); events.subscribe(function)" if callable(events) else ""
         raise RequestError("events", f"expected an Events object, not {_kind(events)}", hint)
@@ -54,7 +54,7 @@ def check_listeners(events: Any, cancel: Any, on_iteration: Any = None) -> None:
 
 
 def checked_time_limit(given: Any) -> float | None:
-    """Return a time limit; None if there is none. Raises ``RequestError``."""
+    """Return the time limit in seconds; None for None or for more than 1e9 seconds. Raises ``RequestError`` for an invalid limit."""
     if given is None:
         return None
     if not is_number(given) or not given > 0:
@@ -63,7 +63,7 @@ def checked_time_limit(given: Any) -> float | None:
 
 
 def _kind(value: Any) -> str:
-    """Return the name of a value's type with its module: asyncio and threading both have an Event."""
+    """Return the name of a value's type. The name includes the module, because asyncio and threading both have an Event."""
     kind = type(value)
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
@@ -85,7 +85,7 @@ _VALUES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "timeout": (lambda value: is_number(value) and value > 0, "number of seconds above 0"),
     "retries": (_whole_number(0), "whole number of at least 0"),
 }
-"""The check and the description of each option's value. None means the model's default."""
+"""Maps each option to a check of its value and a description of valid values. None is not checked: it selects the model's default."""
 _LIMITS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "max_calls": (_whole_number(0), "whole number of at least 0"),
     "max_tokens": (_whole_number(0), "whole number of at least 0"),
@@ -93,15 +93,15 @@ _LIMITS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-# The conditions that end every loop: a time limit, a cancellation event, repeated rounds. When time has ended a task,
-# nothing is still running.
+# The conditions that end every loop: a time limit, a cancellation event, repeated rounds. When ``Deadline.within`` returns,
+# nothing of the task is still running.
 
 _Made = TypeVar("_Made")
 
 
 @define
 class Deadline:
-    """Ends work early; ``by`` has the reason. The time limit counts from the creation of this object."""
+    """Ends work early, on cancellation or at a time limit; ``by`` has the reason. The time limit counts from this object's creation."""
 
     cancel: asyncio.Event | None
     time_limit: float | None
@@ -109,7 +109,7 @@ class Deadline:
     _began: float = field(factory=perf_counter)
 
     async def within(self, work: Coroutine[Any, Any, _Made]) -> _Made | None:
-        """Return the result of ``work``; None if it was stopped or not started, with the reason in ``by``."""
+        """Return the result of ``work``; None if ``work`` was stopped or never started, and ``by`` then has the reason."""
         if self.cancel is None and self.time_limit is None:
             return await work
         if self.is_over():
@@ -124,7 +124,7 @@ class Deadline:
             await asyncio.gather(task, return_exceptions=True)
 
     async def wait_for(self, task: "asyncio.Future[Any]") -> None:
-        """Wait until ``task`` is done or a limit ends the wait, with the reason in ``by``; the task itself is not cancelled."""
+        """Wait until ``task`` is done or the wait ends early; ``by`` then has the reason. The task itself is not cancelled."""
         waiting = asyncio.ensure_future(self.cancel.wait()) if self.cancel is not None else None
         left = None if self.time_limit is None else max(0.0, self.time_limit - (perf_counter() - self._began))
         both = {each for each in (task, waiting) if each is not None}
@@ -148,7 +148,7 @@ class Deadline:
 
 @define
 class Repetition:
-    """Counts consecutive rounds of a loop without new results: after two the model is told, after three the loop ends."""
+    """Counts consecutive rounds of a loop without a new result. After two such rounds the model is told, after three the loop ends."""
 
     count: int = 0
     _seen: set[Hashable] = field(factory=set, init=False)
@@ -156,7 +156,7 @@ class Repetition:
     def take(self, *results: Hashable) -> int:
         """Add the results of a round; return the number of consecutive rounds, up to this one, without a new result.
 
-        A round without results is not counted.
+        A round without any results leaves the count unchanged.
         """
         if not results:
             return self.count
@@ -167,10 +167,10 @@ class Repetition:
 
     @property
     def is_told(self) -> bool:
-        """Whether to tell the model about the repetition."""
+        """Whether the model must be told about the repetition."""
         return self.count >= 2
 
     @property
     def is_over(self) -> bool:
-        """Whether the loop ends."""
+        """Whether the loop must end."""
         return self.count >= 3

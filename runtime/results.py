@@ -1,6 +1,6 @@
-"""Results of a run: step results, failures as values, accessor readings, and the run as a whole.
+"""Results of a run: step results, failures as values, records of how answers were read, and the result of the whole run.
 
-Times are seconds; ``started`` counts from the start of the run. Costs are US dollars, None if no call's cost is known.
+Times are in seconds; ``started`` counts from the start of the run. Costs are in US dollars; None if no call has a known cost.
 """
 
 from collections.abc import Container, Mapping, Sequence
@@ -22,12 +22,12 @@ Status = Literal["complete", "partial", "failed", "cancelled"]
 
 @frozen
 class Failed:
-    """Why a step, or an item of EACH, has no output. ``kind`` is an ``LLMError.kind`` or one of the runtime's own.
+    """The reason why a step, or an item of EACH, has no output. ``kind`` is an ``LLMError.kind`` or one of the kinds below.
 
-    The runtime's kinds: "reference" (no such key, index or list), "access" (an index or a slice of an
-    object, a number or a truth value), "input" (the run lacks this input), "model" (unknown model name), "operation",
-    "expression" (it has no value), "seed" (it has no outputs), "partial" (a part of a program or a seed), "error" (any
-    exception of a client or plugin).
+    "reference": the key, the index or the list does not exist. "access": an index or a slice is applied to an object, a number or
+    a truth value. "input": the run lacks this input. "model": the model name is unknown. "operation": the operation failed.
+    "expression": the expression has no value. "seed": the seed has no outputs. "partial": a part of a program or a seed failed.
+    "error": a client or a plugin raised an exception.
     """
 
     kind: str
@@ -38,7 +38,7 @@ class Failed:
 
 
 class StepFailed(Exception):
-    """The step, or the item, has failed; raised inside an operation. ``usage``, ``cost``, ``calls``: its cost so far."""
+    """Raised inside an operation: the step, or the item, has failed. ``usage``, ``cost`` and ``calls`` are what it has used so far."""
 
     def __init__(
         self, failed: Failed, *, usage: Usage | None = None, cost: float | None = None, calls: int = 0
@@ -53,7 +53,7 @@ class StepFailed(Exception):
 class ScriptError(KnotworkError):
     """The script can't run: ``diagnostics`` has at least one error. ``str`` shows the errors with their source lines.
 
-    No call was made; for a script that was still arriving, no call after the error.
+    No call was made. If the script was still arriving, no call was made after the error was found.
     """
 
     def __init__(self, diagnostics: Sequence[Diagnostic], source: Source) -> None:
@@ -69,9 +69,10 @@ class ScriptError(KnotworkError):
 
 @frozen
 class Outcome:
-    """The result of an operation for a step. ``value`` is a JSON value, in which a ``Failed`` may replace an item.
+    """The result that an operation returns for a step. ``value`` is a JSON value, in which a ``Failed`` may replace an item.
 
-    ``input_hash`` identifies the inputs, if the operation has one hash for them; ``failed_items`` were kept or dropped.
+    ``input_hash`` identifies the inputs; it is empty if the operation has no single hash for its inputs. ``failed_items`` are failures
+    that do not fail the step: of items (kept in ``value`` as ``Failed``, or dropped), or of parts of a program or a seed.
     """
 
     output: str
@@ -85,16 +86,16 @@ class Outcome:
     input_hash: str = ""
     failed_items: tuple[Failed, ...] = ()
     raw: str = ""
-    """The model's original answer, if ``output`` was extracted from it."""
+    """The model's original answer, if ``output`` was extracted from that answer."""
 
 
 @frozen
 class StepResult:
-    """The result of a step. ``output`` is its text and ``value`` the value of the text (a typed or constant value).
+    """The result of a step. ``output`` is its text and ``value`` the value of that text (typed, or a constant).
 
-    ``status`` is done, failed or skipped; ``reason`` explains in words why it is not done; ``failed`` is the failure.
-    ``reused`` steps were taken from an earlier run without a call; their earlier cost is not counted again. ``unmet``: the
-    step is skipped because its condition is false, which is not a failure; its value is null and ``output`` states this.
+    ``status`` is done, failed or skipped. ``reason`` explains in words why the step is not done; ``failed`` is the failure.
+    ``reused``: the result was taken from an earlier run without a call, and its earlier cost is not counted again. ``unmet``: the
+    step was skipped because its condition is false. This is not a failure: ``value`` is null and ``output`` says so.
     """
 
     id: str
@@ -114,17 +115,18 @@ class StepResult:
 
     @property
     def is_good(self) -> bool:
-        """Return whether the step ended as intended: done, or skipped by its own condition."""
+        """Whether the step ended as intended: done, or skipped because its own condition is false."""
         return self.status == "done" or self.unmet
 
 
 @frozen
 class Access:
-    """How text was read as a value: for a reference, with its accessors so far, or for an answer's ``type=list``.
+    """Records how text was read as a value.
 
-    ``how``: a method of reading (json, python, fence, bracket list), "text" for a slice of plain text, "missing" if lenient
-    mode inserted nothing, "skipped" for an access to a step skipped by its condition. For a coerced typed answer, ``said`` is
-    its text (and ``item`` its item in EACH); ``how`` may then also be thinking, fenced, embedded, literal or coerced.
+    ``reference`` is the reference with its accessors so far, or the type of a typed answer, such as ``type=list``. ``how`` is the
+    method of reading (json, python, fence, bracket list), "text" for a slice of plain text, "missing" if lenient mode inserted
+    nothing, or "skipped" if the step was skipped because its condition is false. For a coerced typed answer, ``said`` is the
+    answer's text and ``item`` its index in EACH; ``how`` may then also be thinking, fenced, embedded, literal or coerced.
     """
 
     step: str
@@ -137,9 +139,10 @@ class Access:
 
 @define
 class Trace:
-    """Details of a run that its results do not show. ``prompts`` (by step, or ``step[item]``) is filled only on request.
+    """Details of a run that its results do not show.
 
-    SEED's prompts are numbered in the order of the calls.
+    ``prompts`` maps each step, or ``step[item]``, to its prompt; it is None unless prompts were requested. The prompts of a SEED
+    step are numbered in the order of the calls.
     """
 
     accesses: list[Access] = field(factory=list)
@@ -147,13 +150,13 @@ class Trace:
     _seen: set[Access] = field(factory=set, repr=False)
 
     def note(self, access: Access) -> None:
-        """Save ``access`` once: EACH would repeat it for every item."""
+        """Save ``access`` unless it is saved already: EACH would repeat the same entry for every item."""
         if access not in self._seen:
             self._seen.add(access)
             self.accesses.append(access)
 
     def forget(self, step: str) -> None:
-        """Delete the entries of ``step``, which runs again."""
+        """Delete the entries of ``step``, because the step runs again."""
         self.accesses = [access for access in self.accesses if access.step != step]
         self._seen = set(self.accesses)
         for name in [name for name in self.prompts or () if name.partition("[")[0] == step]:
@@ -164,9 +167,10 @@ class Trace:
 class Run:
     """A finished run; nothing is still running.
 
-    ``status``: complete (every needed step is done), partial (the final step is done, another one failed), failed (the final
-    step has no output), cancelled. ``output`` and ``final`` are the final step's text and id; ``rule`` is the reason why it
-    is the final step. ``critical_path_seconds`` is the duration of the longest chain of dependent steps, by their own times.
+    ``status``: complete (every needed step is done), partial (the final step is done, but another step failed), failed (the final
+    step has no output) or cancelled. ``final`` is the id of the final step, ``output`` its text, and ``rule`` the reason why this
+    step is the final step. ``critical_path_seconds`` is the duration of the longest chain of dependent steps: the sum of their
+    own durations.
     """
 
     status: Status
@@ -203,9 +207,9 @@ class Run:
 
 @frozen
 class Before:
-    """Results of earlier steps of the same session that a script may refer to, with their trees.
+    """Results and syntax trees of earlier steps in the same session, to which a script may refer.
 
-    Their calls and costs are not counted again: these results have none.
+    These results contain no calls and no costs, so that nothing is counted again.
     """
 
     results: Mapping[str, StepResult] = field(factory=dict)
@@ -218,7 +222,7 @@ class Before:
 
 @frozen
 class Recorded:
-    """An answer of an earlier run: a text and its value. ``failed_items``: items that failed then, without source positions."""
+    """An answer from an earlier run: its text and its value. ``failed_items`` are the failures of items, without source positions."""
 
     output: str
     value: Any
@@ -230,25 +234,25 @@ class Recorded:
 
 
 class Record(Protocol):
-    """Storage of a run for resuming it; ``runtime.lwt.run_store`` writes to disk."""
+    """Stores a run so that it can be resumed. ``runtime.lwt.run_store`` has an implementation that writes to disk."""
 
     run_id: str
 
     @property
     def damage(self) -> str:
-        """Why the run could not be saved completely; empty if it could."""
+        """The reason why the run could not be saved completely; empty if the run is saved completely."""
         ...
 
     def recall(self, step: str, item: int | None, input_hash: str) -> Recorded | None:
-        """Return the saved answer of ``step`` (or its item) for the same input, or None."""
+        """Return the saved answer of ``step``, or of its item ``item``, for the same input; None if no such answer is saved."""
         ...
 
     def item_done(self, step: str, item: int | None, outcome: Outcome, seconds: float) -> None:
-        """Save an item's answer."""
+        """Save the answer for an item."""
         ...
 
     def step_done(self, result: StepResult, outcome: Outcome | None) -> None:
-        """Save a step's end: done with its outcome, or failed, or skipped."""
+        """Save how a step ended: done with ``outcome``, or failed or skipped."""
         ...
 
     def finished(self, run: Run) -> None:
@@ -261,12 +265,12 @@ class Record(Protocol):
 
 
 def add_costs(one: float | None, other: float | None) -> float | None:
-    """Return the sum of the known costs; None only if both are unknown."""
+    """Return the sum of the known costs; None only if both costs are unknown."""
     return other if one is None else one if other is None else one + other
 
 
 def coercions(run: Run, most: int = 5) -> list[str]:
-    """Return messages about coerced typed answers, individually for the first ``most``."""
+    """Return one message for each of the first ``most`` coerced answers, and one message with the number of the others."""
     found = run.coerced
     lines = []
     for each in found[:most]:
@@ -288,9 +292,9 @@ def plain(value: Any) -> Any:
 
 
 def run_json(run: Run, cached: int, source: Source, diagnostics: Sequence[Diagnostic]) -> dict[str, Any]:
-    """Return the run as the JSON document of command line and server.
+    """Return the run as the JSON document that the command line and the server output.
 
-    ``cached``: the number of its calls that the cache answered; ``diagnostics``: the check's diagnostics for ``source``.
+    ``cached`` is the number of the run's calls that the cache answered. ``diagnostics`` are the results of checking ``source``.
     """
     return {
         "status": run.status,
@@ -340,13 +344,13 @@ def _step_json(result: StepResult) -> dict[str, Any]:
 
 
 def usage_json(usage: Usage, calls: int | None = None) -> dict[str, int]:
-    """Return tokens, and the number of calls if given, as a JSON object."""
+    """Return the numbers of tokens, and the number of calls if ``calls`` is given, as a JSON object."""
     counted = {} if calls is None else {"calls": calls}
     return {**counted, "prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
 
 
 def _jsonable(value: Any) -> Any:
-    """Return a value that can be written as JSON: a plugin's value may be anything."""
+    """Return ``value`` in a form that can be written as JSON; None if that is impossible (a plugin may return any value)."""
     import json
 
     try:

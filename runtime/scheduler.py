@@ -1,8 +1,8 @@
-"""A scheduler for any directed graph of steps: eager or by layers, failures as values, complete cancellation.
+"""A scheduler for any directed graph of steps: it runs steps eagerly or by layers, and a failed step is a value, not an exception.
 
-It knows only ids and a coroutine function ``work(id) -> bool`` (False: it failed), not scripts. A few workers take ready
-steps from a queue. A worker that finishes a step continues with a step that became ready, so a chain needs no task and no
-event loop cycle per step.
+The scheduler knows nothing about scripts. It has only step ids and a coroutine function ``work(id) -> bool`` (False: the step failed).
+A few workers take ready steps from a queue. A worker that finishes a step continues with a step that became ready, so a chain of steps
+needs no additional task or event loop cycle for each step. Cancellation waits until nothing is running.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ _TURN = 32
 
 @define
 class _Waiting:
-    """A step with unsettled inputs; ``missing`` counts them."""
+    """A step that waits for its inputs; ``missing`` is the number of inputs that are not settled yet."""
 
     inputs: tuple[str, ...]
     missing: int
@@ -28,11 +28,11 @@ class _Waiting:
 
 @define
 class Scheduler:
-    """Run steps as their inputs become ready.
+    """Runs steps when their inputs are settled.
 
-    ``work`` runs a step and returns whether it succeeded; its exception stops everything and is raised by ``run``. ``skip(id,
-    reason)`` is called for every step that will not run. At most ``limit`` steps run at once (None: no limit). ``layered``
-    starts newly ready steps only when nothing is running.
+    ``work`` runs a step and returns whether the step succeeded. If ``work`` raises an exception, everything stops and ``run`` raises
+    the exception. ``skip(id, reason)`` is called for every step that will not run. At most ``limit`` steps run at once (None: no
+    limit). The policy "layered" starts newly ready steps only when nothing is running.
     """
 
     work: Callable[[str], Awaitable[bool]]
@@ -40,7 +40,7 @@ class Scheduler:
     limit: int | None = None
     policy: Policy = "eager"
     cancelled: bool = field(default=False, init=False)
-    _roots: dict[str, str | None] = field(factory=dict, init=False)  # settled: None, or the root cause of no output
+    _roots: dict[str, str | None] = field(factory=dict, init=False)  # settled steps: None, or the step whose failure is the cause
     _waiting: dict[str, _Waiting] = field(factory=dict, init=False)
     _dependents: dict[str, list[str]] = field(factory=dict, init=False)
     _known: set[str] = field(factory=set, init=False)
@@ -54,7 +54,7 @@ class Scheduler:
     _over: asyncio.Future[None] | None = field(default=None, init=False)
 
     def add(self, step: str, inputs: Iterable[str]) -> None:
-        """Add ``step``; inputs may be added later. Allowed until ``close``, also while ``run`` is active."""
+        """Add ``step``. Its inputs may be added later. Allowed until ``close`` is called, also while ``run`` is active."""
         if step in self._known or self._closed:
             raise ValueError(f"step {step!r} can't be added")
         self._known.add(step)
@@ -70,12 +70,12 @@ class Scheduler:
             self._pump()
 
     def close(self) -> None:
-        """Declare that no step will be added. Steps that wait for an unknown step, or for themselves, are skipped."""
+        """Declare that no more steps will be added. Steps that wait for an unknown step, or for themselves, are skipped."""
         self._closed = True
         self._pump()
 
     def hold(self) -> None:
-        """Start nothing more: forget waiting and ready steps, let running ones continue. Do not call ``add`` afterwards."""
+        """Start no more steps: forget waiting and ready steps, but let running steps continue. Do not call ``add`` afterwards."""
         for waiting in (self._ready, self._next, self._waiting, self._dependents):
             waiting.clear()
 
@@ -96,15 +96,15 @@ class Scheduler:
         self._failed = self._failed or not is_good
 
     def fail(self, error: Exception) -> None:
-        """End the run with ``error`` when no more steps can be supplied. Call it only while ``run`` is active."""
+        """End the run with ``error``, because no more steps can be supplied. Has an effect only while ``run`` is active."""
         if self._over is not None and not self._over.done():
             self._over.set_exception(error)
 
     async def run(self, cancel: asyncio.Event | None = None) -> None:
-        """Run until every step is settled and the scheduler is closed. Nothing is running when this returns or raises.
+        """Run until every step is settled and the scheduler is closed. Nothing is running when this method returns or raises.
 
-        ``cancel`` stops the run: running steps are cancelled, ``cancelled`` is set and settled steps are unchanged. The same
-        happens when the awaiting task is cancelled, and ``CancelledError`` is re-raised.
+        Setting ``cancel`` stops the run: running steps are cancelled, ``cancelled`` becomes true, and settled steps are unchanged.
+        The same happens when the awaiting task is cancelled; ``CancelledError`` is then raised again.
         """
         self._over = asyncio.get_running_loop().create_future()
         waited: set[asyncio.Future[None] | asyncio.Task[Literal[True]]] = {self._over}
@@ -129,7 +129,7 @@ class Scheduler:
                 self._over.cancel()
 
     def _pump(self) -> None:
-        """Start workers for ready steps or the next layer, or signal the end."""
+        """Start workers for ready steps or for the next layer; if nothing remains, signal the end of the run."""
         if self._stopped or self._over is None or self._over.done():
             return
         if not self._ready and not self._active:
@@ -165,7 +165,7 @@ class Scheduler:
                 if turn == _TURN:
                     turn = 0
                     await asyncio.sleep(0)
-        except Exception as error:  # an internal error, not a step's: steps fail by value
+        except Exception as error:  # an internal error: a step that fails returns False instead
             self.fail(error)
         finally:
             self._active -= 1
@@ -183,7 +183,7 @@ class Scheduler:
         return released
 
     def _settle_all(self, steps: list[str]) -> None:
-        """Queue the steps whose inputs all have an output, skip the others, and continue with their dependents."""
+        """Queue each step whose inputs all have an output. Skip the other steps, then settle the dependents of the skipped steps."""
         roots = self._roots
         for step in steps:  # grows during the iteration
             inputs = self._waiting.pop(step).inputs
@@ -197,7 +197,7 @@ class Scheduler:
             steps.extend(self._release(step))
 
     def _skip_stuck(self) -> None:
-        """Skip the steps that can never start: those that wait for an id that was never added, and cycles."""
+        """Skip the steps that can never start because they wait for an id that was never added, or because of a cycle."""
         stuck = self._waiting
         for step in list(stuck):
             unknown = next((name for name in stuck[step].inputs if name not in self._known), None)
@@ -217,7 +217,7 @@ class Scheduler:
 
 
 async def _stop(tasks: "list[asyncio.Future[None] | asyncio.Task[Literal[True]] | asyncio.Task[None]]") -> None:
-    """Cancel ``tasks`` and wait until every one has ended, even if the wait itself is cancelled."""
+    """Cancel ``tasks`` and wait until every task has ended, even if the wait itself is cancelled."""
     again: asyncio.CancelledError | None = None
     while left := [task for task in tasks if not task.done()]:
         for task in left:

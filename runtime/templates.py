@@ -1,6 +1,6 @@
 """Substitution: renders prompts from templates, and resolves accessors into values.
 
-One pass over the parsed template, never over text: an output is never scanned for references. See
+Rendering is one pass over the parsed template, not over text: inserted outputs are never scanned for references. See
 ``docs/design/lwt.md#meaning``.
 """
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from ..lang.parse.expr import ExprRead
 
 LONGEST = 4_000_000
-"""Maximum characters of a rendered template: a short template that repeats a long input could fill the memory."""
+"""Maximum characters of a rendered template. Without a limit, a short template that repeats a long input could fill the memory."""
 
 
 @define
 class Scope:
-    """The values visible to references: the input (None: no input), the results so far, and EACH's item.
+    """The values visible to references: the input (None: no input), the results so far, and the current item of EACH.
 
-    ``warn(step, message)`` receives the warnings of lenient mode. ``readings`` caches the values read from a step's output,
-    and ``texts`` the input as JSON, so that a thousand references read and write them once. ``steps`` are those of the
-    results; ``expressions`` are the script's parsed expressions by text.
+    ``warn(step, message)`` receives the warnings of lenient mode. ``readings`` caches the values read from step outputs, and
+    ``texts`` caches the input as JSON, so that a thousand references read or write them only once. ``steps`` are the syntax trees
+    of the steps in ``results``. ``expressions`` maps the text of each expression in the script to the parsed expression.
     """
 
     step: str
@@ -47,25 +47,25 @@ class Scope:
     expressions: "dict[str, ExprRead]" = field(factory=dict)
 
     def of(self, step: str) -> "Scope":
-        """Return the same scope for another step; the caches are shared."""
+        """Return this scope for another step, without an item; the caches are shared."""
         return Scope(
             step, self.input, self.results, self.trace, self.warn, self.mode, self.readings, self.texts, None, None, self.steps,
             self.expressions,
         )  # fmt: skip
 
     def at(self, index: int, item: Any) -> "Scope":
-        """Return the scope of one of EACH's items."""
+        """Return this scope for one item of EACH."""
         return evolve(self, index=index, item=item)
 
     def note(self, reference: Reference, accessors: int, how: str) -> None:
-        """Record how text was read."""
+        """Record how the text was read for ``reference`` and its first ``accessors`` accessors."""
         self.trace.note(Access(self.step, reference_text(reference, accessors), how))
 
 
 def render(template: Template, scope: Scope) -> str:
     """Return the template's text with every reference replaced.
 
-    An unresolvable reference raises ``StepFailed`` in strict mode; in lenient mode it inserts nothing and warns.
+    An unresolvable reference raises ``StepFailed`` in strict mode. In lenient mode nothing is inserted, with a warning.
     """
     parts = []
     for part in template.parts:
@@ -100,9 +100,9 @@ def _substituted(reference: Reference, scope: Scope) -> str:
 
 
 def resolve(reference: Reference, scope: Scope) -> Any:
-    """Return the value of ``reference``; raise ``StepFailed`` if it can't be resolved.
+    """Return the value of ``reference``; raise ``StepFailed`` if the reference can't be resolved.
 
-    Every part of a step skipped by its condition is null.
+    If the step was skipped because its condition is false, the value is null, whatever the accessors are.
     """
     value = _base(reference, scope)
     if value is None and reference.accessors and _is_left_out(reference.name, scope):
@@ -122,10 +122,11 @@ def _is_left_out(step: str, scope: Scope) -> bool:
 
 
 def value_of(reference: Reference, scope: Scope) -> Any:
-    """Return the JSON value of ``reference`` in an expression; in strict mode raise ``StepFailed`` if it can't be resolved.
+    """Return the JSON value of ``reference`` in an expression.
 
-    A value keeps its type. The answer of a step without ``type=`` is a text that may contain a value: it is read as for an
-    accessor, and remains a text if it contains none. In lenient mode an unresolvable reference is null, with a warning.
+    A value keeps its type. The answer of a step without ``type=`` is a string that may contain a value: the value is read in the same
+    way as for an accessor, and the string is unchanged if it contains no value. If the reference can't be resolved, raises
+    ``StepFailed`` in strict mode; in lenient mode, the value is null, with a warning.
     """
     try:
         value = plain(resolve(reference, scope))
@@ -145,14 +146,14 @@ def value_of(reference: Reference, scope: Scope) -> Any:
 
 
 def _is_untyped(step: Step | None) -> bool:
-    """Return whether the step's output is a model's text without a requested type."""
+    """Return whether the step's output is a text that a model wrote without a requested type."""
     if step is None or step.call.operation in BUILTIN.keys() - {"LLM"}:
         return False
     return step.call.option("type") is None
 
 
 def text_of(value: Any, reference: Reference | None = None) -> str:
-    """Return ``value`` as text for a prompt: a text unchanged, any other value as JSON, a ``Failed`` as null."""
+    """Return ``value`` as text for a prompt: a string unchanged, any other value as JSON, a ``Failed`` as null."""
     if isinstance(value, str):
         return value
     try:
@@ -165,7 +166,7 @@ def text_of(value: Any, reference: Reference | None = None) -> str:
 
 
 def reference_text(reference: Reference, accessors: int | None = None) -> str:
-    """Return the reference as written in a script, up to its first ``accessors``; a long one is shortened."""
+    """Return the reference as written in a script, with its first ``accessors`` accessors (None: all); many are shortened."""
     shown = reference.accessors[: len(reference.accessors) if accessors is None else accessors]
     marks = [_mark(accessor) for accessor in (shown if len(shown) <= 12 else shown[:6] + shown[-6:])]
     if len(shown) > 12:
@@ -203,7 +204,7 @@ def _base(reference: Reference, scope: Scope) -> Any:
 
 
 def _read(text: str, reference: Reference, position: int, scope: Scope) -> Any:
-    """Read ``text`` as a value for the accessor at ``position``; a slice takes plain text unchanged."""
+    """Read ``text`` as a value for the accessor at ``position``; for a slice, plain text is returned unchanged."""
     found = _reading(text, reference.name, position == 0 and reference.name not in ("item", "index"), scope)
     sliced = isinstance(reference.accessors[position], Slice)
     if isinstance(found, Reading) and (not sliced or isinstance(found.value, list | str) or _is_object(text, found)):
@@ -216,12 +217,12 @@ def _read(text: str, reference: Reference, position: int, scope: Scope) -> Any:
 
 
 def _is_object(text: str, found: Reading) -> bool:
-    """Return whether the whole text is an object, which must not be sliced; prose that contains an object is not."""
+    """Return whether the whole text is an object, which can't be sliced. Prose that contains an object is not an object."""
     return isinstance(found.value, dict) and (found.how != "fence" or text.lstrip().startswith(("```", "~~~")))
 
 
 def _reading(text: str, name: str, whole: bool, scope: Scope) -> Reading | Unreadable:
-    """Return the value in ``text``; the value of a ``whole`` output is cached."""
+    """Return the value in ``text``. If ``text`` is the ``whole`` output of the step ``name``, the value is cached."""
     found = scope.readings.get(name) if whole else None
     if found is None:
         found = read(text)

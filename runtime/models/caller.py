@@ -1,4 +1,4 @@
-"""One model call for a step: concurrency limit, events, the answer's type, one repair, failures as values."""
+"""Calls a model for a step: limits concurrency, emits events, checks the answer's type, and repairs an invalid answer once."""
 
 import asyncio
 import json
@@ -20,14 +20,14 @@ from ...lang.trees.lwt import Call, Script, Template
 from ..events import AnswerRead, BudgetReached, CallFinished, CallRetried, CallStarted, Events
 from ..results import NO_USAGE, Access, Failed, Outcome, Record, StepFailed, Trace, add_costs
 
-# The prompt texts that the runtime itself adds.
+# The texts that the runtime itself adds to prompts.
 
 _SHOWN = 600
-"""Maximum code points of a bad answer in the repair prompt: enough to see the fault, too few to distract from the task."""
+"""Maximum code points of an invalid answer in the repair prompt: enough to see the fault, too few to distract from the task."""
 
 
 def answer_form(kind: str | Sequence[str]) -> str:
-    """Return the description of an answer of type ``kind``."""
+    """Return a description, for a prompt, of an answer of type ``kind``."""
     if not isinstance(kind, str):
         return f"exactly one of these and nothing else: {', '.join(map(short, kind))}"
     return {
@@ -40,7 +40,7 @@ def answer_form(kind: str | Sequence[str]) -> str:
 
 
 def repair_prompt(prompt: str, answer: str, reason: str, kind: str | Sequence[str]) -> str:
-    """Return the repair prompt: the task again, the answer, its fault, and the required form."""
+    """Return the repair prompt: the original prompt, the invalid answer, its fault, and the required form."""
     shown = answer if len(answer) <= _SHOWN else f"{answer[: _SHOWN // 2]} … {answer[-_SHOWN // 2 :]}"
     return (
         f"{prompt}\n\nYour last answer was:\n{shown}\n\nThat can't be used: {reason}.\nAnswer with {answer_form(kind)}."
@@ -48,16 +48,16 @@ def repair_prompt(prompt: str, answer: str, reason: str, kind: str | Sequence[st
 
 
 HOPELESS = frozenset({"budget", "wrong_key", "quota", "model_not_found", "model", "not_configured"})
-"""Kinds of failures that the next call would share, so that no further call is made."""
+"""Kinds of failures that the next call would have too, so that no further call is made."""
 
 _SAID = 300
-"""Maximum code points of the saved text of a coerced answer."""
+"""Maximum code points that are saved of a coerced answer's text."""
 _LONGEST = 2_000
-"""Maximum code points of a client's exception message."""
+"""Maximum code points of a message from an exception that a client raised."""
 
 
 def refuse_keys(script: Script) -> None:
-    """Raise ``NotConfigured`` if a key is in place of a model's name: scripts are printed and saved with their runs."""
+    """Raise ``NotConfigured`` if a script has a key in place of a model's name: scripts are printed and saved with their runs."""
     for step in script.steps:
         for call in walk(step):
             if isinstance(call, Call):
@@ -69,7 +69,7 @@ def refuse_keys(script: Script) -> None:
 
 @frozen
 class Request:
-    """A request: the prompt, the type of the answer, the model's name (None: the run's default), the port's options."""
+    """A request: the prompt, the type of the answer, the model's name (None: the run's default), the options for the LLM port."""
 
     prompt: str
     kind: Type = "text"
@@ -77,7 +77,7 @@ class Request:
     options: Mapping[str, Any] = field(factory=dict)
 
     def digest(self) -> str:
-        """Return a hash of everything that can change the answer, so without timeout and retries."""
+        """Return a hash of everything that can change the answer; the options timeout and retries are not included."""
         from blake3 import blake3
 
         told = {name: value for name, value in self.options.items() if name not in ("timeout", "retries")}
@@ -87,7 +87,7 @@ class Request:
 
 @define
 class Spent:
-    """The account of calls: requests sent, tokens, US dollars. A cancelled request and an answer from the cache count as one call."""
+    """The account of calls: requests sent, tokens, US dollars. A cancelled request or an answer from the cache counts as one call."""
 
     calls: int = 0
     usage: Usage = NO_USAGE
@@ -109,7 +109,7 @@ class Spent:
 
 @define
 class Caller:
-    """Calls the run's models, with at most ``limit`` calls in flight over all steps."""
+    """Calls the run's models, with at most ``limit`` calls running at once over all steps."""
 
     llm: LLM | None
     models: Mapping[str, LLM]
@@ -128,10 +128,10 @@ class Caller:
         self.gate = asyncio.Semaphore(self.limit)
 
     async def ask(self, step: str, request: Request, item: int | None = None) -> Outcome:
-        """Return the answer to ``request``, of its type; raise ``StepFailed``.
+        """Return the answer to ``request``, converted to the requested type. Raises ``StepFailed``.
 
-        ``output`` is the text for other prompts: the answer's text; a label; for json and list the text if it is JSON, else
-        the value's JSON; for numbers and booleans their JSON.
+        ``output`` is the text for other prompts. For text, it is the answer's text, and for a choice, the label. For json and list,
+        it is the answer's text if that is JSON, else the value as JSON. For numbers and booleans, it is the value as JSON.
         """
         digest = ""
         if self.trace.prompts is not None:
@@ -167,21 +167,21 @@ class Caller:
         )  # fmt: skip
 
     def _note(self, step: str, item: int | None, kind: str, fit: Fit, output: str) -> None:
-        """Record how a typed answer was read, and report it if it was coerced."""
+        """Record how a typed answer was read. If the answer was coerced, also emit an event."""
         if fit.coerced:
             self.note(step, item, kind, fit.how or "", fit.coerced, output)
         else:
             self.trace.note(Access(step, f"type={kind}", fit.how or ""))
 
     def note(self, step: str, item: int | None, kind: str, how: str, said: str, output: str) -> None:
-        """Record that ``said`` was coerced to ``output``, and report it."""
+        """Record that ``said`` was coerced to ``output``, and emit an event."""
         said, output = (text if len(text) <= _SAID else f"{text[:_SAID]}…" for text in (said, output))
         self.trace.note(Access(step, f"type={kind}", how, said, item, output))
         if self.events:
             self.events.emit(AnswerRead(step, kind, how, said, output, item))
 
     def _fit(self, answer: Completion, kind: Type) -> Fit | Unfit:
-        """Return the value of a typed answer; if a layer has already coerced it, together with the raw text."""
+        """Return the value of a typed answer. If a layer has already coerced the answer, the result also has the raw text."""
         fit = as_type(answer.text, kind, strict=self.strict_types)
         if answer.raw and isinstance(fit, Fit):
             came = as_type(answer.raw, kind, strict=self.strict_types)
@@ -190,13 +190,13 @@ class Caller:
         return fit
 
     def item_done(self, step: str, item: int, outcome: Outcome, seconds: float) -> None:
-        """Save the answer for one of EACH's items, if the run is saved."""
+        """Save the answer for one item of EACH, if the run is saved."""
         if self.record is not None:
             self.record.item_done(step, item, outcome, seconds)
             self.tell_damage()
 
     def tell_damage(self) -> None:
-        """Warn once as soon as the run can't be saved: its user may want to stop it then."""
+        """Warn once if the run can no longer be saved, because the user may then want to stop the run."""
         if self.record is not None and self.record.damage and not self._told:
             self._told = True
             self.warn("", self.record.damage)
@@ -272,7 +272,7 @@ class Caller:
         return StepFailed(failed, usage=spent.usage, cost=spent.cost, calls=spent.calls)
 
     def _options(self, step: str, request: Request, item: int | None) -> Any:
-        """Return the options for the port. ``notify`` is included only if there are subscribers."""
+        """Return the options for the LLM port. ``notify`` is included only if there are subscribers."""
         if isinstance(request.kind, str) and not self.events and not self.strict_types:
             return request.options
         options = dict(request.options)
@@ -303,7 +303,7 @@ def type_written(kind: Type) -> str:
 
 
 def _typed(text: str, fit: Fit, kind: Type) -> tuple[str, Any]:
-    """Return output text and value of a valid answer."""
+    """Return the output text and the value of a valid answer."""
     if not isinstance(kind, str):
         return fit.value, fit.value
     if kind in ("json", "list") and is_json(text):
@@ -312,10 +312,10 @@ def _typed(text: str, fit: Fit, kind: Type) -> tuple[str, Any]:
 
 
 class Counted(Layer):
-    """Counts the requests of a call when they are sent: in ``tally``, or, if that is None, in the additional option ``tally``.
+    """Counts the requests of each call when they are sent: in ``tally`` or, if ``tally`` is None, in the additional option ``tally``.
 
-    ``own``: whether the client is one of this project's, whose ``BudgetExceeded`` excludes the request that was not sent; for
-    a custom client, one is subtracted.
+    ``own``: whether the client belongs to this project. Its ``BudgetExceeded`` does not count the request that was not sent; from the
+    count of a custom client, one request is subtracted.
     """
 
     def __init__(self, inner: Client, own: bool, tally: Spent | None = None) -> None:
@@ -337,7 +337,7 @@ class Counted(Layer):
 
 
 def counted(client: Any, *layers: Callable[[Client], Client], tally: Spent | None = None) -> Counted:
-    """Return ``client`` (as ``as_client`` accepts it) inside ``layers``, the innermost first, with its requests counted."""
+    """Return ``client`` (anything that ``as_client`` accepts) inside ``layers``, the innermost layer first, inside ``Counted``."""
     inner: Client = as_client(client)
     for layer in layers:
         inner = layer(inner)
@@ -346,7 +346,7 @@ def counted(client: Any, *layers: Callable[[Client], Client], tally: Spent | Non
 
 @define
 class Losses:
-    """Failures that the next call would share: by the model's name (None: the run's own), and an exhausted budget."""
+    """Failures that the next call would have too: one for each model name (None: the run's model), and the exhausted budget."""
 
     models: dict[str | None, Failed] = field(factory=dict)
     budget: Failed | None = None
@@ -356,7 +356,7 @@ class Losses:
         return self.budget or self.models.get(model)
 
     def add(self, model: str | None, failed: Failed) -> None:
-        """Save a failure of ``model`` if later calls would share it."""
+        """Save a failure of ``model`` if later calls would fail in the same way."""
         if failed.kind == "budget":
             self.budget = self.budget or failed
         elif failed.kind in HOPELESS:
@@ -367,9 +367,9 @@ class Losses:
 class Asker:
     """Asks a run's models: looks the answer up in the run's record, calls the model, counts the cost and records the answer.
 
-    Answers, rankings, compilations, questions and extractions use it. ``layers`` wrap each model's client. ``spent`` is the cost
-    of all calls, including cancelled ones. ``losses``: no model is called again after a failure that its next call would share
-    (None: it is called).
+    Answers, rankings, compilations, questions and extractions use this class. ``layers`` wrap the client of each model. ``spent`` is
+    the cost of all calls, including cancelled calls. ``losses`` collects failures that later calls would have too; a model with such
+    a failure is not called again. If ``losses`` is None, the model is called again.
     """
 
     caller: Caller
@@ -386,11 +386,11 @@ class Asker:
         step: str | None = None, recorded_item: int | None = None, value: Callable[[], Any] | None = None,
         round: Spent | None = None,
     ) -> Outcome:  # fmt: skip
-        """Return the answer; raise ``StepFailed``. The cost is added to ``spent`` and to ``round``.
+        """Return the answer. Raises ``StepFailed``. The cost is added to ``spent`` and to ``round``.
 
-        ``item`` is the call's number in events; ``recorded_item`` that in the record, if it differs. ``step``: the asker's own if
-        None. ``digest`` returns the hash of everything that can change the answer, and ``value`` the recorded value (None: the
-        answer's text).
+        ``item`` is the number of the call in events; ``recorded_item`` is the number in the record (None: the same number). If ``step``
+        is None, the asker's ``step`` is used. ``digest`` returns a hash of everything that can change the answer. ``value`` returns
+        the value to record (None: the answer's text is recorded).
         """
         record, kept_as = self.caller.record, item if recorded_item is None else recorded_item
         step = self.step if step is None else step
@@ -422,7 +422,7 @@ class Asker:
         return outcome
 
     def _caller(self, model: str | None) -> Caller:
-        """Return a caller for ``model`` only, which shares the run's slots. Raises ``StepFailed``."""
+        """Return a caller for ``model`` only; its calls count towards the run's limit on concurrent calls. Raises ``StepFailed``."""
         if model not in self._callers:
             run = self.caller
             client = counted(run.client(Request("", model=model)), *self.layers)

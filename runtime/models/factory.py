@@ -1,6 +1,6 @@
-"""Builds a client with all its layers from a model's spec: the only module that names concrete adapters.
+"""Builds a client with all its layers from a model's spec. Only this module names concrete adapters.
 
-Adapters are imported when a spec names them, so that a run loads (and needs) only those it uses.
+An adapter is imported when a spec names it, so that a run loads (and needs) only the adapters that it uses.
 """
 
 import os
@@ -56,11 +56,11 @@ SPECS = (
 
 @frozen
 class ModelSettings:
-    """The model and the limits of its calls.
+    """A model, and the limits on calls to this model.
 
-    ``spec``: one of the forms in ``SPECS``. ``cache``: the call cache's file, None for none. ``ledger``: the budget, shared
-    by the models of one run. ``price``: per million tokens, if known. ``rate``: calls per minute. ``max_concurrency``:
-    concurrent calls. ``stream``: request streamed answers.
+    ``spec``: one of the forms in ``SPECS``. ``cache``: the file of the call cache (None: no cache). ``ledger``: the budget that the
+    models of one run share. ``price``: US dollars per million tokens, if known. ``rate``: maximum calls per minute.
+    ``max_concurrency``: maximum number of concurrent calls. ``stream``: whether to request streamed answers.
     """
 
     spec: str
@@ -73,10 +73,10 @@ class ModelSettings:
 
 
 def default_spec(environ: Mapping[str, str] = os.environ) -> str:
-    """Return the default spec of a run: ``KNOTWORK_LLM``, else ``local`` if the extra is installed.
+    """Return the default spec of a run: ``KNOTWORK_LLM`` if it is set, else ``local`` if its extra is installed.
 
-    Raises ``NotConfigured``, with the two ways to get a model on two lines. A key in the environment alone selects no model:
-    it would spend money unasked.
+    Otherwise raises ``NotConfigured``; the message names the two ways to get a model, on two lines. A key in the environment does
+    not select a model, because that would spend money without a request.
     """
     if named := environ.get("KNOTWORK_LLM", "").strip():
         refuse_key(named, environ)
@@ -95,10 +95,10 @@ def open_model(
     *,
     warn: Callable[[str], None] | None = None,
 ) -> Client:
-    """Return the client of ``settings`` (or of a bare spec), with ``generate`` and ``aclose``.
+    """Return a client, with ``generate`` and ``aclose``, for ``settings`` or for a spec alone.
 
-    It is bound to the event loop of its first call. Keys come from ``environ``: OPENAI_API_KEY, ANTHROPIC_API_KEY,
-    KNOTWORK_API_KEY (for a URL). ``warn`` gets warnings. Raises ``NotConfigured``.
+    The client is bound to the event loop of its first call. Keys are read from ``environ``: OPENAI_API_KEY, ANTHROPIC_API_KEY,
+    KNOTWORK_API_KEY (for a URL). ``warn`` receives warnings. Raises ``NotConfigured``.
     """
     if isinstance(settings, str):
         settings = ModelSettings(settings)
@@ -111,25 +111,26 @@ def open_model(
     client: Client = open_adapter(spec, environ, stream=settings.stream)
     if warn is not None and scheme not in ("local", "replay", "record"):
         client = ModelCheck(client, spec.partition("#")[2] if "#" in spec else spec.partition(":")[2], warn)
-    # The local model answers one call at a time: wait here, where waiting does not count against the timeout.
+    # The local model answers one call at a time. Calls wait in this layer, where waiting does not count against the timeout.
     client = Throttled(client, max_concurrency=1 if in_memory else settings.max_concurrency, per_minute=settings.rate)
     client = Validated(Again(Budget(client, settings.ledger, price), halve=not in_memory))
     if price is not None:
         client = Priced(client, price)
-    # A cassette needs no cache: its look-up is faster, it may be edited between runs, and it must record every request.
+    # A cassette (replay or record) has no cache: looking up an answer in the cassette is faster, the file may be edited between
+    # runs, and a recording must contain every request.
     if settings.cache is not None and scheme not in ("replay", "record"):
         client = Cached(client, settings.cache, identity_of(spec, environ), warn=warn)
     return client
 
 
 _ADDRESSES = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
-"""Environment variables in which the SDKs look for the address of another server."""
+"""Environment variables from which the SDKs read the address of another server."""
 
 
 def identity_of(spec: str, environ: Mapping[str, str] = os.environ) -> str:
     """Return the model's identity for caches: the spec, and the address if the environment names another server.
 
-    Raises ``NotConfigured`` if one of them contains a key.
+    Raises ``NotConfigured`` if the spec contains a key, or if the address contains a key, a user, a password or a query.
     """
     refuse_key(spec, environ)
     name = _ADDRESSES.get(spec.partition(":")[0], "")
@@ -143,7 +144,7 @@ def identity_of(spec: str, environ: Mapping[str, str] = os.environ) -> str:
 
 
 def open_adapter(spec: str, environ: Mapping[str, str] = os.environ, *, stream: bool = False) -> Client:
-    """Return the bare adapter for ``spec``, without layers. Raises ``NotConfigured``."""
+    """Return the adapter for ``spec``, without layers. Raises ``NotConfigured``."""
     identity_of(spec, environ)  # checks for keys before any message repeats the spec
     if spec.startswith(("http://", "https://")):
         return _at_url(spec, environ, stream)
@@ -207,7 +208,7 @@ def _at_url(spec: str, environ: Mapping[str, str], stream: bool) -> Client:
     except ValueError:
         host = None
     if _has_secret(url):
-        # Not shown: addresses appear in logs, run directories and cassettes.
+        # The message does not repeat the address: messages appear in logs, run directories and cassettes.
         raise NotConfigured(
             "the address of a model must not contain a user, a password or a query",
             hint="put the key in KNOTWORK_API_KEY",
@@ -221,7 +222,7 @@ def _at_url(spec: str, environ: Mapping[str, str], stream: bool) -> Client:
 
 
 def _has_secret(address: str) -> bool:
-    """Return whether an address has a user, a password or a query; in an unreadable one, any text before an @ counts."""
+    """Return whether an address has a user, a password or a query. An address that can't be parsed has one if it contains an @."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -239,10 +240,10 @@ def _record(rest: str, environ: Mapping[str, str], stream: bool) -> Client:
 
 
 def open_graph(source: Any, *, raw: bool = False, strict: bool = False) -> "Loaded":
-    """Load a graph: a file, ``nx:NAME`` or a networkx graph. ``.adapter`` is the graph, ``.report`` the changes on loading.
+    """Load a graph from a file, from ``nx:NAME`` or from a networkx graph.
 
-    ``raw`` keeps tool conventions unchanged (quotes, ``<SEP>``, numbers written as text); ``strict`` reads the live graph
-    each time. Raises ``AdapterError``.
+    In the result, ``adapter`` is the graph and ``report`` describes what was changed on loading. ``raw`` keeps the conventions of other
+    tools (quotes, ``<SEP>``, numbers written as text); ``strict`` reads the live graph for each access. Raises ``AdapterError``.
     """
     from ...adapters.graph_networkx import load
 
@@ -250,7 +251,7 @@ def open_graph(source: Any, *, raw: bool = False, strict: bool = False) -> "Load
 
 
 def named_graphs() -> tuple[str, ...]:
-    """Return the names of NetworkX's own graphs: ``nx:les_miserables``; those with numeric parameters have ``(...)``."""
+    """Return the names of NetworkX's own graphs, such as ``nx:les_miserables``. A graph with numeric parameters ends in ``(...)``."""
     from ...adapters.graph_networkx.formats import generators
 
     return tuple(f"nx:{name}" for name in generators())
@@ -264,21 +265,21 @@ def open_state(
     durability: "Durability" = "command",
     read_only: bool = False,
 ) -> "JSONStateStore":
-    """Open a state: in memory, in a directory, or from a ``state.json`` (into memory). Raises ``StoreError``."""
+    """Open a state in memory (None) or in a directory, or read a ``state.json`` into memory. Raises ``StoreError``."""
     from ...adapters.state_json.open_state import open_store
 
     return open_store(path, query=query, config=config, durability=durability, read_only=read_only)
 
 
 def with_check(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state object for a file: with a checksum that opening and verifying test."""
+    """Return the state object with a checksum, to be written to a file. Opening and verifying the file test the checksum."""
     from ...adapters.state_json.state_object import with_check as checked
 
     return checked(told)
 
 
 def read_state(path: Path | str) -> dict[str, Any]:
-    """Return the state object of a directory or a ``state.json``, which may be in use. Raises ``StoreError``."""
+    """Return the state object from a directory or a ``state.json``; another process may be using it. Raises ``StoreError``."""
     from ...adapters.state import StoreError
 
     if not Path(path).exists():
@@ -291,9 +292,9 @@ def read_state(path: Path | str) -> dict[str, Any]:
 
 
 def read_brief(path: Path | str) -> dict[str, Any]:
-    """Return the result of ``read_state`` for a report: without ``replay``, and with a history that is read incrementally.
+    """Return the state object for a report: like ``read_state``, but without ``replay``, and the history is read incrementally.
 
-    ``answers`` counts the answers of models. Raises ``StoreError``.
+    ``answers`` is the number of answers from models. Raises ``StoreError``.
     """
     from ...adapters.state_json.open_state import read_brief as read
 
@@ -308,7 +309,7 @@ def fork_state(source: Path | str, into: Path | str) -> str:
 
 
 def verify_state(path: Path | str) -> "Audit":
-    """Check all files of a state's directory, or an exported state, byte by byte and against each other.
+    """Check every byte of all files in a state's directory, or of an exported state, and check that the files agree.
 
     Raises ``StoreError`` only if there is nothing to check.
     """
@@ -318,7 +319,7 @@ def verify_state(path: Path | str) -> "Audit":
 
 
 def _questions(folder: Path) -> Iterator[tuple[Path, str | None]]:
-    """Yield the files of the saved runs below ``folder`` with their fault ("" if none, None if not checked)."""
+    """Yield each file of the saved runs in ``folder`` with its fault ("" for no fault, None for a file that is not checked)."""
     from ..runs.journal import Damage, records
 
     for path in sorted(each for each in folder.rglob("*") if each.is_file()):

@@ -1,7 +1,8 @@
-"""The logs of a run: subscribers that write its events to a file, or print them. See ``docs/design/models.md#debug-log``.
+"""The logs of a run: subscribers that write the run's events to a file, or print them. See ``docs/design/models.md#debug-log``.
 
 Levels of the debug log (``KNOTWORK_DEBUG``, or ``ANOT_DEBUG`` as in the seed): 0 nothing, 1 phases and the result, 2 each step, 3 complete
-prompts and answers. A line is ``[HH:MM:SS.mmm] [P3:R00] text``: the phase (3: a script's execution) and the request.
+prompts and answers. A line is ``[HH:MM:SS.mmm] [P3:R00] text``; P is the number of the phase (3: execution of a script), R that of the
+request.
 """
 
 import os
@@ -32,7 +33,7 @@ def level(environment: Mapping[str, str] | None = None) -> int:
 
 @define
 class DebugLog:
-    """Prints events of a run at ``level``. ``phase`` and ``request`` are the numbers in the line's second bracket."""
+    """Prints the events of a run that ``level`` includes. ``phase`` and ``request`` are the numbers in the second pair of brackets."""
 
     level: int
     phase: int = 3
@@ -57,7 +58,7 @@ class DebugLog:
                 self.line(f"  | {line}")
 
     def line(self, text: str) -> None:
-        """Print one line in the seed's format, with control characters escaped."""
+        """Print one line in the format of the seed project, with control characters escaped."""
         now = datetime.now()
         stamp = f"{now:%H:%M:%S}.{now.microsecond // 1000:03}"
         print(f"[{stamp}] [P{self.phase}:R{self.request:02}] {printable(text)}", file=self.out, flush=True)
@@ -66,11 +67,11 @@ class DebugLog:
 _PHASES = {"plan": 1, "expand": 2, "execute": 3}
 """The numbers of a ranking's phases."""
 _SHOWN = 100
-"""Maximum characters of a request or a script in a line; level 3 has all of it."""
+"""Maximum characters of a request or a script in a line; level 3 prints the whole text."""
 
 
 def _line_of(event: Event) -> tuple[int, str, str]:
-    """Return the lowest level that prints ``event``, its line, and the additional text of level 3."""
+    """Return the lowest level that prints ``event``, the line to print, and the additional text that level 3 prints."""
     where = f"({step}) " if (step := getattr(event, "step", "")) else ""
     match event:
         case on.RunStarted():
@@ -190,24 +191,24 @@ def _place(event: on.CallStarted | on.CallRetried | on.AnswerRead | on.CallFinis
 
 
 # A run's events on disk, next to its records: prompts, answers, repairs, tools, statuses in order. ``report`` reads them.
-# ``events.jsonl`` in the run's folder has the journal's format: 0600, a checked JSON object per line, one write each,
-# so that a kill leaves a readable beginning. Each attempt at the run begins with ``{"event": "log.opened", "time"}``. An event is
-# ``{"event": NAME, "time", ...fields, "request"?, "cut"?}``; ``time`` replaces ``at`` and is in seconds since 1970.
-# ``request`` is the number of a ranking's request, for events without that field. ``cut`` has, by field, the number of
-# characters cut from too long texts. A run does not depend on the log: answers are in ``run.jsonl``.
+# ``events.jsonl`` in the run's folder has the format of the journal: mode 0600, one JSON object with a checksum per line, each written
+# with one write, so that a killed process leaves a readable beginning. Each attempt at the run begins with
+# ``{"event": "log.opened", "time"}``. An event is ``{"event": NAME, "time", ...fields, "request"?, "cut"?}``; ``time`` replaces ``at``
+# and is in seconds since 1970. ``request`` is the number of a ranking's request, for events without that field. ``cut`` maps each field
+# whose text was cut to the length of the whole text. A run does not depend on the log: answers are in ``run.jsonl``.
 
 LOG = "events.jsonl"
 OPENED = "log.opened"
 LONGEST = 200_000
-"""Maximum characters of a saved text: a prompt of the loops has at most 24,000, one of a script has no limit."""
+"""Maximum characters of a saved text: a prompt in a loop has at most 24,000 characters, a prompt in a script has no limit."""
 _FULL = 64 * 1024 * 1024
-"""File size in bytes above which texts are shortened: prompts of a run of a million calls must not fill the disk."""
+"""File size in bytes above which texts are shortened: the prompts of a run with a million calls must not fill the disk."""
 _BRIEF = 200
 
 
 @define
 class EventLog:
-    """Writes events. ``damage`` says why writing stopped: that affects the log, never the run."""
+    """Writes events to a file. ``damage`` says why writing stopped. A log that can't be written does not affect the run."""
 
     _journal: Journal | None
     damage: str = ""
@@ -229,7 +230,7 @@ class EventLog:
             return cls(None, error.strerror or str(error))
 
     def of(self, events: Events, request: int | None = None) -> Callable[[Event], None]:
-        """Return a subscriber that writes ``events`` and warns once if that fails; ``request``: see the comment above."""
+        """Return a subscriber that writes ``events`` and warns once if writing fails. ``request``: see the comment above ``LOG``."""
         return _LogSubscriber(self, events, request)
 
     def write(self, event: Event, request: int | None) -> None:
@@ -302,7 +303,7 @@ def read_log(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _bounded(value: Any, name: str, most: int, cuts: dict[str, int]) -> Any:
-    """Return ``value`` with its texts cut to ``most`` characters; ``cuts`` receives the cut lengths."""
+    """Return ``value`` with its strings cut to ``most`` characters; ``cuts[name]`` receives the length of the longest cut string."""
     if isinstance(value, str):
         if len(value) <= most:
             return value

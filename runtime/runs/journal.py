@@ -1,12 +1,12 @@
-"""Recorded runs: the journal, the run's folder, and the recorder; a run is found by id, read with possible damage, and reopened.
+"""Recorded runs: the journal, the folder and the recorder of a run. Runs are found by id, read even if damaged, and reopened.
 
-A run's folder has mode 0700, its files 0600. ``run.jsonl`` is its journal: one JSON object per line, each with a checksum,
-appended with one write, the run's head first. All loops, scripts and Formula Seeds record their runs in this way; the modules
-``run_store``, ``seed_store``, ``question_store``, ``compile_store`` and ``ranking_results`` define their additional records. See
-``docs/design/state.md#durable-runs``.
+The folder of a run has mode 0700, its files have mode 0600. ``run.jsonl`` is the journal: one JSON object per line, each with a
+checksum and appended with one write. The first line is the head of the run. All loops, scripts and Formula Seeds record their runs in
+this way; the modules ``run_store``, ``seed_store``, ``question_store``, ``compile_store`` and ``ranking_results`` define their
+additional records. See ``docs/design/state.md#durable-runs``.
 
-A line ends in ``, "check": "<crc32 of the object without it, in hex>"}``. A last line without a line end is the result of a
-kill and is ignored; any other incomplete line is damage, which is reported and never used as an answer.
+A line ends in ``, "check": "<crc32 of the object without this member, in hex>"}``. A last line without a line end was cut off when the
+process was killed, and is ignored. Any other incomplete line is damage; damage is reported and never used as an answer.
 """
 
 import json
@@ -40,7 +40,7 @@ class Busy(Exception):
 
 @define
 class Damage:
-    """A damaged line: its start, the start of the next line, and its fault."""
+    """A damaged line. ``start`` is its position, ``end`` the position of the next line, ``reason`` the fault."""
 
     start: int
     end: int
@@ -48,7 +48,7 @@ class Damage:
 
 
 def records(path: Path) -> "Iterator[tuple[int, dict[str, Any]] | Damage]":
-    """Yield every complete record with the position of its end, and the damage between records. Raises ``OSError``."""
+    """Yield every complete record with its end position, and a ``Damage`` for every damaged line. Raises ``OSError``."""
     position = 0
     with open(path, "rb") as file:
         for line in file:
@@ -104,12 +104,12 @@ class Journal:
         return self._end
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Write one record with one write; if that fails, remove the partial record and stop writing."""
+        """Append a record with one write. If writing fails, remove the partial record and stop writing."""
         if self.damage or self._file < 0:
             return
         try:
             body = json.dumps(record, allow_nan=False).encode()
-        except (TypeError, ValueError, RecursionError):  # a plugin's value that is not JSON: it can't be reused
+        except (TypeError, ValueError, RecursionError):  # a plugin returned a value that is not JSON and so can't be reused
             kept = {name: part for name, part in record.items() if name != "value"} | {"input_hash": ""}
             body = json.dumps(kept).encode()
         line = b'%b, "check": "%08x"}\n' % (body[:-1], zlib.crc32(body))
@@ -123,7 +123,7 @@ class Journal:
                 os.ftruncate(self._file, self._end)
 
     def sync(self) -> None:
-        """Wait until all appended records are on disk: needed for a power cut, but not for a killed process."""
+        """Wait until all appended records are on disk. This protects against a power cut; a killed process loses no records."""
         if self.damage or self._file < 0:
             return
         try:
@@ -139,7 +139,7 @@ class Journal:
 
 
 def _cut_torn(file: int) -> int:
-    """Cut off the text after the last line end, and return the remaining size."""
+    """Cut the file after its last line end, and return the remaining size."""
     size = os.fstat(file).st_size
     keep = size
     while keep > 0:
@@ -156,7 +156,7 @@ def _cut_torn(file: int) -> int:
 
 FILE = "run.jsonl"
 SEED, RANK, COMPILE, ASK = "seed", "rank", "compile", "ask"
-"""The ``kind`` in the head of a run of a Formula Seed, a ranking, a compilation or a question; a script's head has none."""
+"""The ``kind`` in the head of a run: of a Formula Seed, a ranking, a compilation or a question. The head of a script has no kind."""
 LOOPS = (RANK, COMPILE, ASK)
 
 _OTHERS = {
@@ -179,7 +179,7 @@ class RunError(KnotworkError):
 
 
 def base_directory() -> Path:
-    """Return the folder of saved runs: ``runs`` in ``KNOTWORK_HOME``, else in the user's state folder."""
+    """Return the folder of saved runs: ``runs`` in ``KNOTWORK_HOME`` if that is set, else in the user's state folder."""
     home = os.environ.get("KNOTWORK_HOME")
     if home:
         return Path(home) / "runs"
@@ -189,7 +189,7 @@ def base_directory() -> Path:
 
 
 def cache_file(spec: str) -> Path | None:
-    """Return the call cache's file; None for a cassette, which is the record itself and may be edited."""
+    """Return the file of the call cache; None for a cassette, because a cassette has the answers itself and may be edited."""
     if spec.startswith(("replay:", "record:")):
         return None
     home = os.environ.get("KNOTWORK_HOME")
@@ -204,11 +204,11 @@ def begin(
     base: Path | None, *, script: str, script_hash: str, kind: str | None = None, input_hash: str = "", model: str = "",
     name: str = "", mode: str = "", options: Mapping[str, Any] | None = None, files: Mapping[str, bytes] = MappingProxyType({}),
 ) -> tuple[str, Path, Journal]:  # fmt: skip
-    """Create a run's folder in ``base`` (None: the default) and return its id, its path and its journal.
+    """Create a folder for a run in ``base`` (None: the default) and return the run's id, the folder's path and the journal.
 
-    The folder has ``files``; the journal begins with the run's head. ``script`` is the text that the run is about, ``model`` the
-    spec as the user wrote it (without a key), ``options`` are further parameters, as JSON. If writing fails, raises ``RunError``
-    and leaves no folder.
+    ``files`` are written to the folder; the journal begins with the run's head. ``script`` is the text of the script, the seed or
+    the request. ``model`` is the spec as the user wrote it (without a key). ``options`` are further parameters, as JSON. If writing
+    fails, raises ``RunError`` and leaves no folder.
     """
     base = base_directory() if base is None else base
     head = {
@@ -236,7 +236,7 @@ def begin(
 
 
 def find_folder(run: str | Path, base: Path | None = None) -> Path:
-    """Return the folder of the run with this id, or this folder itself. Raises ``RunError`` if it is missing."""
+    """Return the folder of a run; ``run`` is an id or the folder itself. Raises ``RunError`` if the run does not exist."""
     path = Path(run)
     if not (path / FILE).is_file():
         base = base_directory() if base is None else base
@@ -248,10 +248,11 @@ def find_folder(run: str | Path, base: Path | None = None) -> Path:
 
 @define
 class StoredRun:
-    """A recorded run as it was read. ``damage`` names unreadable records, whose calls are repeated.
+    """A recorded run, read from its folder. ``damage`` describes the unreadable records; the calls of these records are repeated.
 
-    ``size`` is the journal's size, counting only complete records. ``status`` is that of the run's end, "" if it has not ended.
-    ``answers`` are the recorded answers by step, item and input hash. Subclasses name their ``kind`` and read their own records.
+    ``size`` is the size of the journal, counting only complete lines. ``status`` is the status at the end of the run; "" if the run
+    has not ended. ``answers`` maps step, item and input hash to the recorded answer. Subclasses set ``kind`` and read their
+    additional records.
     """
 
     kind: ClassVar[str | None] = None
@@ -265,7 +266,7 @@ class StoredRun:
 
     @classmethod
     def load(cls, run: str | Path, base: Path | None = None) -> Self:
-        """Read the run with this id, or in this folder. Raises ``RunError`` if it does not exist or is damaged."""
+        """Read a run; ``run`` is an id or a folder. Raises ``RunError`` if the run does not exist or its head is damaged."""
         path = find_folder(run, base)
         stored: Self | None = None
         for found in whole_records(path):
@@ -291,7 +292,7 @@ class StoredRun:
         return stored
 
     def take(self, record: dict[str, Any]) -> None:
-        """Add a record. Raises ``KeyError``, ``TypeError`` or ``ValueError`` if its form is unknown."""
+        """Add a record. Raises ``KeyError``, ``TypeError`` or ``ValueError`` if the record has an unknown form."""
         match record["record"]:
             case "step_done" | "item_done":
                 if record["status"] == "done" and record["input_hash"]:
@@ -306,11 +307,11 @@ class StoredRun:
                 self.status = ""
 
     def reopen(self, recorder: "Callable[[Journal, Self], R]", changed: Sequence[str] = (), force: bool = False) -> "R":
-        """Open the run to continue it and return its recorder.
+        """Open the run, so that it can be continued, and return its recorder.
 
-        ``changed`` lists in words what has changed since the run began. ``recorder`` makes the recorder of the journal and of the
-        run as it is now: it is read again if another process has continued it. Raises ``RunError``; for changes or damage only
-        without ``force``.
+        ``changed`` lists in words what has changed since the run began. ``recorder`` makes the recorder from the journal and the stored
+        run; the run is read again first if another process has continued it. Raises ``RunError``. With ``force``, changes and damage
+        are accepted.
         """
         if (changed or self.damage) and not force:
             message = f"run {self.run_id} can't be resumed: {' and '.join([*changed, *self.damage[:3]])}"
@@ -335,9 +336,10 @@ class StoredRun:
 
 @define
 class RunRecorder:
-    """Writes a run's records; implements ``results.Record``. Only one process at a time can write (flock).
+    """Writes the records of a run; implements ``results.Record``. Only one process at a time can write (flock).
 
-    If a record can't be written (a full disk), recording stops but the run continues; ``damage`` has the reason.
+    If a record can't be written (for example because the disk is full), recording stops but the run continues; ``damage`` has the
+    reason.
     """
 
     run_id: str
@@ -347,15 +349,15 @@ class RunRecorder:
 
     @property
     def damage(self) -> str:
-        """Why recording stopped early; "" if it did not."""
+        """The reason why recording stopped early; "" if recording has not stopped."""
         return self._journal.damage
 
     def recall(self, step: str, item: int | None, input_hash: str) -> Recorded | None:
-        """Return the recorded answer for the same input, or None."""
+        """Return the recorded answer for the same input; None if no answer is recorded."""
         return self._answers.get((step, item, input_hash))
 
     def item_done(self, step: str, item: int | None, outcome: Outcome, seconds: float) -> None:
-        """Record an answer: of one of EACH's items, or of a loop's call."""
+        """Record an answer for one item of EACH, or from one call of a loop."""
         self.append({"record": "item_done", "step": step, "item": item, "status": "done", **_answer(outcome, seconds)})
 
     def step_done(self, result: StepResult, outcome: Outcome | None) -> None:
@@ -365,7 +367,7 @@ class RunRecorder:
             record |= _answer(outcome, result.seconds)
         else:
             record |= {"input_hash": "", "reason": result.reason, "kind": result.failed.kind if result.failed else ""}
-            if result.calls:  # a failed step has been paid for, too
+            if result.calls:  # the calls of a failed step have a cost, too
                 record |= figures(result.seconds, result.usage, result.cost, result.calls)
         self.append(record)
 
@@ -391,7 +393,7 @@ R = TypeVar("R", bound=RunRecorder)
 
 
 def figures(seconds: float, usage: Usage, cost: float | None, calls: int) -> dict[str, Any]:
-    """Return the account of a run, or of a step, in the form of records."""
+    """Return the time, tokens, cost and calls of a run or a step, in the form used in records."""
     tokens = [usage.prompt_tokens, usage.completion_tokens]
     return {"seconds": round(seconds, 3), "usage": tokens, "cost": cost, "calls": calls}
 
@@ -415,7 +417,7 @@ def _now() -> str:
 
 
 def hash_of(body: bytes) -> str:
-    """Return the hash that identifies a script, seed or input."""
+    """Return the hash that identifies a script, a seed or an input."""
     from blake3 import blake3
 
     return blake3(body).hexdigest(length=16)
@@ -429,7 +431,7 @@ def versions() -> dict[str, str]:
 
 
 def whole_records(path: Path) -> "Iterator[tuple[int, dict[str, Any]] | Damage]":
-    """Yield the ``records`` of a run's folder after checking that the first is a run's head. Raises ``RunError``."""
+    """Yield the ``records`` in a run's folder; check that the first record is the head of a run. Raises ``RunError``."""
     try:
         for place, found in enumerate(records(path / FILE)):
             if place == 0:
