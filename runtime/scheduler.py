@@ -40,7 +40,7 @@ class Scheduler:
     limit: int | None = None
     policy: Policy = "eager"
     cancelled: bool = field(default=False, init=False)
-    _roots: dict[str, str | None] = field(factory=dict, init=False)  # settled steps: None, or the step whose failure is the cause
+    _roots: dict[str, str | None] = field(factory=dict, init=False)  # settled steps: None, or the step that failed
     _waiting: dict[str, _Waiting] = field(factory=dict, init=False)
     _dependents: dict[str, list[str]] = field(factory=dict, init=False)
     _known: set[str] = field(factory=set, init=False)

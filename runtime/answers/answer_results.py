@@ -1,7 +1,7 @@
-"""Results of an iterative answer: evaluations, iterations, the whole and its JSON.
+"""Request and results of an iterative answer: evaluations, iterations, the whole result and its JSON.
 
-See ``docs/design/loops.md#iterative-answers``. Scores are 0.0 to 1.0. Costs are US dollars, None if unknown; times are
-seconds. ``Answered.as_json`` has the shape of the seed's ``GenerateAnswerResponse``::
+See ``docs/design/loops.md#iterative-answers``. Scores are 0.0 to 1.0. Costs are in US dollars, None if unknown; times are in
+seconds. ``Answered.as_json`` has the shape of the seed project's ``GenerateAnswerResponse``::
 
     {"final_answer", "iterations": [{"answer", "evaluation": {"score", "meets_criteria", "evaluation_reasoning",
       "improvement_suggestions"} | null, "iteration_number", "error": {"stage", "kind", "message", "hint"} | null,
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from attrs import Attribute
 
 Status = Literal["accepted", "best", "failed"]
-"""accepted: an answer reached the threshold; best: no answer did, the best one is returned; failed: no answer was evaluated."""
+"""accepted: an answer reached the threshold; best: no answer reached it, the best answer is returned; failed: no answer was evaluated."""
 
 Stopped = Literal["", "cancelled", "budget", "time", "hopeless", "no_progress"]
-"""Reason for an early stop, "" if an answer was accepted or the iterations were used up. hopeless: a wrong key and the like."""
+"""The reason for an early stop; "" if an answer was accepted or all iterations were used. hopeless: no call can succeed (a wrong key)."""
 
 
 @frozen
 class Evaluation:
-    """An evaluator's result for an answer. ``score`` is 0.0 to 1.0."""
+    """The evaluation of an answer by an evaluator. ``score`` is 0.0 to 1.0."""
 
     score: float
     meets_criteria: bool
@@ -40,13 +40,13 @@ class Evaluation:
     improvement_suggestions: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the seed's JSON object."""
+        """Return the JSON object, in the form of the seed project."""
         return {**asdict(self), "improvement_suggestions": list(self.improvement_suggestions)}
 
 
 @frozen
 class Fault:
-    """Why a candidate has no answer (stage "generation") or no evaluation ("evaluation"). ``kind`` is an ``LLMError.kind``."""
+    """The reason why a candidate has no answer (stage "generation") or no evaluation ("evaluation"). ``kind``: an ``LLMError.kind``."""
 
     stage: Literal["generation", "evaluation"]
     kind: str
@@ -56,7 +56,7 @@ class Fault:
 
 @frozen
 class Candidate:
-    """One answer of an iteration. Exactly one of ``evaluation`` and ``error`` is None; ``answer`` is "" if none came."""
+    """One answer in an iteration. Exactly one of ``evaluation`` and ``error`` is None; ``answer`` is "" if no answer was written."""
 
     answer: str
     evaluation: Evaluation | None = None
@@ -70,9 +70,9 @@ class Candidate:
 
 @frozen
 class Iteration:
-    """One iteration: its candidates in order, and the index of the chosen one (the best; the first of equal ones).
+    """One iteration: its candidates in order, and the index of the chosen candidate (the first one with the best score).
 
-    ``feedback`` is the generator's feedback on the previous iteration, None if there was none.
+    ``feedback`` is the feedback on an earlier iteration that the generator received; None if it received no feedback.
     """
 
     iteration_number: int
@@ -96,16 +96,16 @@ class Iteration:
 
     @property
     def error(self) -> Fault | None:
-        """The error of the chosen candidate; None if it was evaluated."""
+        """The error of the chosen candidate; None if the candidate was evaluated."""
         return self.candidates[self.chosen].error
 
     @property
     def score(self) -> float | None:
-        """The score of the chosen candidate; None if it was not evaluated."""
+        """The score of the chosen candidate; None if the candidate was not evaluated."""
         return self.evaluation.score if self.evaluation is not None else None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the iteration; it has ``candidates`` only if there are several."""
+        """Return the JSON object of the iteration; the object has ``candidates`` only if there are several candidates."""
         told = self.candidates[self.chosen].as_json()
         told |= {"iteration_number": self.iteration_number, "feedback": self.feedback, "chosen": self.chosen}
         if len(self.candidates) > 1:
@@ -119,9 +119,9 @@ class Iteration:
 
 @frozen
 class Answered:
-    """A finished iterative answer. ``best`` is the index of the iteration with the final answer, None if failed.
+    """A finished iterative answer. ``best`` is the index of the iteration with the final answer; None if the status is failed.
 
-    ``told``: further entries of the JSON's ``metadata`` (model, template, limits). ``warnings`` are sentences.
+    ``told``: additional entries for ``metadata`` in the JSON (model, template, limits). ``warnings`` are sentences.
     """
 
     status: Status
@@ -143,12 +143,12 @@ class Answered:
 
     @property
     def final_answer(self) -> str | None:
-        """The accepted answer, else the best one; None if no answer was evaluated."""
+        """The accepted answer, else the best answer; None if no answer was evaluated."""
         return self.iterations[self.best].answer if self.best is not None else None
 
     @property
     def final_score(self) -> float | None:
-        """The final answer's score."""
+        """The score of the final answer; None if no answer was evaluated."""
         return self.iterations[self.best].score if self.best is not None else None
 
     @property
@@ -157,7 +157,7 @@ class Answered:
         return len(self.iterations)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the seed's response object."""
+        """Return the response as a JSON object, in the form of the seed project."""
         return {
             "final_answer": self.final_answer,
             "iterations": [iteration.as_json() for iteration in self.iterations],
@@ -187,16 +187,16 @@ class AnswerFailed(KnotworkError):
 
 
 def points(score: float, threshold: float) -> str:
-    """Return a score for display: two digits, or more if rounding would make it appear to reach the threshold."""
+    """Return a score for display: two decimal digits, or more if the rounded score would falsely reach the threshold."""
     texts = [f"{score:.{digits}f}" for digits in range(2, 11)]
     below = (text for text in texts if float(text) < threshold)
     return texts[0] if score >= threshold else next(below, texts[-1])
 
 
-# The request of an iterative answer: the seed's parameters with its names, defaults and limits, and additional ones.
+# The request of an iterative answer: the seed project's parameters, with the same names, defaults and limits, and additional parameters.
 
 ITERATIONS = 10
-"""Maximum number of iterations: the seed's limit."""
+"""Maximum number of iterations, as in the seed project."""
 ATTEMPTS = 8
 """Maximum number of candidates in one iteration."""
 JUDGES = 9
@@ -217,7 +217,7 @@ def _texts(request: "AnswerRequest", attribute: "Attribute[tuple[str, ...]]", va
 
 
 def _listed(value: Any) -> Any:
-    """Return a list as a tuple, one text as a tuple of one; the validator reports other errors."""
+    """Return a list as a tuple, and a string as a tuple with one element. The validator reports values of other types."""
     return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
 
 
@@ -225,11 +225,11 @@ def _listed(value: Any) -> Any:
 class AnswerRequest:
     """The request of an iterative answer. ``docs/design/loops.md#iterative-answers`` defines names, defaults and limits.
 
-    ``instruct``: the question or task. ``resp_format``: the required form of the answer, "" for any. ``eval_crit``: the
-    judges' criteria; "" if only checks decide. ``iter_max``: 1 to 10. ``score_threshold``: 0.0 to 1.0; an answer with at
-    least this score is accepted. ``attempts``: candidates written concurrently in each iteration, of which the best is
-    chosen. ``judges``: number of judges for each candidate (the median counts); 0: no judges, only checks decide. ``checks``:
-    deterministic checks in the notation of ``evaluation.read_check``, "regex:...". ``template``: the name of the prompts.
+    ``instruct``: the question or task. ``resp_format``: the required form of the answer; "" means any form. ``eval_crit``: the criteria
+    for the judges; "" if only checks decide. ``iter_max``: maximum number of iterations, 1 to 10. ``score_threshold``: 0.0 to 1.0; an
+    answer with at least this score is accepted. ``attempts``: number of candidates written concurrently in each iteration; the best one
+    is chosen. ``judges``: number of judges for each candidate (the median of their scores counts); 0: only checks decide. ``checks``:
+    deterministic checks as ``evaluation.read_check`` reads them, such as "regex:...". ``template``: the name of the prompt template.
     Raises ``RequestError``.
     """
 

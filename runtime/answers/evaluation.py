@@ -1,8 +1,8 @@
-"""Evaluators without a model: the deterministic checks, and custom Python callables, which may return or raise anything.
+"""Evaluators that need no model: the deterministic checks, and custom Python callables, which may return or raise anything.
 
-A callable takes the answer and returns (or is awaited for) one of: a number from 0.0 to 1.0; True or False; a pair of such a
-score and a reason; an ``Evaluation``; a mapping with ``score`` and optionally the seed's other fields. A callable that is not
-a coroutine function runs in the event loop, so slow ones should be ``async``.
+A callable takes the answer and returns, directly or as an awaitable, one of: a number from 0.0 to 1.0; True or False; a pair of such a
+score and a reason; an ``Evaluation``; a mapping with ``score`` and optionally the other fields of the seed project's evaluation. A
+callable that is not a coroutine function blocks the event loop while it runs, so a slow callable should be ``async``.
 """
 
 import asyncio
@@ -29,11 +29,11 @@ from .answer_results import Evaluation
 from .judges import DIGITS, SUGGESTIONS, Panel
 
 # Deterministic checks of an answer: they cost nothing, and their results are feedback that a small model can use.
-# White space around an answer is ignored. A check gives 1.0 or 0.0, its requirement, and the actual value. Its time is limited:
-# a pattern that would take longer than about a second for a long answer fails, a schema is given two seconds.
+# White space around an answer is ignored. The result of a check is the score 1.0 or 0.0, the requirement, and the actual value. The
+# time is limited: a pattern fails if it would take longer than about a second for a long answer; a schema check may take two seconds.
 
 _WORK = 100_000_000
-"""Limit for a pattern's instructions times an answer's bytes; at worst RE2 takes about a second for this."""
+"""Maximum of a pattern's instructions multiplied by an answer's bytes. At worst, RE2 takes about a second for this much work."""
 _QUICK = 1_000_000
 _PARAGRAPHS = re.compile(r"\n[^\S\n]*\n")
 _SHOWN = 80
@@ -43,8 +43,8 @@ _SHOWN = 80
 class Verdict:
     """The result of one check, or of a custom evaluator, for an answer.
 
-    ``score``: 0.0 to 1.0, 1.0 for a pass. ``reason``: one sentence with the requirement and the actual value.
-    ``suggestions``: possible fixes, empty for a pass.
+    ``score``: 0.0 to 1.0; 1.0 means passed. ``reason``: one sentence with the requirement and the actual value.
+    ``suggestions``: possible fixes; empty if passed.
     """
 
     name: str
@@ -60,9 +60,9 @@ class Verdict:
 
 @frozen
 class Check:
-    """A check that can be applied. ``name`` is the check as written, ``wants`` its requirement: "10 to 40 words".
+    """A check that can be applied. ``name`` is the check as written, ``wants`` its requirement, such as "10 to 40 words".
 
-    ``work``: instructions for each byte of an answer, None if unknown.
+    ``work``: number of instructions for each byte of an answer; None if unknown.
     """
 
     name: str
@@ -127,7 +127,7 @@ def _too_long(written: Written, answer: str) -> str:
 
 
 def _search(pattern: Any, answer: str) -> str | None:
-    """Return the first match for display, or None. Works on bytes: positions are not needed; lone surrogates never match."""
+    """Return the first match in a form for display, or None. The search is on bytes, in which a lone surrogate never matches."""
     found = pattern.search(answer.encode("utf-8", "surrogatepass"))
     return None if found is None else repr(clipped(found.group()[: 4 * _SHOWN].decode("utf-8", "replace"), _SHOWN))
 
@@ -186,7 +186,7 @@ def _json(written: Written) -> Check:
 
 
 def _value(answer: str) -> tuple[Any, str]:
-    """Return the JSON value in the answer, with or without a fence, and the reason if there is none."""
+    """Return the JSON value in the answer, which may be in a fence, and ""; or None and the reason why the value can't be read."""
     try:
         return read_json(unfenced(answer).strip()), ""
     except ValueError as error:
@@ -215,18 +215,18 @@ _MAKERS: Mapping[str, Callable[[Written], Check]] = {
 }  # fmt: skip
 
 _LONGEST = 2_000
-"""Maximum characters of a reason, of a suggestion, and of a callable's exception."""
+"""Maximum characters of a reason, of a suggestion, and of a message from an exception that a callable raised."""
 _MOST = 10
 """Maximum number of suggestions."""
 _WANTED = "return a number from 0.0 to 1.0, True or False, (score, reason), an Evaluation, or a mapping with score"
 
 
 class Evaluator(Protocol):
-    """Evaluates an answer without a model. 1.0 is a pass. Raises only ``StepFailed``, if there is no evaluation."""
+    """Evaluates an answer without a model. A score of 1.0 means passed. Raises only ``StepFailed``, if the evaluation fails."""
 
     @property
     def name(self) -> str:
-        """The name of the evaluator in reasons and messages."""
+        """The name that reasons and messages use for the evaluator."""
         ...
 
     async def __call__(self, answer: str) -> Evaluation:
@@ -240,7 +240,7 @@ def check_evaluators(texts: Sequence[str]) -> tuple[Evaluator, ...]:
 
 
 def as_evaluators(given: Sequence[Callable[[str], Any]]) -> tuple[Evaluator, ...]:
-    """Return custom callables as evaluators, in their order. Raises ``RequestError``."""
+    """Return an evaluator for each custom callable, in order. Raises ``RequestError``."""
     if not isinstance(given, Sequence):
         raise RequestError("evaluators", f"expected a list of functions, not {_kind(given)}")
     return tuple(map(as_evaluator, given))
@@ -270,7 +270,7 @@ class _Checked:
         return self.check.name
 
     async def __call__(self, answer: str) -> Evaluation:
-        long = self.check.may_take_long(answer)  # its author may try to block the event loop
+        long = self.check.may_take_long(answer)  # the author of the check may try to block the event loop
         said = await asyncio.to_thread(self.check, answer) if long else self.check(answer)
         return Evaluation(said.score, said.passed, said.reason, said.suggestions)
 
@@ -299,7 +299,7 @@ class _Called:
             raise StepFailed(Failed("error", f"{self.name} raised {_error_text(error)}")) from error
 
     def _evaluation(self, said: Any) -> Evaluation:
-        """Return the callable's return value as an evaluation. Raises ``StepFailed`` if it is invalid."""
+        """Return the callable's return value as an evaluation. Raises ``StepFailed`` if the value is invalid."""
         score, reason, suggestions, meets = self._parts(said)
         number, told, listed = self._score(score), self._text(reason), self._texts(suggestions)
         if meets is not None and not isinstance(meets, bool):
@@ -311,7 +311,7 @@ class _Called:
         return Evaluation(number, passed, found, listed)
 
     def _parts(self, said: Any) -> tuple[Any, Any, Any, Any]:
-        """Return score, reason, suggestions and ``meets_criteria`` unchecked; None for missing ones."""
+        """Return score, reason, suggestions and ``meets_criteria``, unchecked; a missing part is None."""
         if isinstance(said, Evaluation):
             return said.score, said.evaluation_reasoning, said.improvement_suggestions, said.meets_criteria
         if isinstance(said, Verdict):
@@ -354,7 +354,7 @@ class _Called:
 
 
 def _error_text(error: Exception) -> str:
-    """Return the exception as a message, even if its ``str`` fails."""
+    """Return a message for the exception, even if calling ``str`` on the exception fails."""
     try:
         text = str(error)
     except Exception:  # a custom exception class
@@ -363,7 +363,7 @@ def _error_text(error: Exception) -> str:
 
 
 def _encodable(text: str) -> str:
-    """Return ``text`` with characters that can't be encoded replaced."""
+    """Return ``text``; characters that can't be encoded as UTF-8 are replaced."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -373,20 +373,20 @@ def _kind(value: Any) -> str:
 
 
 # Evaluating a candidate: first the deterministic checks and custom evaluators, then the judges if needed.
-# Checks cost nothing. Their mean is their combined score; judges are called only if it reaches the threshold, and the
-# lower of the two scores is used: a judge can't override a failed check.
+# Checks cost nothing. Their combined score is the mean of their scores. Judges are called only if the mean reaches the threshold; the
+# lower of the mean and the judges' score is used, so that a judge can't override a failed check.
 
 
 @define
 class CandidateEvaluator:
-    """Evaluates candidates by ``evaluators`` (including checks) and the judges of ``panel`` (None: only the evaluators)."""
+    """Evaluates candidates with ``evaluators`` (including checks) and the judges in ``panel`` (None: only the evaluators)."""
 
     evaluators: Sequence[Evaluator]
     panel: Panel | None
     threshold: float
 
     async def evaluate(self, number: int, answer: str, round: Spent) -> Evaluation:
-        """Return the evaluation of candidate ``number`` of the run (from 0). Raises ``StepFailed`` if there is none."""
+        """Return the evaluation of candidate ``number`` of the run (from 0). Raises ``StepFailed`` if the evaluation fails."""
         checked = _mean_evaluation([await evaluator(answer) for evaluator in self.evaluators])
         if self.panel is None or checked.score < self.threshold:
             return checked
@@ -395,7 +395,7 @@ class CandidateEvaluator:
 
 
 def _mean_evaluation(said: Sequence[Evaluation]) -> Evaluation:
-    """Return the combined evaluation: the mean score, and the reasons and suggestions of evaluators below a pass."""
+    """Return the combined evaluation: the mean score, and the reasons and suggestions of the evaluators that did not pass."""
     failed = [each for each in said if each.score < 1]
     if not failed:
         return Evaluation(1.0, True, "; ".join(each.evaluation_reasoning for each in said if each.evaluation_reasoning))
@@ -406,7 +406,7 @@ def _mean_evaluation(said: Sequence[Evaluation]) -> Evaluation:
 
 
 def _lower_evaluation(checked: Evaluation, judged: Evaluation) -> Evaluation:
-    """Return both evaluations as one: the lower score; the checks' suggestions first."""
+    """Return one evaluation for both: the lower score, both reasons, and all suggestions, those of the checks first."""
     reasons = [each.evaluation_reasoning for each in (checked, judged) if each.evaluation_reasoning]
     wanted = (*checked.improvement_suggestions, *judged.improvement_suggestions)
     return Evaluation(min(checked.score, judged.score), False, "\n".join(reasons), _without_repeats(wanted))

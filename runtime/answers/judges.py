@@ -1,8 +1,8 @@
 """Judges: the evaluation of an answer by a model or a panel of models. See ``docs/design/loops.md#iterative-answers``.
 
-A judge sees instruction, format, criteria and the answer, each between fences that it can't contain. Scores are 0.0 to 1.0,
-and every prompt states this. Unambiguous scores are accepted as written (``9/10``, ``90 %``); for any other score, and one
-that contradicts ``meets_criteria``, the judge is asked again.
+A judge sees instruction, format, criteria and answer, each between fences that its text can't contain. Every prompt states the scale;
+results are 0.0 to 1.0. A score that states its own scale is accepted (``9/10``, ``90 %``). If a score is outside the scale, or
+contradicts ``meets_criteria``, the judge is asked again.
 """
 
 import asyncio
@@ -28,21 +28,21 @@ from .generator import ask_text, place_of
 from .templates import Template
 
 Scale = Literal["auto", "unit", "ten"]
-"""A judge's scale. "unit": a number from 0.0 to 1.0, as in the seed. "ten": a whole number from 0 to 10. "auto": unit."""
+"""The scale for a judge. "unit": a number from 0.0 to 1.0, as in the seed project. "ten": a whole number from 0 to 10. "auto": unit."""
 
 LONGEST_JUDGED = 100_000
-"""Maximum characters of a judged answer. Longer ones fail evaluation: the score of a part would be a guess."""
+"""Maximum characters of a judged answer. The evaluation of a longer answer fails, because the score of a part would be a guess."""
 SUGGESTIONS = 10
 """Maximum number of suggestions in one evaluation."""
 DIGITS = 10
-"""Digits of a mean or median: 0.1 and 0.7 give 0.4, which a threshold of 0.4 accepts, and not 0.39999999999999997."""
+"""Decimal digits to which a mean or median is rounded: 0.1 and 0.7 give 0.4, which reaches a threshold of 0.4, not 0.39999999999999997."""
 _MOST = 100
 _REASONING = 10_000
 _SUGGESTION = 2_000
 _WARMER = 0.8
-"""Temperature of a panel's judges after the first of their model, so that their answers can differ."""
+"""Temperature for all judges of a panel that use the same model, except the first, so that their answers can differ."""
 _FOR_JUDGES = ("timeout", "retries", "seed")
-"""Options that judges share with the generator: a limit or stop text meant for answers would cut off their JSON."""
+"""Options that judges share with the generator. A length limit or stop text for answers would cut off the JSON of a judge."""
 _FORMS = {
     scale: '{"evaluation_reasoning": "what meets the criteria and what does not, and why", '
     f'"score": {number}, "meets_criteria": true or false, "improvement_suggestions": ["one thing to do better", ...]}}'
@@ -63,9 +63,9 @@ _AGREE: Mapping[str, str] = {
 
 
 def read_score(value: Any, scale: Literal["unit", "ten"] = "unit") -> float | str:
-    """Return a judge's score as 0.0 to 1.0; if ``value`` is ambiguous, return a clause for the judge.
+    """Return a judge's score as 0.0 to 1.0; if ``value`` is not a valid score, return a clause that tells the judge why.
 
-    A share states its own scale, whatever was requested: ``9/10``, ``9 out of 10``, ``90%``.
+    A share states its own scale and is accepted for each scale: ``9/10``, ``9 out of 10``, ``90%``.
     """
     number: float | None = None
     if isinstance(value, str):
@@ -95,7 +95,7 @@ _NUMBER = re.compile(r"[-+]?(?:\d{1,4}(?:\.\d{0,15})?|\.\d{1,15})\.?")
 
 
 def disagreement(score: float, meets: bool) -> str:
-    """Return a clause if a score and ``meets_criteria`` contradict each other, else "". The judge's prompt has the limits."""
+    """Return a clause for the judge if a score and ``meets_criteria`` contradict each other, else "". The prompt states the limits."""
     if meets and score < _HALF:
         return f"$.meets_criteria is true and $.score is {score:g}, which says that the criteria are not met; make them agree"
     if not meets and score >= _GOOD:
@@ -106,16 +106,16 @@ def disagreement(score: float, meets: bool) -> str:
 
 
 _HALF, _GOOD = 0.5, 0.8
-"""Below the first score no answer meets its criteria; from the second (the default threshold) every answer does."""
+"""An answer with a score below ``_HALF`` can't meet its criteria; one with at least ``_GOOD`` (the default threshold) must meet them."""
 
 
 def can_judge(spec: str) -> bool:
-    """Return whether the model ``spec`` gives meaningful scores. The local default is too small: it rates everything as good."""
+    """Return whether the model ``spec`` gives meaningful scores. The default local model is too small: it rates every answer as good."""
     return spec.strip() != "local"
 
 
 def evaluation_schema(scale: Literal["unit", "ten"]) -> dict[str, Any]:
-    """Return the schema of the seed's ``EvaluationResponse``. The reasoning comes first, because it influences the score."""
+    """Return the schema of the seed project's ``EvaluationResponse``. The reasoning comes first, because it influences the score."""
     number: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
     if scale == "ten":
         number = {"type": "integer", "enum": list(range(11))}
@@ -132,9 +132,10 @@ def evaluation_schema(scale: Literal["unit", "ten"]) -> dict[str, Any]:
 
 @frozen
 class Panel:
-    """The judges of one request: ``request.judges`` of them, cycling through ``models`` (model names; None: the run's own).
+    """The judges of one request. ``request.judges`` judges use ``models`` in turn (names of models; None: the run's model).
 
-    ``scales`` correspond to ``models``. ``options`` are the port's; judges get only those that do not depend on the prompt.
+    ``scales`` has the scale for each of ``models``. ``options`` are the request's options for the LLM port; judges get only the options
+    in ``_FOR_JUDGES``.
     """
 
     asker: Asker
@@ -145,7 +146,7 @@ class Panel:
     options: Mapping[str, Any]
     losses: Losses
     fewer: list[Failed] = field(factory=list)
-    """For each evaluation by fewer judges than requested, the reason; without those in ``losses``."""
+    """The reason for each evaluation that has fewer judges than requested, unless the reason is in ``losses``."""
 
     @property
     def is_lost(self) -> bool:
@@ -153,7 +154,7 @@ class Panel:
         return all(name in self.losses.models for name in self.models)
 
     async def judge(self, number: int, answer: str, round: Spent) -> Evaluation:
-        """Return the evaluation of candidate ``number`` of the run (from 0). Raises ``StepFailed`` if no judge gave one."""
+        """Return the evaluation of candidate ``number`` of the run (from 0). Raises ``StepFailed`` if no judge evaluated it."""
         if len(answer) > LONGEST_JUDGED:
             message = f"the answer has {len(answer):,} characters, a judge reads at most {LONGEST_JUDGED:,}"
             raise StepFailed(Failed("prompt_too_long", message, "ask for a shorter answer, or use checks only"))
@@ -198,7 +199,7 @@ class Panel:
         return _evaluation_of(text, scale)
 
     def prompt(self, answer: str, scale: Literal["unit", "ten"]) -> str:
-        """Return the prompt of a judge."""
+        """Return the prompt for a judge."""
         request = self.request
         told = f"{_SCALES[scale]} {_AGREE[scale]}\nAnswer with JSON only, of this form:\n{_FORMS[scale]}"
         values = {
@@ -213,10 +214,10 @@ class Panel:
 
 
 def _normalised(text: str, scale: Literal["unit", "ten"]) -> str:
-    """Return the one evaluation in ``text`` in the form of the schema.
+    """Return the evaluation that ``text`` contains, as JSON in the form of the schema.
 
-    Unknown fields are dropped, and missing suggestions become an empty list (the default). Raises ``ValueError`` with a
-    clause for the judge.
+    Unknown fields are dropped, and missing suggestions become an empty list (the default). Raises ``ValueError`` with a clause that
+    tells the judge what is wrong.
     """
     wanted = evaluation_schema(scale)["properties"]
     try:
@@ -249,7 +250,7 @@ def _normalised(text: str, scale: Literal["unit", "ten"]) -> str:
 
 
 def _evaluation_of(text: str, scale: Literal["unit", "ten"]) -> Evaluation:
-    """Return the evaluation in ``text``, which matches its schema."""
+    """Return the evaluation in ``text``; ``text`` matches the schema."""
     said = read_json(text)
     score = float(said["score"]) / 10 if scale == "ten" else float(said["score"])
     suggestions = [suggestion.strip()[:_SUGGESTION] for suggestion in said["improvement_suggestions"]]
@@ -259,12 +260,16 @@ def _evaluation_of(text: str, scale: Literal["unit", "ten"]) -> Evaluation:
 
 
 def _listed(suggestions: Sequence[str]) -> tuple[str, ...]:
-    """Return the first suggestions without duplicates and blank ones."""
+    """Return the first suggestions, without blank suggestions and duplicates."""
     return tuple(dict.fromkeys(suggestion for suggestion in suggestions if suggestion))[:SUGGESTIONS]
 
 
 def _combined(given: Sequence[Evaluation]) -> Evaluation:
-    """Return a panel's evaluation: the median, the majority, the reasoning nearest to the median, all suggestions."""
+    """Return the evaluation by a panel.
+
+    The score is the median, ``meets_criteria`` the majority, the reasoning that of the judge nearest to the median; the suggestions are
+    those of all judges.
+    """
     score = round(median(each.score for each in given), DIGITS)
     nearest = min(given, key=lambda each: round(abs(each.score - score), DIGITS))
     majority = 2 * sum(each.meets_criteria for each in given) > len(given)

@@ -1,6 +1,6 @@
 """Answers a request: checks its parameters and runs the rounds. See ``docs/design/loops.md#iterative-answers``.
 
-Failures of models are not raised: they are in the result.
+Failures of models are not raised as exceptions; the result contains them.
 """
 
 import asyncio
@@ -22,13 +22,13 @@ from .generator import Ask, Generator, feedback_on, way_of_asking
 from .judges import Panel, Scale, can_judge
 from .templates import Template, find_template
 
-# The end of an iterative answer: reasons for an early stop, and the sentences that report it.
+# The end of an iterative answer: the reasons for an early stop, and the sentences that report the reasons.
 
 
 def judges_left_out(panel: Panel, has_writer: bool) -> list[str]:
-    """Return sentences about omitted judges: one for each model that can't be called, and one for the others.
+    """Return sentences about omitted judges: one for each model that can't be called, and one for all other omitted judges.
 
-    ``has_writer``: the model that writes can be called.
+    ``has_writer``: whether the model that writes can be called.
     """
     losses, number = panel.losses, len(panel.fewer)
     which = "1 evaluation has" if number == 1 else f"{number} evaluations have"
@@ -47,7 +47,7 @@ def reason_of(
     time_limit: float | None,
     losses: Losses,
 ) -> str:
-    """Return why no answer was accepted; ``score`` is the best answer's, None if none was evaluated."""
+    """Return why no answer was accepted; ``score`` is the score of the best answer, None if no answer was evaluated."""
     match stopped:
         case "cancelled":
             why = "the run was cancelled"
@@ -76,21 +76,21 @@ def _sentence(failed: Failed | Fault | None) -> str:
     return f"{failed.message} ({failed.hint})" if failed.hint else failed.message
 
 
-# The rounds of an iterative answer: write, evaluate, accept or give feedback; at the end the best answer, not the last one.
-# See ``docs/design/loops.md#iterative-answers``.
+# The rounds of an iterative answer: write, evaluate, then accept the answer or give feedback. At the end, the result is the best answer,
+# not the last answer. See ``docs/design/loops.md#iterative-answers``.
 # An unfinished round (cancelled, out of time) is not in the result, but its cost is included.
 
 OnIteration = Callable[[Iteration], Awaitable[None] | None]
-"""Called with each finished iteration, before all subscribers. If it is async, the run waits for it."""
+"""A function that is called with each finished iteration, before all subscribers. If the function is async, the run waits for it."""
 
 _SAME = "Your answers in the last {} rounds were the same as before. Write another answer: the same once more ends the rounds."
 
 
 class Examples(Protocol):
-    """Storage of accepted answers, used as examples for similar instructions; ``templates.KeptExamples`` writes to disk."""
+    """Stores accepted answers as examples for similar instructions. ``templates.KeptExamples`` stores them on disk."""
 
     async def like(self, request: AnswerRequest) -> Sequence[tuple[str, str]]:
-        """Return instruction and answer of accepted answers to instructions similar to the request's."""
+        """Return pairs of instruction and accepted answer, for instructions similar to that of the request."""
         ...
 
     async def keep(self, request: AnswerRequest, answer: str, score: float) -> None:
@@ -121,7 +121,7 @@ class Rounds:
     _repetition: Repetition = field(factory=Repetition)
 
     async def run(self) -> Answered:
-        """Run to the end; afterwards nothing is running and subscribers have been notified."""
+        """Run all rounds and return the result. Then nothing is running, and the subscribers have been notified."""
         request, step = self.request, self.asker.step
         broken = len(self.events.broken) if self.events is not None else 0
         if self.events:
@@ -196,7 +196,7 @@ class Rounds:
             return Candidate(text, None, _fault("evaluation", error.failed))
 
     async def _take(self, iteration: Iteration) -> None:
-        """Save a finished iteration, then notify callback and subscribers."""
+        """Save a finished iteration, then notify the callback and the subscribers."""
         score = iteration.score
         best = score is not None and (self.best is None or score > (self.iterations[self.best].score or 0.0))
         self.iterations.append(iteration)
@@ -231,7 +231,7 @@ class Rounds:
             return
         try:
             found = tuple(await self.examples.like(self.request))
-        except Exception as error:  # a custom store may raise anything; answers do not depend on examples
+        except Exception as error:  # a custom store may raise anything; examples are optional
             self.warnings.append(f"no examples were used: {type(error).__name__}: {error}"[:500])
             return
         self.generator = evolve(self.generator, examples=found)
@@ -272,7 +272,7 @@ def _fault(stage: Literal["generation", "evaluation"], failed: Failed) -> Fault:
 TOO_SMALL = (
     "the local model is too small to judge: it accepts every answer; give checks and judges=0, or a larger model"
 )
-"""The warning about an answer whose judge is the local model."""
+"""The warning if the local model is a judge."""
 
 
 async def answer(
@@ -297,12 +297,11 @@ async def answer(
     """Answer ``request`` with the models of ``caller``.
 
     ``step``: the step's id in a script, else "". ``model``: name of the caller's model that writes (None: the default model).
-    ``spec``: that model's spec, which determines ``ask`` and ``scale`` if they are "auto". ``judges_models``: names of the
-    judging models, used in turn (empty: the writing model); a name that is a spec determines the scale. ``options``: those of
-    ``limits.OPTIONS``, for each call. ``evaluators``: Python callables that ``evaluation.as_evaluator`` accepts.
-    ``templates`` are added to the built-in ones. ``events``: the caller's own if None. Setting ``cancel``, or exceeding
-    ``time_limit`` (seconds), stops the running calls; the result is then the best of the finished iterations. If the caller
-    has a record, each finished call is saved in it and reused.
+    ``spec``: the spec of that model, which determines ``ask`` if that is "auto". ``judges_models``: names of the models that judge, used
+    in turn (empty: the model that writes). ``options``: the options in ``limits.OPTIONS``, for each call. ``evaluators``: Python
+    callables that ``evaluation.as_evaluator`` accepts. ``templates`` are added to the built-in templates. ``events``: the stream of
+    events (None: that of the caller). Setting ``cancel``, or exceeding ``time_limit`` (seconds), stops the running calls; the result is
+    then the best of the finished iterations. If the caller has a record, each finished call is saved in the record and reused.
 
     Raises ``RequestError`` before any call, and the exceptions of ``on_iteration``.
     """
@@ -357,9 +356,9 @@ def validated_request(
     scale: Scale = "auto",
     time_limit: float | None = None,
 ) -> AnswerRequest:
-    """Return the normalised request without any call: blank criteria together with checks mean no judge.
+    """Return the normalised request, without any call. If the criteria are blank and there are checks, ``judges`` becomes 0.
 
-    Raises ``RequestError`` whenever ``answer`` would.
+    Raises ``RequestError`` for an invalid request, like ``answer``.
     """
     call_options(options or {})
     checked_time_limit(time_limit)
@@ -384,7 +383,7 @@ def validated_request(
 def _metadata(
     request: AnswerRequest, model: str | None, judges: Sequence[str | None], evaluators: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the further entries of the response's metadata."""
+    """Return the additional entries for the metadata of the response."""
     told: dict[str, Any] = {
         "model": model, "template": request.template, "iter_max": request.iter_max,
         "score_threshold": request.score_threshold, "attempts": request.attempts, "judges": request.judges,

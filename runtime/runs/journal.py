@@ -109,7 +109,7 @@ class Journal:
             return
         try:
             body = json.dumps(record, allow_nan=False).encode()
-        except (TypeError, ValueError, RecursionError):  # a plugin returned a value that is not JSON and so can't be reused
+        except (TypeError, ValueError, RecursionError):  # a plugin's value is not JSON and can't be reused
             kept = {name: part for name, part in record.items() if name != "value"} | {"input_hash": ""}
             body = json.dumps(kept).encode()
         line = b'%b, "check": "%08x"}\n' % (body[:-1], zlib.crc32(body))
