@@ -1,4 +1,4 @@
-"""The public modules, ``knotwork.lwt`` and its siblings, and what they share: names that are loaded on first use, sync twins."""
+"""The public modules (``knotwork.lwt`` and others), and functions that they share: lazy loading of names, calls from synchronous code."""
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from importlib import import_module
@@ -13,9 +13,9 @@ T = TypeVar("T")
 
 
 def when_named(module: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a module's ``__getattr__``, which loads each name of ``modules`` from its module, such as "lang.trees.lwt".
+    """Return a ``__getattr__`` for ``module`` that loads names on first use. ``modules`` maps each name to the module that defines it.
 
-    "lang.trees.lwt:Other" loads the name ``Other`` of that module.
+    The value "lang.trees.lwt" loads the same name from that module; "lang.trees.lwt:Other" loads the name ``Other`` instead.
     """
 
     def load(name: str) -> Any:
@@ -29,7 +29,7 @@ def when_named(module: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
 
 def run_here(begin: Callable[[], Coroutine[Any, Any, T]], instead: str) -> T:
     """Run the coroutine that ``begin`` returns in a new event loop. Raises ``RuntimeError`` inside a running event loop."""
-    import asyncio  # who only reads and checks needs none
+    import asyncio  # imported here: reading and checking a text need no event loop
 
     try:
         asyncio.get_running_loop()
@@ -39,7 +39,7 @@ def run_here(begin: Callable[[], Coroutine[Any, Any, T]], instead: str) -> T:
 
 
 def heard(events: "Events | None") -> Callable[[str], None]:
-    """Return a function that reports warnings: to the subscribers of ``events``, otherwise to the log ``knotwork``."""
+    """Return a function that reports a warning to the subscribers of ``events``, or to the log ``knotwork`` if ``events`` is None."""
     if events is None:
         import logging
 
@@ -54,7 +54,7 @@ def heard(events: "Events | None") -> Callable[[str], None]:
 
 
 def check_names(given: Iterable[str], known: Sequence[str], aliases: Mapping[str, str] | None = None) -> None:
-    """Raise ``RequestError`` for a setting that is not ``known``. ``aliases`` has the settings that other names probably mean."""
+    """Raise ``RequestError`` for a setting that is not in ``known``. ``aliases`` maps wrong names to the settings probably meant."""
     from ...lang.diagnostic import nearest
     from ..errors import RequestError
 

@@ -1,7 +1,7 @@
 """``knotwork.answers``: iterative answers in Python. A model writes an answer, which is evaluated and improved until it is good enough.
 
-``generate_answer`` and ``IterativeAnswerService``; see ``docs/design/loops.md#iterative-answers``. Everything is loaded when it is
-first used. ``from knotwork import generate_answer`` is the same function.
+The main names are ``generate_answer`` (also ``knotwork.generate_answer``) and ``IterativeAnswerService``. See
+``docs/design/loops.md#iterative-answers``. Everything is loaded on first use.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .clients import Warnings
 
     class Settings(TypedDict, total=False):
-        """Optional settings of ``generate_answer``, where each is described."""
+        """Optional settings of ``generate_answer``, described in its docstring."""
 
         llm: Any
         attempts: int
@@ -90,24 +90,26 @@ async def generate_answer(
     model: Any = None,
     **settings: "Unpack[Settings]",
 ) -> "Answered":
-    """Answer ``instruct`` in at most ``iter_max`` (1 to 10) iterations. Each writes an answer and scores it by ``eval_crit``.
+    """Answer ``instruct`` in at most ``iter_max`` (1 to 10) iterations. Each iteration writes an answer and scores it by ``eval_crit``.
 
-    An answer that scores ``score_threshold`` (0.0 to 1.0) or more is accepted. Otherwise the best one is returned, with ``success`` false.
-    ``model`` (or ``llm=``) is a spec (``openai:MODEL``, ``local`` ...) or an object with ``async generate(prompt, **options)``; None means
-    ``KNOTWORK_LLM``, or the local model. Clients opened from a spec are closed at the end. Settings:
+    An answer that scores ``score_threshold`` (0.0 to 1.0) or more is accepted. If none does, the best answer is returned, with ``success``
+    false. ``model`` (or ``llm=``) is a spec (``openai:MODEL``, ``local`` ...) or an object with ``async generate(prompt, **options)``; None
+    means ``KNOTWORK_LLM``, or the local model. Clients opened from a spec are closed at the end. Settings:
 
-    - ``attempts``: candidates written in parallel in each iteration. ``judges``: the number of judges of each candidate (0: only checks
-      decide), or a model, or a list with one model for each judge. ``checks``: "regex:...", "words:50..200" and so on. ``evaluators``:
-      functions from an answer to a score.
-    - ``template``: the name of a prompt template, built in or from ``templates`` (an object, or a file with one). ``ask``: the form of
-      answers ("json", "text"). ``scale``: the scale of scores ("unit", "ten").
+    - ``attempts``: number of candidates that each iteration writes in parallel. ``judges``: the number of judges of each candidate (0: only
+      checks decide), or a model, or a list with one model for each judge. ``checks``: "regex:...", "words:50..200" and so on.
+      ``evaluators``: functions that take an answer and return a score.
+    - ``template``: the name of a prompt template, either built in or from ``templates`` (an object, or a file with an object). ``ask``: the
+      format in which the model answers ("json", "text"). ``scale``: the scale of scores ("unit", "ten").
     - ``max_calls``, ``max_tokens``, ``max_cost`` (US dollars; needs ``price`` for a million prompt and completion tokens), ``time_limit``
-      (seconds), ``cancel`` (an ``asyncio.Event``): when one of them ends the run, the best answer so far is returned.
+      (seconds), ``cancel`` (an ``asyncio.Event``): if one of these settings ends the run, the best answer so far is returned.
     - ``rate``: maximum number of calls a minute (default: no limit).
     - ``cache``: the file of the call cache, for models named by a spec. ``examples``: a file that stores accepted answers and shows
       them to the model for similar instructions.
-    - ``events``: receives events during the run; ``on_iteration``: called after each iteration. ``max_concurrency``: parallel calls (8).
-    - ``temperature``, ``answer_tokens``, ``stop``: options of calls that write. ``seed``, ``timeout``, ``retries``: options of all calls.
+    - ``events``: receives events during the run; ``on_iteration``: a function that is called after each iteration. ``max_concurrency``:
+      maximum number of parallel calls (default 8).
+    - ``temperature``, ``answer_tokens``, ``stop``: options of the calls that write answers. ``seed``, ``timeout``, ``retries``: options of
+      all calls.
 
     Raises ``RequestError`` for an invalid request, ``NotConfigured`` for an unknown model, and ``AnswerFailed`` if no answer could be
     evaluated; its ``result`` has the iterations.
@@ -151,9 +153,10 @@ async def answer_request(
     request: "AnswerRequest", model: Any = None, judges: Sequence[Any] = (), *, max_concurrency: int = 8, examples: Any = None,
     **settings: Any,
 ) -> "Answered":  # fmt: skip
-    """Answer a request with clients that are closed at the end. ``settings`` are those of ``generate_answer``, templates read.
+    """Answer a request. The clients are closed at the end. ``settings`` are as for ``generate_answer``, but ``templates`` is already read.
 
-    ``judges`` are the models that judge in turn (default: the one that writes). An answer without a score is in the result, not raised.
+    ``judges`` are the models that judge (default: the model that writes). If no answer could be evaluated, the result says so; nothing
+    is raised.
     """
     from attrs import evolve
 
@@ -200,7 +203,7 @@ def generate_answer_sync(
 
 
 class IterativeAnswerService:
-    """A service whose threshold and settings apply to all its answers."""
+    """A service that generates answers. Its threshold and settings are the defaults for all its answers."""
 
     def __init__(self, score_threshold: float = 0.8, **settings: "Unpack[Settings]") -> None:
         self.score_threshold = score_threshold
@@ -216,7 +219,7 @@ class IterativeAnswerService:
         score_threshold: float | None = None,
         **settings: "Unpack[Settings]",
     ) -> "Answered":
-        """Answer as ``answers.generate_answer`` does. Without ``score_threshold``, the service's own applies."""
+        """Answer as ``answers.generate_answer`` does. ``score_threshold`` and settings default to those of the service."""
         threshold = self.score_threshold if score_threshold is None else score_threshold
         both: Settings = {**self._settings, **settings}
         return await generate_answer(instruct, resp_format, eval_crit, iter_max, threshold, model, **both)
@@ -225,24 +228,24 @@ class IterativeAnswerService:
 _ASKED = (
     "instruct", "resp_format", "eval_crit", "iter_max", "score_threshold", "model", "attempts", "judges", "checks", "template",
 )  # fmt: skip
-"""Fields of a request, and the model."""
+"""Names of the fields of a request, and ``model``."""
 _OWN = ("llm", "templates", "examples", "max_concurrency", "answer_tokens")
 _ALSO_CALLED = {
     "threshold": "score_threshold", "criteria": "eval_crit", "format": "resp_format", "check": "checks", "judge": "judges",
     "evaluator": "evaluators", "max_iter": "iter_max", "max_iterations": "iter_max", "iterations": "iter_max",
     "instruction": "instruct", "question": "instruct", "prompt": "instruct",
 }  # fmt: skip
-"""Other names of settings, as scripts and the command spell them."""
+"""Maps other names of settings, such as those of script options and command-line options, to the names of the settings."""
 _WATCHING = ("events", "cancel", "on_iteration")
 _RUNNING = ("evaluators", "ask", "scale", "time_limit", *_WATCHING)
-"""Settings that the loop itself takes."""
+"""Settings that are passed to the loop."""
 _CLIENTS = ("max_calls", "max_tokens", "max_cost", "price", "rate", "cache")
-"""Settings that clients are opened with."""
+"""Settings that are used to open the clients."""
 
 
 @asynccontextmanager
 async def _examples(given: Any, warn: "Warnings") -> "AsyncIterator[Examples | None]":
-    """Open the file of examples if a path is given, and close it at the end. A custom object is not closed."""
+    """Yield the examples. A path is opened, and closed at the end; a custom object is yielded unchanged and not closed."""
     if given is None or hasattr(given, "like"):
         yield given
         return

@@ -1,4 +1,4 @@
-"""``knotwork.ask``: a question about a graph, answered by hypothesis-driven traversal. See ``docs/design/loops.md#traversal``."""
+"""``knotwork.ask``: answers a question about a graph by hypothesis-driven traversal. See ``docs/design/loops.md#traversal``."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -76,21 +76,23 @@ async def ask(
     """Answer ``question`` about ``graph``: hypothesise, plan, execute and evaluate until the question is answered.
 
     ``graph``, ``raw``, ``chunks``, ``caps`` and ``ceiling`` are as for ``gasl.open``. ``state`` is a directory that stores the findings and
-    the loop: the same call continues where it stopped and pays for nothing twice. A question that was answered returns its answer
-    without a call, unless ``again`` starts it over. A state whose findings come from another graph is refused, unless ``force`` is set.
-    None stores nothing. ``llm`` is a spec (``openai:MODEL``, ``local`` ...) or a client; it plans, and answers the commands of plans.
+    the progress of the loop (None: nothing is stored). The same call later continues where the loop stopped, and pays for no call twice.
+    If the state already has the answer to the question, it is returned without a call; ``again`` starts over. A state whose findings come
+    from another graph is refused, unless ``force`` is set. ``llm`` is a spec (``openai:MODEL``, ``local`` ...) or a client; this model
+    writes the plans, and answers the plans' commands that call a model.
 
-    The loop ends with the answer, or after ``max_steps`` plans (those of earlier attempts included), ``max_calls``, ``max_tokens``,
-    ``max_cost`` (US dollars; needs ``price``), ``time_limit`` (seconds), or when ``cancel`` is set: ``status`` has the reason, and
-    nothing is raised. ``max_calls`` counts the calls of this attempt, those of plans included (None: no limit). ``rate`` is calls a
-    minute. ``max_repairs`` bounds how often a refused plan goes back to the model (at most 20). ``prompt_characters`` is the maximum
-    length of a prompt. ``options`` are those of the planner's calls (``temperature``, ``max_tokens`` ...). ``as_json`` requests JSON by
-    schema. ``choose`` picks one of several next actions (default: the most confident one).
+    The loop ends with the answer, or at a limit: ``max_steps`` plans (plans of earlier attempts are counted), ``max_calls``,
+    ``max_tokens``, ``max_cost`` (US dollars; needs ``price``) or ``time_limit`` (seconds). It also ends when ``cancel`` is set.
+    ``status`` then has the reason, and nothing is raised. ``max_calls`` counts all calls of this attempt, also the calls of plans (None: no
+    limit). ``rate`` is the maximum number of calls a minute. ``max_repairs`` (at most 20) limits how often a refused plan goes back to the
+    model. ``prompt_characters`` is the maximum length of a prompt. ``options`` are the options of the planner's calls (``temperature``,
+    ``max_tokens`` ...). ``as_json`` requests JSON by schema. ``choose`` selects one of several next actions (default: the action with the
+    highest confidence).
 
-    ``search`` is greedy, beam or mcts, or settings of one (``{"strategy": "beam", "width": 2}``): several plans are tried, each on a copy
-    of the state. The best state with an answer is then adopted as one commit; without an answer the state is unchanged. ``value`` rates
-    a state from 0 to 1: "judge" (a model; the default), "filled" (the share of declared keys with a value), or a function of a node.
-    ``rollout`` is for mcts. ``max_steps`` counts the plans that are executed.
+    ``search`` is "greedy", "beam" or "mcts", or the settings of a strategy (``{"strategy": "beam", "width": 2}``): several plans are
+    tried, each on a copy of the state. The best state with an answer is then adopted as one commit; without an answer the state is
+    unchanged. ``value`` rates a state from 0 to 1: "judge" (a model; the default), "filled" (the share of declared keys with a value),
+    or a function of a node. ``rollout`` applies only to mcts. ``max_steps`` counts the plans that are executed.
 
     Raises ``RequestError`` for an invalid request, ``AdapterError``, ``StoreError``, ``RunError`` and ``NotConfigured``.
     """
@@ -143,10 +145,10 @@ async def ask(
 
 
 class QuestionRun:
-    """A checked question about a graph with a name, opened and run once. Most arguments are those of ``ask``.
+    """A checked question about a graph that is given by name. It is opened and run once. Most arguments are those of ``ask``.
 
-    ``stored`` is the answer that the state already has, else None. ``cache=True``: the user's own call cache. Raises ``RequestError``,
-    ``RunError`` and ``AdapterError``.
+    ``stored`` is the answer that the state already has, otherwise None. ``cache=True``: the user's default call cache. Raises
+    ``RequestError``, ``RunError`` and ``AdapterError``.
     """
 
     def __init__(
@@ -173,7 +175,7 @@ class QuestionRun:
         self._workspace: Workspace | None = None
 
     def open(self, callbacks: "OpeningCallbacks") -> None:
-        """Open graph, state and model. Raises what ``workspace.open_workspace`` raises, and ``NotConfigured``."""
+        """Open the graph, the state and the model. Raises the exceptions of ``workspace.open_workspace``, and ``NotConfigured``."""
         from .clients import ModelOpener, default_spec
         from .workspace import open_workspace
 
@@ -182,7 +184,7 @@ class QuestionRun:
         self._workspace = open_workspace(self._options, models, callbacks, needs_graph=True)
 
     async def run(self, events: "Events", cancel: "asyncio.Event") -> "Asked":
-        """Return the answer, and close what ``open`` opened. ``unkept`` says why the state could not be stored.
+        """Answer the question, and close what ``open`` opened. ``unkept`` of the result says why the state could not be stored.
 
         Raises ``RunError`` and ``StoreError``.
         """
@@ -206,7 +208,7 @@ class QuestionRun:
             return asked
         finally:
             await close_models(workspace.models)
-            with suppress(StoreError):  # reported already
+            with suppress(StoreError):  # ``unkept`` reports this error already
                 workspace.close()
 
 
@@ -234,4 +236,4 @@ def _spec_of(llm: Any) -> str:
     try:
         return default_spec()
     except NotConfigured:
-        return ""  # an answer that is kept needs no model; opening one says what is missing
+        return ""  # a stored answer needs no model; otherwise opening the model reports what is missing

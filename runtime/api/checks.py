@@ -1,7 +1,7 @@
-"""The check of each language, for all interfaces, and the plan of a checked text. The result of a check is passed on to the run.
+"""Checks texts in each language for all interfaces, and returns the plan of a checked text. A run receives the result of the check.
 
 The same text with the same input, graph and state has the same diagnostics in every interface. An interface may add restrictions
-(``restrict``): a server reads no files for its clients.
+(``restrict``): for example, a server does not read files for its clients.
 """
 
 import re
@@ -75,7 +75,7 @@ class Checked:
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """The diagnostics for output: all their edits can be applied together. The edits in ``found`` may overlap."""
+        """The diagnostics for output. Their edits can all be applied together, while the edits in ``found`` may overlap."""
         return compatible(self.found)
 
     @property
@@ -85,7 +85,7 @@ class Checked:
 
     @property
     def without_remarks(self) -> "Checked":
-        """The diagnostics without those of severity info, which only ``check`` shows."""
+        """A copy without the diagnostics of severity info, which only ``knotwork check`` shows."""
         return evolve(self, found=tuple(d for d in self.found if d.severity != "info"))
 
 
@@ -106,7 +106,7 @@ class CheckedScript(Checked):
 
     @property
     def needs_default_model(self) -> bool:
-        """Whether a step calls the run's default model. Scripts of constants or graph commands need no model."""
+        """Whether a step calls the run's default model. A script that has only constants or graph commands needs no model."""
         from ...lang.catalogue.operations import BUILTIN
 
         return any(
@@ -133,7 +133,7 @@ _MODEL_COMMAND = re.compile(r"\b(?:PROCESS|CLASSIFY|ANALYZE)\b", re.IGNORECASE)
 
 
 def _gasl_calls_model(call: "Call") -> bool:
-    """Return whether the program of a GASL call may call a model; true for a program in a file."""
+    """Return whether the program of a GASL call may call a model. A program in a file is not read: the result is then True."""
     from ...lang.trees import walk
     from ...lang.trees.lwt import Text
 
@@ -143,9 +143,9 @@ def _gasl_calls_model(call: "Call") -> bool:
 
 @frozen
 class CheckedProgram(Checked):
-    """A GASL program that was checked. ``plan`` is the plan that it comes from, where it is a sound one.
+    """A checked GASL program. ``plan`` is the plan that the program comes from; None if there is no plan or it can't be read.
 
-    The program of a plan that can't be read has the commands that can be read, or none.
+    If the plan can't be read, the program has the commands that can be read, or no commands.
     """
 
     program: "Program"
@@ -153,7 +153,7 @@ class CheckedProgram(Checked):
 
     @property
     def runnable(self) -> "PlanDocument | Program":
-        """The plan if there is one, otherwise the program: the argument for an executor."""
+        """The plan if there is one, otherwise the program. An executor takes either as argument."""
         return self.plan or self.program
 
     @property
@@ -171,14 +171,14 @@ def _calls_model(tree: Any) -> bool:
 
 @frozen
 class CheckedSeed(Checked):
-    """A checked Formula Seed. ``seed`` has the readable part, errors or not (None: nothing is readable)."""
+    """A checked Formula Seed. ``seed`` has the part of the seed that can be read; None if nothing can be read."""
 
     seed: "FormulaSeed | None"
     read: "SeedRead | None" = None
 
 
 def folder_of(script: Script) -> Path | None:
-    """Return the folder for ``file=``: the folder of the script's file, or None for a script that is not a file."""
+    """Return the folder in which ``file=`` is searched: the folder of the script's file; None if the script does not come from a file."""
     file = Path(script.source.name)
     try:
         return file.parent if file.is_file() else None
@@ -201,9 +201,10 @@ def check_script(
     """Check a prompt script and the files that it names. Never raises for an invalid script.
 
     ``mode`` and ``max_steps`` apply to a text, not to a ``Script``. ``input`` is the input of the run (``MISSING``: unknown,
-    ``ABSENT``: none). ``models`` are the available model names (None: any), ``given`` earlier results that the script may refer
-    to, ``operations`` the available operations (None: all). Set ``reads_files`` to false for a script from a client: its files are not
-    opened. ``restrict`` yields diagnostics of the host; those at a place that already has an error are dropped.
+    ``ABSENT``: the run has no input). ``models`` are the available model names (None: any name). ``given`` are the names of earlier
+    results that the script may refer to, ``operations`` the available operations (None: all). Set ``reads_files`` to false for a script
+    from a client, so that its files are not opened. ``restrict`` yields further diagnostics; a diagnostic is dropped if its position
+    already has an error.
     """
     from ..lwt.script_plan import plan_of
 
@@ -230,7 +231,7 @@ def check_program(
 ) -> CheckedProgram:
     """Check a GASL program, or a plan in JSON (``language="plan"``). Never raises for an invalid text.
 
-    ``restrict`` yields diagnostics of the host, with places in the program's text.
+    ``restrict`` yields further diagnostics, with positions in the program's text.
     """
     from ...lang.trees.gasl import Program
     from ..gasl.surroundings import TOO_DEEP
@@ -250,7 +251,7 @@ def check_program(
 
 
 def read_program(source: Source, language: Literal["gasl", "plan"] = "gasl") -> CheckedProgram:
-    """Read a GASL program, or a plan in JSON. Only errors of reading are reported: the executor checks the program before its run."""
+    """Read a GASL program, or a plan in JSON. Only read errors are reported, because the executor checks the program before its run."""
     if language == "plan":
         from ...lang.documents.plan import read_plan
         from ...lang.trees.gasl import Program
@@ -292,9 +293,9 @@ def _plan(
 
 
 def check_seed(seed: "SeedRead | FormulaSeed | Source | str | Mapping[str, Any]", data: Any = None) -> CheckedSeed:
-    """Check a Formula Seed of either form. Never raises for an invalid seed.
+    """Check a Formula Seed in the declarative or the formula form. Never raises for an invalid seed.
 
-    ``data`` is a context or a list of them: what only they show is checked too. Raises ``ContextError`` if it is neither.
+    ``data`` is a context or a list of contexts to check the seed against (None: no contexts). Raises ``ContextError`` for other data.
     """
     from ...lang.documents.seed import SeedRead, read_seed
     from ...lang.trees.seed import FormulaSeed
@@ -313,7 +314,7 @@ def check_seed(seed: "SeedRead | FormulaSeed | Source | str | Mapping[str, Any]"
 
 
 def check_reading(reading: "Reading", known: "Known") -> tuple[Diagnostic, ...]:
-    """Check the text of an editor, given all that is known beside it, and return the diagnostics in source order."""
+    """Check the text in an editor against the known graph, state, values and models. Return the diagnostics in source order."""
     from ...lang.service import diagnose
     from ..seeds.reviews import ContextError
 
@@ -324,7 +325,7 @@ def check_reading(reading: "Reading", known: "Known") -> tuple[Diagnostic, ...]:
     if known.input is not MISSING:
         try:
             return check_seed(reading.seed, known.input).found
-        except ContextError:  # the input file is not a context: a fault of the input
+        except ContextError:  # the input file is not a context: this is not an error of the seed
             pass
     found = diagnose("seed", reading, known)
     return tuple(sorted(dict.fromkeys((*found, *reading.seed.diagnostics)), key=sort_key))
@@ -336,9 +337,9 @@ def check_reading(reading: "Reading", known: "Known") -> tuple[Diagnostic, ...]:
 def format_text(
     source: Source, language: Literal["script", "program"], mode: Mode = "strict", max_steps: int | None = MAX_STEPS
 ) -> tuple[Checked, str]:
-    """Return the diagnostics of reading a text, and its canonical format: "" for a text with errors.
+    """Return the diagnostics from reading a text, and the text in its canonical format, or "" if the text has errors.
 
-    ``mode`` and ``max_steps`` apply to scripts. Raises ``RuntimeError`` if the formatted text would have another meaning.
+    ``mode`` and ``max_steps`` apply to scripts. Raises ``RuntimeError`` if formatting would change the meaning of the text.
     """
     read: Script | Program
     if language == "script":
@@ -360,22 +361,22 @@ def format_text(
     return Checked(read.diagnostics, source), text
 
 
-# The plan of a run: the steps of a checked text, and the steps that each depends on.
+# The plan of a run: the steps of a checked text and their dependencies.
 
 FINAL_RULES = {
     "final": "the step named final",
     "only sink": "the only step that no other step refers to",
     "last": "the last step (no step refers to several of them)",
 }
-"""The rules that choose the final step of a script, in words."""
+"""Maps each rule that selects the final step of a script to a description of the rule."""
 
 
 @frozen
 class Plan:
     """The steps of a checked text. ``document`` is the plan as JSON; its keys depend on the language.
 
-    ``graph`` has the inputs of each step, ``labels`` the text of each step in a drawing. ``outputs`` are the final steps, and
-    ``needed`` the steps that they depend on.
+    ``graph`` maps each step to its inputs, ``labels`` maps each step to its text in a drawing. ``outputs`` are the final steps, and
+    ``needed`` the steps that they depend on, including themselves.
     """
 
     language: Literal["script", "program", "seed"]
@@ -441,7 +442,7 @@ def _script_plan(script: Script) -> Plan | None:
 
 
 def _program_plan(program: "Program") -> Plan:
-    """Return the plan of a program: for each command of the outermost level, the commands whose variables or keys it uses."""
+    """Return the plan of a program. It lists the commands of the outermost level, and for each the commands whose results it uses."""
     from ...lang.service.navigation import occurrences_in
 
     rows: list[dict[str, Any]] = []
@@ -479,7 +480,7 @@ def _seed_plan(seed: "FormulaSeed") -> Plan:
 
     graph = step_graph(seed)
     needed, steps = needed_steps(graph, seed.outputs), seed.step_by_name
-    # The graph also contains the extractions and the context, which are no steps.
+    # The graph also contains the extractions and the context, which are not steps.
     levels = [tuple(name for name in layer if name in steps) for layer in layers(graph)]
     levels = [layer for layer in levels if layer]
     layer_of = {name: number for number, layer in enumerate(levels, 1) for name in layer}

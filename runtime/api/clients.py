@@ -1,4 +1,4 @@
-"""Models of one API call, opened under its limits, and warnings of files and clients."""
+"""Opens the models of one API call under the limits of the call; collects warnings from files and clients."""
 
 import math
 import os
@@ -36,14 +36,14 @@ LIMITS = ("max_calls", "max_tokens", "max_cost", "price", "rate", "cache")
 
 
 def opener_of(options: dict[str, Any], names: Sequence[str] = LIMITS) -> "ModelOpener":
-    """Remove the limits from the options of a run and return an opener of models under these limits. Raises ``RequestError``."""
+    """Remove the limits from the options of a run, and return an opener that applies them to all models. Raises ``RequestError``."""
     from . import heard
 
     return ModelOpener(heard(options.get("events")), **{name: options.pop(name) for name in names if name in options})
 
 
 def default_spec(*, needed: bool = True) -> str:
-    """Return the spec of the model that a run uses by default. Raises ``NotConfigured``; returns "" unless ``needed``."""
+    """Return the spec of the default model. If there is none, raises ``NotConfigured``, or returns "" if ``needed`` is false."""
     from ...adapters.llm import NotConfigured
     from ..models.factory import default_spec
 
@@ -63,12 +63,13 @@ def call_cache(spec: str) -> Path | None:
 
 
 class ModelOpener:
-    """Opens the models of one run, all under one budget, and closes them at the end of ``async with``. A custom client is left open.
+    """Opens the models of one run under one shared budget, and closes them at the end of ``async with``. Custom clients are left open.
 
-    ``max_calls``, ``max_tokens`` and ``max_cost`` (US dollars; needs ``price``) end the calls of the run (None: no limit). ``price`` is US
-    dollars for a million prompt and completion tokens, ``(0.25, 2)``; ``rate`` is calls a minute. ``cache`` names the file of the call
-    cache; True is the user's own. ``max_concurrency`` bounds the parallel calls of each client. Keys and addresses come from
-    ``environ``. ``ledger`` has the calls and the cost so far. Raises ``RequestError``.
+    ``max_calls``, ``max_tokens`` and ``max_cost`` (US dollars; needs ``price``) limit the calls of the run (None: no limit). ``price`` is
+    US dollars for a million prompt and completion tokens, such as ``(0.25, 2)``; ``rate`` is the maximum number of calls a minute.
+    ``cache`` names the file of the call cache; True is the user's default cache. ``max_concurrency`` is the maximum number of parallel
+    calls of each client. API keys and addresses come from ``environ``. ``ledger`` has the calls and the cost so far. Raises
+    ``RequestError``.
     """
 
     def __init__(
@@ -93,9 +94,9 @@ class ModelOpener:
         self._opened: list[Any] = []
 
     def open(self, model: Any, *, light: bool = False) -> Any:
-        """Return the client of a spec, or the caller's own client under the limits. Raises ``NotConfigured``, ``RequestError``.
+        """Return the client for a spec, or a custom client with the limits applied. Raises ``NotConfigured``, ``RequestError``.
 
-        ``light``: where nothing limits a custom client, it may be asked without the checks that loops need.
+        ``light``: a custom client without limits may be called without the checks that loops need.
         """
         from ..models.factory import ModelSettings, open_model
 
@@ -120,7 +121,7 @@ class ModelOpener:
         return Priced(client, self._price) if self._price is not None else client
 
     def open_all(self, spec: str | None, named: Mapping[str, str]) -> "Models":
-        """Return the clients of ``spec`` (None: no default) and of the specs by name. Raises ``NotConfigured``."""
+        """Open the default model ``spec`` (None: no default) and the models ``named``, and return them. Raises ``NotConfigured``."""
         from .workspace import Models
 
         default = None if spec is None else self.open(spec)
@@ -135,16 +136,16 @@ class ModelOpener:
 
 
 class _Timed:
-    """A custom client with the port's interface, bounded by the timeout of a script.
+    """A custom client with the port's interface, whose calls end at the timeout that a script sets.
 
-    ``as_client`` would do, and sets a timer for each call; this one costs nothing where no timeout is asked for.
+    ``as_client`` would also apply the timeout, but it sets a timer for each call. This class costs nothing if no timeout is set.
     """
 
     def __init__(self, client: Any) -> None:
         self._ask = client.generate
 
     async def generate(self, prompt: str, **options: Any) -> Any:
-        """Return the answer of the client."""
+        """Return the client's answer."""
         timeout = options.get("timeout")
         if timeout is None:
             return await self._ask(prompt, **options)
@@ -165,10 +166,10 @@ def _is_port(model: Any) -> bool:
 
 
 class Clients:
-    """The clients of one run: under one budget, which begins with it. Those that were opened from a spec are closed with it.
+    """The clients of one run under one shared budget. Clients that were opened from a spec are closed at the end of ``async with``.
 
-    ``llm`` is the run's own, ``spec`` its spec ("" for a client of the caller's). ``judges`` has for each of the panel its name
-    in ``named``, None where it is the run's own. Raises ``RequestError``, and ``NotConfigured`` where it is entered.
+    ``llm`` is the default client, ``spec`` its spec ("" for a custom client). ``judges`` has, for each model of the panel, its name in
+    ``named``, or None if it is the default client. Raises ``RequestError``; entering ``async with`` raises ``NotConfigured``.
     """
 
     def __init__(
@@ -226,7 +227,7 @@ def file_of(parameter: str, given: Any) -> Path:
         raise RequestError(parameter, f"a file is wanted, not {type(given).__name__}") from None
 
 
-# The graph and the state that ``GASL`` works on in one run of a script: opened before it, closed after it.
+# The graph and the state that the ``GASL`` steps of one script run work on. They are opened before the run and closed after it.
 
 
 @contextmanager
@@ -239,7 +240,7 @@ def on_graph(
 ) -> "Iterator[Workshop | None]":
     """Yield the workshop of the run with this id; None if no graph is named.
 
-    A state that is opened here is closed at the end, and records its graph. Raises what ``open_workspace`` raises.
+    A state that is opened here records its graph, and is closed at the end. Raises the exceptions of ``open_workspace``.
     """
     if options.graph is None:
         if options.state is not None:

@@ -1,4 +1,4 @@
-"""The data flow between pieces of text: the names that each reads and binds, and the graph of what takes its input from what."""
+"""The data flow between pieces of text: the names that each piece reads and binds, and the graph of their inputs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -20,11 +20,11 @@ __all__ = [
     "Box", "Drawing", "Spot", "data_flow", "draw_evidence", "location_of", "names_bound", "names_read", "names_read_first",
 ]  # fmt: skip
 
-# The names that a piece reads from outside and those that it binds, from the languages' own parsers.
+# The names that a piece binds, and the names of outside values that it reads. The parsers of the languages find the names.
 
 
 def names_read(piece: Piece) -> list[str]:
-    """Return the distinct names of values that a piece reads from outside."""
+    """Return the distinct names of values that a piece reads but does not define itself."""
     found = _value_names(piece)
     own = {each.name for each in found if each.defines and each.kind == "step"}
     return list(dict.fromkeys(each.name for each in found if not each.defines and each.name not in own))
@@ -39,7 +39,7 @@ def names_bound(piece: Piece) -> list[str]:
 
 
 def names_read_first(pieces: Iterable[Piece]) -> list[str]:
-    """Return the names that pieces read from outside: those not bound by an earlier piece."""
+    """Return the names that the pieces read and that no earlier piece binds."""
     bound, wanted = set[str](), dict[str, None]()
     for piece in pieces:
         wanted |= dict.fromkeys(name for name in names_read(piece) if name not in bound)
@@ -56,7 +56,7 @@ def _value_names(piece: Piece) -> Sequence[Occurrence]:
 
 
 def location_of(piece: Piece, done: Iterable[str] = ()) -> str:
-    """Return the name and line where a piece begins; for steps, the first step not in ``done``. "" for a dot command."""
+    """Return the location ``NAME:LINE`` of a piece. For steps, it is that of the first step not in ``done``. "" for a dot command."""
     source, start = piece.source, 0
     match piece.language:
         case "dot" | "comment":
@@ -71,15 +71,15 @@ def location_of(piece: Piece, done: Iterable[str] = ()) -> str:
     return f"{source.name}:{source.position(start)[0]}"
 
 
-# The graph of a text: its commands, steps and expressions, connected by the names that they bind and read.
+# The graph of a text. Its nodes are commands, steps and expressions, which are connected by the names that they bind and read.
 
 _KEY = "\0"
-"""Prefix of a key of the state, to distinguish it from names of values: no name begins so."""
+"""Prefix that distinguishes a key of the state from the name of a value. No name begins with this character."""
 
 
 @frozen
 class Box:
-    """A command, a step, an expression, or a value from outside. ``inputs`` are the numbers of its inputs; ``layer`` is from 0."""
+    """A command, a step, an expression, or an external value. ``inputs`` are the indexes of its input boxes; ``layer`` counts from 0."""
 
     name: str
     operation: str
@@ -91,9 +91,9 @@ class Box:
 
 @frozen
 class _Part:
-    """A part of the flow: ``binds`` are the names visible to others, ``reads`` the names it reads.
+    """A part of the flow. ``binds`` are the names that other parts can read, ``reads`` the names that the part reads.
 
-    ``is_unordered``: it is a step; adjacent steps have no order.
+    ``is_unordered``: the part is a step; adjacent steps have no order.
     """
 
     name: str
@@ -105,7 +105,7 @@ class _Part:
 
 
 def data_flow(pieces: Iterable[Piece]) -> tuple[Box, ...]:
-    """Return the graph of pieces without errors, values from outside first."""
+    """Return the graph of pieces that have no errors. Boxes of external values come first."""
     parts = [part for piece in pieces for part in _parts(piece)]
     producers = _producers(parts)
     external: dict[str, int] = {}
@@ -126,7 +126,7 @@ def data_flow(pieces: Iterable[Piece]) -> tuple[Box, ...]:
 
 
 def _producers(parts: Sequence[_Part]) -> list[dict[str, int]]:
-    """Return for each part the earlier parts that bound each name. Adjacent steps see each other, in any order."""
+    """Return, for each part, the index of the part that binds each name visible to it. Adjacent steps see each other, in any order."""
     found: list[dict[str, int]] = []
     bound: dict[str, int] = {}
     for number, part in enumerate(parts):
@@ -164,7 +164,7 @@ def _commands(piece: Piece) -> list[_Part]:
         names = [each for each in inside if each.kind == "variable" and each.name != "error"]
         binds = tuple(dict.fromkeys(each.name for each in names if each.defines))
         reads = tuple(dict.fromkeys(each.name for each in names if not each.defines))
-        # A key is declared inside of another one.
+        # A declaration of a nested key also uses its parent key.
         keys = [each for each in inside if each.kind == "key"]
         name = ", ".join(binds or dict.fromkeys(each.name for each in keys)) or "…"
         declared = tuple(_KEY + each.name for each in keys if each.defines)
@@ -188,9 +188,9 @@ def _steps(piece: Piece) -> list[_Part]:
     return found
 
 
-# The part of the graph that supports the findings of a state.
+# The nodes and edges that support the findings of a state.
 
 
 def draw_evidence(state: Mapping[str, Any], graph: GraphAdapter | None) -> Drawing | None:
-    """Return a drawing of the nodes and edges that the evidence of a state names; None if there are none."""
+    """Return a drawing of the nodes and edges that the evidence in a state names; None if the evidence names none."""
     return draw(*evidence_graph(groups(state)), graph)

@@ -1,4 +1,4 @@
-"""How a text would run, without running it: how each command finds its result, the order of steps; and what a rule means."""
+"""Explains how a text would run, without running it: how each command finds its result, and the order of steps. Also explains rules."""
 
 import asyncio
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ async def explain_commands(
     *,
     with_variables: bool = True,
 ) -> list[dict[str, Any]]:
-    """Return how each command would run, in order, until ``cancel`` is set; see ``runtime.gasl.explain``."""
+    """Return, for each command in order, how it would run; see ``runtime.gasl.explain``. Setting ``cancel`` ends the list early."""
     context = executor.session.context.copy() if with_variables else ContextStore()
     session = evolve(executor.session, context=context, label="")
     rows = []
@@ -59,7 +59,7 @@ async def explain_commands(
 
 
 async def explain_piece(piece: Piece, session: "Session") -> Outcome:
-    """Return how a piece would run in a session; its diagnostics if it has errors."""
+    """Return how a piece would run in a session, or the piece's diagnostics if it has errors."""
     piece = normalize(piece, session)
     fault = check(piece, session)
     if not fault.is_good:

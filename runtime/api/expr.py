@@ -32,11 +32,11 @@ def __dir__() -> list[str]:
 
 
 class ExprError(KnotworkError):
-    """An expression that can't be read, or can't be evaluated with these values.
+    """An expression can't be read, or can't be evaluated with the given values.
 
-    ``kind`` is "text" for a text that is not an expression, else what went wrong: "division", "type", "name", "key", "index",
-    "value", "limit", "overflow" or "result". ``message`` is one sentence, ``hint`` says what to do or is empty,
-    ``diagnostics`` has at least one error; ``str`` is ``picture()``.
+    ``kind`` is "text" for a text that is not an expression; otherwise it names the cause: "division", "type", "name", "key", "index",
+    "value", "limit", "overflow" or "result". ``message`` is one sentence. ``hint`` says what to do, or is empty. ``diagnostics`` has
+    at least one error. ``str`` returns ``picture()``.
     """
 
     def __init__(self, kind: str, diagnostics: "Sequence[Diagnostic]", source: "Source") -> None:
@@ -61,7 +61,7 @@ class ExprError(KnotworkError):
 
 
 def parse(source: "Source | str") -> "ExprRead":
-    """Read an expression. Never raises for an invalid text: then ``expr`` of the result is None, and ``diagnostics`` has the errors."""
+    """Read an expression. Never raises for an invalid text: ``expr`` of the result is then None, and ``diagnostics`` has the errors."""
     from ...lang.parse.expr import parse_expr
 
     return parse_expr(source)
@@ -78,7 +78,7 @@ def check(
     """Return errors and warnings in source order.
 
     ``names`` are the names of the values (None: unknown). ``row``: the expression is evaluated for each extraction of a
-    seed, with ``extraction.`` and ``meta.``; ``fields`` are the fields of the seed, ``context_keys`` the keys of the context.
+    seed, and may use ``extraction.`` and ``meta.``. ``fields`` are the fields of the seed, ``context_keys`` the keys of the context.
     Never raises for an invalid expression.
     """
     from ...lang.diagnostic import compatible, sort_key
@@ -124,10 +124,10 @@ def evaluate(
 
 
 def compile(source: "Source | str | Expr") -> Callable[..., Any]:
-    """Return a function from values to the result, several times faster than ``evaluate``.
+    """Return a function that evaluates the expression, several times faster than ``evaluate``.
 
-    The function takes a mapping from names to values (default: empty). It returns the results of ``evaluate`` and raises its errors;
-    the default limits apply. Raises ``ExprError`` for a text that can't be read.
+    The function takes a mapping from names to values (default: empty). It returns the same result as ``evaluate`` and raises the same
+    errors; the default limits apply. Raises ``ExprError`` for a text that can't be read.
     """
     from ...lang.evaluate.expr import ExprError as EvaluationError
     from ...lang.evaluate.expr.generator import compiled

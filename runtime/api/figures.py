@@ -1,4 +1,4 @@
-"""Figures of work under way, in a few words: calls, their cost, the elapsed time."""
+"""Counts model calls and time during a run, and formats figures, table rows and CSV for all interfaces."""
 
 import csv
 import io
@@ -17,19 +17,19 @@ from ..events import BudgetReached, CallFinished, CallRetried, CallStarted, Even
 
 @define
 class Calls:
-    """Counts model calls: the requests that were sent, as ``runtime.models.caller`` counts them."""
+    """Counts model calls in the same way as ``runtime.models.caller``: each request that was sent is a call."""
 
     cached: int = 0
     tokens: int = 0
     cost: float | None = None
     over: int = 0
-    """Requests that were answered or failed."""
+    """Number of requests that were answered or failed."""
     under_way: int = 0
-    """Requests that a model has not answered yet."""
+    """Number of requests that a model has not answered yet."""
 
     @property
     def calls(self) -> int:
-        """The number of requests sent, including failed and cancelled ones, and answers from the cache."""
+        """The number of requests sent, including failed and cancelled requests, and of answers from the cache."""
         return self.over + self.under_way
 
     def __call__(self, event: Event) -> None:
@@ -45,7 +45,7 @@ class Calls:
                 self.cost = (self.cost or 0.0) + event.cost
 
     def line(self) -> str:
-        """Return the figures in a few words."""
+        """Return the figures as one short line."""
         cached = f" ({self.cached:,} cached)" if self.cached else ""
         parts = [f"{self.calls:,} call{'' if self.calls == 1 else 's'}{cached}"]
         if self.tokens:
@@ -67,16 +67,16 @@ def counted(count: int, noun: str, plural: str = "") -> str:
 
 
 def dollars(cost: float) -> str:
-    """Return a cost as text, precise enough that small costs are not zero."""
+    """Return a cost in US dollars as text, with enough digits that a small cost is not shown as zero."""
     return f"${cost:.2f}" if cost >= 0.1 or not cost else f"${cost:.2g}" if cost < 0.001 else f"${cost:.4f}"
 
 
-# The state of one piece that a session runs: the facts, which each display shows in its own way.
+# The progress of one piece that a session runs. Each display shows these facts in its own way.
 
 
 @define(eq=False)
 class Work:
-    """Subscribes to the session's events. ``note`` receives urgent messages; everything else can be read from any thread."""
+    """The progress of a run, from the session's events. ``note`` receives urgent messages; the rest can be read from any thread."""
 
     text: str
     note: Callable[[str], None]
@@ -108,28 +108,28 @@ class Work:
 
     @property
     def waiting(self) -> str:
-        """The number of pending model answers in words; "" for none."""
+        """A text with the number of pending model answers; "" if none is pending."""
         count = self.calls.under_way
         return f"asking a model, {count:,} under way" if count else ""
 
     @property
     def asked(self) -> str:
-        """The finished model calls and their cost; "" if none is finished yet."""
+        """A text with the model calls so far and their cost; "" if no call has finished yet."""
         return self.calls.line() if self.calls.over else ""
 
     @property
     def total(self) -> str:
-        """The total model calls, including unanswered ones; "" for none."""
+        """A text with all model calls, including unanswered calls, and their cost; "" if there were no calls."""
         return self.calls.line() if self.calls.calls else ""
 
     @property
     def steps(self) -> list[tuple[str, str]]:
-        """The steps under way with the elapsed time of each, the oldest first."""
+        """The running steps with their elapsed times, the earliest started first."""
         now = perf_counter()
         return [(step, clock(now - began)) for step, began in tuple(self._steps.items())]
 
 
-# Table rows used by several interfaces: a history, the keys of a state, differences, a graph's attributes.
+# Table rows that several interfaces show: the history, keys and differences of states, and the attributes of a graph.
 
 HISTORY_COLUMNS = ("step", "status", "count", "state", "command", "why")
 KEY_COLUMNS = ("key", "type", "size", "description")
@@ -142,7 +142,7 @@ _MOST_VALUES = 5
 
 
 def history_rows(entries: Iterable[Mapping[str, Any]]) -> list[list[str]]:
-    """Return the rows of entries of a history."""
+    """Return a table row for each entry of a history."""
     return [
         [
             _label(entry), _status(entry), _count(entry), str(entry.get("state") or "")[:12],
@@ -153,7 +153,7 @@ def history_rows(entries: Iterable[Mapping[str, Any]]) -> list[list[str]]:
 
 
 def _label(entry: Mapping[str, Any]) -> str:
-    """Return the number of a step; nested steps have a part after the point, a rollback has no number."""
+    """Return the number of a step; for a nested step, the part follows after a point; "" for a rollback."""
     from ..gasl.surroundings import ROLLBACK  # late: help texts import this module
 
     part = entry.get("part")
@@ -171,7 +171,7 @@ def _count(entry: Mapping[str, Any]) -> str:
 
 
 def key_rows(declared: Iterable[Declaration]) -> list[list[str]]:
-    """Return the rows of declared keys."""
+    """Return a table row for each declared key."""
     return [
         [each.key, each.type, f"{each.size:,}", "; ".join(filter(None, (each.description, _incomplete(each))))]
         for each in declared
@@ -183,7 +183,7 @@ def _incomplete(declared: Declaration) -> str:
 
 
 def difference_rows(found: Iterable[Difference]) -> list[list[str]]:
-    """Return the rows of the differences between two states."""
+    """Return a table row for each difference between two states."""
     return [[each.key, each.kind, *(_side(side) for side in (each.before, each.after))] for each in found]
 
 
@@ -192,13 +192,13 @@ def _side(value: Any) -> str:
 
 
 def short_text(value: Any) -> str:
-    """Return a value as a text that fits into a cell."""
+    """Return a value as text, cut to the length of a table cell."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
 
 
 def attribute_rows(attributes: Mapping[str, Attribute]) -> list[list[str]]:
-    """Return the rows of a graph's attributes; unique values are not shown."""
+    """Return a table row for each attribute of a graph. Values that occur only once are not shown."""
     return [
         [
             found.name,
@@ -212,32 +212,32 @@ def attribute_rows(attributes: Mapping[str, Attribute]) -> list[list[str]]:
 
 
 def cut_value(value: Any) -> str:
-    """Return a scalar of a graph as a short text."""
+    """Return a scalar value of a graph as a short text."""
     text = " ".join(value.split()) if isinstance(value, str) else "null" if value is None else str(value)
     return printable(text if len(text) <= _EXCERPT else text[: _EXCERPT - 1] + "…")
 
 
-# A value as a cell, and a row as a line of CSV, for all interfaces.
+# CSV cells and lines for all interfaces.
 
 _LIKE_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_line(values: Sequence[Any]) -> str:
-    """Return a line of CSV (RFC 4180, but for its line end)."""
+    """Return the values as a line of CSV (RFC 4180, except that the line ends with a newline only)."""
     out = io.StringIO(newline="")
     csv.writer(out, lineterminator="\n").writerow([guarded(value) for value in values])
     return out.getvalue()
 
 
 def cell(value: Any) -> str:
-    """Return a value as a text: "" for null, a text unchanged, everything else as JSON."""
+    """Return a value as a string: "" for None, a string unchanged, other values as JSON."""
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False)
 
 
 def guarded(value: Any) -> str:
-    """Return the text of a CSV cell; a ' precedes what a spreadsheet would take for a formula (which models may write, too)."""
+    """Return the text of a CSV cell. A string that a spreadsheet would read as a formula (models may write formulas) is preceded by '."""
     text = cell(value)
     if isinstance(value, str) and text.startswith(_LIKE_A_FORMULA):
         return f"'{text}"

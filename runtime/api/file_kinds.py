@@ -1,4 +1,4 @@
-"""The kind of a file: by its suffix, JSON by its keys, other text by its beginning. All commands use this table."""
+"""Determines the kind of a file from its suffix, for JSON from its keys, for other text from its beginning. All commands use this table."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -51,20 +51,20 @@ _KEYS: tuple[tuple[FileKind, frozenset[str]], ...] = (
 """Keys of a JSON text that identify its kind, most certain kind first."""
 _KEY = re.compile(rf'"({"|".join(sorted(key for _, keys in _KEYS for key in keys))})"\s*:')
 _LOOKED_AT = 200_000
-"""Number of characters that are searched."""
+"""Number of characters that are searched for keys."""
 _MARKUP = re.compile(r"\s*(?:<\?xml\b|<graphml\b|<gexf\b|graph\s*\[\s*$)", re.IGNORECASE | re.MULTILINE)
 
 
 @cache
 def _program_start() -> re.Pattern[str]:
-    """Return the pattern of a text that begins with a GASL command, comments aside."""
+    """Return the pattern of a text that begins with a GASL command, after optional comments."""
     from ...lang.catalogue.commands import COMMANDS
 
     return re.compile(rf"(?:\s*(?:#[^\n]*)?\n)*\s*(?:{'|'.join((*COMMANDS, 'TRY'))})\b(?!\s*[=)(])", re.IGNORECASE)
 
 
 def kind_of(source: Source, document: FileKind = "plan") -> FileKind:
-    """Return the kind of a text. JSON without identifying keys is a ``document``; other text that is not recognised is a prompt script."""
+    """Return the kind of a text. JSON without identifying keys has the kind ``document``; other unrecognised text is a prompt script."""
     name = source.name.lower()
     for suffixes, kind in _SUFFIXES:
         if name.endswith(suffixes):
@@ -79,9 +79,9 @@ def kind_of(source: Source, document: FileKind = "plan") -> FileKind:
 
 
 def require(source: Source, taken: Collection[FileKind], what: str, document: FileKind = "plan") -> FileKind:
-    """Return the kind of a text if it is one of ``taken``. Raises ``WrongFile`` otherwise; ``what`` names what the command takes.
+    """Return the kind of a text if it is one of ``taken``; otherwise raise ``WrongFile``.
 
-    ``document``: as for ``kind_of``.
+    ``what`` is the part of the message that names the accepted kinds. ``document`` is as for ``kind_of``.
     """
     kind = kind_of(source, document)
     if kind not in taken:

@@ -1,4 +1,4 @@
-"""Writes files that users name, atomically; a device, a pipe or an open descriptor is written into, not replaced."""
+"""Writes the files that users name. Regular files are replaced atomically; devices, pipes and open descriptors are written into."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ __all__ = [
 ]  # fmt: skip
 
 _LINKS = 40
-"""Maximum number of links followed, the same as the system's."""
+"""Maximum number of symbolic links that are followed, as in the operating system."""
 
 
 class UnknownSuffix(KnotworkError, ValueError):
@@ -33,11 +33,11 @@ class UnknownSuffix(KnotworkError, ValueError):
 
 
 def known_suffix(name: str, known: Sequence[str], otherwise: str = "") -> str:
-    """Return the suffix of the file's name among ``known``, in lower case.
+    """Return the suffix of a file name in lower case, if it is one of ``known``.
 
-    "" for a name without a suffix, and for targets that are written into (a device, a pipe, ``/dev/stdout``), whatever their
-    name. ``otherwise`` ends the hint: another possible choice. Raises ``UnknownSuffix`` for any other suffix, so that no file has
-    a format that contradicts its name.
+    Returns "" for a name without a suffix, and for targets that are written into (a device, a pipe, ``/dev/stdout``), whatever
+    their name. Raises ``UnknownSuffix`` for any other suffix, so that no file has a format that contradicts its name. ``otherwise``
+    is added at the end of the error's hint, to name another choice.
     """
     path = Path(name)
     suffix = path.suffix.lower()
@@ -47,11 +47,11 @@ def known_suffix(name: str, known: Sequence[str], otherwise: str = "") -> str:
 
 
 def replace_file(path: Path, text: str, *, follow: bool = True) -> None:
-    """Replace the file by ``text`` in one move, keeping its permissions; a link is followed to its file.
+    """Replace the content of a file by ``text`` atomically, and keep the file's permissions. If ``path`` is a link, its target is replaced.
 
-    A missing file is created. A target that is not a regular file (a device, a FIFO, ``/dev/stdout``) is opened and written.
-    Without ``follow`` the name was not chosen by the user: only a regular file is replaced, and links and pipes are not followed.
-    Raises ``OSError``, in which case the old file is untouched.
+    A missing file is created. A target that is not a regular file (a device, a FIFO, ``/dev/stdout``) is opened and written into.
+    Set ``follow`` to false for a name that the user did not choose: only a regular file is then replaced, and links and pipes are
+    refused. Raises ``OSError``; the old file is then unchanged.
     """
     body = text.encode()
     if not follow:
@@ -72,7 +72,7 @@ def replace_file(path: Path, text: str, *, follow: bool = True) -> None:
 
 
 def new_file(path: Path, text: str) -> None:
-    """Create the file atomically. Raises ``FileExistsError`` if the name exists in any form, and ``OSError``."""
+    """Create the file atomically. Raises ``FileExistsError`` if the name exists (as a file, folder or link), and ``OSError``."""
     target = path.parent.resolve() / path.name
     if os.path.lexists(target):
         raise FileExistsError(17, "the file already exists", str(path))
@@ -80,7 +80,7 @@ def new_file(path: Path, text: str) -> None:
 
 
 def append_file(path: Path) -> None:
-    """Open the file for appending and close it: it is created if it is missing. Raises ``OSError`` if that is impossible."""
+    """Open the file for appending and close it, to test that it can be written. A missing file is created. Raises ``OSError``."""
     with named_file(path, "a"):
         pass
 
@@ -92,10 +92,10 @@ def create_private_file(path: Path) -> None:
 
 
 def is_stream(path: Path) -> bool:
-    """Return whether ``path`` is written into instead of replaced: it exists, and is not a regular file or a folder.
+    """Return whether ``path`` is written into instead of replaced: the path exists, and is neither a regular file nor a folder.
 
-    A descriptor of this process, such as ``/dev/stdout``, counts even if it leads to a regular file: its owner continues to use
-    it.
+    A descriptor of this process, such as ``/dev/stdout``, is written into even if it leads to a regular file, because its owner
+    continues to use the descriptor.
     """
     if _descriptor(path) is not None:
         return True
@@ -104,7 +104,7 @@ def is_stream(path: Path) -> bool:
 
 
 def _status(path: Path, *, follow: bool = True) -> os.stat_result | None:
-    """Return the status of ``path``, None if it does not exist. Raises ``OSError`` if it can't be read."""
+    """Return the status of ``path``; None if the path does not exist. Raises ``OSError`` if the status can't be read."""
     try:
         return os.stat(path, follow_symlinks=follow)
     except (FileNotFoundError, NotADirectoryError):
@@ -127,7 +127,7 @@ def _descriptor(path: Path) -> int | None:
 def _write_into(path: Path, body: bytes) -> None:
     """Write into the existing target, without creating, truncating or replacing it."""
     number = _descriptor(path)
-    for stream in (sys.stdout, sys.stderr):  # earlier output comes first
+    for stream in (sys.stdout, sys.stderr):  # write the earlier output before this text
         stream.flush()
     handle = os.dup(number) if number is not None else os.open(path, os.O_WRONLY | getattr(os, "O_NOCTTY", 0))
     with os.fdopen(handle, "wb") as file:
@@ -163,7 +163,7 @@ def _replace(path: Path, target: Path, body: bytes, status: os.stat_result | Non
 
 
 def _rename_new(temporary: str, target: Path) -> None:
-    """Give a file its name, unless it was taken meanwhile. Raises ``FileExistsError``."""
+    """Rename ``temporary`` to ``target``. Raises ``FileExistsError`` if ``target`` was created in the meantime."""
     try:
         os.link(temporary, target)
     except FileExistsError:

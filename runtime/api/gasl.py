@@ -48,7 +48,7 @@ _NAMES = {
     "ParseError": "runtime.gasl", "PlanError": "runtime.gasl", "ExecutionRecord": "runtime.gasl.records",
     "ExecutionResult": "runtime.gasl.records", "plan_status": "runtime.gasl.records", "last_with_value": "runtime.gasl.records",
     "Verdict": "runtime.gasl.replay",
-    "LLMClient": "adapters.llm:LLM",  # its public name
+    "LLMClient": "adapters.llm:LLM",  # the public name of ``LLM`` is ``LLMClient``
 }  # fmt: skip
 
 if not TYPE_CHECKING:  # type checkers see the imports above
@@ -61,7 +61,7 @@ def __dir__() -> list[str]:
 
 @frozen
 class Program(tree.Program):
-    """A program: frozen commands with their spans. ``diagnostics`` has the errors found while reading."""
+    """A program: immutable commands with their spans. ``diagnostics`` has the errors found while the text was read."""
 
     @property
     def commands(self) -> tuple[tree.Command, ...]:
@@ -93,7 +93,7 @@ class Program(tree.Program):
         variables: Collection[str] = (),
         models: Collection[str] | None = None,
     ) -> "list[Diagnostic]":
-        """Return errors and warnings in source order. Each argument that is given adds checks against it."""
+        """Return errors and warnings in source order. Each argument adds checks; see ``gasl.check``."""
         return check(
             self,
             schema=schema,
@@ -113,7 +113,7 @@ class Condition:
     text: str
 
     def matches(self, item: Mapping[str, Any]) -> bool | None:
-        """Return True, False, or None if a value is missing. Raises ``ConditionError``."""
+        """Return whether ``item`` satisfies the condition: True, False, or None if a value is missing. Raises ``ConditionError``."""
         from ...lang.evaluate.conditions import matches
 
         return matches(self.tree, item)
@@ -132,7 +132,7 @@ class GASLParser:
     """The parser of single commands."""
 
     def parse(self, command: str) -> tree.Command:
-        """Return the command. Raises ``ParseError`` with all errors, and for a text with no command or more than one."""
+        """Return the command in a text. Raises ``ParseError`` with all errors, also for a text with no command or several commands."""
         from ...lang.parse.gasl import parse_command
         from ..gasl.errors import ParseError
 
@@ -151,7 +151,7 @@ def parse(source: "Source | str") -> "Program":
 
 
 def parse_condition(source: "Source | str") -> "Condition":
-    """Read a condition; ``.matches(item)`` is True, False or None (unknown). Raises ``ConditionError``."""
+    """Read a condition. Its method ``matches(item)`` returns True, False or None (unknown). Raises ``ConditionError``."""
     from ...lang.evaluate.conditions import ConditionError
     from ...lang.parse import gasl as parser
     from ...lang.printer.gasl_printer import format_condition
@@ -177,8 +177,8 @@ def check(
 ) -> "list[Diagnostic]":
     """Return errors and warnings in source order.
 
-    ``schema`` is the schema of a graph (``adapter.schema``), ``state`` has the declared keys with their types, ``ceiling`` the maximum
-    values for SET by key, ``variables`` the names that are bound before the program begins. Never raises for an invalid program.
+    ``schema`` is the schema of a graph (``adapter.schema``). ``state`` maps the declared keys to their types. ``ceiling`` maps the keys of
+    SET to their maximum values. ``variables`` are the names that are bound before the program begins. Never raises for an invalid program.
     """
     from .checks import Surroundings, check_program
 
@@ -213,16 +213,16 @@ def open(
     durability: 'Literal["command", "plan"]' = "command",
     force: bool = False,
 ) -> "GASLExecutor":
-    """Return an executor for a graph, a state and a model. Call ``close()`` at the end, or use it in ``with``.
+    """Return an executor for a graph, a state and a model. Call ``close()`` at the end, or use the executor in ``with``.
 
-    ``graph`` is a networkx graph, a file, ``"nx:les_miserables"``, or an adapter. ``raw`` keeps values as they are written; without it,
-    each rewritten column is reported as a warning and listed in ``executor.adapter.told``. ``strict`` scans the graph for each command
-    instead of building indexes. ``state`` is a directory (created if missing), None for a state in memory, or a store, which is closed
-    with the executor. ``query`` is stored in the state. ``llm`` is a spec (``openai:MODEL``, ``local`` ...) or a client, as for
-    ``lwt.run``; ``models`` are the models that ``SET llm.model`` may name. ``chunks`` gives texts by chunk id: a mapping, a function or a
-    file (``{id: text}``). ``caps`` are the initial caps of a plan, ``ceiling`` the maximum values for SET. ``durability="plan"`` writes
-    to disk at the end of each plan instead of each command. A directory whose findings come from another graph is refused, unless
-    ``force`` is set. Raises ``AdapterError``, ``StoreError``, ``NotConfigured``.
+    ``graph`` is a networkx graph, a file, ``"nx:les_miserables"``, or an adapter. ``raw`` keeps values as they are written. Without
+    ``raw``, each column whose values were rewritten is reported as a warning and listed in ``executor.adapter.told``. ``strict`` scans
+    the graph for each command instead of building indexes. ``state`` is a directory (created if missing), None for a state in memory, or
+    a store, which is closed with the executor. ``query`` is stored in the state. ``llm`` is a spec (``openai:MODEL``, ``local`` ...) or a
+    client, as for ``lwt.run``; ``models`` are the models that ``SET llm.model`` may name. ``chunks`` supplies texts by chunk id: a
+    mapping, a function or a file (``{id: text}``). ``caps`` are the initial caps of a plan, ``ceiling`` the maximum values for SET.
+    ``durability="plan"`` writes to disk at the end of each plan instead of each command. A directory whose findings come from another
+    graph is refused, unless ``force`` is set. Raises ``AdapterError``, ``StoreError``, ``NotConfigured``.
     """
     from ..gasl import GASLExecutor as Executor
     from ..models import factory
@@ -237,7 +237,7 @@ def open(
         return owned[-1]
 
     def clients() -> Models:
-        # A client that is not a spec is named by its class.
+        # The state records a custom client by the name of its class.
         spec = "" if llm is None else llm if isinstance(llm, str) else type(llm).__name__
         asked = None if llm is None else client(llm)
         return Models(spec, asked, {name: client(model) for name, model in (models or {}).items()})
@@ -247,7 +247,7 @@ def open(
         graph, state, chunks, query, force, raw=raw, strict=strict, durability=durability, params=params,
     )  # fmt: skip
     opened = open_workspace(ground, clients, OpeningCallbacks(heard(events)), needs_graph=True)
-    assert opened.adapter is not None  # noqa: S101 - it was needed
+    assert opened.adapter is not None  # noqa: S101 - needs_graph is set
     try:
         return Executor(
             opened.adapter, opened.models.default, opened.state, context, models=opened.models.named, caps=caps, ceiling=ceiling,
@@ -261,9 +261,9 @@ def open(
 def run_plan(
     plan: Any, graph: Any, state: "StateStore | str | Path | None" = None, llm: Any = None, **options: Any
 ) -> "list[ExecutionRecord]":
-    """Run one plan and close everything opened for it. ``options`` are those of ``open``.
+    """Run one plan, and close everything that was opened for it. ``options`` are those of ``open``.
 
-    Raises ``PlanError`` for a plan with errors, before its first command; otherwise as ``open``.
+    Raises ``PlanError`` for a plan with errors, before its first command; other exceptions are as for ``open``.
     """
     with open(graph, state, llm, **options) as executor:
         return executor.run_plan(plan)
@@ -306,7 +306,7 @@ async def run_commands(
 def run_document(
     records: "Sequence[ExecutionRecord]", status: str, state_hash: str, diagnostics: Sequence[Any]
 ) -> dict[str, Any]:
-    """Return a run as JSON: its status, the last value, and every record without its value."""
+    """Return a run as JSON: its status, the last value, and all records without their values."""
     from ..gasl.records import last_with_value
 
     def row(record: "ExecutionRecord") -> dict[str, Any]:
@@ -339,11 +339,11 @@ async def areplay(
     context: "ContextStore | None" = None,
     chunks: "Chunks | None" = None,
 ) -> "Verdict":
-    """Repeat the commands of a state in a copy, and compare the results.
+    """Repeat the commands of a state in an empty state in memory, and compare the results.
 
-    ``state`` is a directory, a ``state.json`` or its object; it is only read. ``llm`` is called only for answers that were not
-    recorded (default: none). ``context`` has the variables that the host gave to every plan, ``chunks`` is as for
-    ``open``. Raises ``StoreError``, ``AdapterError``, ``NotConfigured``.
+    ``state`` is a directory, a ``state.json`` file, or the object in such a file; it is only read. ``llm`` is called only for answers
+    that were not recorded (default: no model). ``context`` has the variables that the calling program supplied to every plan, ``chunks``
+    is as for ``open``. Raises ``StoreError``, ``AdapterError``, ``NotConfigured``.
     """
     from ..gasl import replay as replaying
     from ..models import factory

@@ -15,7 +15,7 @@ command_list = described
 
 
 def operation_list() -> str:
-    """Return the operations that scripts of clients may call, a line each: an example, a description, the options."""
+    """Return the operations that clients' scripts may call. Each line has an example, a description and the options."""
     lines = []
     for operation in map(BUILTIN.__getitem__, ALLOWED):
         options = ", ".join(f"`{each}`" for each in operation.options if each != "file")  # clients name no files
@@ -24,12 +24,12 @@ def operation_list() -> str:
 
 
 def function_list() -> str:
-    """Return the names of the methods and functions of expressions, a line each."""
+    """Return the names of the methods and functions of expressions: one line for methods, one for functions."""
     return f"- Methods: `{' '.join(f'.{each}' for each in METHODS)}`.\n- Functions: `{' '.join(FUNCTIONS)}`."
 
 
 def schema_text(name: str) -> str:
-    """Return a JSON Schema as text: of "plan", "seed" or "seed-000" (the older form). Raises ``KeyError``."""
+    """Return the JSON Schema of "plan", "seed" or "seed-000" (the older form) as text. Raises ``KeyError`` for another name."""
     schema = {"plan": PLAN_SCHEMA, "seed": SEED_SCHEMA, "seed-000": SEED_SCHEMA_000}[name]
     return json.dumps(schema, indent=2) + "\n"
 

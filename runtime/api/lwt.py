@@ -1,6 +1,6 @@
 """``knotwork.lwt``: prompt scripts in Python. Read, check, format and run them.
 
-Everything is loaded when it is first used: ``lwt.check`` brings no model library and no event loop with it.
+Everything is loaded on first use: ``lwt.check`` imports no model library and no event loop.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .workspace import Chunks, Models
 
     class RunOptions(TypedDict, total=False):
-        """Optional settings of ``run``, where each is described."""
+        """Optional settings of ``run``, described in its docstring."""
 
         mode: Mode
         schedule: Policy
@@ -64,7 +64,7 @@ _TYPES = {
 
 
 MAX_STEPS = 10_000
-"""The value of ``lang.trees.lwt.MAX_STEPS``, which is not imported here. A test compares the two."""
+"""Equal to ``lang.trees.lwt.MAX_STEPS``, which is not imported here. A test compares the two values."""
 
 if not TYPE_CHECKING:  # type checkers see the imports above
     __getattr__ = when_named(__name__, _TYPES)
@@ -77,7 +77,7 @@ def __dir__() -> list[str]:
 def parse(source: "Source | str", mode: "Mode" = "strict", *, max_steps: int | None = MAX_STEPS) -> "Script":
     """Read a script. Never raises for an invalid text: ``diagnostics`` of the result has the errors.
 
-    A script of more than ``max_steps`` steps is refused (None: any number is read).
+    A script of more than ``max_steps`` steps is refused (None: no limit).
     """
     from ...lang.parse.lwt import parse_lwt
 
@@ -87,7 +87,7 @@ def parse(source: "Source | str", mode: "Mode" = "strict", *, max_steps: int | N
 def check(script: "Script | str", *, input: Any = None, max_steps: int | None = MAX_STEPS) -> "list[Diagnostic]":
     """Return errors and warnings in source order. Paths into the input are checked if ``input`` is given.
 
-    ``max_steps`` is as for ``parse``; it applies to a text. Never raises for an invalid script.
+    ``max_steps`` is as for ``parse``; it has no effect on a ``Script``. Never raises for an invalid script.
     """
     from ...lang.trees.lwt import MISSING
     from .checks import check_script
@@ -109,7 +109,7 @@ def format(script: "Script | str", *, max_steps: int | None = MAX_STEPS) -> str:
 
 
 def dry_run(script: "Script", *, input: Any = None, all_steps: bool = False) -> "DryRun":
-    """Return the calls of a checked script: their number, and the prompts that are known before any call."""
+    """Return the number of calls that a checked script makes, and the prompts that are known before any call."""
     from ..lwt import script_plan
 
     return script_plan.dry_run(script, input=input, all_steps=all_steps)
@@ -124,7 +124,7 @@ async def run_checked(
     workshop: "Workshop | None" = None,
     **options: Any,
 ) -> "Run":
-    """Run a checked script with open models, and close them. ``options`` are those of ``knotwork.runtime.lwt.runner.run``."""
+    """Run a checked script with open models, and close the models. ``options`` are those of ``knotwork.runtime.lwt.runner.run``."""
     from ..lwt import runner
     from .checks import folder_of
     from .workspace import close_models
@@ -155,18 +155,18 @@ async def run(
     """Run a script.
 
     ``input`` is a JSON value. A text is read strictly unless ``mode="lenient"``. ``llm`` is a spec (``openai:MODEL``,
-    ``local`` ...) or an object with ``async generate(prompt, **options)`` that returns a text or a ``Completion``.
-    ``models`` are the models that ``model=`` may name. ``record=True`` stores the run in a folder, for ``resume``. ``GASL`` steps work on
-    ``graph`` and ``state``; these, ``force``, ``raw``, ``chunks`` (texts by chunk id) and ``query`` (stored in the state) are as for
-    ``gasl.open``. ``max_steps`` is as for ``parse``.
+    ``local`` ...) or an object with ``async generate(prompt, **options)`` that returns a string or a ``Completion``.
+    ``models`` are the models that ``model=`` may name. ``record=True`` stores the run in a folder, so that ``resume`` can continue it.
+    ``GASL`` steps work on ``graph`` and ``state``. ``graph``, ``state``, ``force``, ``raw``, ``chunks`` (texts by chunk id) and
+    ``query`` (stored in the state) are as for ``gasl.open``. ``max_steps`` is as for ``parse``.
 
-    ``max_calls``, ``max_tokens`` and ``max_cost`` (US dollars; needs ``price``) bound the calls of all models together (default: no
-    limit): a step that would exceed them fails. ``price`` is US dollars for a million prompt and completion tokens, ``(0.25, 2)``;
-    ``rate`` is calls a minute. ``cache`` names the file of the call cache (default: none; True is the user's own). The other
-    options are those of ``knotwork.runtime.lwt.runner.run``.
+    ``max_calls``, ``max_tokens`` and ``max_cost`` (US dollars; needs ``price``) limit the calls of all models together (default: no
+    limit): a step that would exceed a limit fails. ``price`` is US dollars for a million prompt and completion tokens, such as
+    ``(0.25, 2)``; ``rate`` is the maximum number of calls a minute. ``cache`` names the file of the call cache (default: none; True:
+    the user's default cache). The other options are those of ``knotwork.runtime.lwt.runner.run``.
 
-    Raises ``ScriptError`` for a script with errors, before any call, ``RequestError`` for a limit that is not valid, and
-    ``NotConfigured``. A step that fails does not raise: see ``Run``.
+    Raises ``ScriptError`` for a script with errors, before any call, ``RequestError`` for an invalid limit, and ``NotConfigured``.
+    A failed step raises nothing: the returned ``Run`` reports it.
     """
     from ..lwt import runner
     from .checks import folder_of
@@ -238,8 +238,8 @@ async def run_stream(
 
     Limits on calls are as for ``run``; the other options are those of ``knotwork.runtime.lwt.runner.run_stream``.
 
-    Raises ``ScriptError`` for a script with errors; no call is made after the first one. Raises ``RequestError`` for an invalid limit,
-    ``NotConfigured`` for an unknown model, and ``TypeError`` for ``record=True``: the script to store is only known at the end.
+    Raises ``ScriptError`` for a script with errors; no call is made after the first error. Raises ``RequestError`` for an invalid limit,
+    ``NotConfigured`` for an unknown model, and ``TypeError`` for ``record=True``, because the script to store is only known at the end.
     """
     from ..lwt import runner
     from .clients import opener_of
@@ -261,7 +261,7 @@ def run_stream_sync(
 ) -> "Run":
     """Call ``run_stream`` from synchronous code. In async code, use ``await lwt.run_stream(...)``.
 
-    Steps do not run while this waits for the next chunk. For a slow source, use ``run_stream``.
+    Steps do not run while the function waits for the next chunk. For a slow source, use ``run_stream``.
     """
 
     async def arriving() -> AsyncIterator[str]:
@@ -289,10 +289,11 @@ async def resume(
 ) -> "Run":
     """Resume a stored run: finished steps are reused, missing and failed steps run again.
 
-    ``run`` is an id or a folder. ``script`` and ``input`` default to those of the run, ``llm`` to its model spec. ``force`` accepts a
-    script or an input that differs from the run's, and a state whose findings come from another graph.
+    ``run`` is an id or a folder. ``script`` and ``input`` default to those of the run, ``llm`` to the run's model spec. ``force`` accepts
+    a script or an input that differs from the run's, and a state whose findings come from another graph.
 
-    Raises ``RunError`` for an unknown run, and for such a difference without ``force``; otherwise as ``run``.
+    Raises ``RunError`` for an unknown run, and, without ``force``, for a script or an input that differs; other exceptions are as for
+    ``run``.
     """
     from ...lang.parse.lwt import parse_lwt
     from ...lang.source import Source
@@ -351,7 +352,7 @@ def _recorder(script: "Script", input: Any, llm: Any) -> "Record":
 
 
 def _planned(script: "Script", input: Any, models: Mapping[str, Any]) -> "ScriptPlan":
-    """Check a script before its run, so that an invalid one creates no folder and opens no state. Raises ``ScriptError``."""
+    """Check a script before its run, so that an invalid script creates no folder and opens no state. Raises ``ScriptError``."""
     from ...lang.trees.lwt import ABSENT
     from .checks import check_script
 

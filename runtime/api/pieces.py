@@ -1,4 +1,4 @@
-"""Splits a text into pieces that run as a unit: the language and the extent of each, valid or not."""
+"""Splits a text, valid or not, into pieces, and determines the language of each piece. Each piece runs as a unit."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -20,35 +20,35 @@ from ...lang.parse.lwt.engine import automaton as lwt_automaton
 from ...lang.parse.lwt.engine import follow as follow_lwt
 from ...lang.source import Source, Span
 
-# The language of a text, from its first words, otherwise from the parsers.
+# The language of a text. It is determined from the first words, or, if they are ambiguous, by the parsers.
 
 Language = Literal["gasl", "lwt", "expr", "dot", "comment"]
 
 _DOT_COMMAND = re.compile(r"[ \t]*(?:\.(?:[A-Za-z?]|\.*[ \t\r]*\Z)|\\[A-Za-z?])")
-"""A dot command, also in the form of other tools: ``\\d``. Dots alone are the beginning of one."""
+"""A dot command, also with a backslash as in other tools: ``\\d``. A line of dots alone is the beginning of a dot command."""
 _HEAD = re.compile(r"[ \t]*\([\w.\-]+\)[ \t]*=(?!=)")
 _UNMARKED_STEP = re.compile(r"[ \t]*\(?[\w.\-]+\)?[ \t]*=[ \t]*[A-Z]{2,}[ \t]*\(")
 """A step whose id lacks one or both parentheses."""
 _BOUND = re.compile(r"\s*(?:(?i:let|var|const)[ \t]+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=(?!=)[ \t]*")
-"""A named value, also with a keyword of other languages before the name."""
+"""The beginning of a named value, ``name =``. A keyword from other languages (``let``, ``var``, ``const``) may precede the name."""
 _FIRST_WORD = re.compile(r"[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*(.?)", re.DOTALL)
 _OPERATORS = frozenset({"in", "is", "and", "or", "not", "if", "for", "else"})
-"""Words after a name that make the text an expression."""
+"""Words after a name that show that the text is an expression."""
 _BLOCK_WORDS = frozenset({"TRY", "CATCH", "FINALLY", "END"})
 _COMMENT = re.compile(r"[ \t\r]*(#[^\n]*)?\Z")
 _SHORT = 2_000
-"""Maximum characters of a text whose language is cached: while a user types, all lines but the last stay the same."""
+"""Maximum number of characters of a text whose language is cached. The cache helps during typing, when only the last line changes."""
 
 
 def command_words() -> frozenset[str]:
-    """Return the words that begin a GASL command, in capitals, from the grammar."""
+    """Return the words that begin a GASL command according to the grammar, in capitals."""
     automaton = gasl_automaton()
     first = automaton.accepts(tuple(automaton.follower("program").states))
     return frozenset(word.upper() for name in first for word in automaton.spellings.get(name, ()) if word.isalpha())
 
 
 def language_of(text: str) -> Language:
-    """Return the language of ``text``, valid or not: by its first line that is not a comment, and by the parsers."""
+    """Return the language of ``text``, valid or not. It is determined from the first line that is not a comment, and by the parsers."""
     return _cached_language(text) if len(text) <= _SHORT else _language(text)
 
 
@@ -86,7 +86,7 @@ _cached_language = lru_cache(maxsize=512)(_language)
 
 
 def _is_rest_of_command(rest: str, word: str) -> bool:
-    """Return whether the text after a command's word continues a command: another word, a quote, a bracket; or nothing."""
+    """Return whether the text after a command's word may continue a command: with another word, a quote, a bracket, or nothing."""
     behind = rest.lstrip(" \t")
     if not behind.strip():
         return word.isupper()  # a variable may have a command's name
@@ -97,7 +97,7 @@ def _is_rest_of_command(rest: str, word: str) -> bool:
 
 
 def continues_command(line: str) -> bool:
-    """Return whether a line continues a command: ``WHERE ...``, ``AS x``. It belongs on the command's own line."""
+    """Return whether a line is a continuation of a command, such as ``WHERE ...`` or ``AS x``, which belongs on the command's line."""
     word = _FIRST_WORD.match(line)
     if word is None or word[1] not in keywords() or word[1] in command_words() or word[1] in _BLOCK_WORDS:
         return False
@@ -105,9 +105,9 @@ def continues_command(line: str) -> bool:
 
 
 def expression_of(text: str) -> tuple[str | None, str]:
-    """Return the name that ``name = expression`` binds (None: no name), and the text with blanks in place of the name.
+    """Return the name that ``name = expression`` binds (None: no name), and the text with ``name =`` replaced by blanks.
 
-    Blanks keep every offset in the text.
+    The blanks keep the offsets of the expression unchanged.
     """
     bound = _BOUND.match(text)
     if bound is None:
@@ -130,9 +130,9 @@ def without_leading_comments(text: str) -> str:
     return ""
 
 
-# Whether a text can be run as it is, or needs further lines, decided by the languages' own parsers. Lines arrive one by one, from
-# a pipe or a long paste, so a parser keeps its position: the last place before which later text changes nothing. Text before that
-# place is not parsed again.
+# Decides whether a text can be run as it is, or needs further lines. The parsers of the languages decide. Lines arrive one by one,
+# from a pipe or a long paste, so a parser keeps its position: the last place such that later text can't change the parse before it.
+# Text before that place is not parsed again.
 
 _DOT = re.compile(r"[ \t]*\.([A-Za-z]+)(?![\w.])")
 _TRY = re.compile(r"^[ \t]*TRY\b", re.IGNORECASE | re.MULTILINE)
@@ -144,18 +144,18 @@ _QUOTES = {"DOUBLE": '"', "SINGLE": "'", "TRIPLE_DOUBLE": '"""', "TRIPLE_SINGLE"
 _FINAL_AFTER = frozenset({"HEAD", "_OPEN", "_COMMA", "_COLON", "_LIST_OPEN", "_OBJECT_OPEN"})
 """Tokens of a script after which the text before them is final."""
 _EAGER_LINES = 32
-"""Number of lines of a command that are each parsed on arrival; after that, only lines with a closing bracket are."""
+"""The first lines of a command are parsed when they arrive, up to this number. After that, a line is parsed if it may end the command."""
 
 
 def is_complete(text: str) -> bool:
-    """Return whether ``text`` can be run as it is, valid or not; otherwise a further line may complete it."""
+    """Return whether ``text``, valid or not, can be run as it is. If not, a further line may complete it."""
     growing = GrowingPiece(language_of(text))
     growing.add(text)
     return growing.is_complete
 
 
 class _Reader(Protocol):
-    """Reads a growing text of one language; the attributes have the meaning of those of ``GrowingPiece``."""
+    """Reads a growing text of one language. The attributes mean the same as those of ``GrowingPiece``."""
 
     is_complete: bool
 
@@ -173,7 +173,7 @@ class GrowingPiece:
     _reader: "_Reader | None" = None
 
     def add(self, line: str) -> None:
-        """Add a line, or several at once at the beginning."""
+        """Add a line. The first call may add several lines."""
         if self._reader is not None:
             self._reader.add(line)
             return
@@ -185,26 +185,26 @@ class GrowingPiece:
         self._reader.add(text)
 
     def takes(self, line: str) -> bool:
-        """Return whether a line may belong to the text: a dot command does not, even if a bracket is open."""
+        """Return whether a line may belong to the text. In an expression, a dot command does not, even if a bracket is open."""
         dot = _DOT.match(line)
         return dot is None or dot[1] in METHODS or not isinstance(self._reader, _Expression)
 
     @property
     def is_complete(self) -> bool:
-        """Whether the text can be run as it is, valid or not."""
+        """Whether the text, valid or not, can be run as it is."""
         return self._are_comments_complete if self._reader is None else self._reader.is_complete
 
     @property
     def is_closed(self) -> bool:
-        """Whether no further line belongs to the text. A faulty block counts as complete, but is only closed at its end.
+        """Whether no further line belongs to the text.
 
-        Otherwise the lines after the fault would run on their own.
+        A block with an error is complete at once, but closed only at its end; otherwise the lines after the error would be run separately.
         """
         return self._are_comments_complete if self._reader is None else self._reader.is_closed
 
     @property
     def _are_comments_complete(self) -> bool:
-        """Whether comments are complete on their own: a reason (``#:``) needs its command."""
+        """Whether the comments are complete without a command. A reason (``#:``) needs a command after it."""
         last = next((text.rstrip() for text in reversed(self._before) if text.strip()), "")
         return not last.rpartition("\n")[2].lstrip().startswith("#:")
 
@@ -220,7 +220,7 @@ class _Line:
 
 @define
 class _Command:
-    """GASL: a line, the content of its brackets, or a block to its END."""
+    """A GASL command: a line, with further lines while a bracket is open, or a block up to its END."""
 
     _text: list[str] = field(factory=list)
     is_complete: bool = False
@@ -243,7 +243,7 @@ class _Command:
     def _parse(self) -> None:
         behind = follow_gasl("\n".join(self._text) + "\n")
         if behind is None:
-            self.is_complete = self._is_faulty = True  # more lines do not fix it
+            self.is_complete = self._is_faulty = True  # further lines can't fix the error
             return
         next_ones = gasl_automaton().accepts(tuple(behind.states))
         self.is_complete = "FIND" in next_ones and "END" not in next_ones
@@ -255,7 +255,7 @@ class _Command:
 
 @define
 class _PartlyParsed:
-    """A text and its parser: the parser has passed the part that is final, and ``rest`` is the remaining text."""
+    """A text whose final part is parsed: ``states`` are the parser's states after that part, ``rest`` is the text after it."""
 
     rest: str = ""
     states: States | None = None
@@ -270,7 +270,7 @@ class _PartlyParsed:
 
 @define
 class _Script:
-    """LWT: a step to its closing parenthesis."""
+    """An LWT step, up to its closing parenthesis."""
 
     _at: _PartlyParsed = field(factory=_PartlyParsed)
     is_complete: bool = False
@@ -286,7 +286,7 @@ class _Script:
         if self._is_faulty:
             return
         self._at.rest += text if is_first else f"\n{text}"
-        # An open string continues over any line without its quote; elsewhere an empty line changes nothing.
+        # Inside an open string, a line without its quote changes nothing; outside of strings, an empty line changes nothing.
         if is_first or (self._quote in text if self._quote else text.strip()):
             self._parse()
 
@@ -321,7 +321,7 @@ class _Script:
 
 @define
 class _Expression:
-    """An expression that is valid so far continues on the next line only if a bracket is open."""
+    """An expression. If it is valid so far, it continues on the next line only while a bracket is open."""
 
     _at: _PartlyParsed = field(factory=_PartlyParsed)
     _depth: int = 0
@@ -355,12 +355,12 @@ _READERS: Mapping[Language, Callable[[], _Reader]] = {"gasl": _Command, "lwt": _
 
 @frozen(slots=False)
 class _PlacedSource(Source):
-    """A text that begins at a later line of a file."""
+    """A text that begins at line ``first_line`` of a file."""
 
     first_line: int = 1
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Return line and column in the file."""
+        """Return the line and the column in the file."""
         line, column = super().position(offset)
         return line + self.first_line - 1, column
 
@@ -371,9 +371,9 @@ class _PlacedSource(Source):
 
 @frozen
 class Piece:
-    """The unit of execution: a command, a block, a group of steps, an expression, a dot command.
+    """The unit of execution: a command, a block, a group of steps, an expression, or a dot command.
 
-    ``first_line`` is its first line (from 1) in the text it comes from; ``name`` is that text's name.
+    ``first_line`` is the number of its first line (from 1) in the file, ``name`` the name of the file.
     """
 
     text: str
@@ -383,7 +383,7 @@ class Piece:
 
     @property
     def source(self) -> Source:
-        """The text at its place, so that a diagnostic shows the line number in the file."""
+        """The text with its position in the file, so that a diagnostic shows the line number in the file."""
         return (
             _PlacedSource(self.text, self.name, self.first_line)
             if self.first_line > 1
@@ -393,7 +393,7 @@ class Piece:
 
 @frozen
 class _Lines:
-    """Lines that belong together, from ``start`` to before ``end``."""
+    """Lines that belong together: from ``start`` up to, but not including, ``end``."""
 
     start: int
     end: int
@@ -401,10 +401,10 @@ class _Lines:
 
 
 def pieces(text: str, name: str = "<input>", first_line: int = 1) -> Iterator[Piece]:
-    """Yield the pieces of ``text`` in order; its first line has the number ``first_line`` in the file ``name``.
+    """Yield the pieces of ``text`` in order. The first line of ``text`` has the number ``first_line`` in the file ``name``.
 
-    Adjacent steps are one piece: they run in parallel if possible. An incomplete text at the end is also a piece: running it
-    reports the missing part.
+    Adjacent steps are one piece, so that they can run in parallel. An incomplete text at the end is also a piece; when it is run,
+    the missing part is reported.
     """
     lines = text.replace("\r\n", "\n").split("\n")
 
@@ -427,7 +427,7 @@ def pieces(text: str, name: str = "<input>", first_line: int = 1) -> Iterator[Pi
 
 
 def piece_at(text: str, at: int) -> tuple[Piece, int]:
-    """Return the piece at a position, and the piece's start."""
+    """Return the piece at the offset ``at``, and the offset where the piece starts."""
     starts = [0]
     for line in text.split("\n"):
         starts.append(starts[-1] + len(line) + 1)
@@ -447,7 +447,7 @@ def _parts(lines: list[str]) -> Iterator[_Lines]:
             growing.add(lines[end])
             end += 1
         language = language_of("\n".join(lines[start:end]))
-        # A command over several lines is refused as a whole: otherwise its first line alone would run, or have its own error.
+        # A command that is split into several lines is refused as a whole. Otherwise its first line would run alone or have its own error.
         while language == "gasl" and end < len(lines) and continues_command(lines[end]):
             end += 1
         yield _Lines(start, end, language)

@@ -1,6 +1,6 @@
 """``knotwork.planner``: rankings in Python. ``knotwork.rank`` is ``planner.rank``. See ``docs/design/loops.md#ranking``.
 
-Everything is loaded when it is first used.
+Everything is loaded on first use.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..runs.journal import RunError, RunRecorder
 
     class Settings(TypedDict, total=False):
-        """Optional settings of ``rank``, where each is described."""
+        """Optional settings of ``rank``, described in its docstring."""
 
         models: Mapping[str, Any]
         record: bool
@@ -61,17 +61,18 @@ def __dir__() -> list[str]:
 async def rank(items: Any, request: str, llm: Any = None, **settings: "Unpack[Settings]") -> "Ranked":
     """Rank ``items`` for ``request``. ``ranking`` of the result has the positions of the items (from 1), best first.
 
-    ``items`` is a list of JSON values, or an object with a list ``items`` and other fields for the script, or a file with either.
+    ``items`` is a list of JSON values, or an object with a list ``items`` and other fields for the script, or a file that has one of these.
     ``llm`` is a spec (``openai:MODEL``, ``local`` ...) or an object with ``async generate(prompt, **options)``; None: ``KNOTWORK_LLM``,
-    or the local model. An error of the model is not raised: ``status`` is then failed, and ``reason`` has the cause. Settings:
+    or the local model. If the model fails, nothing is raised: ``status`` is "failed", and ``reason`` has the cause. Settings:
 
-    - ``models``: clients by the names that a step may give to ``model=``. ``temperature``: for planning and expansion.
-    - ``max_iterations``: iterations of the expansion (10). ``max_concurrency``: steps that run in parallel (8).
+    - ``models``: maps the names that ``model=`` of a step may use to specs or clients. ``temperature``: the temperature of planning and
+      expansion.
+    - ``max_iterations``: maximum number of iterations of the expansion (10). ``max_concurrency``: maximum number of parallel steps (8).
     - ``max_calls`` (100 for each request; None: no limit), ``max_tokens``, ``max_cost`` (US dollars; needs ``price``), ``time_limit``
-      (seconds for each request), ``cancel``.
+      (seconds for each request), ``cancel``: limits of the run.
     - ``rate``: maximum number of calls a minute (default: no limit). ``cache``: the file of the call cache, for models named by a spec.
-    - ``record=True`` stores the run in a folder. ``resume`` continues a stored run, by id or folder; ``force`` does so although items or
-      request changed.
+    - ``record=True`` stores the run in a folder. ``resume`` (an id or a folder) continues a stored run; ``force`` continues it even if the
+      items or the request changed.
     - ``events``: receives events during the run.
 
     Raises ``RequestError`` for invalid items or settings, ``NotConfigured`` for an unknown model, ``RunError`` for a run that can't be
@@ -86,8 +87,8 @@ async def rank_many(
 ) -> "list[Ranked]":
     """Rank the same items for several requests, in parallel and under one budget. See ``rank``.
 
-    Requests start in order. A small ``max_calls`` lowers their number in parallel; none starts with fewer calls than a ranking takes.
-    Raises ``RequestError``, ``NotConfigured`` and ``RunError``, as ``rank``.
+    Requests start in order. A small ``max_calls`` reduces the number of parallel requests: no request starts with fewer calls left than
+    a ranking takes. Raises ``RequestError``, ``NotConfigured`` and ``RunError``, as ``rank``.
     """
     events = settings.get("events")
     rankings = Rankings(_read(items), _listed(requests), llm, **settings)
@@ -95,11 +96,11 @@ async def rank_many(
 
 
 class Rankings:
-    """Checked rankings of several requests over the same items, for one ``run``. Most arguments are those of ``rank_many``.
+    """Checked rankings of the same items for several requests; ``run`` may be called once. Most arguments are those of ``rank_many``.
 
-    With ``resume``, ``items`` and ``requests`` may be None: those of the stored run. ``limit``: only the first requests. ``name``: the
-    name of a new stored run; ``cache=True``: the user's own call cache; ``warn`` receives warnings. ``recorder`` is the
-    recorder of a stored run once it runs. Raises ``RequestError`` and ``RunError``.
+    With ``resume``, ``items`` and ``requests`` may be None; those of the stored run are then used. ``limit``: maximum number of requests;
+    further requests are ignored. ``name``: the name of a new stored run; ``cache=True``: the user's default call cache; ``warn`` receives
+    warnings. If the run is stored, ``recorder`` is its recorder after ``run`` has started. Raises ``RequestError`` and ``RunError``.
     """
 
     def __init__(
@@ -144,9 +145,9 @@ class Rankings:
         on_ranked: "Callable[[Ranked], None] | None" = None,
         cancel: "asyncio.Event | None" = None,
     ) -> "list[Ranked]":
-        """Return the rankings in the order of the requests. ``listeners`` returns the subscribers of a request by its number.
+        """Return the rankings in the order of the requests. ``listeners`` takes a request's number and returns its event subscribers.
 
-        ``on_ranked`` is called with each ranking as it ends. Raises ``NotConfigured``, and ``RunError`` before any call.
+        ``on_ranked`` is called with each ranking when it ends. Raises ``NotConfigured``, and ``RunError`` before any call.
         """
         from time import perf_counter
 
@@ -211,7 +212,7 @@ def rank_sync(items: Any, request: str, llm: Any = None, **settings: "Unpack[Set
 
 
 def _listed(requests: Any) -> list[str]:
-    """Return the requests as a list. Raises ``RequestError`` for an empty list, and for a single text."""
+    """Return the requests as a list. Raises ``RequestError`` for an empty list, and for a single string."""
     from collections.abc import Iterable
 
     from ..errors import RequestError
@@ -234,7 +235,7 @@ def rank_many_sync(
 
 
 def _models(llm: Any, models: Any) -> Mapping[str, Any]:
-    """Return the models by name. Raises ``RequestError`` unless they are a mapping to specs and clients."""
+    """Return the models by name. Raises ``RequestError`` unless ``models`` maps names to specs or clients, and for an invalid ``llm``."""
     from ...adapters.llm.middleware import as_client
     from ..errors import RequestError
 
@@ -254,7 +255,7 @@ def _models(llm: Any, models: Any) -> Mapping[str, Any]:
 
 
 def _read(items: Any) -> Any:
-    """Return the JSON value of a file, or ``items`` as they are. Raises ``RequestError``."""
+    """If ``items`` names a file, return its JSON value; otherwise return ``items`` unchanged. Raises ``RequestError``."""
     from ...adapters.llm.json_schema import read_json
     from ..errors import RequestError
 

@@ -1,6 +1,6 @@
-"""Reports: one self-contained HTML page of a state (findings with evidence) or of a run (calls, answers, repairs, cost).
+"""Reports: one self-contained HTML page about a state (findings with evidence) or about a run (calls, answers, repairs, cost).
 
-The pages load and run nothing; all texts in them are escaped. ``runtime/report`` has the data of the pages.
+The pages load no resources and run no scripts; all texts in them are escaped. ``runtime/report`` prepares the data of the pages.
 """
 
 import os
@@ -35,17 +35,17 @@ __all__ = [
     "render_state",
 ]
 
-# Finding the run or state. A folder with ``run.jsonl`` is a run; a bare name is searched among the stored runs; anything else is
-# a state.
+# Finding the run or state. A folder with ``run.jsonl`` is a run. A name without a path is first searched among the stored runs.
+# Anything else is a state.
 
 _PAGE = "report.html"
 _QUESTIONS = 20
-"""Maximum number of questions on a state's page, latest first."""
+"""Maximum number of questions on the page of a state. The latest questions are shown."""
 
 
 @frozen
 class Report:
-    """A page, and the file next to the run or state that it is written to by default."""
+    """A page, and the default file for it, which is next to the run or state."""
 
     page: str
     path: Path
@@ -54,9 +54,9 @@ class Report:
 def make_report(name: str, *, graph: str | None = None, raw: bool = False, warn: Callable[[str], None]) -> Report:
     """Return the report of a run (an id or a folder) or of a state (a folder or a ``state.json``).
 
-    ``graph`` replaces the graph that the state records; ``raw`` keeps its values as they are written. If the recorded graph can't be
-    read, the drawing shows only the evidence, and ``warn`` receives the reason. Raises ``Misused`` for an unknown name, ``StoreError``,
-    ``AdapterError`` and ``OSError``.
+    ``graph`` replaces the graph that the state records; ``raw`` keeps the values of the graph as they are written. If the recorded graph
+    can't be read, the drawing shows only the evidence, and ``warn`` receives the reason. Raises ``Misused`` for an unknown name,
+    ``StoreError``, ``AdapterError`` and ``OSError``.
     """
     folder = _run_folder(name)
     if folder is None:
@@ -95,14 +95,14 @@ def _run_folder(name: str) -> Path | None:
 
 
 def _require_records(name: str, folder: Path) -> None:
-    """Raise ``Misused`` if ``folder`` looks like a run (event log, or among the runs) without its records."""
+    """Raise ``Misused`` if ``folder`` looks like a run (it has an event log or is among the runs) but its records are missing."""
     is_run = (folder / LOG).is_file() or folder.resolve().parent == base_directory().resolve()
     if is_run and not (folder / FILE).is_file():
         raise Misused(f"{name} is not a run's folder: {FILE} is missing", "knotwork runs lists the runs")
 
 
 def _similar(name: str, folder: Path) -> str | None:
-    """Return the name in ``folder`` that is most similar to ``name``."""
+    """Return the name in ``folder`` that is most similar to ``name``; None if no name is similar."""
     try:
         return nearest(name, os.listdir(folder))
     except OSError:
@@ -122,7 +122,7 @@ def _state_page(path: Path, graph: str | None, raw: bool, warn: Callable[[str], 
 
 
 def _questions(state: Path, warn: Callable[[str], None]) -> tuple[list[Account], int]:
-    """Return the latest questions asked of a state and the number of earlier ones."""
+    """Return the latest questions that were asked with a state, and the number of earlier questions."""
     from ..loops.traversal.question_store import FOLDER
 
     try:
@@ -139,7 +139,7 @@ def _questions(state: Path, warn: Callable[[str], None]) -> tuple[list[Account],
 
 
 def _graph(state: Mapping[str, Any], name: str | None, raw: bool, warn: Callable[[str], None]) -> GraphAdapter | None:
-    """Return the graph ``name``, else the state's recorded graph if it can be read, else None."""
+    """Return the graph ``name``. If ``name`` is None, return the graph that the state records, or None if it can't be read."""
     from ..models.factory import open_graph
     from .workspace import graph_of, raw_of
 
@@ -162,7 +162,7 @@ def _graph(state: Mapping[str, Any], name: str | None, raw: bool, warn: Callable
 
 
 def filled(template: str, **values: Any) -> str:
-    """Return the template of this name, filled with ``values``. An undefined name in it is an error."""
+    """Return the text of the template with this name, filled with ``values``. A name in the template without a value is an error."""
     return str(_environment().get_template(template).render(values))
 
 
@@ -181,7 +181,7 @@ def _without_control_characters(value: Any) -> Any:
 
 
 _KEYS, _SUPPOSED = 200, 50
-"""Maximum number of keys of the state, and of hypotheses, that are shown."""
+"""Maximum number of state keys, and maximum number of hypotheses, that are shown."""
 
 
 def render_state(
@@ -192,10 +192,10 @@ def render_state(
 ) -> str:
     """Return the page for the state object. ``graph`` adds names, kinds and edges to the drawing.
 
-    ``questions`` are the questions about the state, the latest first; ``questions_left_out`` counts those not shown.
+    ``questions`` are the questions about the state, the latest first; ``questions_left_out`` is the number of questions not shown.
 
-    ``history`` may be any sequence: only its beginning and end are read. The size of the page is bounded, whatever the state's
-    size.
+    The ``history`` of the state may be any sequence: only its beginning and end are read. The size of the page is bounded, however
+    large the state is.
     """
     from ..report.drawings import draw
     from ..report.steps import steps_of
@@ -223,11 +223,11 @@ def render_state(
 
 
 _LOOKED = 100
-"""Number of entries at each end of the history that are searched for how a plan's graph was read."""
+"""Number of entries at each end of the history in which the changes made while loading a graph are searched."""
 
 
 def _read(history: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the distinct changes that loading made to the graphs."""
+    """Return the distinct changes that were made to the graphs during loading."""
     steps_of: dict[str, None] = {}
     for entry in (*history[:_LOOKED], *history[max(_LOOKED, len(history) - _LOOKED) :]):
         plan = entry.get("plan") if isinstance(entry, Mapping) else None
@@ -272,7 +272,7 @@ def _answers(state: Mapping[str, Any]) -> int:
     return len(answers) if isinstance(answers, Sequence) else 0
 
 
-# A run as one page: its head, the figures of each phase, and all entries, collapsed.
+# The page of a run: a summary at the top, the figures of each phase, and all entries, which are collapsed.
 
 _KINDS = {
     "script": "A script that was run", "seed": "A Formula Seed at work", "rank": "A ranking",
@@ -282,7 +282,7 @@ _KINDS = {
 
 
 def render_run(run: Account) -> str:
-    """Return the page. Its size is bounded, whatever the run's size."""
+    """Return the page of a run. The size of the page is bounded, however large the run is."""
     return filled(
         "run.html.j2", run=run, kind=_KINDS.get(run.kind, f"A run of kind {run.kind}"), counts=_run_counts(run)
     )

@@ -1,4 +1,4 @@
-"""Recorded runs: list them, and show one. Engines are loaded on first use."""
+"""Lists and shows recorded runs. Engines are loaded on first use."""
 
 import json
 import re
@@ -28,7 +28,7 @@ _USAGE = re.compile(rb'"usage": \[(\d{1,15}), (\d{1,15})\]')
 
 
 def list_runs(limit: int) -> tuple[list[dict[str, Any]], int]:
-    """Return the latest runs as JSON, and the number of all runs.
+    """Return the latest runs as JSON (at most ``limit``), and the number of all runs.
 
     ``done`` and ``steps`` count the steps of a script, the contexts of a seed run, the requests of a ranking, or the phases of
     a compilation.
@@ -49,7 +49,7 @@ def list_runs(limit: int) -> tuple[list[dict[str, Any]], int]:
 
 
 def show(run: str) -> dict[str, Any]:
-    """Return one run as JSON; the keys depend on its ``kind``. Raises ``RunError``."""
+    """Return one run as JSON; its keys depend on the value of ``kind``. Raises ``RunError``."""
     path = find_folder(run)
     first = next(whole_records(path), None)
     kind = None if first is None or isinstance(first, Damage) else first[1].get("kind")
@@ -61,28 +61,28 @@ def show(run: str) -> dict[str, Any]:
 
 
 def load(run: str) -> "Stored":
-    """Return the recorded run of a script, to resume it. Raises ``RunError``."""
+    """Load the recorded run of a script, so that it can be resumed. Raises ``RunError``."""
     from ..lwt import run_store
 
     return run_store.load(run)
 
 
 def start(script: "Script", *, input: Any, model: str, options: Mapping[str, Any]) -> "RunRecorder":
-    """Record a new run of a script. Raises ``RunError``, and ``NotConfigured`` for a key in place of a model's name."""
+    """Start recording a new run of a script. Raises ``RunError``, and ``NotConfigured`` if the script has an API key as a model's name."""
     from ..lwt import run_store
 
     return run_store.start(script, input=input, model=model, options=options)
 
 
 def subscribe_debug_log(events: "Events") -> bool:
-    """Write the events to the debug log if KNOTWORK_DEBUG is set; return whether it is."""
+    """Write the events to the debug log if KNOTWORK_DEBUG is set; return whether it is set."""
     if level():
         events.subscribe(DebugLog(level()))
     return level() > 0
 
 
 def _progress(path: Path, kind: str) -> tuple[int, int, int]:
-    """Return the number of completed steps, of all steps, and of tokens of a run; zeros if it is unreadable."""
+    """Return how many steps of a run are complete, how many steps it has, and its tokens; zeros if the run can't be read."""
     if kind in LOOPS:
         return _loop_progress(path, kind)
     if kind == SEED:
@@ -96,7 +96,7 @@ def _progress(path: Path, kind: str) -> tuple[int, int, int]:
 
 
 def tokens_of(record: Mapping[str, Any]) -> int:
-    """Return the tokens of a step's or item's record."""
+    """Return the number of tokens in the record of a step or an item."""
     usage = record.get("usage")
     return sum(usage) if isinstance(usage, list) else 0
 
@@ -105,7 +105,8 @@ def _steps(path: Path) -> tuple[dict[str, dict[str, Any]], int, int]:
     """Return the last record of each step, the planned number of steps, and the tokens, up to the first damaged record."""
     steps: dict[str, dict[str, Any]] = {}
     planned = tokens = 0
-    items: Counter[str] = Counter()  # tokens of unfinished steps; a finished step has the total of its items
+    # Maps each unfinished step to its tokens. The record of a finished step has the total of its items.
+    items: Counter[str] = Counter()
     try:
         with open(path / FILE, "rb") as file:
             for line in file:
@@ -162,7 +163,7 @@ def _contexts(path: Path) -> tuple[list[dict[str, Any]], int]:
                         "extracted": int(counts["extracted"]), "failed": int(counts["failed"]),
                     }  # fmt: skip
                 elif line.startswith(b'{"record": "extraction_done"') and (usage := list(_USAGE.finditer(line))):
-                    tokens += int(usage[-1][1]) + int(usage[-1][2])  # the last match: a review's text may match too
+                    tokens += int(usage[-1][1]) + int(usage[-1][2])  # the last match: a review may match too
     except (OSError, ValueError, KeyError, TypeError):
         pass
     return [contexts[index] for index in sorted(contexts)], tokens

@@ -1,7 +1,7 @@
-"""``knotwork.seed``: Formula Seeds in Python. Compile, read, check and run them, compute over extractions, and explain results.
+"""``knotwork.seed``: Formula Seeds in Python. Compile, read, check and run seeds, compute over extractions, and explain results.
 
-A run filters reviews, has a model extract fields from each that is kept, and computes. Everything is loaded when it is first
-used: ``seed.check`` brings no model library and no event loop with it.
+A run filters the reviews, lets a model extract fields from each remaining review, and computes the outputs. Everything is loaded on
+first use: ``seed.check`` imports no model library and no event loop.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         rate: float | None
 
     class CompileOptions(TypedDict, total=False):
-        """Optional settings of ``compile``, where each is described."""
+        """Optional settings of ``compile``, described in its docstring."""
 
         max_calls: int | None
         max_tokens: int | None
@@ -93,7 +93,7 @@ _TYPES = {
 
 
 _LIMITS = ("max_calls", "max_tokens", "max_cost", "price", "rate")
-"""Limits on the calls of a run. ``cache`` is not among them: here it names the extraction cache."""
+"""Limits on the calls of a run. ``cache`` is not in this list: for seeds, ``cache`` names the extraction cache."""
 
 if not TYPE_CHECKING:  # type checkers see the imports above
     __getattr__ = when_named(__name__, _TYPES)
@@ -104,9 +104,9 @@ def __dir__() -> list[str]:
 
 
 def load(source: "Path | str | Mapping[str, Any] | Tree") -> "FormulaSeed":
-    """Read a seed of either form: a path, its JSON text, or its JSON object.
+    """Read a seed, given as a path, as JSON text, or as a JSON object.
 
-    Raises ``SeedError``, whose ``diagnostics`` list all errors with their places, and ``OSError``.
+    Raises ``SeedError``, whose ``diagnostics`` list all errors with their positions, and ``OSError``.
     """
     from ..seeds.compute import load as read
 
@@ -114,7 +114,7 @@ def load(source: "Path | str | Mapping[str, Any] | Tree") -> "FormulaSeed":
 
 
 def check(seed: Any, data: Any = None) -> "list[Diagnostic]":
-    """Return errors and warnings in source order. ``seed`` is as for ``load``; a seed that can't be read gives diagnostics, too.
+    """Return errors and warnings in source order. ``seed`` is as for ``load``; for an unreadable seed, the errors are returned, not raised.
 
     ``data`` is a context or a list of contexts to check the seed against (default: none). Raises ``ContextError``.
     """
@@ -136,9 +136,9 @@ def compute(
 ) -> "SeedResult":
     """Compute ``seed`` over existing extractions, without a call to a model.
 
-    ``extractions`` are rows ``{"extraction": {...}, "meta": {...}}``, the ``extractions`` of a result, or the result itself; failed
-    ones are left out. ``allow_invalid`` is the share that may lack a field (None: the seed's own). ``context`` is the value of
-    ``context`` in expressions. Raises ``ResultFault`` for an invalid row.
+    ``extractions`` are rows ``{"extraction": {...}, "meta": {...}}``, the ``extractions`` of a result, or the result itself. Failed
+    extractions are left out. ``allow_invalid`` is the share of extractions that may lack a field (None: the share that the seed sets).
+    ``context`` is the value of ``context`` in expressions. Raises ``ResultFault`` for an invalid row.
     """
     from ..seeds.compute import ResultComputer, require
     from ..seeds.seed_results import SeedResult, read_extractions
@@ -160,12 +160,12 @@ async def run(
     """Run ``seed`` for one context: filter, extract, compute.
 
     ``context`` is ``{"name", ..., "reviews": [{"text", "stars"?, "useful"?, "date"?, "id"?}], "as_of"?}``. ``llm`` is a spec
-    (``openai:MODEL``, ``local`` ...) or an object with ``async generate(prompt, **options)`` that returns a text or a
-    ``Completion``. ``cache=`` names the file of the extraction cache, and ``model`` the name of such a client in it.
+    (``openai:MODEL``, ``local`` ...) or an object with ``async generate(prompt, **options)`` that returns a string or a
+    ``Completion``. ``cache=`` names the file of the extraction cache; ``model`` is the name of a custom client in the cache.
 
     ``max_calls``, ``max_tokens``, ``max_cost`` (US dollars; needs ``price``), ``price`` and ``rate`` are as for ``lwt.run``: a review
-    whose call would exceed them fails. Raises ``SeedError`` for a seed with errors, before any call, and ``ContextError``,
-    ``FilterError``, ``RequestError``, ``NotConfigured``. What fails after that, a call or a step, is in the result.
+    whose call would exceed a limit fails. Raises ``SeedError`` for a seed with errors, before any call, and ``ContextError``,
+    ``FilterError``, ``RequestError``, ``NotConfigured``. A call or a step that fails later is not raised; the result reports it.
     """
     from ..seeds.compute import require
     from ..seeds.seed_run import run_one
@@ -195,11 +195,14 @@ async def run_many(
     force: bool = False,
     **options: "Unpack[RunOptions]",
 ) -> "AsyncGenerator[SeedResult]":
-    """Yield the result of each context as soon as it is ready: ``async for result in ...``. Set ``ordered`` to false to ignore their order.
+    """Yield the result of each context as soon as it is ready: ``async for result in ...``.
 
-    Contexts are read and results computed on demand, so memory does not grow with their number. A context that can't be read gives a
-    failed result. ``record=True`` stores the run in a folder. ``resume`` continues a stored run, by id or folder, without repeating
-    calls for finished reviews; ``force`` does so although the seed or the contexts (a list) changed. Leaving the loop stops the calls.
+    Results are in the order of the contexts; if ``ordered`` is false, they are in the order in which they are ready.
+
+    Contexts are read and results computed on demand, so memory use does not grow with the number of contexts. A context that can't be
+    read gives a failed result. ``record=True`` stores the run in a folder. ``resume`` (an id or a folder) continues a stored run without
+    repeating calls for finished reviews; ``force`` continues it even if the seed or the contexts (a list) changed. Leaving the loop stops
+    the calls.
 
     Raises ``SeedError`` for a seed with errors, before any call, ``RunError`` for a run that can't be stored or resumed, and
     ``FilterError``, ``RequestError``, ``NotConfigured``.
@@ -241,7 +244,7 @@ async def run_many(
             getting = asyncio.create_task(results.get())
             await asyncio.wait({getting, working}, return_when=asyncio.FIRST_COMPLETED)
             if not getting.done():
-                working.result()  # an error: after the last result there is a None
+                working.result()  # raises the error of the run: without an error, a None follows the last result
             result = await getting
             if result is None:
                 return
@@ -254,10 +257,10 @@ async def run_many(
 
 
 class SeedRun:
-    """A stored run of a seed over many contexts, for one ``run``. ``limits`` are those of ``run_many``.
+    """A stored run of a seed over many contexts; ``run`` may be called once. ``limits`` are those of ``run_many``.
 
-    ``resume`` continues a stored run, whose model is then the default. ``cache``: whether the user's own caches are used. Raises
-    ``RunError``, ``NotConfigured`` and ``RequestError``.
+    ``resume`` continues a stored run; the model of that run is then the default. ``cache``: whether the user's default caches are used.
+    Raises ``RunError``, ``NotConfigured`` and ``RequestError``.
     """
 
     def __init__(
@@ -297,7 +300,7 @@ class SeedRun:
 
 
 def _own_cache(spec: str, name: str) -> Path | None:
-    """Return the file of a cache of the user's, which is next to the call cache; None if calls are not cached."""
+    """Return the file of one of the user's default caches, in the folder of the call cache; None if calls are not cached."""
     from .clients import call_cache
 
     calls = call_cache(spec)
@@ -315,7 +318,7 @@ def run_many_sync(
     async def next_result() -> "SeedResult | None":
         return await anext(results, None)
 
-    run_here(lambda: asyncio.sleep(0), "seed.run_many")  # only reports a running event loop before the run begins
+    run_here(lambda: asyncio.sleep(0), "seed.run_many")  # raises inside a running event loop, before the run begins
     with asyncio.Runner() as runner:
         results = run_many(
             seed, contexts, llm=llm, model=model, ordered=ordered, record=record, resume=resume, force=force, **options
@@ -340,15 +343,15 @@ async def compile(
     example: Iterable[Any] | None = None,
     **options: "Unpack[CompileOptions]",
 ) -> "Compiled":
-    """Let a model write the seed for ``task`` (a text) in three steps. See ``docs/design/seed.md#compiler``.
+    """Let a model write the seed for ``task`` (a string) in three steps. See ``docs/design/seed.md#compiler``.
 
     ``llm`` and ``model`` are as for ``run``; ``llm`` defaults to ``KNOTWORK_LLM``, or the local model. ``name`` is the task name
-    of the seed ("": the model chooses one). Each step is checked. Errors with a certain fix are fixed; others go back to the model, at most
-    ``repairs`` (0 to 10) times for each step. ``example`` has contexts that the seed must fit. ``max_calls``, ``max_tokens``, ``max_cost``
-    (US dollars; needs ``price``), ``time_limit`` (seconds) and ``cancel`` end the compilation; ``rate`` is calls a minute. ``options``
-    apply to each call (``temperature``, ``max_tokens``, ``stop``, ``seed``, ``timeout``, ``retries``). ``cache`` names the file of earlier
-    compilations (True: the user's own, and the user's call cache). ``record=True`` stores the run, named ``label``, in a folder for
-    ``knotwork runs`` and ``knotwork report``.
+    of the seed ("": the model chooses a name). Each step is checked. Errors with a certain fix are fixed; other errors go back to the
+    model, at most ``repairs`` (0 to 10) times for each step. ``example`` has contexts that the seed must fit. ``max_calls``,
+    ``max_tokens``, ``max_cost`` (US dollars; needs ``price``), ``time_limit`` (seconds) and ``cancel`` end the compilation; ``rate`` is
+    the maximum number of calls a minute. ``options`` apply to each call (``temperature``, ``max_tokens``, ``stop``, ``seed``,
+    ``timeout``, ``retries``). ``cache`` names the file that stores compilations (True: the user's default file, and the user's call
+    cache). ``record=True`` stores the run, named ``label``, in a folder for ``knotwork runs`` and ``knotwork report``.
 
     The result's ``seed`` passes ``check``. If ``status`` is "failed", ``seed`` is None, and ``reason``, ``draft`` and ``diagnostics`` have
     the cause. Raises ``RequestError``, ``ContextError``, ``NotConfigured``, and ``RunError`` for a run that can't be stored.
@@ -417,7 +420,7 @@ async def compile(
 
 
 ANSWER_TOKENS = 8192
-"""Tokens of an answer under a limit on tokens or cost; a budget would otherwise grant only those of a short text."""
+"""Maximum tokens of an answer if tokens or cost are limited; without this value a budget would reserve only enough for a short text."""
 _EXAMPLES = 100
 """Maximum number of contexts that each draft is checked against."""
 _COMPILED = ("llm", "model", "name", "repairs", "example")
@@ -425,7 +428,7 @@ _COMPILING = ("options", "cache", "events", "cancel", "time_limit", "record", "l
 
 
 def draft_checker(example: Iterable[Any] | None) -> "Callable[[Tree], list[Diagnostic]]":
-    """Return a function that checks a seed, also against the first 100 contexts of ``example``. Raises ``ContextError``."""
+    """Return a function that checks a seed, and checks it against the first 100 contexts of ``example``. Raises ``ContextError``."""
     from ..errors import RequestError
     from ..seeds.compute import check
     from ..seeds.reviews import read_context
@@ -448,7 +451,7 @@ def compile_sync(task: str, llm: Any = None, **options: Any) -> "Compiled":
 def estimate(
     seed: "Tree", contexts: Iterable[Any], *, price: "Price | None" = None, model: str = "", ask: "Ask" = "auto"
 ) -> "Estimate":
-    """Estimate the reviews, calls and cost of a run, without a call. Raises ``ContextError``."""
+    """Estimate the reviews, calls and cost of a run without calling a model. Raises ``ContextError``."""
     from ..seeds.compute import estimate as reckon
 
     return reckon(seed, contexts, price=price, model=model, ask=ask)
@@ -466,7 +469,7 @@ def explain(seed: "Tree", extractions: Any, context: Mapping[str, Any] | None, n
 
 
 def sensitivity(seed: "Tree", extractions: Any, context: Mapping[str, Any] | None = None) -> "Sensitivity":
-    """Return the single extractions that decide an output when left out or changed. ``extractions`` is as for ``compute``.
+    """Return the extractions that, each on its own, would change an output if removed or modified. ``extractions`` is as for ``compute``.
 
     Raises ``ResultFault`` for an invalid row.
     """
@@ -477,14 +480,14 @@ def sensitivity(seed: "Tree", extractions: Any, context: Mapping[str, Any] | Non
 
 
 def convert(seed: "Tree") -> "Converted":
-    """Return the seed in the declarative form. Never raises: formulas that this form can't express are kept, and listed in the result."""
+    """Convert a seed to the declarative form. Never raises: formulas that this form can't express are kept, and listed in the result."""
     from ...lang.documents.seed import convert as rewrite
 
     return rewrite(seed)
 
 
 def _opened(opener: "ModelOpener", llm: Any, name: str, is_limited: bool) -> tuple[Any, str]:
-    """Return the client of a run and its name in caches. A custom client without limits is returned unchanged."""
+    """Return the client of a run, and the client's name in caches. A custom client without limits is returned unchanged."""
     if not isinstance(llm, str):
         return (opener.open(llm) if is_limited else llm), name
     from ..models.factory import identity_of

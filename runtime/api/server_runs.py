@@ -1,6 +1,6 @@
-"""What a server runs for its clients: models shared by all runs, with limits for each run; iterative answers; scripts.
+"""Runs iterative answers and scripts for the clients of a server. All runs share the models; each run has its own limits.
 
-A client knows models only by the names that the server gives them: no spec, address or key is accepted from a client or sent to one.
+A client knows models only by the names that the server gives them. No spec, address or key is accepted from a client or sent to a client.
 """
 
 import asyncio
@@ -35,30 +35,30 @@ __all__ = [
     "check_answer_request", "check_client_script", "private_folder", "read_json", "read_templates", "run_client_script",
 ]  # fmt: skip
 
-# Models: all runs share the clients, but calls are charged to the run that makes them. The counting layer is below the cache and
-# the retries, so that cached answers cost nothing and every request sent is counted. The context of the call selects the ledger.
+# Models: all runs share the clients, but each call is charged to the run that makes it. The counting layer is below the cache and
+# the retries, so that cached answers cost nothing and every request sent is counted. A context variable selects the ledger of the run.
 
 SEED_DEFAULT = "gpt-4o"
-"""Default of the request field ``model``."""
+"""Default value of the request field ``model``."""
 _LISTED = 50
 
 
 @frozen
 class Model:
-    """An offered model: its name for clients, and its spec, which is not disclosed."""
+    """A model that the server offers. Clients see ``name``; ``spec`` is not disclosed to them."""
 
     name: str
     spec: str
 
     @property
     def can_judge(self) -> bool:
-        """Whether the model can judge answers. The local default is too small: it rates every answer as good."""
+        """Whether the model can judge answers. Local models are too small: they rate every answer as good."""
         return self.spec.partition(":")[0] != "local"
 
 
 @frozen
 class RunLimits:
-    """Spending limits of one run (None: no limit) and its time limit in seconds. ``price`` is per million tokens."""
+    """The limits of one run on calls, tokens and cost (None: no limit), and its time limit in seconds. ``price`` is per million tokens."""
 
     max_calls: int | None = None
     max_tokens: int | None = None
@@ -72,7 +72,7 @@ class RunLimits:
 
 
 class UnknownModel(KnotworkError):
-    """The server does not offer a model under this name. ``names`` are those that it offers."""
+    """The server does not offer a model under this name. ``names`` are the names of the offered models (at most 50)."""
 
     def __init__(self, name: str, names: tuple[str, ...]) -> None:
         like = nearest(name, names)
@@ -82,7 +82,7 @@ class UnknownModel(KnotworkError):
 
 
 class _SharedLedger(Ledger):
-    """The ledger of the shared clients: it delegates to the ledger of the current context's run."""
+    """The ledger of the shared clients. It forwards all calls to the ledger of the run in whose context they are made."""
 
     def __init__(self, limits: RunLimits) -> None:
         super().__init__(limits.max_calls, limits.max_tokens, limits.max_cost)
@@ -119,7 +119,7 @@ class _Charged(Layer):
 
 @frozen
 class RunModels:
-    """The clients of one run: its model, all models by name, and the ledger for their total spending."""
+    """The clients of one run: its own model, all models by name, and the ledger that counts the cost of all of them."""
 
     name: str
     spec: str
@@ -127,7 +127,7 @@ class RunModels:
     named: Mapping[str, Client] = field(repr=False)
     ledger: Ledger = field(repr=False)
     substitution: str = ""
-    """Message that another model than the requested one answers; empty if the requested one does."""
+    """A message that the server's default model answers instead of the requested model; "" if the requested model answers."""
 
 
 @frozen
@@ -150,7 +150,7 @@ class ServedModels:
         warn: Callable[[str], None] | None = None,
         environ: Mapping[str, str] = os.environ,
     ) -> "ServedModels":
-        """Open a client for each of ``models``. ``cache``: the file of the call cache; True is the user's. Raises ``NotConfigured``."""
+        """Open a client for each of ``models``. ``cache``: the file of the call cache (True: the user's). Raises ``NotConfigured``."""
         from ..models.factory import ModelSettings, open_model
         from ..runs.journal import cache_file
 
@@ -161,7 +161,7 @@ class ServedModels:
         return cls({model.name: model for model in models}, models[0].name, limits, clients, ledger)
 
     def find(self, name: str | None) -> Model:
-        """Return the model ``name``; for None, or for ``SEED_DEFAULT`` if not offered, the default. Raises ``UnknownModel``."""
+        """Return the model ``name``. None, and ``SEED_DEFAULT`` if not offered, give the default model. Raises ``UnknownModel``."""
         if name is None or (name == SEED_DEFAULT and name not in self.models):
             name = self.default
         if name not in self.models:
@@ -169,13 +169,13 @@ class ServedModels:
         return self.models[name]
 
     def substitution(self, name: str | None) -> str:
-        """Return a message if the server's default answers instead of the requested model, else an empty string."""
+        """Return a message if the server's default model answers instead of the requested model, otherwise an empty string."""
         if name != SEED_DEFAULT or name in self.models:
             return ""
         return f"the request names the model {name!r}, which this server does not offer; {self.default!r} answered"
 
     def for_run(self, name: str | None = None) -> RunModels:
-        """Return the clients of one run, all charged to one ledger with the limits per run; do not close them.
+        """Return the clients of one run. Their calls are charged to one new ledger with the limits of a run. Do not close the clients.
 
         Raises ``UnknownModel``.
         """
@@ -207,7 +207,7 @@ async def answer_request(
     time_limit: float,
     on_iteration: Callable[[Iteration], Any],
 ) -> Answered:
-    """Answer a client's request. The arguments are as for ``generate_answer``."""
+    """Answer the request of a client. The arguments are as for ``answers.generate_answer``."""
     from ..answers.service import answer
     from ..models.caller import Caller
     from ..results import Trace
@@ -220,7 +220,7 @@ async def answer_request(
 
 
 async def check_answer_request(request: AnswerRequest, templates: Mapping[str, Template]) -> None:
-    """Validate a client's request without calling a model. Raises ``RequestError``."""
+    """Validate the request of a client without calling a model. Raises ``RequestError``."""
     from ..answers.service import answer
     from ..models.caller import Caller
     from ..results import Trace
@@ -230,18 +230,18 @@ async def check_answer_request(request: AnswerRequest, templates: Mapping[str, T
     await answer(request, Caller(None, {}, None, Trace(), 1), templates=templates, cancel=cancelled)
 
 
-# Scripts of clients: checked before anything is called, with fewer operations than the scripts of the user's own files.
+# Scripts sent by clients. They are checked before any call, and may use fewer operations than scripts in the user's own files.
 
 ALLOWED = ("LLM", "CONST", "EXPR", "EACH", "ANSWER")
-"""Operations that need no file, graph or code of the server's."""
+"""Operations that need no file, graph or plugin code of the server."""
 LARGEST = 16_000_000
-"""Maximum number of characters of all outputs of a run: a thousand expressions over a large input need no call to exceed memory."""
+"""Maximum number of characters of all outputs of a run together. Even without calls, a thousand expressions could exceed memory."""
 _PATIENCE = 0.5
-"""Seconds that a run may compute after it was cancelled."""
+"""Number of seconds that a run may continue to compute after it was cancelled."""
 
 
 def check_client_script(text: str, input: Any, *, lenient: bool, models: Collection[str]) -> CheckedScript:
-    """Check a script that a client sent. ``models`` are the offered names. Never raises for an invalid script."""
+    """Check a script that a client sent. ``models`` are the names of the offered models. Never raises for an invalid script."""
     from ...lang.catalogue.operations import BUILTIN as OPERATIONS
 
     def restrict(script: Script) -> Iterator[Diagnostic]:
@@ -255,7 +255,7 @@ def check_client_script(text: str, input: Any, *, lenient: bool, models: Collect
             elif (file := call.option("file")) is not None:
                 yield Diagnostic("WEB002", "error", "a script that comes over HTTP reads no files", file.span)
 
-    # Only the language's own operations: plugins are not for every client.
+    # Only the built-in operations are allowed: clients may not run plugins.
     return check_script(
         Source(text, "script"), "lenient" if lenient else "strict", input=ABSENT if input is None else input, models=models,
         operations=OPERATIONS, reads_files=False, restrict=restrict,
@@ -270,7 +270,7 @@ class Overdue(KnotworkError):
 
 
 class TooMuchOutput(KnotworkError):
-    """The outputs of the run exceed the limit of a server."""
+    """The outputs of the run exceed the server's limit."""
 
     def __init__(self) -> None:
         super().__init__(f"outputs may have {LARGEST:,} characters together")
@@ -278,9 +278,10 @@ class TooMuchOutput(KnotworkError):
 
 @define(eq=False)
 class _OutputLimit:
-    """A ``Record`` that stores nothing, and raises ``TooMuchOutput``, or ``Overdue`` some time after ``cancel`` is set.
+    """A ``Record`` that stores nothing. It raises ``TooMuchOutput``, and ``Overdue`` some time after ``cancel`` is set.
 
-    Steps without calls run in one go, so only an exception from here ends them. ``cancel`` is only read, from any thread.
+    Steps without model calls run without a pause, so only an exception raised here can end them. ``cancel`` is only read; reading it is
+    safe in any thread.
     """
 
     cancel: asyncio.Event
@@ -316,7 +317,7 @@ class _OutputLimit:
 async def run_client_script(
     checked: CheckedScript, input: Any, models: RunModels, *, cancel: asyncio.Event, on_event: Callable[[Event], None]
 ) -> Run:
-    """Run a client's checked script in a thread with an event loop of its own. ``on_event`` is called in the caller's loop.
+    """Run a client's checked script in a separate thread and event loop. ``on_event`` is called in the caller's event loop.
 
     Raises ``TooMuchOutput`` and ``Overdue``.
     """

@@ -1,8 +1,8 @@
-"""An interactive session: a workspace with named values, undo, and one piece of text run at a time. It has no screen.
+"""An interactive session: a workspace with named values and undo, which runs one piece of text at a time. It displays nothing.
 
-A GASL command goes to the executor and is one commit of the state, as with ``knotwork gasl``; steps run as a script that may
-refer to all present values; an expression is evaluated over them. A piece is checked before any of it runs. The REPL and
-notebooks run on it, and bring their dot commands.
+The executor runs a GASL command as one commit of the state, as ``knotwork gasl`` does. Steps are run as a script that may refer to all
+present values. An expression may use all present values. A piece is checked before any part of it is run. The REPL and the notebook
+use sessions, and add their own dot commands.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ __all__ = [
 
 @frozen(eq=False)
 class Moment:
-    """The session before ``text`` was run, after ``entries`` pieces; ``latest`` is the value that an expression calls ``_``."""
+    """The data of the session before ``text`` was run, when ``entries`` pieces had been run; ``latest`` is the value of ``_``."""
 
     text: str
     state: Snapshot
@@ -56,7 +56,7 @@ class Moment:
 
 
 _MOST_MOMENTS = 100
-"""Maximum number of commands that can be undone; each keeps the values replaced since in memory."""
+"""Maximum number of commands that can be undone. For each of them, the values that were replaced later stay in memory."""
 
 Mode = Literal["auto", "table", "json", "csv", "md"]
 MODES: tuple[Mode, ...] = ("auto", "table", "json", "csv", "md")
@@ -64,7 +64,7 @@ MODES: tuple[Mode, ...] = ("auto", "table", "json", "csv", "md")
 
 @define
 class DisplaySettings:
-    """Display settings. ``mode`` auto: a table on a terminal, else JSON; in a file, the format of its extension."""
+    """Display settings. ``mode`` "auto": a table on a terminal, otherwise JSON; for a file, the format that its extension names."""
 
     mode: Mode = "auto"
     timer: bool = False
@@ -73,14 +73,14 @@ class DisplaySettings:
 
 @frozen
 class Entry:
-    """A piece that was run, and the names it bound."""
+    """A piece that was run, and the names that it bound."""
 
     piece: Piece
     names: tuple[str, ...] = ()
 
 
 DotCommands = Callable[[Piece, "Session", asyncio.Event], Awaitable[Outcome]]
-"""Runs a dot command of an interface."""
+"""A function that runs a dot command of an interface."""
 
 
 @define(eq=False, kw_only=True)
@@ -88,7 +88,7 @@ class Session(SessionData):
     """A workspace of one user, who runs one piece at a time.
 
     ``last_fault`` is the latest outcome with diagnostics, None after a successful run.
-    ``moments`` can be undone, the latest last; ``ran`` are the pieces that were run and not undone.
+    ``moments`` are the points to which undo can return, the latest last; ``ran`` are the pieces that were run and not undone.
     """
 
     settings: DisplaySettings = field(factory=DisplaySettings)
@@ -98,9 +98,9 @@ class Session(SessionData):
     dot_commands: DotCommands | None = None
 
     async def run(self, piece: Piece, cancel: asyncio.Event | None = None) -> Outcome:
-        """Run a piece and return its outcome. Errors in the piece, or during its run, are not raised.
+        """Run a piece and return its outcome. Errors in the piece or during its run are not raised; the outcome reports them.
 
-        Setting ``cancel`` ends the piece: its outcome is cancelled, earlier commits remain, and the session continues.
+        Setting ``cancel`` ends the run: the outcome has the status "cancelled", earlier commits remain, and the session continues.
         """
         notes, began, limit = list[str](), perf_counter(), ""
 
@@ -117,7 +117,7 @@ class Session(SessionData):
             outcome = await self._run(normalize(piece, self), cancel or asyncio.Event())
         except (AdapterError, LLMError, StateError, StoreError) as error:
             outcome = Outcome("failed", message=error.message, hint=error.hint)
-        except Exception as error:  # the last handler: an internal error of one command must not end the session
+        except Exception as error:  # an internal error in one command must not end the session
             is_debugging = level() >= 3
             if is_debugging:
                 traceback.print_exception(error, file=sys.stderr)
@@ -139,7 +139,7 @@ class Session(SessionData):
         return outcome
 
     async def _run(self, piece: Piece, cancel: asyncio.Event) -> Outcome:
-        """Run a piece and record the data for undo and for saving."""
+        """Run a piece, and record the data that are needed to undo it and to save the session."""
         if piece.language == "dot":
             return Outcome() if self.dot_commands is None else await self.dot_commands(piece, self, cancel)
         before = self.moment(piece.text)
@@ -162,20 +162,20 @@ class Session(SessionData):
     # Undo
 
     def moment(self, text: str) -> Moment:
-        """Return the present session, before ``text`` is run."""
+        """Return the present data of the session, before ``text`` is run."""
         return Moment(text, self.state.snapshot(), self.values.copy(), len(self.ran), self.last_value)
 
     def record(self, before: Moment) -> None:
-        """Make a moment undoable if something has changed since."""
+        """Add ``before`` to the undo history if the state or a value has changed since then."""
         then, now = before.values.all(), self.values.all()
         are_values_same = list(then) == list(now) and all(now[name] is value for name, value in then.items())
         if before.state.hash != self.state.hash or not are_values_same:
             self.moments = [*self.moments[-_MOST_MOMENTS + 1 :], before]
 
     def undo(self, count: int, command: str) -> tuple[Moment, int]:
-        """Undo the latest ``count`` commands; return the restored moment and the number of changes of the state.
+        """Undo the latest ``count`` commands; return the restored moment and the number of changes to the state.
 
-        ``command`` is the text for the state's history.
+        ``command`` is the command that the state's history shows.
         """
         moment = self.moments[-count]
         changed = roll_back(self.state, moment.state, command)
@@ -185,9 +185,9 @@ class Session(SessionData):
         return moment, changed
 
     def roll_back(self, to: str, text: str, command: str) -> int:
-        """Restore the state with the hash ``to``, and no values; return the number of changes. Raises ``StateError``.
+        """Restore the state with the hash ``to``, and return the number of changes. Values are not restored. Raises ``StateError``.
 
-        ``text`` names the moment in the undo history, ``command`` is the text for the state's history.
+        ``text`` is the command that the undo history shows, ``command`` the command that the state's history shows.
         """
         before = self.moment(text)
         changed = roll_back(self.state, to, command)
@@ -212,10 +212,10 @@ def open_session(
     callbacks: OpeningCallbacks | None = None,
     **fields: Any,
 ) -> Session:
-    """Open a session. A stored state remembers its graph and chunks: they may be omitted the next time.
+    """Open a session. A stored state records its graph and chunks, which may therefore be omitted the next time.
 
-    ``llm`` is the model's spec (None: the user's default, opened on first use), ``models`` are the specs of models that
-    ``model=`` and ``SET llm.model`` may name. ``fields`` are further attributes of the session. Raises ``AdapterError``,
+    ``llm`` is the spec of the default model (None: the user's default model, opened on first use). ``models`` maps the names that
+    ``model=`` and ``SET llm.model`` may use to specs. ``fields`` are further attributes of the session. Raises ``AdapterError``,
     ``StoreError``, ``NotConfigured`` and ``OpeningCancelled``.
     """
     callbacks, shared = callbacks or OpeningCallbacks(), ledger or Ledger()
@@ -237,7 +237,7 @@ def open_session(
 
 
 def _absorbed_lines(piece: Piece, outcome: Outcome) -> list[str]:
-    """Return a note on the lines that an unclosed bracket or quote made a part of a refused piece."""
+    """Return a note that further lines were read as part of a refused piece, because it has an unclosed bracket or quote."""
     first = next((d.span for d in outcome.diagnostics if d.severity == "error" and d.span is not None), None)
     if outcome.status != "refused" or first is None or is_complete(piece.text):
         return []
@@ -246,15 +246,15 @@ def _absorbed_lines(piece: Piece, outcome: Outcome) -> list[str]:
     return [f"{lines} read as part of this text and not run"] if count else []
 
 
-# The queue of pieces of a text; a file read by one of them comes before the rest.
+# The queue of the pieces of a text. If a piece reads a file, the pieces of the file are run before the remaining pieces.
 
 _MOST_FILES = 100
-"""Maximum number of files that one text may read, in case a file reads itself."""
+"""Maximum number of files that one text may read. The limit stops a file that reads itself."""
 
 
 @define
 class PieceQueue:
-    """The queue of pieces. ``stop``: nothing is run after a piece that fails."""
+    """The queue of the pieces of a text. ``stop``: after a piece that fails, no further piece is run."""
 
     text: str
     name: str = "<input>"
@@ -268,11 +268,11 @@ class PieceQueue:
         self.left = deque(pieces(self.text, self.name, self.first_line))
 
     def next(self) -> Piece | None:
-        """Return the next piece; None if all are done, or an outcome ended the queue."""
+        """Return the next piece; None if no piece is left, or if an outcome ended the queue."""
         return self.left.popleft() if self.left and not self.is_over else None
 
     def settle(self, outcome: Outcome) -> Outcome:
-        """Process the outcome of the piece, and return it."""
+        """Process the outcome of the latest piece, and return the outcome."""
         read = outcome.reads
         if read is not None:
             self._files += 1
@@ -285,14 +285,18 @@ class PieceQueue:
         return outcome
 
 
-# The text of a session: everything as typed, or the part in one language, with the reasons why it would not run alone.
+# The text of a session: either all pieces as they were typed, or the pieces in one language, with the reasons why ``knotwork run``
+# would refuse the text.
 
 _LANGUAGES: dict[str, Language] = {".gasl": "gasl", ".lwt": "lwt"}
 
 
 @frozen
 class SessionText:
-    """The text of a session, the number of its pieces, how many of them are comments, and why ``knotwork run`` would refuse it."""
+    """The text of a session. ``comments`` is the number of pieces that became comments.
+
+    ``faults`` are the reasons why ``knotwork run`` would refuse the text.
+    """
 
     text: str
     pieces: int
@@ -303,8 +307,8 @@ class SessionText:
 def session_text(ran: list[Entry], suffix: str) -> SessionText:
     """Return the pieces of a session as the text of a file whose name ends in ``suffix``.
 
-    In ``.gasl`` and ``.lwt`` everything in another language is a comment, so that ``knotwork run`` accepts the file; of steps
-    with the same id the last one is saved. Any other file has everything as typed, for ``.read``.
+    In ``.gasl`` and ``.lwt`` files, pieces in another language become comments, so that ``knotwork run`` accepts the file. If several
+    steps have the same id, only the last one is not a comment. Any other file has all pieces as typed, so that ``.read`` can run them.
     """
     wanted = _LANGUAGES.get(suffix)
     texts = [_text_in(wanted, entry.piece) for entry in ran]
@@ -326,7 +330,7 @@ def session_text(ran: list[Entry], suffix: str) -> SessionText:
 
 
 def _text_in(wanted: Language | None, piece: Piece) -> str | None:
-    """Return a piece as text of the language: an expression becomes a step that computes its value. None if impossible."""
+    """Return a piece as text in the language ``wanted``; None if that is impossible. An expression becomes a step that evaluates it."""
     if wanted is None or piece.language == wanted:
         return piece.text.strip("\n")
     name, written = expression_of(piece.text)

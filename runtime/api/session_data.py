@@ -1,4 +1,4 @@
-"""The data of an interactive session: its named values, its models, and the outcome of each piece of text."""
+"""The data of an interactive session: its named values, its models, and the outcomes of the pieces of text that are run."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,11 +26,11 @@ __all__ = [
 ]  # fmt: skip
 
 Status = Literal["done", "empty", "partial", "failed", "refused", "misused", "cancelled"]
-"""``refused``: the check found errors, and nothing was run; ``misused``: a dot command with invalid arguments."""
+"""``refused``: the check found errors, and nothing was run. ``misused``: the arguments of a dot command are invalid."""
 
 
 class _Nothing:
-    """Marks a missing value; JSON's null is a value."""
+    """Marks a missing value. It differs from None, which is JSON's null."""
 
     def __repr__(self) -> str:
         return "NOTHING"
@@ -41,9 +41,9 @@ NOTHING: Final = _Nothing()
 
 @frozen
 class Table:
-    """Rows of JSON values. ``wide`` columns are cut last; ``folds``: the last column is wrapped instead of cut.
+    """Rows of JSON values. If space is short, ``wide`` columns are cut last; ``folds``: the last column is wrapped instead of cut.
 
-    ``counts`` are columns with formatted numbers (1,234): programs receive plain numbers.
+    ``counts`` are the columns whose numbers are formatted (1,234); programs receive these numbers without the commas.
     """
 
     columns: tuple[str, ...]
@@ -55,7 +55,7 @@ class Table:
 
 @frozen
 class Page:
-    """Text for a person, such as help; ``data`` is its content for a program."""
+    """Text for a person, such as help; ``data`` has the same content for a program."""
 
     text: str
     data: Any = None
@@ -66,8 +66,8 @@ class Outcome:
     """The result of a piece. ``value`` is a JSON value, a ``Table``, a ``Page`` or ``NOTHING``.
 
     ``summary`` is the result in one line, ``notes`` are further remarks. ``message`` and ``hint`` explain a failure that has no
-    ``diagnostics``. ``names`` are the bound names. ``ends``: the session must end. ``reads`` is the text of a file to run next.
-    ``fix`` is the probable intended text, if no diagnostic has edits.
+    ``diagnostics``. ``names`` are the names that the piece bound. ``ends``: the session must end. ``reads`` is the text of a file to
+    run next. ``fix`` is the text that the user probably meant, if no diagnostic has edits.
     """
 
     status: Status = "done"
@@ -86,23 +86,23 @@ class Outcome:
 
     @property
     def is_good(self) -> bool:
-        """Return whether the piece did all or a part of its work, or found nothing."""
+        """Return whether the piece did all or part of its work, or ran without finding anything."""
         return self.status in ("done", "empty", "partial")
 
     @property
     def is_complete(self) -> bool:
-        """Return whether the piece did all of its work."""
+        """Return whether the piece did all of its work, even if it found nothing."""
         return self.status in ("done", "empty")
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """The fix: the edits of all errors, or of all warnings if there are no errors."""
+        """The edits that fix the text: those of all errors, or, without errors, those of all warnings."""
         severity = "error" if has_errors(self.diagnostics) else "warning"
         return tuple(edit for d in self.diagnostics if d.severity == severity for edit in d.edits)
 
     @property
     def fixed_text(self) -> str | None:
-        """The text with its fix; None if it has no fix."""
+        """The text with the fix applied; None if there is no fix."""
         if self.fix:
             return self.fix
         return apply_edits(self.source.text, self.edits).lstrip("\n") if self.edits else None
@@ -114,14 +114,14 @@ def misused(message: str, hint: str = "", fix: str = "") -> Outcome:
 
 
 def result_value(result: StepResult) -> Any:
-    """Return the value of a finished step as a JSON value: its text if it has no other value."""
+    """Return the value of a finished step as a JSON value. A step without a value has its output text as value."""
     return plain(result.output if result.value is None and not result.unmet else result.value)
 
 
 class SessionModel(Own):
-    """The session's default client: forwards to a model that is opened on first use, and that the user may change.
+    """The session's default client. It forwards calls to a model, which is opened on first use; the user may change the model.
 
-    ``spec`` "": the user's default model. All models share the session's ledger.
+    An empty ``spec`` is the user's default model. All models share the session's ledger.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class SessionModel(Own):
 
     @property
     def effective_spec(self) -> str:
-        """The spec in use, or the one that would be used. Raises ``NotConfigured``."""
+        """The spec of the session's model: ``spec``, or the user's default model if ``spec`` is empty. Raises ``NotConfigured``."""
         return self.spec or default_spec(self._environ)
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
@@ -153,7 +153,7 @@ class SessionModel(Own):
         return await cast(Client, self._client).generate(prompt, **options)
 
     def choose(self, spec: str) -> None:
-        """Switch to another model. Raises ``NotConfigured``, in which case nothing has changed."""
+        """Switch to another model. Raises ``NotConfigured``; the present model then remains."""
         self._open(spec)
         self.spec = spec
 
@@ -169,12 +169,12 @@ class SessionModel(Own):
             await client.aclose()
 
 
-# The values of a session by name: GASL variables, results of steps, and bound expressions. Each name has one value.
+# The values of a session by name: GASL variables, results of steps, and values of expressions. Each name has one value.
 
 
 @frozen
 class StepValue:
-    """A step that ran, with its result. If the name's value is no longer ``value``, it is not the step's."""
+    """A step that was run, and its result. If the name now has a value other than ``value``, that value is not the step's result."""
 
     step: Step
     result: StepResult
@@ -183,7 +183,7 @@ class StepValue:
 
 @define
 class Values:
-    """The values of a session. ``context`` is written by GASL commands; finished steps are stored with their texts."""
+    """The values of a session. GASL commands write to ``context``; finished steps are stored with their results."""
 
     context: ContextStore = field(factory=ContextStore)
     _steps: dict[str, StepValue] = field(factory=dict)
@@ -203,12 +203,12 @@ class Values:
         return self.context.names()
 
     def step(self, name: str) -> StepValue | None:
-        """Return the step whose value ``name`` has; None for a variable or an unknown name."""
+        """Return the step whose result is the value of ``name``; None for a variable or an unknown name."""
         found = self._steps.get(name)
         return found if found is not None and self.context.value(name) is found.value else None
 
     def before(self, wanted: Iterable[str]) -> Before:
-        """Return the values of the given names, for a script that refers to them."""
+        """Return the values of the names ``wanted``, for a script that refers to them."""
         results, steps = {}, {}
         for name in wanted:
             bound, ran = self.context.value(name), self.step(name)
@@ -226,11 +226,11 @@ class Values:
         return {name: value for name in self.names() if (value := self.context.value(name)) is not None}
 
     def copy(self) -> "Values":
-        """Return a copy; it costs one reference per name, whatever the values' size."""
+        """Return a copy. The copy takes one reference per name, however large the values are."""
         return Values(self.context.copy(), dict(self._steps))
 
     def restore(self, earlier: "Values") -> None:
-        """Restore all values of a copy."""
+        """Replace all values by those of ``earlier``, a copy made before."""
         self.context.clear()
         for name, value in earlier.all().items():
             self.context.set(name, value)
@@ -239,7 +239,7 @@ class Values:
 
 @define(eq=False, kw_only=True)
 class SessionData(Workspace):
-    """A workspace with named values. ``input`` is the value of ``{(input)}``, ``last_value`` that of ``_``."""
+    """A workspace with named values. ``input`` is the value of ``{(input)}``; ``last_value`` is the value of ``_``."""
 
     input: Any = None
     values: Values = field(factory=Values)

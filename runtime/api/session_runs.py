@@ -1,4 +1,4 @@
-"""Runs one piece of text in a session: a GASL command, LWT steps or an expression, with its check and its outcome."""
+"""Checks and runs one piece of text in a session (a GASL command, LWT steps or an expression) and returns its outcome."""
 
 import asyncio
 import re
@@ -28,7 +28,7 @@ from .figures import Calls
 from .pieces import Piece, expression_of
 from .session_data import NOTHING, Outcome, Page, SessionData, Status, Table, misused, result_value
 
-# Texts in the form of other tools whose meaning is clear: ``exit``, ``help FIND``, ``\d``, a ``;`` at the end of a line.
+# Commands in the syntax of other tools, if their meaning is clear: ``exit``, ``help FIND``, ``\d``, a ``;`` at the end of a line.
 
 _ALIASES = {
     **dict.fromkeys(("help", "help()", "?", "\\?", "\\h", ".?", ".h"), ".help"),
@@ -51,9 +51,9 @@ _SEMICOLONS = re.compile(r"[ \t]*(?P<sign>;)[; \t]*(?=\r?$|[ \t]#)", re.MULTILIN
 
 
 def normalize(piece: Piece, session: SessionData) -> Piece:
-    """Return a piece in the form of other tools as the session's own form; other pieces are unchanged.
+    """Translate a piece in the syntax of other tools, such as ``exit``, into the session's own commands; return other pieces unchanged.
 
-    A name that has a value means the value.
+    A word that is the name of a value is not translated: it means the value.
     """
     text = piece.text.strip().rstrip("; \t")
     word = " ".join(text.lower().split())
@@ -88,7 +88,7 @@ def _error_count(piece: Piece) -> int:
     return sum(each.severity == "error" for each in found)
 
 
-# GASL commands: each is checked with the session's knowledge, run by the executor, and is one commit.
+# GASL commands. Each command is checked against the session's data, run by the executor, and saved as one commit.
 
 _STATUSES: Mapping[str, Status] = {
     "success": "done", "empty": "empty", "partial": "partial", "cancelled": "cancelled",
@@ -96,7 +96,7 @@ _STATUSES: Mapping[str, Status] = {
 
 
 def check_command(piece: Piece, session: SessionData) -> tuple[Program, list[Diagnostic]]:
-    """Return the program of a piece and its diagnostics, with the session's knowledge. Nothing is run."""
+    """Return the program of a piece and its diagnostics, checked against the session's data. Nothing is run."""
     program = parse_gasl(piece.source)
     if has_errors(program.diagnostics) or session.gasl is None:
         return program, list(program.diagnostics)
@@ -104,7 +104,7 @@ def check_command(piece: Piece, session: SessionData) -> tuple[Program, list[Dia
 
 
 async def run_command(piece: Piece, session: SessionData, cancel: asyncio.Event) -> Outcome:
-    """Run a command. A text with errors is refused, without a history entry."""
+    """Run a command. A text with errors is refused, and adds no entry to the history."""
     await session.schema()
     program, found = check_command(piece, session)
     if has_errors(found):
@@ -130,7 +130,7 @@ def refused(found: Sequence[Diagnostic], source: Source) -> Outcome:
 
 
 def warnings(found: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Return the warnings of a text that runs anyway."""
+    """Return the warnings among the diagnostics of a text that is run."""
     return tuple(d for d in found if d.severity == "warning")
 
 
@@ -192,7 +192,7 @@ def describe_size(value: Any) -> str:
     return "a truth value" if isinstance(value, bool) else "a number"
 
 
-# Expressions in a session: over all values with valid expression names, and ``_``, the latest value.
+# Expressions in a session: they may use all values whose names are valid in expressions, and ``_``, the latest value.
 
 LATEST = "_"
 """The name of the latest value."""
@@ -211,7 +211,7 @@ def names_of(session: SessionData) -> dict[str, Any]:
 
 
 def check_expression(piece: Piece, session: SessionData) -> tuple[Expr | None, list[Diagnostic]]:
-    """Return the expression of a piece, and its diagnostics over the present values."""
+    """Return the expression of a piece, and its diagnostics, checked against the present values."""
     source = piece.source
     read = parse_expr(Source(expression_of(source.text)[1], source.name))
     if read.expr is None or has_errors(read.diagnostics):
@@ -220,7 +220,7 @@ def check_expression(piece: Piece, session: SessionData) -> tuple[Expr | None, l
 
 
 def is_expression(text: str) -> bool:
-    """Return whether a text is an expression without errors of syntax."""
+    """Return whether a text is an expression without syntax errors."""
     read = parse_expr(text)
     return read.expr is not None and not has_errors(read.diagnostics)
 
@@ -230,7 +230,7 @@ async def run_expression(piece: Piece, session: SessionData) -> Outcome:
     source = piece.source
     expr, found = check_expression(piece, session)
     if source.text.strip() == _PAGER and _PAGER not in names_of(session):
-        # It ends a page: typing it once too often should not lose all values.
+        # q closes a pager. If q ended the session too, a user who types q once too often would lose all values.
         return misused(f"there is no value {_PAGER}", ".quit or Ctrl-D ends the session", ".quit")
     if has_errors(found) and any(d.code == "EXPR030" and len(source.text) > _LONG for d in found):
         found = [evolve(d, hints=(*d.hints, "--input FILE makes a text the value input")) for d in found]
@@ -238,7 +238,7 @@ async def run_expression(piece: Piece, session: SessionData) -> Outcome:
         return refused(found, source)
     name, values = expression_of(source.text)[0], names_of(session)
     try:
-        # Evaluation is bounded in steps, but may take a fraction of a second; Ctrl-C must work meanwhile.
+        # The number of evaluation steps is bounded, but evaluation may take a fraction of a second; Ctrl-C must work meanwhile.
         value = await asyncio.to_thread(lambda: evaluate(expr, values))
     except ExprError as error:
         return refused((error.diagnostic(),), source)
@@ -249,10 +249,10 @@ async def run_expression(piece: Piece, session: SessionData) -> Outcome:
     return Outcome(value=value, summary=summary, diagnostics=warnings(found), source=source, names=names)
 
 
-# LWT steps in a session: a script that may refer to all present values; its results are available to the next one.
+# LWT steps in a session form a script, which may refer to all present values. Later pieces may refer to its results.
 
 _FINAL_STEP_RULES = frozenset({"LWT017", "LWT031"})
-"""Rules about which step is the result: in a session every step is run for its own result."""
+"""Rules about which step is the final step. They do not apply in a session, where every step is run for its own result."""
 
 
 async def run_steps(piece: Piece, session: SessionData, cancel: asyncio.Event) -> Outcome:
@@ -309,11 +309,11 @@ def _step_outcome(run: Run, steps: Sequence[str], calls: Calls) -> Outcome:
     return Outcome(status, value, " · ".join(parts), message, names=tuple(done))
 
 
-# The check of a text before it is run: for offering fixes during typing, and for ``%kw check``.
+# The check of a text before its run. It is used to offer fixes during typing, and by ``%kw check``.
 
 
 def check(piece: Piece, session: SessionData) -> Outcome:
-    """Return the outcome of a piece's diagnostics: refused for errors, otherwise "done" with its warnings. Nothing is run."""
+    """Check a piece without running it. The outcome is "refused" if the piece has errors, otherwise "done" with its warnings."""
     piece = normalize(piece, session)
     match piece.language:
         case "gasl":
@@ -329,13 +329,13 @@ def check(piece: Piece, session: SessionData) -> Outcome:
     return Outcome(diagnostics=warnings(found), source=piece.source)
 
 
-# The session's knowledge for the language service: the graph, the state's keys, the values, the models.
+# The session's data for the language service: the graph, the state's keys, the values, the models.
 
 _FIELDS = 40
 
 
 def known(session: SessionData, schema: Schema | None) -> Known:
-    """Return the session's knowledge. ``schema`` is the graph's, None if not loaded yet: this function does not wait for it."""
+    """Return the session's data for the language service. ``schema`` is the graph's schema; None if it is not loaded yet."""
     variables = {name: _variable(session.values.context.get(name)) for name in session.values.names()}
     if LATEST in (found := names_of(session)):
         variables[LATEST] = _variable(found[LATEST])

@@ -1,4 +1,4 @@
-"""A workspace that many clients share: their sessions with variables, checks and runs of the texts that they send, large results."""
+"""A workspace that many clients share. It holds their sessions and large results, and checks and runs the texts that they send."""
 
 import asyncio
 import os
@@ -42,36 +42,36 @@ __all__ = [
     "uses_graph",
 ]  # fmt: skip
 
-# The sessions of clients: which variables are stored, which sessions are dropped when there are too many, and how this is
-# reported. Each client has its own share. ``main``, the session of calls that name none, is never dropped.
+# The sessions of clients. Each client may have a limited number of sessions; the least recently used session above the limit is
+# dropped and reported as dropped. ``main``, the session of calls that name no session, is never dropped.
 
 SessionKey = tuple[str, str]
-"""The session's client (a key's id on HTTP), and its name."""
+"""The client of a session (over HTTP, the id of the client's key), and the name of the session."""
 
 MAIN = "main"
 MOST_SESSIONS = 32
-"""Maximum number of stored sessions per client, besides ``main``; the least recently used is dropped."""
+"""Maximum number of stored sessions per client, besides ``main``. Above it, the least recently used session is dropped."""
 _REMEMBERED = 256
-"""Maximum number of dropped sessions per client that are remembered by name."""
+"""Maximum number of dropped sessions per client whose names are stored."""
 _NAMES = 100
-"""Maximum number of variables of a dropped session that are remembered by name."""
+"""Maximum number of variables of a dropped session whose names are stored."""
 
 
 @frozen
 class DroppedSession:
-    """A session whose variables are lost. ``variables``: some of their names."""
+    """A session whose variables are lost. ``variables`` has the names of at most 100 of them."""
 
     name: str
     variables: frozenset[str]
 
     @property
     def message(self) -> str:
-        """The message that the session was dropped."""
+        """A message that the session was dropped, and why."""
         return f"session {self.name} was dropped: the server stores {MAIN} and the {MOST_SESSIONS} latest sessions"
 
     @property
     def hint(self) -> str:
-        """The hint on what to do about it."""
+        """A hint how the user can restore the variables."""
         return "run the commands that bind its variables again, or use fewer sessions"
 
 
@@ -85,7 +85,7 @@ class _SessionsOfClient:
 
 @define(eq=False)
 class ClientSessions:
-    """The executors, which hold the variables, by client and name."""
+    """The executors of the sessions by client and session name. An executor holds the variables of its session."""
 
     _clients: dict[str, _SessionsOfClient] = field(factory=dict)
 
@@ -112,7 +112,7 @@ class ClientSessions:
         return own.executors[name].context if own is not None and name in own.executors else None
 
     def dropped(self, key: SessionKey) -> DroppedSession | None:
-        """Return the record of a dropped session, even if it is in use again."""
+        """Return the record that a session was dropped, even if a session of this name is in use again; None if it was not dropped."""
         client, name = key
         own = self._clients.get(client)
         return None if own is None else own.dropped.get(name)
@@ -129,14 +129,14 @@ class ClientSessions:
                 own.executors[name] = create(executor.context)
 
 
-# Results of more than one page, stored for later requests: a bounded number per client, the oldest are dropped.
+# Results of more than one page, stored for later requests. Each client may store a limited number; above it, the oldest is dropped.
 
 
 @define(eq=False)
 class ResultStore:
-    """Values by handle. A handle is random, and only valid for the client that received it.
+    """Stores values by handle. A handle is random, and only valid for the client that received it.
 
-    ``most`` values are stored per client: one client never displaces another's pages.
+    At most ``most`` values are stored per client, so that no client displaces the values of another client.
     """
 
     most: int = 64
@@ -158,12 +158,12 @@ class ResultStore:
         return own[handle]
 
 
-# The model cost of one call, separate from that of parallel calls.
+# The model cost of one client call, counted separately from the cost of parallel calls.
 
 
 @define(eq=False)
 class CallUsage:
-    """The cost counter of the present call. The executors of sessions share one, because they run in turn."""
+    """The cost counter of the present call. The executors of all sessions share one counter, because they run one after the other."""
 
     tally: Tally = field(factory=Tally)
 
@@ -173,7 +173,7 @@ class CallUsage:
         return self.tally
 
     def clients(self, models: Models) -> dict[str, Any]:
-        """Return the models as options of an executor, for work in another loop than theirs; their cost is counted here."""
+        """Return the models as options of an executor that runs in another event loop. The cost of their calls is counted here."""
         home = asyncio.get_running_loop()
 
         def counted(client: LLM) -> Client:
@@ -184,7 +184,7 @@ class CallUsage:
 
 
 class _CountingClient(Layer):
-    """Counts the cost of the budget below it in a call's usage, too. Cached answers are not counted: they cost nothing."""
+    """Adds the cost that the inner client's budget counts to the usage of one call. Cached answers cost nothing and are not counted."""
 
     def __init__(self, inner: Client, usage: CallUsage) -> None:
         super().__init__(inner)
@@ -196,17 +196,17 @@ class _CountingClient(Layer):
         return await self._inner.generate(prompt, **options)
 
 
-# Checks of texts that clients send: they read no files, run no plugins, and do not change a state that is only read.
+# Checks of texts that clients send. Such texts may not read files, run plugins, or change a read-only state.
 
 ALLOWED = ("LLM", "CONST", "EXPR", "EACH", "ANSWER", "GASL")
-"""Operations of scripts that need no file, and no code of plugins."""
+"""Script operations that need no file and no plugin code."""
 _UNKNOWN_OPERATION = "LWT018"
 """The rule whose diagnostic lists the available operations."""
 
 
 @frozen
 class ClientChecks:
-    """The data that texts of clients are checked against; ``read_only``: they must not change the state."""
+    """The data that the texts of clients are checked against. ``read_only``: the texts must not change the state."""
 
     surroundings: Surroundings
     read_only: bool = False
@@ -217,15 +217,15 @@ class ClientChecks:
         return self.surroundings.schema is not None
 
     def without_variables(self) -> "ClientChecks":
-        """Return the same for a text that begins without variables."""
+        """Return a copy for checking a text that begins without variables."""
         return evolve(self, surroundings=evolve(self.surroundings, variables=()))
 
     def program(self, source: Source, language: Literal["gasl", "plan"]) -> CheckedProgram:
-        """Check a program or a plan. Changes of a read-only state are errors: MCP001."""
+        """Check a program or a plan. A change to a read-only state is the error MCP001."""
         return check_program(source, language, self.surroundings, restrict=_changes if self.read_only else None)
 
     def script(self, source: Source, lenient: bool, input: Any) -> CheckedScript:
-        """Check a script. Files, plugins and a missing graph are errors: MCP002 to MCP004. ``input``: as for ``check_script``."""
+        """Check a script. Plugins, files and a missing graph are the errors MCP002 to MCP004. ``input`` is as for ``check_script``."""
         models = self.surroundings.models
         checked = check_script(
             source, "lenient" if lenient else "strict", input=input, models=models, operations=BUILTIN, reads_files=False,
@@ -233,7 +233,7 @@ class ClientChecks:
         )  # fmt: skip
         if all(each.code != _UNKNOWN_OPERATION for each in checked.found):
             return checked
-        # The diagnostic of an unknown operation lists those that this server offers.
+        # The diagnostic of an unknown operation lists all operations. Replace it by one that lists the operations of this server.
         offered = check_script(
             checked.script, input=input, models=models, operations=self._operations, reads_files=False
         )
@@ -266,7 +266,7 @@ class ClientChecks:
 
 
 def _changes(program: Program) -> Iterator[Diagnostic]:
-    """Yield each command that would change a read-only state: MCP001."""
+    """Yield the error MCP001 for each command that would change a read-only state."""
     for node in walk(program):
         if isinstance(node, Declare | Reset | Update):
             message = f"{type(node).__name__.upper()} changes the state, which is read-only on this server"
@@ -276,7 +276,7 @@ def _changes(program: Program) -> Iterator[Diagnostic]:
 
 @frozen
 class ProgramRun:
-    """A run of commands: its records, its cost, and the state's hash before and after: others may change it right afterwards."""
+    """A run of commands: its records, its cost, and the state's hash before and after the run (other clients may change it later)."""
 
     records: list[ExecutionRecord]
     tally: Tally
@@ -285,15 +285,15 @@ class ProgramRun:
 
 
 _AHEAD = 9
-"""Number of statements after a command that may contain its ONs."""
+"""Number of statements after a command among which its ON handlers are searched."""
 
 
 @define(eq=False, kw_only=True)
 class SharedWorkspace(Workspace):
-    """A workspace for several clients. ``turn`` is held to change the state or run on it: the store has one writer.
+    """A workspace for several clients. A task holds the lock ``turn`` to change the state or to run on it: the store allows one writer.
 
     ``folder`` is the state's folder, None for a state in memory. ``read_only``: the state is only read; runs work on a copy.
-    ``usage`` counts the cost of the run that holds the turn.
+    ``usage`` counts the cost of the run that holds ``turn``.
     """
 
     folder: Path | None = None
@@ -311,7 +311,7 @@ class SharedWorkspace(Workspace):
     async def current(self) -> StateStore:
         """Return the state. A read-only state is reloaded, outside the event loop, if another process has changed it.
 
-        Values read from it may change with the next commit; a snapshot does not.
+        Values that are read from the returned state may change with the next commit. A snapshot of it does not change.
         """
         if not self.read_only or self.folder is None:
             return self.state
@@ -320,7 +320,7 @@ class SharedWorkspace(Workspace):
                 fresh = await asyncio.to_thread(open_state, self.folder, read_only=True)
                 self.state.close()
                 self.state, self._version = fresh, version
-                self.sessions.renew(self._executor)  # they keep their variables, and use the new state
+                self.sessions.renew(self._executor)  # sessions keep their variables, and use the new state
             return self.state
 
     def _version_on_disk(self) -> Any:
@@ -333,14 +333,14 @@ class SharedWorkspace(Workspace):
             return None
 
     def session(self, key: SessionKey) -> GASLExecutor:
-        """Return the executor of a session, which holds its variables; a new one for a new name."""
+        """Return the executor of a session, which holds the session's variables. A new name creates a new session."""
         return self.sessions.use(key, lambda: self._executor(None))
 
     def _executor(self, context: ContextStore | None) -> GASLExecutor:
         return self.executor(context, self._run_state(), events=Events(), **self.usage.clients(self.models))
 
     def _run_state(self) -> StateStore:
-        """Return the state that a run works on: if the state is read-only, a copy in memory that is not saved."""
+        """Return the state that a run works on. For a read-only state, this is a copy in memory, which is not saved."""
         return self.state.fork() if self.read_only else self.state
 
     async def checks(self, key: SessionKey) -> ClientChecks:
@@ -365,9 +365,9 @@ class SharedWorkspace(Workspace):
         cancel: asyncio.Event,
         on_event: Callable[[Event], None],
     ) -> ProgramRun:
-        """Run a plan as a whole, or commands one after the other until one fails: these use the session's variables.
+        """Run a plan as a whole, or a program's commands one after the other until one fails. The commands use the session's variables.
 
-        ``on_event`` receives the events from now on: before, it was another call's turn. Raises ``PlanError``,
+        ``on_event`` receives the events of this run only, not those of the calls before it. Raises ``PlanError``,
         ``ExecutionError`` and ``StoreError``.
         """
         before, tally, records = executor.state.hash, self.usage.begin(), list[ExecutionRecord]()
@@ -390,7 +390,10 @@ class SharedWorkspace(Workspace):
     def run_script(
         self, checked: CheckedScript, input: Any, events: Events, *, all_steps: bool
     ) -> tuple[Callable[[asyncio.Event], Coroutine[Any, Any, Run]], Tally]:
-        """Return a function that runs a script in another event loop until its event is set, and the counter of its cost."""
+        """Return a function that runs a script in another event loop, and the counter of the run's cost.
+
+        The function's argument is an event that cancels the run.
+        """
         usage = CallUsage()
         clients = usage.clients(self.models)
         workshop = self.workshop(state=self._run_state(), events=events, **clients) if uses_graph(checked) else None
@@ -404,7 +407,7 @@ class SharedWorkspace(Workspace):
         return run, usage.tally
 
     def roll_back(self, to: str) -> tuple[bool, str, str]:
-        """Restore the state with the hash ``to``; return whether it changed, its hash before and after. Raises ``StateError``."""
+        """Restore the state with the hash ``to``; return whether the state changed, and its old and new hash. Raises ``StateError``."""
         before = self.state.hash
         return roll_back(self.state, to, "rollback") > 0, before, self.state.hash
 

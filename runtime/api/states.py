@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def find(folder: str) -> Path:
-    """Return the path of an existing state. Raises ``Misused``, with a similar name if there is one."""
+    """Return the path of an existing state. If the state does not exist, raises ``Misused``, which suggests a similar name."""
     path = Path(folder)
     if path.exists():
         return path
@@ -40,7 +40,7 @@ def find(folder: str) -> Path:
 
 @contextmanager
 def reading(folder: str, warn: Callable[[str], None]) -> "Iterator[StateStore]":
-    """Open a state for reading; ``warn`` gets the messages of opening it. Raises ``StoreError`` and ``Misused``."""
+    """Open a state for reading; ``warn`` receives messages about the opening. Raises ``StoreError`` and ``Misused``."""
     from ..models.factory import open_state
 
     store = open_state(find(folder), read_only=True)
@@ -53,7 +53,7 @@ def reading(folder: str, warn: Callable[[str], None]) -> "Iterator[StateStore]":
 
 
 def graph_of(folder: str | None, warn: Callable[[str], None]) -> str | None:
-    """Return the graph that a state names; None if the state does not exist yet. Raises ``StoreError``."""
+    """Return the name of the graph that a state records; None if the state does not exist yet. Raises ``StoreError``."""
     from . import workspace
 
     if folder is None or not Path(folder).exists():
@@ -63,7 +63,7 @@ def graph_of(folder: str | None, warn: Callable[[str], None]) -> str | None:
 
 
 def surroundings(graph: str | None, state: str | None, raw: bool, warn: Callable[[str], None]) -> "Surroundings":
-    """Return what programs are checked against: the schema of a graph and the keys of a state.
+    """Return the data that programs are checked against: the schema of a graph and the keys of a state.
 
     Raises ``AdapterError``, ``StoreError`` and ``Misused``.
     """
@@ -77,7 +77,7 @@ def surroundings(graph: str | None, state: str | None, raw: bool, warn: Callable
 
 
 def diff(folder: str, before: str, after: str | None, warn: Callable[[str], None]) -> "list[Difference]":
-    """Return the differences of two states, each given as a hash of ``folder``'s history or as the folder of another state.
+    """Return the differences between two states. Each state is a hash from the history of ``folder``, or the folder of another state.
 
     ``after`` is the current state by default. Raises ``Misused`` for an unknown hash, and ``StoreError``.
     """
@@ -107,9 +107,9 @@ def fork(folder: str, into: str) -> str:
 
 
 def roll_back(folder: str, to: str, command: str) -> tuple[str, str]:
-    """Restore an earlier commit with a new commit, and return the hashes before and after; equal if nothing was changed.
+    """Restore an earlier commit with a new commit, and return the hashes before and after; both are equal if nothing was changed.
 
-    ``command`` is the text for the history. Raises ``StateError`` for an unknown hash, ``Misused`` and ``StoreError``.
+    ``command`` is the command that the history shows. Raises ``StateError`` for an unknown hash, ``Misused`` and ``StoreError``.
     """
     from ..gasl import surroundings
     from ..models.factory import open_state
@@ -166,7 +166,7 @@ def object_of(folder: str) -> Mapping[str, Any]:
 
 
 def has_rollback(state: Mapping[str, Any]) -> bool:
-    """Return whether a state object was rolled back outside of its commands, which a replay can't repeat."""
+    """Return whether a state object was rolled back other than by its commands. A replay can't repeat such a rollback."""
     from ..gasl.surroundings import ROLLBACK
 
     return any(entry.get("part") == ROLLBACK for entry in state.get("history") or ())
@@ -176,14 +176,14 @@ def has_rollback(state: Mapping[str, Any]) -> bool:
 
 
 def open_graph(source: str, raw: bool = False) -> "Loaded":
-    """Return a graph and the report of loading it: a file, or ``nx:NAME``. Raises ``AdapterError``."""
+    """Load a graph from a file or from ``nx:NAME``; return the graph and the report of the loading. Raises ``AdapterError``."""
     from ..models import factory
 
     return factory.open_graph(source, raw=raw)
 
 
 def load_graph(source: str, raw: bool, warn: Callable[[str], None]) -> "GraphAdapter":
-    """Return a graph; ``warn`` gets the changes that loading made to its values. Raises ``AdapterError``."""
+    """Return a graph; ``warn`` receives the changes that were made to its values during loading. Raises ``AdapterError``."""
     found = open_graph(source, raw)
     for line in found.report.told:
         warn(f"graph {source}: {line}")
@@ -191,7 +191,7 @@ def load_graph(source: str, raw: bool, warn: Callable[[str], None]) -> "GraphAda
 
 
 def schema_document(schema: "Schema") -> dict[str, Any]:
-    """Return a schema as JSON: values as ``{"value", "count"}``, attributes as lists in the order of the graph."""
+    """Return a schema as JSON. Attributes are lists in the order of the graph; each frequent value is ``{"value", "count"}``."""
 
     def attributes(known: "Mapping[str, Attribute]") -> list[dict[str, Any]]:
         return [

@@ -1,7 +1,7 @@
 """Runs work in a separate event loop and thread, so that CPU work does not block the caller's event loop.
 
-An expression may take a third of a second, and steps without calls run without a pause: a thousand of them in a server's own
-loop would block every other client for minutes. Models stay in the first loop, which their clients are bound to.
+An expression may take a third of a second, and steps without model calls run without a pause. A thousand such steps in a server's
+own loop would block every other client for minutes. Model clients stay in the caller's loop, because they are bound to it.
 """
 
 import asyncio
@@ -19,8 +19,8 @@ T = TypeVar("T")
 async def run_in_worker(work: Callable[[asyncio.Event], Coroutine[Any, Any, T]], cancel: asyncio.Event) -> T:
     """Run the coroutine from ``work`` in a separate event loop; return its result, or raise its exception.
 
-    ``work`` receives an event of that loop, which is set when ``cancel`` is. If the caller is cancelled, the work is cancelled
-    too; ``CancelledError`` is re-raised when none of it is still running.
+    ``work`` receives an event of the separate loop, which is set when ``cancel`` is set. If the caller is cancelled, the work is
+    cancelled too; ``CancelledError`` is re-raised after the work has ended.
     """
     loop, runner, worker_cancel = (
         asyncio.get_running_loop(),
@@ -68,14 +68,14 @@ async def run_in_worker(work: Callable[[asyncio.Event], Coroutine[Any, Any, T]],
 
 
 class CrossLoopClient(Layer):
-    """A client of the event loop ``home`` for callers in another loop. It need not be closed: it belongs to ``home``."""
+    """Lets callers in another event loop use a client of the event loop ``home``. The client is closed in ``home``, not here."""
 
     def __init__(self, inner: Client, home: asyncio.AbstractEventLoop) -> None:
         super().__init__(inner)
         self._home = home
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return the client's answer."""
+        """Return the inner client's answer."""
         loop, notify = asyncio.get_running_loop(), options.get("notify")
         if notify is not None:
 

@@ -1,4 +1,4 @@
-"""A workspace: graph, state, texts and models, opened in the same way for all interfaces. Loading this module imports nothing heavy."""
+"""A workspace (graph, state, texts and models), opened in the same way by all interfaces. This module imports no large library."""
 
 import asyncio
 import os
@@ -35,20 +35,19 @@ __all__ = [
 ]  # fmt: skip
 
 Texts: TypeAlias = Callable[[str], str | None]
-"""A function that returns the text of a chunk by its id."""
+"""A function that takes the id of a chunk and returns its text; None if there is none."""
 Chunks: TypeAlias = Mapping[str, str] | Texts | str | Path
-"""Source of texts: a mapping, a function, or a file (``{id: text}``)."""
+"""The source of chunk texts: a mapping from ids to texts, a function, or a file with ``{id: text}``."""
 
 
 @frozen
 class WorkspaceOptions:
-    """The workspace to open. Missing parts are taken from the state, which names the graph and the chunks it was made with.
+    """Describes the workspace to open. If ``graph`` or ``chunks`` is None, the graph or file that the state records is used.
 
     ``graph``: a file, ``nx:NAME``, a networkx graph or an adapter; ``name`` is the name of a graph that is not given as text.
-    ``state``: a folder, created if it is missing, or a ``state.json``; None keeps the state in memory; a store is used as it
-    is. ``query`` is saved in the state. ``force``: use a state whose findings come from another graph. ``raw`` and ``strict``
-    apply to loading the graph, ``durability`` to writing the state; ``params`` is saved with the graph's name. ``read_only``:
-    nothing is written.
+    ``state``: a folder (created if it is missing), a ``state.json``, or an open store; None keeps the state in memory. ``query`` is
+    saved in the state. ``force``: use a state whose findings come from another graph. ``raw`` and ``strict`` apply to loading the
+    graph, ``durability`` to writing the state; ``params`` is saved with the graph's name. ``read_only``: nothing is written.
     """
 
     graph: Any = None
@@ -72,7 +71,7 @@ def _ledger() -> "Ledger":
 
 @frozen
 class Models:
-    """The clients of commands. ``spec`` is the default client's, "" if there is none; ``ledger`` is their shared budget."""
+    """The clients of models. ``spec`` is the spec of the default client, "" if it has none; ``ledger`` is the budget of all clients."""
 
     spec: str = ""
     default: Any = None
@@ -89,7 +88,7 @@ async def close_models(models: Models) -> None:
 
 
 def graph_of(state: Mapping[str, Any]) -> str | None:
-    """Return the graph named by a state object, or by its replay information, as the one it was made with."""
+    """Return the name of the graph that a state was made with. ``state`` is a state object or its replay information."""
     return _text(_adapter(state).get("path"))
 
 
@@ -115,19 +114,19 @@ def _text(path: Any) -> str | None:
     return path if isinstance(path, str) and path else None
 
 
-# Opening: the graph, the state, the texts, the models, and the state's record of them.
+# Opening the graph, the state, the texts and the models. The state records which graph, chunks and model it was made with.
 
 
 class OtherGraph(StoreError):
     """The findings in the state come from another graph, and ``force`` was not set."""
 
     def __str__(self) -> str:
-        """Return the message with the hint: in Python only the message is visible."""
+        """Return the message with the hint, because Python shows only this text."""
         return f"{self.message}; {self.hint}"
 
 
 class EmptyFolderName(StoreError):
-    """The state's folder has an empty name, for example from an empty variable of a script."""
+    """The name of the state's folder is empty, for example because a variable in a shell script is empty."""
 
 
 class GraphMissing(AdapterError):
@@ -135,12 +134,12 @@ class GraphMissing(AdapterError):
 
 
 class OpeningCancelled(Exception):
-    """The caller no longer waits for the workspace; everything that was opened is closed again."""
+    """The caller no longer waits for the workspace. Everything that was opened has been closed."""
 
 
 @frozen
 class OpeningCallbacks:
-    """Callbacks during the opening. ``warn`` receives warnings; ``announce`` is called before slow operations.
+    """Functions that are called during the opening. ``warn`` receives warnings, ``announce`` a message before a slow operation.
 
     ``cancelled`` returns whether the caller has stopped waiting; it may be called from another thread.
     """
@@ -154,7 +153,7 @@ class OpeningCallbacks:
 class Workspace:
     """An open workspace. ``adapter`` is None without a graph; ``graph`` is the graph's name, "" without a graph.
 
-    ``is_borrowed``: the state's owner closes it.
+    ``is_borrowed``: the state belongs to the caller, who closes it.
     """
 
     adapter: GraphAdapter | None
@@ -166,7 +165,7 @@ class Workspace:
     events: Events = field(factory=Events, kw_only=True)
 
     async def schema(self) -> Schema | None:
-        """Return the graph's schema; None without a graph. A large graph takes seconds, once, outside the event loop."""
+        """Return the graph's schema; None without a graph. It is computed once, in a thread; for a large graph this takes seconds."""
         adapter = self.adapter
         return None if adapter is None else await asyncio.to_thread(lambda: adapter.schema)
 
@@ -184,7 +183,7 @@ class Workspace:
         return GASLExecutor(self.adapter, state=state or self.state, context=context, chunks=self.chunks, **options)
 
     def workshop(self, run_id: str = "", state: StateStore | None = None, **options: Any) -> "Workshop | None":
-        """Return what the ``GASL`` steps of a script work on; None without a graph. ``options`` are those of ``executor``."""
+        """Return the workshop that the ``GASL`` steps of a script use; None without a graph. ``options`` are those of ``executor``."""
         from ..lwt.operations.operation import Workshop
 
         if self.adapter is None:
@@ -197,7 +196,7 @@ class Workspace:
             self.state.close()
 
     async def aclose(self) -> None:
-        """Close the models and the state: pending notes are written."""
+        """Close the models, then the state, so that pending notes are written."""
         await close_models(self.models)
         self.close()
 
@@ -209,14 +208,14 @@ def open_workspace(
     *,
     needs_graph: bool = False,
 ) -> Workspace:
-    """Open the whole workspace, or nothing. ``models`` creates the clients after the graph is loaded.
+    """Open all parts of the workspace; if one fails, none stays open. ``models`` creates the clients after the graph is loaded.
 
-    An existing folder is locked before a graph is loaded, which may take a while; a missing one is created after all other
-    parts are open. Nothing is written before it is certain that the state's findings come from this graph. With ``force``,
-    they remain another graph's until a command changes them.
+    An existing state folder is locked before the graph is loaded, because loading may take a while. A missing folder is created after
+    all other parts are open. Nothing is written before it is certain that the state's findings come from this graph. With ``force``,
+    the findings are recorded as those of the other graph until a command changes them.
 
-    Raises ``OtherGraph``, ``EmptyFolderName``, ``GraphMissing``, ``OpeningCancelled``,
-    ``AdapterError``, ``StoreError``, and the exceptions of ``models``.
+    Raises ``OtherGraph``, ``EmptyFolderName``, ``GraphMissing``, ``OpeningCancelled``, ``AdapterError``, ``StoreError``, and the
+    exceptions raised by ``models``.
     """
     callbacks = callbacks or OpeningCallbacks()
     place = options.state
@@ -239,7 +238,7 @@ def open_workspace(
         name = _name(source, options.name)
         if source is None and needs_graph:
             raise GraphMissing("there is no graph")
-        raw = options.raw or (options.graph is None and raw_of(kept))  # load the graph as for its findings
+        raw = options.raw or (options.graph is None and raw_of(kept))  # as it was loaded for the findings
         adapter = None if source is None else _graph(source, options, callbacks, raw)
         if callbacks.cancelled():
             raise OpeningCancelled
@@ -267,10 +266,7 @@ def open_workspace(
 def _findings_of_another(
     options: WorkspaceOptions, state: StateStore, adapter: GraphAdapter, name: str, callbacks: OpeningCallbacks
 ) -> bool:
-    """Return whether the findings come from another graph, which ``force`` allows, and warn about it.
-
-    Raises ``OtherGraph`` without ``force``.
-    """
+    """Return whether the state's findings come from another graph. If they do, warn, or raise ``OtherGraph`` without ``force``."""
     made = origins(state)
     if not made:
         return False
@@ -287,7 +283,7 @@ def _findings_of_another(
 
 
 def texts_of(chunks: Chunks | None) -> Texts | None:
-    """Return a function that gives texts by chunk id; a file is opened. Raises ``AdapterError``."""
+    """Return a function that returns texts by chunk id; None without ``chunks``. A file is opened. Raises ``AdapterError``."""
     if isinstance(chunks, str | Path):
         return open_chunks(chunks)
     return chunks.get if isinstance(chunks, Mapping) else chunks
@@ -318,7 +314,7 @@ def _graph(source: Any, options: WorkspaceOptions, callbacks: OpeningCallbacks, 
 def _config(
     source: Any, name: str, texts: Chunks | None, spec: str, params: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """Return the configuration that the state saves, by which a later run finds the graph, the chunks and the model."""
+    """Return the configuration that the state saves, so that a later run can find the graph, the chunks and the model."""
     config: dict[str, dict[str, Any]] = {}
     if source is not None:
         place = {"path": name} if isinstance(source, str | Path) else {"name": name} if name else {}
@@ -326,12 +322,12 @@ def _config(
         config["adapter"] = {"type": "networkx", **place, "params": {**params, **files}}
     if spec:
         scheme, colon, _ = spec.partition(":")
-        provider = {"provider": scheme} if colon or scheme == "local" else {}  # a custom client has no spec
+        provider = {"provider": scheme} if colon or scheme == "local" else {}  # a custom client has no provider
         config["llm"] = {**provider, "model": spec}
     return config
 
 
-# What editors know of a graph or a state, without opening a workspace.
+# The data that editors need from a graph or a state. No workspace is opened.
 
 
 def knowledge_of_graph(source: str) -> dict[str, Any]:
@@ -341,7 +337,7 @@ def knowledge_of_graph(source: str) -> dict[str, Any]:
 
 
 def knowledge_of_state(folder: str) -> "tuple[dict[str, StateKey], str | None]":
-    """Return the declared keys of a state, and the graph that it was made with. Raises ``StoreError`` and ``OSError``."""
+    """Return the declared keys of a state, and the name of the graph that it was made with. Raises ``StoreError`` and ``OSError``."""
     from ...lang.service import StateKey
 
     if not Path(folder).exists():
