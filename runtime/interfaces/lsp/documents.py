@@ -1,4 +1,4 @@
-"""The documents open in the editor: the latest text of each, and its parse result."""
+"""The documents that are open in the editor, with their current texts and parse results."""
 
 import re
 from bisect import bisect_right
@@ -18,7 +18,7 @@ from ....lang.service import Language, Reading
 from ....lang.source import Source, Span
 from .workspace import language_of
 
-# Text positions as an editor counts them: lines end with LF, CRLF or CR, and columns count units of the negotiated encoding.
+# Converts text positions as editors count them: lines end with LF, CRLF or CR, and columns count units of the agreed encoding.
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
@@ -26,16 +26,20 @@ _LINE = re.compile(r"\r\n?|\n")
 _WIDE = {
     "utf-8": re.compile(r"[^\x00-\x7f]"), "utf-16": re.compile(r"[\U00010000-\U0010ffff]"), "utf-32": re.compile(r"(?!)"),
 }  # fmt: skip
-"""Characters that take more than one unit."""
+"""Matches the characters that take more than one unit, for each encoding ("wide" characters)."""
 _Wide = tuple[list[int], list[int]]
-"""The ends of a line's wide characters, and the surplus of units over characters up to each; 0 and 0 before the first."""
+"""Two lists for one line: the end of each wide character, and how many more units than characters precede this end.
+
+The first entries are the line's start and 0.
+"""
 
 
 @frozen(slots=False)
 class Text:
-    """A text, with the starts of its lines and the unit of its positions. Offsets count code points.
+    """A text, with the starts of its lines and the encoding whose units its columns count. Offsets count code points.
 
-    A position after a line's end is at its end, one after the last line is the text's end, as the protocol requires.
+    As the protocol requires, a position after the end of a line means the end of that line, and a position after the last line means
+    the end of the text.
     """
 
     text: str = field(repr=False)
@@ -48,16 +52,16 @@ class Text:
 
     @cached_property
     def is_ascii(self) -> bool:
-        """Return whether columns are code points in any encoding."""
+        """Whether the text is ASCII; columns then count code points in every encoding."""
         return self.text.isascii()
 
     @property
     def counts_code_points(self) -> bool:
-        """Return whether columns are code points in this encoding."""
+        """Whether columns count code points in this text's encoding."""
         return self.encoding == "utf-32" or self.is_ascii
 
     def _line(self, number: int) -> Span:
-        """Return the span of line ``number`` (from 0) without its ending."""
+        """Return the span of line ``number`` (counted from 0) without its line ending."""
         starts = self.starts
         start = starts[number]
         end = starts[number + 1] if number + 1 < len(starts) else len(self.text)
@@ -66,7 +70,7 @@ class Text:
         return Span(start, end)
 
     def offset(self, position: Position) -> int:
-        """Return the offset of a position, which may be outside of the text."""
+        """Return the offset of a position. The position may be outside the text."""
         if position.line < 0:
             return 0
         if position.line >= len(self.starts):
@@ -76,20 +80,20 @@ class Text:
         if self.counts_code_points:
             return min(line.start + units, line.end)
         ends, more = self._wide(position.line)
-        # Find the last wide character before the position; a position inside a wide character is before it.
+        # Find the last wide character before the position. A position inside a wide character counts as before that character.
         passed = bisect_right(range(len(ends)), units, key=lambda at: ends[at] - line.start + more[at]) - 1
         at = line.start + units - more[passed]
         following = ends[passed + 1] - 1 if passed + 1 < len(ends) else line.end
         return min(at, following, line.end)
 
     def position(self, offset: int) -> Position:
-        """Return the position of an offset; an offset outside of the text is clamped."""
+        """Return the position of an offset. An offset outside the text means the nearest end of the text."""
         offset = max(0, min(offset, len(self.text)))
         number = bisect_right(self.starts, offset) - 1
         return Position(number, self.column(number, offset))
 
     def column(self, number: int, offset: int) -> int:
-        """Return the number of units of line ``number`` before ``offset``, which is in the line or at its end."""
+        """Return the number of units before ``offset`` in line ``number``. The offset is in this line or at its end."""
         start = self.starts[number]
         if self.counts_code_points:
             return offset - start
@@ -101,7 +105,7 @@ class Text:
         return {}
 
     def _wide(self, number: int) -> _Wide:
-        """Return the wide characters of a line, computed once: a line may have a hundred thousand, and as many queries."""
+        """Return the wide characters of a line. They are computed once, because a line may have 100,000 of them, and as many queries."""
         known = self._wides.get(number)
         if known is None:
             starts = self.starts
@@ -118,19 +122,19 @@ class Text:
         return Range(self.position(span.start), self.position(span.end))
 
     def span(self, given: Range) -> Span:
-        """Return a range as offsets; a range that ends before it begins is empty."""
+        """Return a protocol range as a span of offsets. A range that ends before its start becomes an empty span."""
         start = self.offset(given.start)
         return Span(start, max(start, self.offset(given.end)))
 
     def replaced(self, given: Range | None, text: str) -> "Text":
-        """Return the text with ``given`` (None: all of it) replaced."""
+        """Return the text with the range ``given`` (None: the whole text) replaced by ``text``."""
         if given is None:
             return Text(text, self.encoding)
         span = self.span(given)
         made = Text(self.text[: span.start] + text + self.text[span.end :], self.encoding)
         if "\r" not in text and "\r" not in self.text[max(0, span.start - 1) : span.end + 1]:
-            # Only line starts in the replaced text change, and later ones move. If a \r is adjacent, two line ends may have
-            # merged, so all lines are counted again.
+            # Only the line starts in the replaced text change; later line starts move. If a \r is adjacent, two line ends may have
+            # merged, so the starts of all lines are computed again when they are needed.
             starts, by = self.starts, len(text) - (span.end - span.start)
             first, last = bisect_right(starts, span.start), bisect_right(starts, span.end)
             new = [span.start + match.end() for match in _LINE.finditer(text)]
@@ -139,7 +143,7 @@ class Text:
 
 
 def _width(letter: str, encoding: Encoding) -> int:
-    """Return the number of units of a character."""
+    """Return the number of units of a wide character."""
     code = ord(letter)
     if encoding == "utf-16":
         return 2 if code > 0xFFFF else 1
@@ -147,30 +151,30 @@ def _width(letter: str, encoding: Encoding) -> int:
 
 
 LARGEST = 4_000_000
-"""Maximum characters of a document; no language here reads more."""
+"""Maximum number of characters of a document. The parsers of the languages do not read longer texts."""
 
 
 @define(eq=False)
 class _Reader:
-    """Parses the successive texts of one document. The first caller parses a text, later callers wait for the result."""
+    """Parses the successive texts of one document. The first caller parses a text; later callers wait for the result."""
 
     _lock: Lock = field(factory=Lock, init=False)
     _last: Reading | None = field(default=None, init=False)
 
     def read(self, language: Language, source: Source) -> Reading:
-        """Return the parse result of a text; the stored one if the text is unchanged."""
+        """Return the parse result of a text; if the text is unchanged, the stored result."""
         with self._lock:
             last = self._last
             if last is None or last.source is not source:
                 last = Reading(language, source)
-                last.faults  # noqa: B018  # reads it: two threads would else read it twice
+                last.faults  # noqa: B018  # parses the text now; otherwise two threads would parse it twice
                 self._last = last
             return last
 
 
 @frozen
 class Snapshot:
-    """A document at one time."""
+    """A document as it was at one moment."""
 
     uri: str
     version: int
@@ -180,7 +184,7 @@ class Snapshot:
     _reader: _Reader = field(factory=_Reader, repr=False, eq=False)
 
     def read(self) -> Reading:
-        """Return the parse result of the text: the same object for all callers, in any thread."""
+        """Return the parse result of the text. All callers, in all threads, get the same object."""
         return self._reader.read(self.language, self.source)
 
 
@@ -197,7 +201,7 @@ class Document:
     _snapshot: Snapshot | None = field(default=None, init=False)
 
     def snapshot(self) -> Snapshot:
-        """Return the present document; the same object as long as it does not change."""
+        """Return a snapshot of the current document. The same object is returned until the document changes."""
         if self._snapshot is None:
             name = str(self.path) if self.path is not None else self.uri
             source = Source(self.text.text, name)
@@ -214,7 +218,7 @@ class Document:
 
 @define(eq=False)
 class Documents:
-    """The open documents by URI; documents in other languages are not stored."""
+    """The open documents by URI. Documents in unsupported languages are not stored."""
 
     encoding: Encoding = "utf-16"
     _open: dict[str, Document] = field(factory=dict, init=False)
@@ -223,11 +227,11 @@ class Documents:
         return iter(tuple(self._open.values()))
 
     def get(self, uri: str) -> Document | None:
-        """Return the open document under ``uri``, or None."""
+        """Return the open document with this URI, or None."""
         return self._open.get(uri)
 
     def open(self, item: types.TextDocumentItem) -> Document | None:
-        """Store a document that was opened; None if its language is not supported."""
+        """Store a document that was opened, and return it; None if its language is not supported."""
         self._open.pop(item.uri, None)
         language = language_of(unquote(item.uri), item.language_id)
         if language is None:
@@ -242,7 +246,7 @@ class Documents:
 
 
 def path_of(uri: str) -> Path | None:
-    """Return the file of a URI; None if it is not a file on this machine (``untitled:``, a remote one)."""
+    """Return the path of a URI; None if the URI does not name a file on this machine (``untitled:``, a remote file)."""
     try:
         parts = urlsplit(uri)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The protocol's methods: each queries the language service about the document at the time of the request."""
+"""The protocol's methods. Each method asks the language service about the document as it is at the time of the request."""
 
 import asyncio
 import gc
@@ -28,12 +28,12 @@ from .protocol import (
 )
 from .server import Findings, KnotworkServer
 
-# Quick fixes: the edits of diagnostics, one by one and all at once, and comments that suppress a diagnostic.
+# Offers quick fixes: the edits of each diagnostic, the edits of all diagnostics at once, and comments that suppress a diagnostic.
 
 _FIX_ALL = "source.fixAll.knotwork"
 _MOST = 50
 _LONGEST, _TOLD = 40, 2
-"""Maximum characters of a text, and number of edits, described in a title."""
+"""In the title of an action: the maximum number of characters of a quoted text, and the maximum number of edits described."""
 _INDENT = re.compile(r"[ \t]*")
 
 
@@ -44,9 +44,10 @@ def code_actions(
     docs: str | None,
     changes: Callable[[Snapshot, Iterable[Edit]], types.WorkspaceEdit],
 ) -> Iterator[types.CodeAction]:
-    """Yield the code actions for the diagnostics in ``span``; ``wanted`` are the kinds that the client requests.
+    """Yield the code actions for the diagnostics that touch ``span``.
 
-    ``changes`` converts edits of a text to the client's form.
+    ``wanted`` are the kinds of actions that the client requests (None: all kinds). ``docs`` is the address of the rules' reference
+    page. ``changes`` converts edits of a text to the form that the client supports.
     """
     snapshot, text = findings.snapshot, findings.snapshot.text
     touched = [each for each in findings.diagnostics if _touches(each, span)][:_MOST]
@@ -74,7 +75,7 @@ def code_actions(
 
 
 def action_title(edits: Sequence[Edit], text: str) -> str:
-    """Return a description of edits of a text. A hint suggests what to consider; a title says what happens."""
+    """Return a title that describes what ``edits`` change in ``text``."""
     done = [_action(edit, text) for edit in edits]
     more = len(done) - _TOLD
     return "; ".join(done[:_TOLD]) + (f"; and {more} more" if more > 0 else "")
@@ -95,7 +96,7 @@ def _short_text(text: str) -> str:
 
 
 def fix_all(found: Iterable[Diagnostic]) -> list[Edit]:
-    """Return the edits of all diagnostics that can be applied together, in source order."""
+    """Return the edits of all diagnostics whose fixes can be applied together, in source order."""
     taken = [edit for each in compatible(found) for edit in each.edits]
     return sorted(taken, key=lambda edit: (edit.span.start, edit.span.end))
 
@@ -106,12 +107,12 @@ def _touches(found: Diagnostic, span: Span) -> bool:
 
 
 def _is_wanted(kind: str, wanted: Sequence[str] | None) -> bool:
-    """Return whether a client that requests ``wanted`` accepts ``kind``: kinds are a hierarchy, written with dots."""
+    """Return whether a client that requests ``wanted`` accepts ``kind``. Kinds form a hierarchy, whose levels dots separate."""
     return wanted is None or any(kind == each or kind.startswith(f"{each}.") for each in wanted)
 
 
 def _ignore(findings: Findings, found: Diagnostic) -> Edit | None:
-    """Return the edit that inserts an ignore comment above the item of ``found``; None if it can't be suppressed."""
+    """Return the edit that inserts an ignore comment above the item of ``found``; None if ``found`` can't be suppressed."""
     if found.span is None or found.severity == "error" or not service.has_rule(found.code):
         return None
     source = findings.snapshot.source
@@ -124,11 +125,11 @@ def _ignore(findings: Findings, found: Diagnostic) -> Edit | None:
     return Edit(Span(line.start, line.start), text)
 
 
-# Formatting with the printers, as one edit of only the changed lines.
+# Formats a text with the printers, as one edit that replaces only the changed lines.
 
 
 def format_edit(reading: Reading) -> Edit | None:
-    """Return the edit that formats a text; None if it is formatted, has errors, or is JSON, which editors format themselves."""
+    """Return the edit that formats a text. None if the text is formatted, has errors, or is JSON (editors format JSON themselves)."""
     source, text = reading.source, service.formatted(reading)
     if text is None or text == source.text:
         return None
@@ -143,17 +144,17 @@ def format_edit(reading: Reading) -> Edit | None:
 
 _TRIGGERS = (" ", "(", ".", "{", '"', "'", "[", ",", "=", "$", "|", ":", "`")
 _MODIFIED, _FAILED = -32801, -32803
-"""The protocol's error codes: content modified meanwhile; request understood but failed."""
+"""The protocol's error codes for "content modified" and "request failed"."""
 
 
 def _require_unchanged(document: Document, snapshot: Snapshot) -> None:
-    """Raise an error if the text changed while edits of it were computed."""
+    """Raise ``JsonRpcException`` if the text changed while edits for it were computed."""
     if document.snapshot() is not snapshot:
         raise JsonRpcException("the text changed meanwhile", _MODIFIED)
 
 
 def _call(function: Callable[..., Any], snapshot: Snapshot, *arguments: Any) -> Any:
-    """Call the language service for a parsed text. Runs in the thread of answers: a large text takes a moment."""
+    """Call the language service for a parsed text. This runs in the thread for answers, because parsing a large text takes a moment."""
     return function(snapshot.language, snapshot.read(), *arguments)
 
 
@@ -166,7 +167,7 @@ def _accepts_markdown(formats: Sequence[Any] | None) -> bool:
 
 
 def register(server: KnotworkServer) -> None:
-    """Register all methods that ``server`` answers."""
+    """Register all methods that ``server`` supports."""
     _register_workspace(server)
     _register_position_queries(server)
     _register_text_queries(server)
@@ -180,7 +181,7 @@ def _register_workspace(server: KnotworkServer) -> None:
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def configured(params: types.DidChangeConfigurationParams) -> None:
-        if params.settings:  # a client that must be queried for them sends none
+        if params.settings:  # clients that expect the server to request the settings send none
             server.configure(params.settings)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
@@ -189,20 +190,20 @@ def _register_workspace(server: KnotworkServer) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def saved(params: types.DidSaveTextDocumentParams) -> None:
-        server.check_all()  # another text may refer to the saved file
+        server.check_all()  # the checks of other texts may depend on the saved file
 
 
 def _register_position_queries(server: KnotworkServer) -> None:
-    """Register the requests about a position in a text: completion, hover, names."""
+    """Register the requests about a position in a text: completion, hover, definitions, references, renaming."""
 
     async def query(params: Any, function: Callable[..., Any], *arguments: Any) -> tuple[Snapshot | None, Any]:
-        """Return the text and the service's result for the position of a request; None if the document is not open."""
+        """Return a snapshot and the service's result for the position in a request; None and None if the document is not open."""
         document = server.documents.get(params.text_document.uri)
         if document is None:
             return None, None
         snapshot, known = document.snapshot(), server.known(document)
         offset = snapshot.text.offset(params.position)
-        if function is service.complete:  # needs only the text before the position, and is not kept waiting by a parse
+        if function is service.complete:  # needs only the text before the position, so it does not wait for a parse
             return snapshot, await server.ask(function, snapshot.language, snapshot.source, offset, known)
         return snapshot, await server.ask(_call, function, snapshot, offset, *arguments, known)
 
@@ -215,7 +216,7 @@ def _register_position_queries(server: KnotworkServer) -> None:
         item = capability.completion.completion_item if capability and capability.completion else None
         markdown = _accepts_markdown(item.documentation_format if item else None)
         items = [completion_item(each, snapshot.text, markdown=markdown) for each in found]
-        # Completions depend on the typed prefix: a client that only filters would miss some after a deletion.
+        # Completions depend on the typed prefix. A client that only filters the list would miss some after a deletion.
         is_part = len(items) >= 200 or any(each.span.end > each.span.start for each in found)
         return types.CompletionList(is_incomplete=is_part, items=items)
 
@@ -256,7 +257,7 @@ def _register_position_queries(server: KnotworkServer) -> None:
     async def prepare(params: types.PrepareRenameParams) -> types.Range | None:
         snapshot, found = await query(params, service.renamable)
         if snapshot is None or (isinstance(found, Diagnostic) and found.span is None):
-            return None  # not a name: the editor has its own message for that
+            return None  # the position is not on a name, for which the editor has its own message
         if isinstance(found, Diagnostic):
             raise _refusal(found)
         return snapshot.text.range(found.span)
@@ -266,7 +267,7 @@ def _register_position_queries(server: KnotworkServer) -> None:
         if (document := server.documents.get(params.text_document.uri)) is None:
             return None
         before = document.snapshot()
-        # A rename depends on the diagnostics of the present text; their computation is done or under way.
+        # A rename depends on the diagnostics of the current text. They are available or being computed.
         await server.publisher.findings(document)
         _require_unchanged(document, before)
         _, found = await query(params, service.rename, params.new_name)
@@ -277,7 +278,7 @@ def _register_position_queries(server: KnotworkServer) -> None:
 
 
 def _register_text_queries(server: KnotworkServer) -> None:
-    """Register the requests about a whole text: symbols, folds, tokens."""
+    """Register the requests about a whole text: symbols, folding ranges, tokens."""
 
     async def query(params: Any, convert: Callable[[Snapshot], Any]) -> Any:
         document = server.documents.get(params.text_document.uri)
@@ -330,12 +331,12 @@ def _register_edits(server: KnotworkServer) -> None:
         return [] if edit is None else text_edits([edit], snapshot.text)
 
 
-# Assembles and runs the server: its methods, its connection, its end.
+# Assembles, runs and ends the server.
 
 
 def serve(stdin: BinaryIO, stdout: BinaryIO, *, log: bool = False) -> bool:
-    """Serve one client until it disconnects; return whether it shut down in order. ``log``: log the messages to stderr."""
-    # A check makes many small values and keeps few: scanning all live objects each time would cost a third of the check's time.
+    """Serve one client until it disconnects. Return whether it shut down in order. ``log``: log all messages to stderr."""
+    # A check creates many small values and keeps few of them. Scanning all live objects often would take a third of its time.
     gc.set_threshold(100_000, 20, 100)
     logging.getLogger("pygls").setLevel(logging.DEBUG if log else logging.CRITICAL + 1)
     server = KnotworkServer()

@@ -1,4 +1,4 @@
-"""The connection to one client: pygls' protocol without tracebacks in answers and without its own copies of texts."""
+"""The connection to one client: pygls' protocol, changed so that answers have no tracebacks and pygls stores no texts."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ INTERNAL = -32603
 
 
 class Protocol(LanguageServerProtocol):
-    """Stores documents only in ``server.documents``, where positions are counted as the protocol requires.
+    """pygls' protocol. Documents are stored only in ``server.documents``, which counts positions as the protocol requires.
 
     The server is a ``KnotworkServer``.
     """
@@ -34,27 +34,27 @@ class Protocol(LanguageServerProtocol):
 
     @property
     def is_shut_down(self) -> bool:
-        """Return whether the client has requested shutdown; then only ``exit`` is accepted."""
+        """Whether the client has requested shutdown. After that, only ``exit`` is accepted."""
         return self._shutdown
 
     @property
     def is_initialized(self) -> bool:
-        """Return whether the client has sent ``initialize``."""
+        """Whether the client has sent ``initialize``."""
         return self._workspace is not None
 
     def knows(self, method: str) -> bool:
-        """Return whether a method is supported."""
+        """Return whether the server supports ``method``."""
         return method in self.fm.builtin_features or method in self.fm.features
 
     @property
     def client_process(self) -> int | None:
-        """The client's process id, if it gave one."""
+        """The client's process id; None if the client did not send one."""
         process: int | None = self._server.process_id
         return process
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
-        """Store a document."""
+        """Store a document that the client has opened."""
         self._server.opened(params)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
@@ -64,15 +64,15 @@ class Protocol(LanguageServerProtocol):
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
-        """Remove a document."""
+        """Remove a document that the client has closed."""
         self._server.closed(params)
 
     def complain(self, message: str) -> None:
-        """Write a fault of a notification to the client's log, because notifications have no answer."""
+        """Write an error in a notification to the client's log, because notifications have no answer."""
         self._server.log(message)
 
     def refuse(self, msg_id: Any, code: int, message: str) -> None:
-        """Answer a request with an error; the id is None if it is unknown whether the message was a request."""
+        """Answer a message with an error. ``msg_id`` is None if the message may not have been a request."""
         self._send_data({"jsonrpc": "2.0", "id": msg_id, "error": {"code": code, "message": printable(message)[:500]}})
 
     def _check_handler_result(self, future: "Future[Any]") -> None:
@@ -92,7 +92,7 @@ class Protocol(LanguageServerProtocol):
         super()._send_response(msg_id, result, error)
 
 
-# Converts the service's values to protocol values.
+# Converts values of the language service to protocol values.
 
 SOURCE = "knotwork"
 
@@ -119,12 +119,15 @@ _TOKENS: Mapping[str, str] = {
     "string": "string", "number": "number", "operator": "operator", "comment": "comment", "property": "property", "type": "type",
 }  # fmt: skip
 TOKEN_TYPES: Sequence[str] = tuple(_TOKENS.values())
-"""The protocol's names of the token types in ``token_data``, in numerical order."""
+"""The protocol's names of the token types, in the order of the numbers that ``token_data`` uses for them."""
 _NUMBERS: Mapping[str, int] = {name: number for number, name in enumerate(_TOKENS)}
 
 
 def lsp_diagnostic(found: Diagnostic, text: Text, docs: str | None) -> types.Diagnostic:
-    """Return a diagnostic: message and hints as its text, its code linked to the reference if ``docs`` is its address."""
+    """Return a diagnostic in the protocol's form. Its text has the message and the hints.
+
+    ``docs`` is the address of the rules' reference page, to which the code is linked (None: no link).
+    """
     span = found.span
     where = types.Range(types.Position(0, 0), types.Position(0, 0)) if span is None else text.range(span)
     message = "\n".join((found.message, *(f"help: {hint}" for hint in found.hints)))
@@ -133,12 +136,12 @@ def lsp_diagnostic(found: Diagnostic, text: Text, docs: str | None) -> types.Dia
 
 
 def text_edits(edits: Iterable[Edit], text: Text) -> list[types.TextEdit]:
-    """Return edits in the protocol's form."""
+    """Return edits of ``text`` in the protocol's form."""
     return [types.TextEdit(text.range(edit.span), edit.text) for edit in edits]
 
 
 def completion_item(found: Completion, text: Text, *, markdown: bool) -> types.CompletionItem:
-    """Return a completion. Its filter text begins with the text of its span, or clients would drop it."""
+    """Return a completion in the protocol's form. Clients drop completions whose filter text does not fit the text of the span."""
     edit = types.TextEdit(text.range(found.span), found.text)
     kind = types.MarkupKind.Markdown if markdown else types.MarkupKind.PlainText
     is_quoted = text.text[found.span.start : found.span.end][:1] in ('"', "'", "`")
@@ -161,7 +164,7 @@ def hover_of(found: Hover, text: Text, *, markdown: bool) -> types.Hover:
 
 
 def document_symbol(found: Symbol, text: Text) -> types.DocumentSymbol:
-    """Return a symbol with its children; its name lies within it, as clients require."""
+    """Return a symbol with its children in the protocol's form. The symbol's range includes its name, as clients require."""
     whole = found.span | found.name_span
     return types.DocumentSymbol(
         name=found.name or "(no name)",
@@ -174,13 +177,13 @@ def document_symbol(found: Symbol, text: Text) -> types.DocumentSymbol:
 
 
 def folding_range(found: Fold) -> types.FoldingRange:
-    """Return a fold; protocol lines count from 0."""
+    """Return a fold in the protocol's form, where lines count from 0."""
     kind = types.FoldingRangeKind.Comment if found.kind == "comment" else types.FoldingRangeKind.Region
     return types.FoldingRange(found.first_line - 1, found.last_line - 1, kind=kind)
 
 
 def token_data(found: Iterable[Token], text: Text) -> list[int]:
-    """Return tokens in the protocol's packed form: five numbers each, line and column relative to the previous token."""
+    """Return tokens in the protocol's packed form: five numbers for each token, with line and column relative to the previous one."""
     data: list[int] = []
     starts, last = text.starts, len(text.starts)
     number = line = column = 0
@@ -198,12 +201,12 @@ def token_data(found: Iterable[Token], text: Text) -> list[int]:
     return data
 
 
-# The connection: messages are read from a stream one by one, with limits, and invalid ones are answered as JSON-RPC requires.
-# Reading blocks a thread, which dies with the process: a client that disconnects silently ends the server, a client that sends
-# invalid data gets an error and can continue.
+# Reads messages from a stream one by one, with limits, and answers invalid messages as JSON-RPC requires. Reading blocks a thread,
+# which ends with the process. If the client disconnects, the server ends. If the client sends invalid data, it gets an error and
+# can continue.
 
 MAX_MESSAGE = 64 << 20
-"""Maximum bytes of a message. The largest document has four million characters."""
+"""Maximum size of a message in bytes. The largest document has four million characters."""
 _MAX_HEADER = 8192
 _LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*(\d{1,15})[ \t\r\n]*", re.IGNORECASE)
 _PARSE_ERROR, _INVALID_REQUEST, _NOT_INITIALIZED, _NO_METHOD, _INVALID_PARAMS = -32700, -32600, -32002, -32601, -32602
@@ -213,14 +216,14 @@ _LOOK = 3.0
 
 @frozen
 class _Bad:
-    """Bytes that are not a message, with the reason."""
+    """Stands for bytes that are not a message; ``why`` is the reason."""
 
     why: str
 
 
 @define(eq=False)
 class _Writer:
-    """Writes messages. If the client no longer reads, the conversation ends without a further report."""
+    """Writes messages. If writing fails because the client no longer reads, ``gone`` is called, and nothing more is written."""
 
     stdout: BinaryIO
     gone: Callable[[], None]
@@ -238,16 +241,16 @@ class _Writer:
             self.gone()
 
     def close(self) -> None:
-        """Do nothing: the owner of the stream closes it."""
+        """Do nothing, because the owner of the stream closes the stream."""
 
 
 async def converse(protocol: Protocol, stdin: BinaryIO, stdout: BinaryIO) -> int:
-    """Process messages until the client requests the end or disconnects. Return the exit code: 0 after an orderly shutdown."""
+    """Process messages until the client sends ``exit`` or disconnects. Return the exit code: 0 after an orderly shutdown, else 1."""
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[Any] = asyncio.Queue(maxsize=64)
 
     def leave() -> None:
-        if not queue.full():  # otherwise the next message is read soon, and the disconnection is noticed then
+        if not queue.full():  # otherwise a message is processed soon, and the disconnection is noticed then
             queue.put_nowait(None)
 
     writer = _Writer(stdout, leave)
@@ -268,14 +271,15 @@ async def converse(protocol: Protocol, stdin: BinaryIO, stdout: BinaryIO) -> int
         while (message := await queue.get()) is not None:
             if _is_exit(message) or writer.is_gone:
                 break
-            # Checked before the answer, while the client waits: a process not found then runs elsewhere, in another container.
+            # Checked before the answer, while the client is waiting: if its process is not found now, the client runs elsewhere,
+            # for example in another container.
             lives_here = not is_named and _is_alive(_client_of(message))
             _take(protocol, message)
             if not is_named and (process := protocol.client_process) is not None:
                 is_named = True
                 if lives_here:
                     watcher = asyncio.create_task(_watch(process, queue))
-            await asyncio.sleep(0)  # the request reads the present text, before the next message changes it
+            await asyncio.sleep(0)  # lets the request read the current text before the next message changes the text
         return 0 if protocol.is_shut_down and not writer.is_gone else 1
     finally:
         if watcher is not None:
@@ -287,7 +291,7 @@ def _is_exit(message: Any) -> bool:
 
 
 def _read(stdin: BinaryIO) -> Any:
-    """Return the next message: its JSON value, ``_Bad``, or None at the end."""
+    """Return the next message as a JSON value; ``_Bad`` if it is invalid, None at the end of the stream."""
     length, broken = None, ""
     while True:
         try:
@@ -327,7 +331,7 @@ def _value(message: Any) -> Any:
 
 
 def _take(protocol: Protocol, message: Any) -> None:
-    """Pass one message to the protocol, or answer that it is invalid."""
+    """Pass one message to the protocol, or answer that the message is invalid."""
     if isinstance(message, _Bad):
         protocol.refuse(None, _PARSE_ERROR, message.why)
         return
@@ -356,14 +360,14 @@ def _take(protocol: Protocol, message: Any) -> None:
         why = f"invalid parameters of {method}"
         if asked is not None:
             protocol.refuse(asked, _INVALID_PARAMS, why)
-        elif protocol.knows(str(method)):  # after a failed change the text here differs from the editor's
+        elif protocol.knows(str(method)):  # after a failed change, the server's text differs from the editor's
             protocol.complain(why)
         return
     protocol.handle_message(read)
 
 
 async def _watch(process: int, queue: "asyncio.Queue[Any]") -> None:
-    """End the conversation when the client's process is gone, although a child process may hold the stream open."""
+    """End the conversation when the client's process has ended, even if one of its child processes keeps the stream open."""
     while True:
         await asyncio.sleep(_LOOK)
         if not _is_alive(process):
@@ -372,7 +376,7 @@ async def _watch(process: int, queue: "asyncio.Queue[Any]") -> None:
 
 
 def _client_of(message: Any) -> int | None:
-    """Return the process id in ``initialize``, None for another message."""
+    """Return the client's process id if the message is ``initialize`` and contains the id, otherwise None."""
     params = message.get("params") if isinstance(message, dict) else None
     process = params.get("processId") if isinstance(params, dict) else None
     return process if isinstance(process, int) else None

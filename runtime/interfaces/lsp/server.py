@@ -1,4 +1,4 @@
-"""The server: the documents, checks and workspace data of one client, and the messages to it."""
+"""The server: the documents, checks and workspace data of one client, and the messages to this client."""
 
 import asyncio
 import gc
@@ -25,23 +25,23 @@ from .documents import Document, Documents, Encoding, Snapshot, path_of
 from .protocol import Protocol, lsp_diagnostic, text_edits
 from .workspace import Problem, Settings, WorkspaceData, read_settings
 
-# Checks open documents once typing pauses, and publishes the diagnostics. A check whose text has changed meanwhile is discarded.
+# Checks open documents once typing pauses, and publishes the diagnostics. The result is discarded if the text has changed meanwhile.
 
 MOST = 500
-"""Maximum number of diagnostics reported for one text: more are not read, and slow down editors."""
+"""Maximum number of diagnostics reported for one text. Nobody reads more, and more would slow down editors."""
 _MOMENT = 0.1
-"""Seconds: faster checks run at once."""
+"""If the last check of a text took fewer seconds, the next check does not wait for a pause in typing."""
 _BREATH = 0.003
-"""Seconds in which an editor sends its requests after a change: their answers take precedence, because a user waits for them."""
+"""Seconds between a change and its check. Editors send requests in this time, and these are answered first: users wait for them."""
 _GIVES_WAY = 0.05
 """Maximum seconds after a change during which a check waits for answers."""
 _POSTPONED = 5
-"""Maximum number of delays of a check while the user keeps typing."""
+"""A check runs after this many delays at the latest, even if the user keeps typing."""
 
 
 @frozen
 class Findings:
-    """The result of checking one snapshot, with the spans of its steps or commands."""
+    """The result of checking one snapshot. ``items`` are the spans of its steps or commands."""
 
     snapshot: Snapshot
     diagnostics: tuple[Diagnostic, ...]
@@ -50,7 +50,10 @@ class Findings:
 
 @define(eq=False)
 class _PublishedText:
-    """The checking state of one document."""
+    """The state of the checks of one document.
+
+    ``cost`` is the duration of the last check in seconds. ``since`` is the time of the first change since the last check began.
+    """
 
     cost: float = 0.0
     since: float | None = None
@@ -61,7 +64,7 @@ class _PublishedText:
     waiting: "list[asyncio.Future[Findings]]" = field(factory=list)
 
     def give_up(self, error: BaseException | None) -> None:
-        """End all waits for findings, with the error if something failed."""
+        """End all waits for findings: with ``error``, or by cancelling them if it is None."""
         for waiter in self.waiting:
             if not waiter.done():
                 waiter.cancel() if error is None else waiter.set_exception(error)
@@ -70,9 +73,11 @@ class _PublishedText:
 
 @define(eq=False)
 class Publisher:
-    """Runs checks one at a time in ``executor`` and passes the findings to ``tell``; ``known`` returns the knowledge for a check.
+    """Runs checks one at a time in ``executor``, and passes the findings to ``tell``.
 
-    Runs on the event loop; ``delay`` is called for each check.
+    ``known`` returns the data for a check. ``failed`` is called with the error if a check fails. ``delay`` is called for each check
+    and returns the seconds that typing must pause. ``is_answering`` returns whether requests are being answered. All methods run on
+    the event loop.
     """
 
     executor: Executor
@@ -84,7 +89,7 @@ class Publisher:
     _work: dict[str, _PublishedText] = field(factory=dict, init=False)
 
     def changed(self, document: Document, *, at_once: bool = False) -> None:
-        """Schedule a check of a document: after a delay, or at once if the last check was fast."""
+        """Schedule a check of a document: after a delay, or almost at once if ``at_once`` is set or the last check was fast."""
         work = self._work.get(document.uri)
         if work is None:
             work = self._work[document.uri] = _PublishedText()
@@ -98,7 +103,7 @@ class Publisher:
         work.timer = asyncio.get_running_loop().call_later(delay, self._begin, document, work)
 
     def closed(self, uri: str) -> None:
-        """Remove a document; calls that wait for its findings are ended."""
+        """Remove a document. Calls that wait for its findings are cancelled."""
         work = self._work.pop(uri, None)
         if work is None:
             return
@@ -107,7 +112,7 @@ class Publisher:
         work.give_up(None)
 
     async def findings(self, document: Document) -> Findings:
-        """Return the findings for the present text of the document, once they are available."""
+        """Wait until the findings for the document's current text are available, and return them."""
         work = self._work.get(document.uri)
         if work is None:
             self.changed(document, at_once=True)
@@ -156,17 +161,17 @@ class Publisher:
 
 
 def _check(work: _PublishedText, snapshot: Snapshot, known: Known) -> Findings:
-    """Check one snapshot; in the thread of checks, which runs one check at a time."""
+    """Check one snapshot. This runs in the thread for checks, which runs one check at a time."""
     begun = perf_counter()
     reading = snapshot.read()
     found = check_reading(reading, known)
-    if work.findings is not None:  # the first check also loads the parser
+    if work.findings is not None:  # the first check is not measured, because it also loads the parser
         work.cost = perf_counter() - begun
     return Findings(snapshot, found, reading.items)
 
 
 def reportable(found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
-    """Return the diagnostics to report: errors before others if cut off, and one with the number of omitted ones."""
+    """Return the diagnostics to report. If there are too many, errors take precedence, and the last says how many are left out."""
     if len(found) <= MOST:
         return found
     errors = [each for each in found if each.severity == "error"][:MOST]
@@ -176,9 +181,9 @@ def reportable(found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
     return (*shown, Diagnostic("", "info", more))
 
 
-# A worker thread that runs tasks in order and does not delay the process's end. The standard library's pool is waited for at
-# interpreter exit: a graph still loading, or the tokens of a huge line, would keep the server process alive after the editor is
-# gone.
+# A worker thread that runs tasks in order and does not delay the end of the process. At interpreter exit, Python waits for the
+# standard library's thread pools: a graph that is still loading, or a huge line, would keep the server process alive after the
+# editor has ended.
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -186,7 +191,7 @@ _Work = tuple["Future[Any]", Callable[[], Any]]
 
 
 class Worker(Executor):
-    """A thread that starts with its first task, and dies with the process."""
+    """A thread that starts with its first task and ends with the process."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -194,7 +199,7 @@ class Worker(Executor):
         self._thread: Thread | None = None
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> "Future[_T]":
-        """Schedule a call after all earlier ones; if cancelled before its turn, it is not started."""
+        """Schedule a call after all earlier calls. A call that is cancelled before its turn is not started."""
         future: Future[_T] = Future()
         self._queue.put((future, lambda: fn(*args, **kwargs)))
         if self._thread is None:
@@ -203,7 +208,7 @@ class Worker(Executor):
         return future
 
     def shutdown(self, wait: bool = False, *, cancel_futures: bool = True) -> None:
-        """Start no further tasks. A running task continues as long as the process does, and is not waited for."""
+        """Start no further tasks. A running task continues until the process ends; this method does not wait for it."""
         while not self._queue.empty():
             work = self._queue.get()
             if work is not None:
@@ -224,7 +229,7 @@ class Worker(Executor):
 
 
 class KnotworkServer(LanguageServer):
-    """The server of one client. It runs on the event loop; checks, answers and loading each have their own thread."""
+    """The server of one client. It runs on the event loop. Checks, answers and loading have one thread each."""
 
     def __init__(self) -> None:
         super().__init__("knotwork", __version__, protocol_cls=Protocol)
@@ -249,7 +254,7 @@ class KnotworkServer(LanguageServer):
         self._ready: set[Language] = set()
 
     def begin(self, params: types.InitializeParams) -> None:
-        """Process the client's information about itself and the workspace."""
+        """Process what ``initialize`` says about the client and the workspace."""
         encoding = self.workspace.position_encoding
         self.documents.encoding = _ENCODINGS.get(str(getattr(encoding, "value", encoding)), "utf-16")
         uri = params.workspace_folders[0].uri if params.workspace_folders else params.root_uri
@@ -257,7 +262,7 @@ class KnotworkServer(LanguageServer):
         self.configure(params.initialization_options)
 
     def configure(self, given: Any) -> None:
-        """Apply settings; invalid ones are reported, and the rest is applied."""
+        """Apply the valid settings in ``given``, and report the invalid ones to the user."""
         self.settings, faults = read_settings(given, self.folder, Settings())
         for fault in faults:
             self.complain(Problem(fault))
@@ -268,11 +273,11 @@ class KnotworkServer(LanguageServer):
         return self.settings.beside(document.path, document.language)
 
     def known(self, document: Document) -> Known:
-        """Return the workspace data that apply to a document."""
+        """Return the workspace data for a document."""
         return self.grounds.known(self.settings_of(document))
 
     def opened(self, params: types.DidOpenTextDocumentParams) -> None:
-        """Store and check a document; from now on the client's text counts."""
+        """Store and check a document that the client has opened."""
         self.publisher.closed(params.text_document.uri)
         document = self.documents.open(params.text_document)
         if document is not None:
@@ -298,20 +303,23 @@ class KnotworkServer(LanguageServer):
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
 
     def check_all(self) -> None:
-        """Schedule checks of all open documents against the present files."""
+        """Schedule checks of all open documents against the current files."""
         self.grounds.look()
         for document in self.documents:
             self.publisher.changed(document, at_once=True)
 
     def docs(self) -> str | None:
-        """Return the address of the page of rules; None if unknown."""
+        """Return the address of the rules' reference page; None if the address is unknown."""
         if self.settings.docs is not None:
             return self.settings.docs
         page = Path(__file__).parents[3] / "docs" / "reference" / "rules.md"
         return page.as_uri() if page.is_file() else None
 
     def changes(self, snapshot: Snapshot, edits: Iterable[Edit]) -> types.WorkspaceEdit:
-        """Return edits of a snapshot with its version: a client that supports versions rejects them if the text has changed."""
+        """Return edits of a snapshot, with its version if the client supports versions.
+
+        Such a client rejects the edits if the text has changed meanwhile.
+        """
         made = text_edits(edits, snapshot.text)
         workspace = self.client_capabilities.workspace
         if workspace is None or workspace.workspace_edit is None or not workspace.workspace_edit.document_changes:
@@ -320,7 +328,7 @@ class KnotworkServer(LanguageServer):
         return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(named, [*made])])
 
     async def ask(self, function: Callable[..., Any], *given: Any) -> Any:
-        """Run a computation in the thread of answers. If cancelled before its turn, it is not started."""
+        """Run a computation in the thread for answers. A computation that is cancelled before its turn is not started."""
         self._answering += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self.asking, partial(function, *given))
@@ -328,7 +336,7 @@ class KnotworkServer(LanguageServer):
             self._answering -= 1
 
     def complain(self, problem: Problem) -> None:
-        """Show the user what can't be used; a repeated problem is shown only once."""
+        """Show the user a problem with the settings or their files. A repeated problem is shown only once."""
         message = str(problem)
         if message not in self._said and self.protocol.writer is not None:
             self._said = dict.fromkeys([*list(self._said)[-_REMEMBERED:], message])
@@ -354,23 +362,23 @@ class KnotworkServer(LanguageServer):
             worker.shutdown()
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Log an error, except refusals: these answer a request, and are not faults of the server."""
+        """Log an error unless it is a ``JsonRpcException``, which answers a request and is not a fault of the server."""
         if not isinstance(error, JsonRpcException):
             self._failed(error)
 
 
 _REMEMBERED = 100
-"""Number of recent complaints that are not repeated."""
+"""Number of recent problems that are not shown again."""
 _SOON = 0.1
-"""Seconds after a document is opened: its first diagnostics are published before."""
+"""Seconds between opening a document and ``_make_ready``, so that the document's first diagnostics are published before."""
 _BEGINNINGS: dict[Language, str] = {"lwt": '(a)=LLM("x", ', "gasl": "COUNT ", "seed": '{"compute": [{"expr": "1 + '}
 
 
 def _make_ready(language: Language) -> None:
-    """Prepare the data of a language's first completion, so that no user waits for it."""
+    """Prepare the data that a language's first completion needs, so that no user waits for it."""
     text = _BEGINNINGS.get(language, "")
     complete(language, text, len(text))
-    gc.freeze()  # these objects, and all loaded before, live until the end: exclude them from garbage collection
+    gc.freeze()  # excludes all objects loaded so far from garbage collection, because they live until the process ends
 
 
 _ENCODINGS: dict[str, Encoding] = {"utf-8": "utf-8", "utf-16": "utf-16", "utf-32": "utf-32"}

@@ -1,6 +1,6 @@
 """Data used to check texts: graphs, states and inputs, loaded in the background and reloaded when their files change.
 
-Checks never wait: until a graph is loaded, no diagnostic depends on it; once it is loaded, its texts are checked again.
+Checks never wait for data. Until a graph is loaded, texts are checked without it; once it is loaded, they are checked again.
 """
 
 import asyncio
@@ -17,24 +17,24 @@ from attrs import define, evolve, field, frozen
 from ....lang.diagnostic import nearest, printable
 from ....lang.service import Known, Language
 
-# The settings of a workspace: the graph, the state and the input that texts are checked against. They come from
-# ``initializationOptions`` or the section ``knotwork`` of the client's settings; relative paths begin at the workspace's folder.
-# By default, files of the same name next to a text are used: ``hubs.gasl`` is checked against the state in ``hubs.state``,
-# ``cafes.lwt`` and ``cafes.seed.json`` against the input in ``cafes.input.json``.
+# The settings of a workspace: the graph, the state and the input that texts are checked against. The settings come from
+# ``initializationOptions`` or from the section ``knotwork`` of the client's settings. Relative paths begin at the workspace's
+# folder. By default, files next to a text with the same base name are used: ``hubs.gasl`` is checked against the state in
+# ``hubs.state``; ``cafes.lwt`` and ``cafes.seed.json`` are checked against the input in ``cafes.input.json``.
 
 _SUFFIXES: Mapping[str, Language] = {".lwt": "lwt", ".gasl": "gasl", ".seed.json": "seed"}
 _IDS: Mapping[str, Language] = {"lwt": "lwt", "gasl": "gasl", "formula-seed": "seed"}
 _TEXTS = ("graph", "state", "input", "docs")
 _DELAY = 0.15
-"""Seconds without a change before a slow check of a text."""
+"""Default number of seconds that typing must pause before a slow check of a text."""
 
 
 @frozen
 class Settings:
-    """The given settings. ``graph`` is a file or ``nx:NAME``, ``state`` a folder, ``input`` a JSON file; None: not given.
+    """The settings. ``graph`` is a file or ``nx:NAME``, ``state`` a folder, ``input`` a JSON file; None: the setting is missing.
 
-    ``models`` are the names that ``model=`` may have (None: any), ``delay`` the seconds that typing must pause before a large
-    text is checked, ``docs`` the address of the reference.
+    ``models`` are the names that ``model=`` may have (None: any name). ``delay`` is the number of seconds that typing must pause
+    before a large text is checked. ``docs`` is the address of the rules' reference page.
     """
 
     graph: str | None = None
@@ -45,7 +45,7 @@ class Settings:
     docs: str | None = None
 
     def beside(self, path: Path | None, language: Language | None) -> "Settings":
-        """Return the settings for one file: missing ones are taken from files of the same name."""
+        """Return the settings for the file ``path``. A missing state or input is found next to the file, by the same base name."""
         if path is None or language is None:
             return self
         suffix = next((suffix for suffix, known in _SUFFIXES.items() if known == language), "")
@@ -59,18 +59,18 @@ class Settings:
 
 
 def language_of(uri: str, language_id: str = "") -> Language | None:
-    """Return the language of a document: by its name, else by the client's language id; None if unsupported."""
+    """Return the language of a document, by its name or else by the client's language id; None if it is not supported."""
     name = uri.lower()
     return next((known for suffix, known in _SUFFIXES.items() if name.endswith(suffix)), _IDS.get(language_id))
 
 
 def read_settings(given: Any, folder: Path | None, base: Settings) -> tuple[Settings, tuple[str, ...]]:
-    """Return the settings in a client's JSON, and messages about invalid ones. null counts as missing."""
+    """Return ``base`` with the settings in a client's JSON, and messages about invalid settings. null means missing."""
     if given is None:
         return base, ()
     if not isinstance(given, Mapping):
         return base, ("the settings of knotwork must be an object",)
-    if isinstance(given.get("knotwork"), Mapping):  # some clients wrap the section in its name
+    if isinstance(given.get("knotwork"), Mapping):  # some clients send the section inside an object, under its name
         given = given["knotwork"]
     made: dict[str, Any] = {}
     faults: list[str] = []
@@ -93,14 +93,14 @@ def read_settings(given: Any, folder: Path | None, base: Settings) -> tuple[Sett
                 made[key] = value / 1000
             else:
                 faults.append("the setting delay must be milliseconds, 0 to 10000")
-        elif key not in ("server", "trace"):  # keys for the client itself
+        elif key not in ("server", "trace"):  # these keys are settings of the client itself
             near = nearest(str(key), [*_TEXTS, "models", "delay"])
             faults.append(f"unknown setting {shown}" + (f"; did you mean {near}?" if near else ""))
     return evolve(base, **made), tuple(faults[:10])
 
 
 def _absolute(value: str, folder: Path | None) -> str:
-    """Return a path relative to the workspace's folder as absolute; NetworkX's own graphs are not paths."""
+    """Return a path relative to the workspace's folder as an absolute path. ``nx:NAME`` is returned unchanged."""
     if value.startswith("nx:") or folder is None:
         return value
     return str(folder / Path(value).expanduser())
@@ -121,15 +121,15 @@ def _is_folder(path: Path) -> bool:
 
 
 _MOST_INPUT = 64 << 20
-"""Maximum bytes of an input that is loaded."""
+"""Maximum size in bytes of an input file."""
 _GLANCE = 0.5
-"""Seconds during which files are assumed unchanged: typing causes many queries per second."""
+"""Seconds after a check for changes in which files are assumed unchanged, because typing causes many queries per second."""
 Kind = Literal["graph", "state", "input"]
 
 
 @frozen
 class Problem(Exception):
-    """An unusable file or name in the settings: the problem, and a remedy."""
+    """A file or a name in the settings that can't be used. ``message`` describes the problem, ``hint`` a remedy."""
 
     message: str
     hint: str = ""
@@ -141,9 +141,10 @@ class Problem(Exception):
 
 @define(eq=False)
 class _Entry:
-    """A value loaded from a place, with the files' stamp; ``loading`` while it is loaded (again).
+    """A value loaded from a file or folder. ``stamp`` identifies the version of the files; ``looked`` is the time of the last look.
 
-    ``serial`` distinguishes loadings: the address of a freed value may be reused.
+    ``loading``: the value is being loaded or reloaded. ``serial`` is the number of the load. It identifies the value, because
+    Python may reuse the address of a freed value.
     """
 
     stamp: Hashable
@@ -156,7 +157,7 @@ class _Entry:
 
 @define(eq=False)
 class WorkspaceData:
-    """Caches loaded data. ``changed`` is called after new data is loaded, ``told`` with loading errors.
+    """Caches loaded data. ``changed`` is called after each load, ``told`` with the error if a load fails.
 
     Everything except the loading itself runs on the event loop.
     """
@@ -169,7 +170,7 @@ class WorkspaceData:
     _loads: int = field(default=0, init=False)
 
     def known(self, settings: Settings) -> Known:
-        """Return the data available now under ``settings``; missing or changed data is loaded in the background."""
+        """Return the data for ``settings`` that is loaded now. Missing or changed data is loaded in the background."""
         (keys, graph_of_state), state_serial = self._value("state", settings.state, (None, None))
         graph, graph_serial = self._value("graph", settings.graph or graph_of_state, {})
         given, input_serial = self._value("input", settings.input, {})
@@ -181,12 +182,12 @@ class WorkspaceData:
         return known
 
     def look(self) -> None:
-        """Have all files checked for changes on their next use."""
+        """Check each file for changes when it is used next."""
         for entry in self._kept.values():
             entry.looked = None
 
     def _value(self, kind: Kind, place: str | None, default: Any) -> tuple[Any, int]:
-        """Return the value at a place, and the number of its loading; ``default`` and 0 if it is not loaded yet."""
+        """Return the value loaded from ``place`` and the number of the load; ``default`` and 0 if no value is loaded."""
         if place is None:
             return default, 0
         entry = self._kept.get((kind, place))
@@ -197,7 +198,7 @@ class WorkspaceData:
         return (entry.value, entry.serial) if entry.is_there else (default, 0)
 
     def _look(self, kind: Kind, place: str, entry: _Entry) -> None:
-        """Reload a place if its files have changed."""
+        """Load the value from ``place`` again if its files have changed."""
         stamp, entry.looked = _stamp(place), monotonic()
         if entry.stamp != stamp:
             entry.loading, entry.stamp = True, stamp
@@ -219,7 +220,7 @@ class WorkspaceData:
 
 
 def _stamp(place: str) -> Hashable:
-    """Return a stamp that changes with the files at a place."""
+    """Return a stamp that changes when the file or folder ``place`` changes."""
     try:
         found = os.stat(place)
         if not os.path.isdir(place):
@@ -227,12 +228,12 @@ def _stamp(place: str) -> Hashable:
         with os.scandir(place) as entries:
             inside = sorted((entry.name, entry.stat().st_mtime_ns, entry.stat().st_size) for entry in entries)
         return (found.st_mtime_ns, *inside[:1000])
-    except (OSError, ValueError):  # nx:NAME, or a missing file, which loading reports
+    except (OSError, ValueError):  # nx:NAME, or a missing file; loading reports missing files
         return "none"
 
 
 def _load(kind: Kind, place: str) -> Any:
-    """Load one value; runs in a thread. Raises ``Problem``."""
+    """Load one value. This runs in a thread. Raises ``Problem``."""
     from ...api.gasl import AdapterError, StoreError
     from ...api.workspace import knowledge_of_graph, knowledge_of_state
 

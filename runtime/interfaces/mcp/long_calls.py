@@ -1,8 +1,8 @@
-"""Long work of a tool: runs outside the server's loop with a time limit and progress reports, and ends when its caller is gone.
+"""Long work of a tool. It runs outside the server's loop, with a time limit and progress reports, and ends if its caller is gone.
 
-The SDK cancels the call of a client that cancels or disconnects. The work then ends in order: the command under way is cancelled,
-earlier commits remain, and the call ends when none of its work is running. A call's time starts with the call: waiting for a
-slot, or for the state, counts.
+When a client cancels a call or disconnects, the SDK cancels the call. The work then ends in order: the command that is running is
+cancelled, earlier commits remain, and the call ends when none of its work is running. The time limit starts with the call, so
+waiting for a slot or for the state counts.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _LINGER = 2.0
-"""Seconds that cancelled work gets to end in order."""
+"""Seconds that cancelled work has to end by itself. After that, its task is cancelled."""
 
 
 @define
 class Timeout:
-    """Whether the work was cancelled for its time limit."""
+    """Whether the work was cancelled because it reached its time limit."""
 
     is_reached: bool = False
 
@@ -43,7 +43,7 @@ async def run_in_pool(
     *args: P.args,
     **options: P.kwargs,
 ) -> T:
-    """Return the result of ``function`` for ``client``; it reads a text of ``characters`` characters. Raises ``ToolError``."""
+    """Run ``function``, which reads a text of ``characters`` characters, for ``client``. Return its result. Raises ``ToolError``."""
     async with _in_time(workspace):
         return await workspace.parsers.run(client, characters, function, *args, **options)
 
@@ -56,9 +56,9 @@ async def run_long(
     *,
     turn: bool,
 ) -> T:
-    """Run the coroutine of ``work`` for ``client``, and return its result. ``turn``: it needs the state. Raises ``ToolError``.
+    """Run the coroutine that ``work`` creates for ``client``, and return its result. Raises ``ToolError``.
 
-    ``work`` receives an event that is set when it must end.
+    ``work`` receives an event, which is set when the work must end. ``turn``: the work needs the state, and waits for its turn.
     """
     until = asyncio.get_running_loop().time() + workspace.settings.limits.seconds
     async with AsyncExitStack() as held:
@@ -71,7 +71,7 @@ async def run_long(
 
 @asynccontextmanager
 async def _in_time(workspace: ServerWorkspace) -> AsyncIterator[None]:
-    """Raise ``ToolError`` if the enclosed work takes longer than a call may."""
+    """Raise ``ToolError`` if the enclosed block takes longer than the time limit per call."""
     seconds = workspace.settings.limits.seconds
     try:
         async with asyncio.timeout(seconds):
@@ -100,25 +100,25 @@ async def _within(until: float, work: Callable[[asyncio.Event], Coroutine[Any, A
                 task.cancel()
                 await asyncio.wait([task])
         if not task.cancelled():
-            task.exception()  # retrieved; no caller is left to receive it
+            task.exception()  # marks the exception as retrieved, because no caller is left to receive it
         raise
     finally:
         timer.cancel()
 
 
-# The events of a run as progress of its call: a number that only grows, and a sentence.
+# Reports the events of a run as the progress of its call: a number that only grows, and a sentence.
 
 ReportProgress = Callable[[float, float | None, str], Awaitable[None]]
-"""Sends progress: amount done, total (None: unknown), message."""
+"""Sends progress to the client: the amount done, the total (None: unknown), and a message."""
 
 _PAUSE = 0.1
-"""Minimum seconds between two messages; events in between are covered by the next one."""
+"""Minimum seconds between two messages. The next message includes the events in between."""
 _LONGEST = 200
 
 
 @define(eq=False)
 class Progress:
-    """Counts finished work. Steps and commands count one each; model calls are fractions of the present one."""
+    """Counts finished work. Each step or command counts as one; model calls count as fractions of the current step or command."""
 
     total: float | None = None
     done: float = 0.0
@@ -151,7 +151,7 @@ class Progress:
 
     @property
     def reached(self) -> float:
-        """The amount done, including a fraction for the present work: grows with every call, always below the next integer."""
+        """The amount done, including a fraction for current work that grows with each model call but stays below one."""
         return self.done + self._since / (self._since + 1)
 
     def _finish_one(self, message: str) -> None:
@@ -162,7 +162,7 @@ class Progress:
 
 @asynccontextmanager
 async def progress_reports(report: ReportProgress) -> AsyncIterator[Callable[[Event], None]]:
-    """Yield a subscriber for events of any thread; ``report`` is called in this loop, at a limited rate, until the end."""
+    """Yield a subscriber for events, which may come from any thread. Until the end, call ``report`` in this loop at a limited rate."""
     loop, changed, progress = asyncio.get_running_loop(), asyncio.Event(), Progress()
     sent = -1.0
 
@@ -192,4 +192,4 @@ async def progress_reports(report: ReportProgress) -> AsyncIterator[Callable[[Ev
         await send()
     finally:
         reporter.cancel()
-        await asyncio.gather(reporter, return_exceptions=True)  # a disconnected client receives no more
+        await asyncio.gather(reporter, return_exceptions=True)  # reporting fails if the client has disconnected

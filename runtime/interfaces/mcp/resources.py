@@ -1,4 +1,4 @@
-"""The resources: the languages, schemas and grammars, and the present graph and state."""
+"""The resources: the languages, schemas and grammars, and the current graph and state. Also the prompts."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -17,8 +17,9 @@ from .tool_errors import ToolError
 from .tool_results import part_of
 from .workspace import ServerWorkspace
 
-# Texts that describe the languages to a model: a card of each, short enough for a system prompt, and the pages of the reference.
-# The cards are in ``languages/NAME.md`` here; the pages are those of ``docs/reference``, which are installed with the package.
+# Texts that describe the languages to a model: for each language a card that is short enough for a system prompt, and the pages
+# of the reference. The cards are in ``languages/NAME.md`` in this folder. The pages are those of ``docs/reference``, which are
+# installed with the package.
 
 CARDS: Mapping[str, str] = {
     "lwt": "Prompt scripts: steps that ask models and compute",
@@ -27,26 +28,26 @@ CARDS: Mapping[str, str] = {
     "expr": "Expressions, in scripts and seeds",
     "seed": "Formula Seeds: extraction from reviews, and computation",
 }
-"""The cards with their titles."""
+"""Maps the name of each card to its title."""
 PAGES: Mapping[str, str] = {
     "lwt": "Reference of LWT", "gasl": "Reference of GASL", "expr": "Reference of expressions",
     "plan": "Plans: GASL in JSON", "seed": "Reference of Formula Seeds", "state": "The state: its content and its promises",
     "rules": "All diagnostics, with examples", "mcp": "This server: its tools, resources and limits",
 }  # fmt: skip
-"""The reference pages with their titles."""
+"""Maps the name of each reference page to its title."""
 SCHEMAS: Mapping[str, str] = {
     "plan": "JSON Schema of plans", "seed": "JSON Schema of Formula Seeds",
     "seed-000": "JSON Schema of Formula Seeds in their older form",
 }  # fmt: skip
 GRAMMARS: Mapping[str, str] = {name: f"Grammar of {name} for llguidance" for name in ("lwt", "gasl", "expr")}
-"""The grammars for constrained model output."""
+"""Maps the name of each grammar to its title. Grammars constrain model output."""
 
 
 def card(name: str) -> str:
     """Return the card ``name``. Raises ``KeyError``."""
     CARDS[name]
     text = _written_card(name)
-    if name == "plan":  # its commands are described in GASL's own card
+    if name == "plan":  # the commands in a plan are described in GASL's card
         return text.replace("{commands}", _section(_written_card("gasl"), "## Commands"))
     return text
 
@@ -74,12 +75,12 @@ _KEYS = 200
 
 
 class Unknown(Exception):
-    """An unknown resource."""
+    """Raised for an unknown resource."""
 
 
 @frozen
 class Resource:
-    """A resource in the list."""
+    """An entry in the list of resources. ``kind`` is the media type."""
 
     uri: str
     name: str
@@ -89,7 +90,7 @@ class Resource:
 
 @frozen
 class Read:
-    """The content of a resource."""
+    """The content of a resource. ``kind`` is the media type."""
 
     uri: str
     kind: str
@@ -104,7 +105,7 @@ _FIXED: Mapping[str, tuple[Mapping[str, str], Callable[[str], str], str]] = {
 TEMPLATES = (
     (_ROOT + "state/{key}", "state-key", "The value of a key of the state, as JSON, up to the size of a page", JSON),
 )
-"""Resources with a parameter: the template, its name, its title, its kind."""
+"""Resources with a parameter. Each entry has a URI template, a name, a title and a media type."""
 
 
 def resources(workspace: ServerWorkspace) -> list[Resource]:
@@ -184,14 +185,17 @@ async def _graph(workspace: ServerWorkspace) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# The prompts, which users start by name in a host that shows them. They describe what to read, write and check.
+# The prompts. A host shows them to users, who start them by name. Each prompt tells a model what to read, write and check.
 
 _LONGEST = 100_000
 
 
 @frozen
 class Prompt:
-    """A prompt: its arguments are texts, all required. ``card``: its language; ``graph``: it needs a graph."""
+    """A prompt. ``arguments`` maps names to descriptions; all arguments are required strings.
+
+    ``card`` is the language whose card the prompt includes. ``graph``: the prompt needs a graph.
+    """
 
     name: str
     title: str
@@ -212,7 +216,7 @@ PROMPTS: Sequence[Prompt] = (
 
 
 async def prompt_of(name: str, given: Mapping[str, str], workspace: ServerWorkspace) -> str:
-    """Return the text of a prompt. External text is placed between fences. Raises ``ToolError``."""
+    """Return the text of the prompt ``name``. Text from outside is placed between fences. Raises ``ToolError``."""
     found = next((prompt for prompt in PROMPTS if prompt.name == name), None)
     if found is None or (found.graph and workspace.adapter is None):
         like = nearest(name, [prompt.name for prompt in PROMPTS])

@@ -1,4 +1,4 @@
-"""The assembled server: the SDK's low-level server with the tools, resources and prompts. It is independent of the transport."""
+"""Assembles the server: the SDK's low-level server with tools, resources and prompts. The server works with any transport."""
 
 import json
 from collections.abc import Mapping
@@ -57,12 +57,12 @@ TOOLS: Mapping[str, Tool] = {
 }  # fmt: skip
 
 
-# A tool call, from the received arguments to the sent result. Errors never leave as tracebacks.
+# Runs a tool call, from the received arguments to the sent result. Clients never receive tracebacks.
 
 
 @frozen
 class SentResult:
-    """A result as sent: the structure, the same as JSON text, and whether the call failed."""
+    """A result as it is sent: a structure, the same structure as JSON text, and whether the call failed."""
 
     structure: dict[str, Any]
     text: str
@@ -70,7 +70,7 @@ class SentResult:
 
 
 def unknown(name: str, workspace: ServerWorkspace) -> str:
-    """Return the message about a tool that is not offered; "" if it is offered."""
+    """Return a message that says why the server does not offer the tool ``name``; "" if the server offers the tool."""
     tool = TOOLS.get(name)
     if tool is not None:
         why = tool.absent(workspace)
@@ -89,7 +89,7 @@ async def call_tool(
     client: str,
     report: ReportProgress,
 ) -> SentResult:
-    """Call the tool ``name``, which must be offered, and return its result."""
+    """Call the tool ``name`` and return its result. The server must offer the tool."""
     tool = TOOLS[name]
     try:
         try:
@@ -101,7 +101,7 @@ async def call_tool(
         failed = structure.get("status") == "refused" or result.error is not None
     except ToolError as refused:
         structure, failed = {"error": refused.as_json()}, True
-    except Exception as error:  # the last handler: an internal error is reported by number, without the client's text
+    except Exception as error:  # the last resort: the client gets only the number of the internal error
         number = internal_error(error).members["error"]
         sent = ToolError("internal", f"internal error {number} (see the server log)", "not caused by the request")
         structure, failed = {"error": sent.as_json()}, True
@@ -119,7 +119,7 @@ _INSTRUCTIONS = (
 
 
 def create_server(workspace: ServerWorkspace, version: str) -> Server[Any]:
-    """Return the server of ``workspace``. It can serve any number of connections."""
+    """Return the server for ``workspace``. It can serve any number of connections."""
 
     async def list_tools(context: _Context, request: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[_tool(tool, workspace) for tool in TOOLS.values() if not tool.absent(workspace)])
@@ -180,7 +180,7 @@ def create_server(workspace: ServerWorkspace, version: str) -> Server[Any]:
 
 
 def _limits(workspace: ServerWorkspace) -> str:
-    """Return a description of this server's features and limits."""
+    """Return sentences that say what this server has and what it lacks."""
     settings, sentences = workspace.settings, []
     sentences.append(
         "The server has a graph."
@@ -211,7 +211,7 @@ def _arguments(named: Mapping[str, str]) -> list[PromptArgument]:
 
 
 def _who(context: _Context) -> str:
-    """Return the caller: the id of the key on HTTP, checked before; otherwise the same for all."""
+    """Return the caller's id: over HTTP the id that the access checks have set, otherwise ``LOCAL`` for all callers."""
     state = getattr(context.request, "state", None)
     client = getattr(state, "who", None)
     return str(client.id) if client is not None else LOCAL

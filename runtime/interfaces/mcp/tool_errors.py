@@ -1,4 +1,4 @@
-"""Tool call errors that the caller can act on: a kind, a sentence, a hint, and diagnostics if available."""
+"""Errors of tool calls that the caller can act on: each has a kind, a message, a hint, and further members such as faults."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -8,14 +8,17 @@ from pydantic import BaseModel, ValidationError
 from ....lang.diagnostic import nearest, printable
 
 Kind = Literal["arguments", "not-found", "no-graph", "state", "busy", "internal"]
-"""The kinds of errors; each kind is stable."""
+"""The kinds of errors. The names of the kinds do not change between versions."""
 
 _FAULTS = 20
 _LONGEST = 1_000
 
 
 class ToolError(Exception):
-    """A refused call. ``members`` are further members of the error. Client text in it is made harmless."""
+    """Raised to refuse a call. ``members`` are further members of the error's JSON object.
+
+    Control characters in the message and the hint are escaped, and long texts are cut.
+    """
 
     def __init__(self, kind: Kind, message: str, hint: str = "", **members: Any) -> None:
         super().__init__(message)
@@ -30,15 +33,15 @@ class ToolError(Exception):
 
 
 def argument_error(error: ValidationError, model: type[BaseModel]) -> ToolError:
-    """Return the refusal of arguments that don't fit ``model``: each fault with its JSON pointer."""
+    """Return the error for arguments that don't fit ``model``. The error lists the faults with their JSON pointers."""
     faults_by_pointer: dict[str, dict[str, Any]] = {}
     kind_of: dict[str, str] = {}
     found: Sequence[Mapping[str, Any]] = error.errors(include_url=False)
     for fault in found:
         place = _place(fault["loc"], model)
         pointer = "".join(f"/{printable(str(part))[:80]}" for part in place)
-        if pointer in kind_of:  # the other one of several forms that an argument may have
-            if kind_of[pointer] in _WANTED:  # otherwise it has the right form, and another fault
+        if pointer in kind_of:  # an argument that may have several forms has one fault for each form
+            if kind_of[pointer] in _WANTED:  # otherwise the argument has the first form, but another fault
                 faults_by_pointer[pointer] = {"pointer": pointer, "message": _form_message(fault)}
         elif len(faults_by_pointer) < _FAULTS:
             faults_by_pointer[pointer], kind_of[pointer] = (
@@ -55,7 +58,7 @@ def argument_error(error: ValidationError, model: type[BaseModel]) -> ToolError:
 
 
 def _place(path: Sequence[Any], model: type[BaseModel]) -> Sequence[Any]:
-    """Return the path of a fault. After an argument of several forms pydantic adds the form, which is not part of a pointer."""
+    """Return the path of a fault. If an argument may have several forms, pydantic's name of the form is removed from the path."""
     several = len(path) > 1 and str(path[0]) in model.model_fields and str(path[1]) in _FORMS
     return (path[0], *path[2:]) if several else path
 
@@ -65,7 +68,7 @@ _FORMS = ("str", "constrained-str", "dict[str,any]")
 
 
 def _argument_hint(name: str, found: Sequence[Mapping[str, Any]], model: type[BaseModel]) -> str:
-    """Return a hint on an unknown argument."""
+    """Return the hint for an unknown argument."""
     names = list(model.model_fields)
     if like := nearest(name, names):
         return f"did you mean {like}?"

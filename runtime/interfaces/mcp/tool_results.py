@@ -1,4 +1,4 @@
-"""The results of tools as pydantic models: the output schemas that clients receive, and parts that several tools share.
+"""The results of tools as pydantic models. They define the output schemas for clients; several tools share the models here.
 
 Spans are code points from 0; lines and columns count from 1, as in all diagnostics.
 """
@@ -28,11 +28,11 @@ Session = Field(
     max_length=80,
     description="The session whose variables are used, under any name. Each session has its variables; all share the state.",
 )
-"""The argument of tools that use variables."""
+"""The argument ``session`` of all tools that use variables."""
 
 
 Text = Annotated[str, Field(max_length=LONGEST)]
-"""A text of limited length."""
+"""A string of limited length."""
 
 
 class Asked(BaseModel):
@@ -140,20 +140,25 @@ class Budget(BaseModel):
     max_cost: float | None = None
 
 
-# Results in pages: the part of a value that fits into a number of characters, and the position of the rest.
-# The cost of a page depends on its content, not on the size of the value.
+# Splits results into pages. A page is the part of a value that fits into a number of characters, with the position of the rest.
+# The time to make a page depends on the page's content, not on the size of the value.
 
 LIMIT = 1_000
-"""Maximum number of items of a page."""
+"""Maximum number of items on a page."""
 _BRIEF = ((300, 10, 3), (80, 5, 2), (20, 3, 1))
-"""Limits for an item that is larger than a page: characters of a text, items of a list, levels. The first that fits is used."""
+"""Limits used to abridge an item that is larger than a page: characters of a string, items of a list, and levels.
+
+The first limits with which the item fits are used.
+"""
 
 
 @frozen
 class Part:
-    """A part of a value. ``kind``: "list" (``value`` are items), "object" (its members), "text" (characters) or "value" (whole).
+    """A part of a value.
 
-    ``total`` and ``offset`` count items, members or characters; ``cut``: an item is abridged because it is larger than a page.
+    ``kind`` says what the value is cut into: "list" (items), "object" (members), "text" (characters) or "value" (not cut).
+    ``total``, ``offset`` and ``shown`` count items, members or characters. ``cut``: an item is abridged because it is larger than a
+    page.
     """
 
     kind: Literal["list", "object", "text", "value"]
@@ -165,15 +170,15 @@ class Part:
 
     @property
     def following(self) -> int | None:
-        """The offset of the next part; None at the end."""
+        """The offset of the next part; None if this is the last part."""
         end = self.offset + self.shown
         return end if end < self.total else None
 
 
 def part_of(value: Any, offset: int, characters: int, limit: int = LIMIT) -> Part:
-    """Return the part of ``value`` from ``offset`` on that has at most about ``characters`` characters and ``limit`` items.
+    """Return the part of ``value`` that begins at ``offset`` and has at most ``limit`` items and about ``characters`` characters.
 
-    At least one item is shown, abridged if necessary.
+    The part has at least one item, which is abridged if necessary.
     """
     limit = max(1, min(limit, LIMIT))
     if isinstance(value, str):
@@ -191,9 +196,10 @@ def part_of(value: Any, offset: int, characters: int, limit: int = LIMIT) -> Par
 
 
 def chosen(rows: Sequence[Any], first: Callable[[Any], bool], most: int, characters: int) -> list[int]:
-    """Return the indexes of the ``rows`` (JSON values) that a result lists, in order; rows with ``first`` take precedence.
+    """Return the indexes of the ``rows`` (JSON values) that a result lists, in order.
 
-    At most ``most`` rows, of about ``characters`` characters together; at least one row.
+    Rows for which ``first`` returns True take precedence. At least one row is listed, at most ``most`` rows, and all together have
+    at most about ``characters`` characters.
     """
     shown: list[int] = []
     left = characters
@@ -211,7 +217,7 @@ def _fitting(items: list[Any], characters: int, form: Callable[[Any], Any]) -> t
     for item in items:
         fitted = form(item)
         size = size_of(fitted, characters)
-        if size > characters:  # it would fit no page
+        if size > characters:  # the item does not fit on any page
             fitted, cut = _brief(fitted, characters), True
             size = size_of(fitted, characters)
         if size > left and shown:
@@ -230,7 +236,7 @@ def _brief(item: Any, characters: int) -> Any:
 
 
 def size_of(value: Any, most: int) -> int:
-    """Return about how many characters ``value`` has as JSON; if more than ``most``, any number above it."""
+    """Return the approximate number of characters of ``value`` as JSON; any number above ``most`` if there are more than ``most``."""
     if isinstance(value, str) and len(value) > most:
         return len(value)
     try:
@@ -239,5 +245,5 @@ def size_of(value: Any, most: int) -> int:
         TypeError,
         ValueError,
         RecursionError,
-    ):  # half of a surrogate pair, a number of many digits, deeper than JSON is read
+    ):  # a lone surrogate, a number with too many digits, or too many levels
         return len(repr(value)[: most + 1]) if not isinstance(value, dict | list) else most + 1

@@ -1,4 +1,4 @@
-"""The server over stdio, for one client, from its first byte to the end of its input, and over HTTP."""
+"""Runs the server over stdio, for one client until its input ends, or over HTTP."""
 
 import asyncio
 import contextlib
@@ -35,31 +35,31 @@ from ..http.server import Server as HttpServer
 from .server import create_server
 from .workspace import LOCAL, ServerWorkspace
 
-# Invalid messages are answered with an error. The SDK drops them, and a client that sent a request would wait forever. The SDK
-# also treats a request with an invalid id as a notification, without an answer, so input is checked before.
+# Answers invalid messages with an error. The SDK would drop them, and a client that sent a request would wait forever. The SDK
+# also treats a request with an invalid id as a notification, which gets no answer, so input is checked before the SDK reads it.
 
 _LONGEST = 1 << 16
-"""Maximum characters of a line that are searched for the id."""
+"""Maximum number of characters of an unreadable line that is searched for its id."""
 _NO_ID = "id must be a text or a whole number"
 _NO_REQUEST = '{"id": []}\n'
-"""A line that the SDK can't read, in place of a request with an invalid id."""
+"""A line that the SDK can't read. It replaces a request with an invalid id."""
 
 
 class Lines(io.TextIOWrapper):
-    """The lines from a client, in UTF-8."""
+    """The lines that a client sends, in UTF-8."""
 
     def __init__(self, raw: io.BufferedReader) -> None:
         super().__init__(raw, encoding="utf-8", errors="replace")
 
-    # The stubs of the class itself need this, too.
+    # The type stubs of ``TextIOWrapper`` itself need this exception, too.
     def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
-        """Return the next line; a request with an invalid id is replaced by an unreadable line."""
+        """Return the next line. A request with an invalid id is replaced by a line that the SDK can't read."""
         line = super().readline(size)
         return _NO_REQUEST if '"id"' in line and _has_no_id(_loaded(line)) else line
 
 
 def fault_of(value: Any) -> JSONRPCError | None:
-    """Return the answer to a JSON value that is not a message; None if it is valid, or needs no answer."""
+    """Return the answer to a JSON value that is not a valid message; None if it is valid or needs no answer."""
     if _has_no_id(value):
         return _error_answer(None, INVALID_REQUEST, _NO_ID)
     try:
@@ -70,7 +70,7 @@ def fault_of(value: Any) -> JSONRPCError | None:
 
 
 def answer_to(fault: Exception) -> JSONRPCError | None:
-    """Return the answer to a line that the SDK could not read; None for a notification, which needs no answer."""
+    """Return the answer to a line that the SDK could not read; None if the line needs no answer, such as a notification."""
     line, parts = _line_of(fault), _parts_of(fault)
     if line is not None:
         return _unread(line)
@@ -81,7 +81,10 @@ def answer_to(fault: Exception) -> JSONRPCError | None:
 
 
 def _unread(line: str) -> JSONRPCError | None:
-    """Return the answer to a line that is not JSON for the SDK; Python's reader accepts half surrogate pairs and finds the id."""
+    """Return the answer to a line that the SDK can't read as JSON; None if the line needs no answer.
+
+    Python's JSON reader accepts lone surrogates, so it can find the id of such a request.
+    """
     read = _loaded(line) if len(line) <= _LONGEST else None
     if not line.strip():
         return None
@@ -125,12 +128,12 @@ def _is_id(found: Any) -> bool:
 
 
 def _has_no_id(value: Any) -> bool:
-    """Return whether a value is a request with an invalid id."""
+    """Return whether a JSON value is a request with an invalid id."""
     return isinstance(value, dict) and "method" in value and "id" in value and not _is_id(value["id"])
 
 
 def _loaded(line: str) -> Any:
-    """Return the value of a line of JSON; None if it is invalid."""
+    """Return the JSON value of a line; None if the line is not valid JSON."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
@@ -145,7 +148,7 @@ def _is_batch(fault: Exception) -> bool:
 
 
 def _line_of(fault: Exception) -> str | None:
-    """Return the line if it is not JSON at all."""
+    """Return the line if it is not valid JSON, otherwise None."""
     if not isinstance(fault, ValidationError):
         return None
     first = fault.errors(include_url=False)[0]
@@ -154,18 +157,18 @@ def _line_of(fault: Exception) -> str | None:
 
 
 def _parts_of(fault: Exception) -> list[dict[str, Any]]:
-    """Return the objects of the line in pydantic's errors; the whole line is included, as none of its readings fits."""
+    """Return the JSON objects that pydantic's errors contain. The object of the whole line is one of them, as it fits no model."""
     if not isinstance(fault, ValidationError):
         return []
     return [each["input"] for each in fault.errors(include_url=False) if isinstance(each["input"], dict)]
 
 
 _LAST = 5.0
-"""Seconds that work gets to end in order after a signal."""
+"""Seconds that running tools have to end after a signal."""
 
 
 def serve_stdio(workspace: ServerWorkspace, version: str) -> None:
-    """Serve until the client closes the input, or a signal arrives. Work under way is then ended in order."""
+    """Serve until the client closes the input or a signal arrives. Running work then ends in order."""
     quieten()
     asyncio.run(_serve(workspace, version))
 
@@ -187,7 +190,7 @@ async def _serve(workspace: ServerWorkspace, version: str) -> None:
     await workspace.idle(_LAST)
     await workspace.aclose()
     sys.stderr.flush()
-    os._exit(0)  # a thread still waits for the client's next line, which only the client can end
+    os._exit(0)  # a thread still waits for the client's next line, and only the client could end this wait
 
 
 async def _talk(workspace: ServerWorkspace, version: str) -> None:
@@ -203,7 +206,7 @@ async def _talk(workspace: ServerWorkspace, version: str) -> None:
 
 
 def _stdin() -> "anyio.AsyncFile[str]":
-    """Return the input. It stays open: a thread may still wait for a line at the end."""
+    """Return the input. It is never closed, because a thread may still wait for a line when the server ends."""
     return anyio.wrap_file(Lines(open(0, "rb", closefd=False)))
 
 
@@ -215,7 +218,7 @@ async def _pass_on(
     reading: AsyncIterable[SessionMessage | Exception], send: ObjectSendStream[SessionMessage | Exception],
     writing: _Writing,
 ) -> None:  # fmt: skip
-    """Pass on messages. Unreadable ones are answered here: the SDK drops them, and the sender would wait forever."""
+    """Pass messages to the SDK. Answer unreadable messages here: the SDK would drop them, and the sender would wait forever."""
     async with send:
         async for message in reading:
             if not isinstance(message, Exception):
@@ -225,27 +228,27 @@ async def _pass_on(
 
 
 def quieten() -> None:
-    """Keep the SDK from logging client text; ``server.call_tool`` logs internal errors."""
+    """Prevent the SDK from logging text from clients. Internal errors are logged by ``server.call_tool``."""
     for name in ("mcp", "uvicorn.error"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
-# The server over streamable HTTP, with the same access checks as ``knotwork serve``: host, origin, key, rate and size come first.
+# Runs the server over streamable HTTP. Host, origin, key, rate and size are checked first, as in ``knotwork serve``.
 
-# The sessions of HTTP clients that begin with a handshake: each key has its own, which no other key can use, end or displace. The
-# SDK's manager identifies sessions by id alone unless its own login is used, and counts all together. So each key gets its own
-# manager: a session id of another key is unknown to it.
+# HTTP clients that begin with a handshake have sessions. Each key has its own sessions, which no other key can use, end or
+# displace. The SDK's manager identifies a session by its id alone unless the SDK's own login is used, and it counts the sessions
+# of all keys together. So each key gets its own manager, which does not know the session ids of other keys.
 
 _LOCAL_SESSIONS, _SESSIONS_OF_A_KEY = 64, 16
 _FORGOTTEN = 600.0
 """Seconds after which an idle session is removed."""
 _OURS = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-"""The SDK's own check of Host and Origin, which does not know keys: ``http.access`` has checked before."""
+"""Turns off the SDK's own check of Host and Origin, which does not know keys. ``http.access`` has checked both before."""
 
 
 @define(eq=False)
 class _Own:
-    """The manager of one key, and the task that keeps it open: the SDK requires the same task to open and close it."""
+    """The session manager of one key, and the task that keeps it open. The SDK requires that one task opens and closes a manager."""
 
     manager: StreamableHTTPSessionManager
     task: "asyncio.Task[None]" = field(init=False)
@@ -266,14 +269,17 @@ class _Own:
 
 @define(eq=False)
 class Sessions:
-    """The application after the access checks: passes each request to the sessions of its key. Use ``open`` while it serves."""
+    """The application behind the access checks. It passes each request to the session manager of the request's key.
+
+    Enter ``open`` before serving, and leave it afterwards.
+    """
 
     server: Server[object]
     body_bytes: int
     _of: dict[str, _Own] = field(factory=dict)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request whose owner the access checks have set."""
+        """Answer a request. The access checks have stored its owner in the scope."""
         if (fault := _fault(scope)) is not None:
             await fault(scope, receive, send)
             return
@@ -291,7 +297,7 @@ class Sessions:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Yield, and end all sessions on exit."""
+        """End all sessions when the ``with`` block ends."""
         try:
             yield
         finally:
@@ -302,7 +308,7 @@ class Sessions:
 
 
 def _fault(scope: Scope) -> Response | None:
-    """Return the answer to an invalid message in the project's own form: the SDK would expose library errors, or not answer."""
+    """Return the answer to an invalid message; None for a valid one. The SDK would expose library errors, or would not answer."""
     if "json" not in scope["state"]:
         return None
     fault = fault_of(scope["state"]["json"])
@@ -314,12 +320,12 @@ def _fault(scope: Scope) -> Response | None:
 
 PATH = "/mcp"
 _IDLE = 5
-"""Maximum seconds that a connection may be idle between requests."""
+"""Seconds that a connection may be idle between two requests."""
 
 
 @frozen
 class Door:
-    """The address and access settings of the server: its implementation of ``http.server.ServerOptions``."""
+    """The address and the access settings of the server. Implements ``http.server.ServerOptions``."""
 
     host: str
     port: int
@@ -330,7 +336,7 @@ class Door:
 
 
 def create_app(workspace: ServerWorkspace, version: str, entrance: Door) -> Starlette:
-    """Return the application: the SDK's, with the access checks in front."""
+    """Return the application: the access checks, followed by the SDK's application."""
     sessions = Sessions(create_server(workspace, version), entrance.limits.body_bytes)
     app = Starlette(routes=[Route(PATH, sessions)], lifespan=lambda app: sessions.open())
     for layer in reversed(middleware_layers(entrance, entrance.keys, Admission(entrance.limits))):
@@ -339,7 +345,7 @@ def create_app(workspace: ServerWorkspace, version: str, entrance: Door) -> Star
 
 
 def serve_http(workspace: ServerWorkspace, version: str, entrance: Door, ready: Callable[[str], None]) -> None:
-    """Listen until a signal arrives; ``ready`` is called with the address. Raises ``NoPort``."""
+    """Serve until a signal arrives. ``ready`` is called with the address once the server listens. Raises ``NoPort``."""
     quieten()
     with listening_socket(entrance.host, entrance.port) as listener:
         app = create_app(workspace, version, entrance)

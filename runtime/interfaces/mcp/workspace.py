@@ -1,4 +1,4 @@
-"""The workspace of a server: a shared workspace with the server's settings, and its limits on parallel work."""
+"""The workspace of a server: a shared workspace, with the server's settings and its limits on parallel work."""
 
 import asyncio
 import os
@@ -16,22 +16,22 @@ from ...api.workspace import GraphAdapter, OpeningCallbacks, WorkspaceOptions
 from ..options import opened
 from .tool_errors import ToolError
 
-# Parsing and checking of texts outside the event loop: in separate threads, with limited parallelism, so that other clients do
-# not wait. A thread can't be stopped. A text whose caller disconnects keeps its slot until it is parsed, which is soon: no text
-# has more than ``LONGEST`` characters.
+# Parses and checks texts in threads, with limited parallelism, so that other clients do not wait. A thread can't be stopped: if the
+# caller of a text disconnects, the text keeps its slot until it is parsed. That is soon, because no text has more than ``LONGEST``
+# characters.
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 LONGEST = 100_000
-"""Maximum characters of a text in a call. Parsing and checking that many takes about a second."""
+"""Maximum number of characters of a text in a call. Parsing and checking a text of this length takes about a second."""
 _SHORT = 5_000
-"""Maximum characters of a text that is parsed in some hundredths of a second: such texts don't queue behind long ones."""
+"""Maximum number of characters of a short text. It is parsed in some hundredths of a second, so it does not wait for long texts."""
 
 
 @define(eq=False)
 class _ParserLane:
-    """A lane that parses ``most`` texts in parallel; one client may use half of its slots, if there are several."""
+    """A lane that parses up to ``most`` texts in parallel. One client may use half of the lane's slots, but at least one slot."""
 
     most: int
     _pool: ThreadPoolExecutor = field(init=False)
@@ -55,7 +55,7 @@ class _ParserLane:
             self._slots.release()
             share.release()
             if not future.cancelled():
-                future.exception()  # retrieved; its caller may be gone
+                future.exception()  # marks the exception as retrieved, because the caller may be gone
 
         future = asyncio.get_running_loop().run_in_executor(self._pool, work)
         future.add_done_callback(release)
@@ -67,7 +67,7 @@ class _ParserLane:
 
 @define(eq=False)
 class ParserPool:
-    """The lanes of one event loop. Threads start with the first text."""
+    """The lanes of one event loop: one for short texts, one for long texts. Threads start when the first text arrives."""
 
     _short: _ParserLane = field(factory=lambda: _ParserLane(2))
     _long: _ParserLane = field(factory=lambda: _ParserLane(1))
@@ -80,20 +80,21 @@ class ParserPool:
         return await lane.run(client, lambda: function(*args, **options))
 
     def close(self) -> None:
-        """Start no further work."""
+        """Stop starting work. Waiting work is cancelled."""
         self._short.close()
         self._long.close()
 
 
-# The settings of an MCP server: its graph and state, the models it may call, and its limits. Clients can't change them.
+# The settings of an MCP server: its graph and state, the models it may call, and its limits. Clients can't change the settings.
 
 
 @frozen
 class Limits:
-    """The limits on cost and output of clients.
+    """The limits on the cost that clients cause, and on output.
 
-    ``max_calls``, ``max_tokens`` and ``max_cost`` (None: no limit) apply to the server from start to end, all clients together.
-    ``seconds``: for one tool call. ``runs``: tools running in parallel. ``characters``: of a page of results.
+    ``max_calls``, ``max_tokens`` and ``max_cost`` (None: no limit) apply to all clients together, from the server's start to its end.
+    ``seconds`` is the time limit for one tool call. ``runs`` is the maximum number of tools that run in parallel. ``characters`` is
+    the size of a page of results.
     """
 
     max_calls: int | None = None
@@ -107,12 +108,12 @@ class Limits:
 
 @frozen
 class Settings:
-    """The settings for ``ServerWorkspace.open``.
+    """The settings for ``ServerWorkspace.open``. Only the files that they name are read or written.
 
-    ``graph``: a file or ``nx:NAME``; ``state``: a folder, None for a state in memory. ``force``: use a state whose findings come
-    from another graph. ``raw``: read the graph's values as they are written. ``spec`` is the model's (None: commands can't call a
-    model); ``models`` are further models by name. ``chunks``: the texts that the graph was made from. Nothing else is read or
-    written.
+    ``graph`` is a file or ``nx:NAME``. ``state`` is a folder (None: the state is in memory). ``force``: use a state even if its
+    findings come from another graph. ``raw``: keep the graph's values as written. ``spec`` is the spec of the default model (None:
+    commands can't call a model). ``models`` maps the names of further models to their specs. ``chunks`` is the file with the texts
+    that the graph was made from.
     """
 
     graph: str | None = None
@@ -128,15 +129,15 @@ class Settings:
 
 
 NO_MODEL = ("this server has no model", "start the server with a model: knotwork mcp --llm SPEC")
-"""The message and hint if a model is needed and none is configured."""
+"""The message and the hint if a model is needed but the server has no model."""
 
 LOCAL = "local"
-"""The caller if no keys are needed. It may use all slots; a key only half of them, so that it can't displace the others."""
+"""The caller's id if no keys are needed. This caller may use all slots; a caller with a key may use only half of the slots."""
 
 
 @define(eq=False, kw_only=True)
 class ServerWorkspace(SharedWorkspace):
-    """The objects that tools use. ``parsers`` parse client text."""
+    """The objects that tools use. ``parsers`` parses texts from clients."""
 
     settings: Settings = field(factory=Settings)
     parsers: ParserPool = field(factory=ParserPool)
@@ -174,7 +175,7 @@ class ServerWorkspace(SharedWorkspace):
         await super().aclose()
 
     def need_graph(self) -> GraphAdapter:
-        """Return the graph. Raises ``ToolError`` if there is none."""
+        """Return the graph. Raises ``ToolError`` if the server has no graph."""
         if self.adapter is None:
             hint = "start the server with a graph: knotwork mcp --graph FILE"
             raise ToolError("no-graph", "this server has no graph", hint)
@@ -182,14 +183,14 @@ class ServerWorkspace(SharedWorkspace):
 
     @asynccontextmanager
     async def slot(self, client: str) -> AsyncIterator[None]:
-        """Wait for a slot: the number of parallel tools is limited."""
+        """Wait for a slot, and hold it. Slots limit the number of tools that run in parallel."""
         runs = self.settings.limits.runs
         share = self._shares.setdefault(client, asyncio.Semaphore(runs if client == LOCAL else max(1, runs // 2)))
         async with share, self._slots:
             yield
 
     async def idle(self, seconds: float) -> bool:
-        """Wait until no tool is running, and let none begin; False if that takes longer than ``seconds``."""
+        """Wait until no tool is running, and let no tool start. Return False if this takes longer than ``seconds``."""
         try:
             async with asyncio.timeout(seconds):
                 for _ in range(self.settings.limits.runs):

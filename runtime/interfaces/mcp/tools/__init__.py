@@ -1,1 +1,1 @@
-"""The tools, one module per subject. ``tool`` defines a tool and a call."""
+"""The tools, with one module per subject. The module ``tool`` defines what a tool and a call are."""

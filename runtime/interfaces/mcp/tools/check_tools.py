@@ -1,4 +1,4 @@
-"""``check`` and ``explain``: the faults of a text, and how it would run. Neither runs anything, or costs anything."""
+"""The tools ``check`` (the errors in a text) and ``explain`` (how a text would run). Neither runs the text or calls a model."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
@@ -19,7 +19,7 @@ from .tool import Call, Tool, source_of
 Language = Literal["lwt", "gasl", "plan", "seed"]
 
 NAMES = {"lwt": "script.lwt", "gasl": "program.gasl", "plan": "plan.json", "seed": "task.seed.json"}
-"""The file names in diagnostics."""
+"""Maps each language to the file name that diagnostics show."""
 
 
 class CheckArguments(Arguments):
@@ -62,7 +62,7 @@ async def _check(call: Call, arguments: CheckArguments) -> Checked:
 def _check_text(
     source: Source, arguments: CheckArguments, checks: ClientChecks
 ) -> tuple[Sequence[Diagnostic], str | None]:
-    """Return the diagnostics of a text, and the text formatted."""
+    """Return the diagnostics of a text, and the formatted text (None: not available)."""
     if arguments.language == "seed":
         return check_seed(source).diagnostics, None
     if arguments.language == "lwt":
@@ -82,12 +82,12 @@ CHECK = Tool(
 )  # fmt: skip
 
 
-# ``explain``: how a text would run, without running it; and what a diagnostic's code means.
+# ``explain``: explains how a text would run, without running the text, or what a diagnostic's code means.
 
 _COMMANDS = 1_000
 """Maximum number of commands that are explained."""
 _STEPS = 200
-"""Maximum number of steps in the layers and in the critical path."""
+"""Maximum number of layers, of steps in a layer, and of steps in the critical path."""
 
 
 class ExplainArguments(Arguments):

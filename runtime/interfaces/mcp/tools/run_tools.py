@@ -1,4 +1,4 @@
-"""``run_plan``, ``execute`` and ``run_lwt``: GASL and prompt scripts on the server's graph, state and models."""
+"""The tools ``run_plan``, ``execute`` and ``run_lwt``: run GASL and prompt scripts with the server's graph, state and models."""
 
 import asyncio
 from collections.abc import Coroutine, Iterator, Sequence
@@ -167,7 +167,7 @@ def _program_result(
 
 
 def _numbered(records: Sequence[ExecutionRecord]) -> Iterator[tuple[str, ExecutionRecord]]:
-    """Yield all records, those of nested commands behind that which ran them, each with its number in the plan."""
+    """Yield all records with their numbers in the plan. Records of nested commands follow that of the command that ran them."""
     for number, record in enumerate(records, 1):
         for each in _flat(record):
             yield f"{number}.{each.part}" if each.part else str(number), each
@@ -215,7 +215,7 @@ EXECUTE = Tool(
 )  # fmt: skip
 
 
-# ``run_lwt``: prompt scripts on the server's models, graph and state.
+# ``run_lwt``: runs prompt scripts with the server's models, graph and state.
 
 _STEPS = 100
 _LONGEST_SCRIPT = 1_000

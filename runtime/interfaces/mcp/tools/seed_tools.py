@@ -1,4 +1,4 @@
-"""``seed_check`` and ``seed_compute``: check Formula Seeds, and compute them over given extractions."""
+"""The tools ``seed_check``, which checks Formula Seeds, and ``seed_compute``, which computes them from given extractions."""
 
 import asyncio
 from typing import Any, Literal
@@ -118,7 +118,7 @@ async def _compute(call: Call, arguments: SeedComputeArguments) -> SeedComputed:
         raise ToolError("not-found", f"the seed does not compute {arguments.explain}", hint)
 
     async def work(cancel: asyncio.Event) -> SeedComputed:
-        """Compute, then explain. The call can end in between; the result names what is left out."""
+        """Compute the seed, then the requested explanations. If time runs out in between, the result names what is left out."""
         try:
             computed: SeedResult = compute(seed, extractions=arguments.extractions, context=arguments.context)
         except ResultFault as error:

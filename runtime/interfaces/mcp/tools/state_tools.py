@@ -1,4 +1,4 @@
-"""``schema``, the tools of the state (``state_show``, ``state_diff``, ``rollback``), ``session`` and ``page``."""
+"""The tools ``schema``, ``state_show``, ``state_diff``, ``rollback``, ``session`` and ``page``."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -140,7 +140,7 @@ class StateShown(Result):
 
 
 _LATEST = 10
-"""Number of commits that are listed by default."""
+"""Number of latest commits that are listed by default."""
 
 
 async def _show(call: Call, arguments: ShowArguments) -> StateShown:
@@ -187,14 +187,14 @@ def _key(found: Declaration) -> StateKey:
 
 
 def _commits(history: Sequence[Mapping[str, Any]]) -> Iterator[Entry]:
-    """Yield the entries that changed the state, the latest first; of a long history only what is asked for is looked at."""
+    """Yield the history's entries that changed the state, latest first. At most ``_LOOKED`` entries are read, on demand."""
     for at in range(len(history) - 1, max(-1, len(history) - 1 - _LOOKED), -1):
         if (entry := history[at]).get("state"):
             yield _entry(entry)
 
 
 _LOOKED = 10_000
-"""Number of entries that are searched for the latest commits."""
+"""Maximum number of history entries that are searched for the latest commits."""
 
 
 def _entry(entry: Mapping[str, Any]) -> Entry:
@@ -307,7 +307,7 @@ ROLLBACK = Tool(
 )  # fmt: skip
 
 
-# ``session``: the variables that there are, and what was spent.
+# ``session``: shows the variables of a session, and the server's model cost.
 
 _FIELDS = 20
 """Maximum number of fields listed for a variable."""
@@ -368,7 +368,7 @@ async def _show_session(call: Call, arguments: SessionArguments) -> SessionShown
 
 
 def _context(call: Call, name: str) -> ContextStore | None:
-    """Return a session's variables; None for ``main`` before its first use. Raises ``ToolError`` where there is no such session."""
+    """Return the variables of session ``name``; None for ``main`` before its first use. Raises ``ToolError`` if it does not exist."""
     sessions, key = call.workspace.sessions, call.session(name)
     context = sessions.variables(key)
     if context is not None or name == MAIN:
@@ -401,7 +401,7 @@ SESSION = Tool(
 )  # fmt: skip
 
 
-# ``page``: the rest of a result that was too large for one answer.
+# ``page``: returns further parts of a result that was too large for one answer.
 
 
 class PageArguments(Arguments):

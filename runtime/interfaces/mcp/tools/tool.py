@@ -19,15 +19,15 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _DIAGNOSTICS = 50
-"""Maximum number of diagnostics in a result; many usually have one cause."""
+"""Maximum number of diagnostics in a result. Many diagnostics usually have a common cause."""
 _REMARKS = 10
-"""Maximum number of diagnostics of a text that runs anyway: its result is more important."""
+"""Maximum number of diagnostics of a text that runs despite them, because its result is more important."""
 _UNBOUND = "GASL050"
-"""The rule for an unbound variable, which also applies to one of a dropped session."""
+"""The rule for an unbound variable. It also applies to variables of a dropped session."""
 
 
 class DiagnosedMembers(TypedDict):
-    """The members of ``Diagnosed``."""
+    """The members of ``Diagnosed``, as keyword arguments."""
 
     diagnostics: list[Diagnostic]
     found: int
@@ -38,7 +38,10 @@ class DiagnosedMembers(TypedDict):
 
 @frozen
 class Listed:
-    """Rows of a result; the number of further rows; and the arguments of ``page`` that return all, if there are more."""
+    """The rows that a result lists, the number of further rows, and the arguments of ``page`` that return all rows.
+
+    ``all`` is None if there are no further rows.
+    """
 
     rows: list[dict[str, Any]]
     more: int
@@ -47,7 +50,7 @@ class Listed:
 
 @frozen
 class Call:
-    """One call: its workspace, its client, and the function that reports its progress."""
+    """One call: the workspace, the client's id, and the function that reports the call's progress."""
 
     workspace: ServerWorkspace
     client: str
@@ -58,11 +61,11 @@ class Call:
         return (self.client, name)
 
     async def parse(self, source: Source, function: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
-        """Return the result of ``function``, which parses ``source``, outside the event loop. Raises ``ToolError``."""
+        """Run ``function``, which parses ``source``, outside the event loop, and return its result. Raises ``ToolError``."""
         return await run_in_pool(self.workspace, self.client, len(source.text), function, *args, **options)
 
     def page(self, value: Any, offset: int = 0, limit: int = LIMIT, handle: str = "") -> Page:
-        """Return a page of ``value``, which is stored under a handle if it has more pages."""
+        """Return a page of ``value``. If ``value`` has further pages, it is stored under a handle (default: a new handle)."""
         part = part_of(value, offset, self.workspace.settings.limits.characters, limit)
         page = Page(
             kind=part.kind, value=part.value, offset=part.offset, shown=part.shown, total=part.total, cut=part.cut
@@ -72,7 +75,7 @@ class Call:
         return page
 
     def listed(self, rows: Sequence[dict[str, Any]], first: Callable[[Any], bool], most: int) -> "Listed":
-        """Return the rows that a result lists, and the handle of all; rows with ``first`` take precedence."""
+        """Return the rows that a result lists, and a handle for all rows. Rows for which ``first`` is true take precedence."""
         places = chosen(rows, first, most, self.workspace.settings.limits.characters)
         if len(places) == len(rows):
             return Listed(list(rows), 0, None)
@@ -84,9 +87,9 @@ class Call:
     def diagnosed(
         self, found: Sequence[Found], source: Source, written: Any = "", session: str = "", *, runs: bool = False
     ) -> DiagnosedMembers:  # fmt: skip
-        """Return the members of ``Diagnosed`` for the diagnostics of ``source``; ``written`` is the argument of the caller.
+        """Return the members of ``Diagnosed`` for the diagnostics of ``source``. ``written`` is the argument that the caller sent.
 
-        ``session``: the session whose variables it was checked with. ``runs``: the text runs, unless it has errors.
+        ``session`` is the session whose variables the text was checked with. ``runs``: the text is run unless it has errors.
         """
         found = sorted(self._with_dropped(found, source, session), key=sort_key)
         shown = self._fitting(found, source, _REMARKS if runs and not has_errors(found) else _DIAGNOSTICS)
@@ -103,7 +106,7 @@ class Call:
         return members
 
     def _with_dropped(self, found: Sequence[Found], source: Source, session: str) -> Sequence[Found]:
-        """Return ``found``, in which variables of a dropped session are explained as such, and not as misspelt."""
+        """Return ``found`` with hints that say which unbound variables belonged to a dropped session, instead of spelling hints."""
         gone = self.workspace.sessions.dropped(self.session(session)) if session else None
         if gone is None:
             return found
@@ -115,9 +118,9 @@ class Call:
         ]  # fmt: skip
 
     def _fitting(self, found: Sequence[Found], source: Source, most: int) -> list[Found]:
-        """Return the diagnostics that a result lists, in source order: errors take precedence, as many as fit a page, at least one.
+        """Return the diagnostics that a result lists, in source order: at least one, and at most as many as fit on a page.
 
-        The last one is included: it reports that checking stopped because of too many errors.
+        Errors take precedence. The last error is included, because it may report that checking stopped after too many errors.
         """
         shown: list[int] = []
         left = self.workspace.settings.limits.characters
@@ -133,8 +136,10 @@ class Call:
 
 @frozen(slots=False)
 class Tool:
-    """A tool. ``writes``: it may change the state; ``only_writes``: it does nothing else, and a read-only server does not offer
-    it. ``asks``: it may call a model. ``graph``: it needs a graph. ``again``: a repeated call changes nothing more.
+    """A tool. ``takes`` is the model of its arguments, ``gives`` the model of its result.
+
+    ``writes``: the tool may change the state. ``only_writes``: the tool only changes the state, so a read-only server does not offer
+    it. ``asks``: the tool may call a model. ``graph``: the tool needs a graph. ``again``: repeating a call changes nothing more.
     """
 
     name: str
@@ -160,7 +165,7 @@ class Tool:
         return self.gives.model_json_schema()
 
     def absent(self, workspace: ServerWorkspace) -> str:
-        """Return why this server does not offer the tool; "" if it does."""
+        """Return why this server does not offer the tool; "" if the server offers it."""
         if self.graph and workspace.adapter is None:
             return "this server has no graph"
         if self.only_writes and workspace.settings.read_only:
@@ -169,7 +174,7 @@ class Tool:
 
 
 def source_of(given: Any, name: str) -> Source:
-    """Return a text, or an object written as JSON, as a source that diagnostics point into. Raises ``ToolError``."""
+    """Return the source that diagnostics point into: ``given`` if it is a string, otherwise its JSON text. Raises ``ToolError``."""
     if isinstance(given, str):
         text = given
     else:
@@ -190,11 +195,11 @@ def source_of(given: Any, name: str) -> Source:
 # The model cost of a call, and the server's budget.
 
 LIMIT_HINT = "the server's limit: raise --max-calls, --max-tokens or --max-cost when starting the server"
-"""The hint for a used-up budget, which only the server's owner can change."""
+"""The hint if the budget is used up. Only the server's owner can change the budget."""
 
 
 def spent_of(tally: Tally) -> Spent | None:
-    """Return the cost of a call; None if it sent no request."""
+    """Return the model cost of a call; None if the call sent no request to a model."""
     if not tally.calls:
         return None
     used, cost = tally.usage, tally.cost
@@ -205,7 +210,7 @@ def spent_of(tally: Tally) -> Spent | None:
 
 
 def budget_of(call: Call) -> Budget | None:
-    """Return the server's cost so far and its limits; None if there are neither."""
+    """Return the server's model cost so far and its limits; None if it called no model and has no limits."""
     ledger = call.workspace.models.ledger
     if not ledger.calls and (ledger.max_calls, ledger.max_tokens, ledger.max_cost) == (None, None, None):
         return None
