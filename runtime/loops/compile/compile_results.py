@@ -25,8 +25,8 @@ same faulty answer."""
 class CheckedAnswer:
     """An answer that was read and checked. ``value`` is None if there are errors.
 
-    ``offered``: diagnostics whose edits are one option among several; only a model or a person can choose. ``rewritten``: the
-    whole text in an equivalent form, and the reason.
+    ``offered``: diagnostics whose edits are one option among several; only a model or a person can choose an option.
+    ``rewritten``: the whole text in an equivalent form, and the reason for rewriting it.
     """
 
     value: Any
@@ -52,7 +52,7 @@ class Fix:
 
 @frozen
 class CompiledStep:
-    """The result of one step. ``text`` is its last good answer, else its best draft; spans point into it.
+    """The result of one step. ``text`` is the last good answer, or else the best draft; the spans of ``diagnostics`` point into it.
 
     ``repairs`` counts the repairs requested from the model, ``mended`` the fixes made without a call. ``notes`` are remarks in
     words.
@@ -112,7 +112,7 @@ class Compiled:
     reason: str = ""
     hint: str = ""
     diagnostics: tuple[Diagnostic, ...] = ()
-    """Warnings and remarks about the seed, placed in ``text``; for a failed compilation, the errors of the best draft."""
+    """Warnings and remarks about the seed, with spans in ``text``; for a failed compilation, the diagnostics of the best draft."""
     warnings: tuple[str, ...] = field(default=())
     path: Path | None = None
     """The folder of the stored run; None if the run is not stored."""

@@ -8,8 +8,8 @@ Records::
     {"record": "seed_done", "text"}
     {"record": "run_finished", "status", "seconds", "usage", "cost", "calls", "reason"}
 
-A compilation cannot be resumed from it: finished calls are in the call cache, finished compilations in the cache of compiled
-tasks.
+A compilation cannot be resumed from this folder: finished calls are in the call cache, and finished compilations in the cache of
+compiled tasks.
 """
 
 import json
@@ -33,24 +33,24 @@ from .compile_results import PHASES, Compiled, Phase
 from .computation_graph import Graph
 from .conditions import Conditions
 
-# The prompts of the three steps, filled in, and the JSON Schema of each answer. The task and model output are placed between
+# The filled-in prompts of the three steps, and the JSON Schema of each answer. The task and model output are placed between
 # fences that they cannot contain. Prompts are bounded: the task by ``LONGEST_TASK``, the answers to earlier steps by
 # ``LONGEST_ANSWER``, a returned draft by ``LONGEST_SHOWN``, its diagnostics by ``LONGEST_TOLD``.
 
 LONGEST_TASK = 100_000
 """Maximum characters of a task."""
 LONGEST_ANSWER: Mapping[Phase, int] = {"conditions": 100_000, "graph": 100_000, "seed": 200_000}
-"""Maximum characters of an answer, about a seed of a thousand steps; the first two answers are repeated in the later prompts."""
+"""Maximum characters of an answer, enough for a seed of about 1,000 steps; later prompts repeat the first two answers."""
 LONGEST_SHOWN = 40_000
 """Maximum characters of a draft returned for repair; a longer draft is cut to the text around its faults."""
 LONGEST_TOLD = 40_000
 """Maximum characters of the diagnostics, as JSON, returned with the draft."""
 _DIAGNOSTICS = 30
-"""Maximum number of diagnostics shown to a model at once, errors first; most have one cause."""
+"""Maximum number of diagnostics shown to a model at once, errors first; most diagnostics share one cause."""
 _MESSAGE = 400
 _HINTS = 8
 _EDITS = 6_000
-"""Maximum characters of a diagnostic's edits, as JSON; longer edits are left out, because half of them would fix nothing."""
+"""Maximum characters of a diagnostic's edits, as JSON; longer edits are left out, because a part of them would fix nothing."""
 _MARK = 80
 """Maximum characters of the note about omitted text between two excerpts."""
 SMALL_TOKENS = 1_000
@@ -62,7 +62,7 @@ _VERSION = 1
 
 @cache
 def schema_of(phase: Phase, *, small: bool = False) -> Mapping[str, Any]:
-    """Return the JSON Schema of the answer to a step; ``small``: for a model whose answers have fewer than ``SMALL_TOKENS``."""
+    """Return the JSON Schema of the answer to a step; ``small``: for a model whose answers are limited to ``SMALL_TOKENS`` tokens."""
     if small:
         bounded: dict[str, Any] = bounded_form(schema_of(phase), text=_SMALL_TEXT, items=_SMALL_LIST)
         return bounded
@@ -72,7 +72,7 @@ def schema_of(phase: Phase, *, small: bool = False) -> Mapping[str, Any]:
 
     if phase == "seed":
         offered = {name: each for name, each in SEED_SCHEMA["properties"].items() if name != "allow_invalid"}
-        return {**SEED_SCHEMA, "properties": offered}  # only a person may say how much may be missing
+        return {**SEED_SCHEMA, "properties": offered}  # only a person may set how many answers may be missing
     return json_schema(ConditionsSchema if phase == "conditions" else GraphSchema)
 
 
@@ -84,7 +84,7 @@ def version() -> str:
 
 
 def ask_for(phase: Phase, task: str, conditions: Conditions | None = None, graph: Graph | None = None) -> str:
-    """Return the prompt of a step; earlier steps are passed as their checked answers."""
+    """Return the prompt of a step; ``conditions`` and ``graph`` are the checked answers to the earlier steps."""
     values = {"task": fenced(task)}
     if conditions is not None:
         values["conditions"] = fenced(_compact(conditions.document))
@@ -108,8 +108,8 @@ def _compact(document: Mapping[str, Any]) -> str:
 def repair_prompt(prompt: str, text: str, told: Sequence[Mapping[str, Any]]) -> str:
     """Return the prompt that requests a repair of ``text``, the answer to ``prompt``; ``told`` are its diagnostics.
 
-    It is longer than ``prompt`` by at most ``LONGEST_SHOWN``, ``LONGEST_TOLD`` and a thousand characters, unless ``text`` has
-    long runs of backticks (its fences are longer than these).
+    The result is longer than ``prompt`` by at most ``LONGEST_SHOWN`` + ``LONGEST_TOLD`` + 1,000 characters, unless ``text`` has
+    long runs of backticks (its fences must be longer than these runs).
     """
     faults = fenced("[\n" + ",\n".join(json.dumps(each, ensure_ascii=False) for each in told) + "\n]")
     answer = fenced(text)
@@ -124,7 +124,7 @@ def _excerpts(text: str, told: Sequence[Mapping[str, Any]]) -> str:
     places = [each["span"] for each in told if each["span"] is not None]
     each_has = LONGEST_SHOWN // (len(places) + 2) - _MARK
     parts = [(0, each_has), (len(text) - each_has, len(text))]
-    for place in places:  # more of the text before, which shows the context of a fault
+    for place in places:  # more text before a fault than after it: the text before it shows the context
         start = max(0, place["start"] - 2 * each_has // 3)
         parts.append((start, min(len(text), start + each_has)))
     shown, reached = [], 0
@@ -137,7 +137,7 @@ def _excerpts(text: str, told: Sequence[Mapping[str, Any]]) -> str:
 
 
 def diagnostics_for_model(diagnostics: Sequence[Diagnostic], source: Source) -> tuple[dict[str, Any], ...]:
-    """Return the diagnostics for a model: errors as JSON, then warnings; at most ``LONGEST_TOLD`` characters."""
+    """Return the diagnostics for a model as JSON objects, errors first; at most ``LONGEST_TOLD`` characters in total."""
     ordered = sorted(compatible(diagnostics), key=lambda each: ("error", "warning", "info").index(each.severity))
     told: list[dict[str, Any]] = []
     room = LONGEST_TOLD - 10
@@ -156,7 +156,7 @@ def diagnostics_for_model(diagnostics: Sequence[Diagnostic], source: Source) -> 
     return tuple(told)
 
 
-# Checks of a task before anything is spent, and the error for an invalid task.
+# Checks a task before any call is made.
 
 REPAIRS = 3
 MOST_REPAIRS = 10
@@ -178,7 +178,7 @@ def _task_name(request: "CompileRequest", attribute: Any, value: Any) -> None:
 
 @frozen
 class CompileRequest:
-    """A task in words. ``name``: the seed's task name ("": the model chooses it); ``repairs``: maximum per step.
+    """A task in words. ``name``: the seed's task name ("": the model chooses it); ``repairs``: maximum number of repairs per step.
 
     Raises ``RequestError``.
     """
@@ -211,7 +211,7 @@ def start(
     request: CompileRequest, *, model: str = "", name: str = "compile", options: Mapping[str, Any] | None = None,
     base: Path | None = None,
 ) -> CompileRecorder:  # fmt: skip
-    """Make a new run's folder and return its recorder. Raises ``RunError``."""
+    """Create the folder of a new run and return its recorder. Raises ``RunError``."""
     script_hash = hash_of(request.task.encode("utf-8", "surrogatepass"))
     told = {"name": request.name, "repairs": request.repairs, **(options or {})}
     return CompileRecorder(
@@ -219,8 +219,8 @@ def start(
     )
 
 
-# The cache of compiled tasks: the seed and its steps, by model, prompts and task. See ``docs/design/seed.md#compiler``. It is
-# stored next to the call cache. Only seeds that passed are stored, and each is checked again before it is used.
+# The cache of compiled tasks: the seed for each model, prompts, task and options. See ``docs/design/seed.md#compiler``. The cache
+# is stored next to the call cache. Only seeds that passed the check are stored; a stored seed is checked again before it is used.
 
 
 class Compilations:

@@ -1,7 +1,7 @@
 """Compiles a task to a Formula Seed: conditions, computation graph, seed. See ``docs/design/seed.md#compiler``.
 
-Each step is a separate request, checked before the next one begins. Nothing that a model writes raises here: a failure is in the
-result, with the best draft.
+Each step is a separate request; its answer is checked before the next step begins. Model output never raises an exception here: the
+result reports the failure and has the best draft.
 """
 
 import asyncio
@@ -41,13 +41,13 @@ from .computation_graph import Graph, check_graph
 from .conditions import Conditions, check_conditions
 from .draft import Check, FixedDraft, SeedJudge, final, fix_draft
 
-# Requesting one draft: counted, recorded if the run is recorded, and never refused for its content. The project's own clients
-# check answers against their schema and request one repair themselves. An answer that such a client still refuses is a draft
-# here, like any other; its repair request is reported, so that it counts as a repair.
+# Requests one draft. A draft is counted, recorded if the run is recorded, and never refused for its content. The project's own
+# clients check answers against their schema and request one repair themselves. If such a client still refuses the answer, the
+# answer is used as a draft. The client reports its repair request, so that the request counts as a repair.
 
 
 class _UncheckedAnswers(Layer):
-    """Accepts answers that do not fit the schema; ``repaired``, a custom option, collects the client's own repairs."""
+    """Accepts answers that do not fit the schema; ``repaired``, a custom option, is a list that collects the client's own repairs."""
 
     async def generate(self, prompt: str, **options: Any) -> Completion:
         """Return the inner client's answer, or the text that the client refused."""
@@ -70,7 +70,8 @@ class _UncheckedAnswers(Layer):
             return Completion(error.text, usage=error.usage, attempts=error.attempts, cost=error.cost)
 
 
-# One of the three steps: request, check, fix, and return with its errors, until the answer is good or the repairs are used up.
+# Runs one of the three steps: requests an answer, checks and fixes it, and returns it to the model with its errors, until the
+# answer is good or the repairs are used up.
 
 LOOP = "compile"
 """The name of this loop in events."""
@@ -83,7 +84,7 @@ _SAME = "\n\nYour last {} answers were the same, and have the same faults. Write
 
 @define
 class PhaseRun:
-    """A step under way. ``repairs`` is their maximum number, the client's own included. ``means``: what the model supports."""
+    """A step in progress. ``repairs``: their maximum number, including the client's. ``means``: constraints the model supports."""
 
     phase: Phase
     prompt: str
@@ -101,7 +102,7 @@ class PhaseRun:
     value: Any = None
     """The result; None if the step failed."""
     failed: Failed | None = None
-    """The call's failure, if that ended the step."""
+    """The failure of the call, if a failed call ended the step."""
     began: float = field(factory=perf_counter)
     repetition: Repetition = field(factory=Repetition)
 
@@ -167,7 +168,7 @@ class PhaseRun:
         return outcome.output
 
     def _fixed_text(self, text: str) -> str:
-        """Return an answer after all fixes that need no call, so that the client does not request them either."""
+        """Return an answer after all fixes that need no call, so that the client does not request these fixes."""
         if len(text) > LONGEST_ANSWER[self.phase]:
             return text
         repaired = fix_draft(text, self.judge)
@@ -196,9 +197,9 @@ class PhaseRun:
                     self.events.emit(DraftMended(LOOP, self.phase, each.code, each.message, each.how))
 
     def end(self, status: Status, reason: str = "", event: str = "") -> CompiledStep:
-        """Return the step in its present state, with its last good answer or its best draft, and emit its end.
+        """Emit the end of the step and return its result so far: its last good answer or its best draft.
 
-        ``event``: the status of the event, if it differs.
+        ``event``: the status of the event, if it differs from ``status``.
         """
         best = self.best
         step = CompiledStep(
@@ -230,11 +231,11 @@ async def compile_task(
 ) -> Compiled:
     """Compile ``request`` with the model of ``caller``.
 
-    ``check`` returns the errors of a seed: the linter, or a check that also knows contexts; a seed with errors is refused.
-    ``options``: options of the port for each call. ``events``: the caller's own if None. ``cancel`` (once set) and ``time_limit``
-    (seconds) stop the call under way. If the caller has a record, each finished call is stored in it and reused. ``cache``:
-    compiled tasks are taken from it if they still pass, and results are stored in it. ``means``: the output constraints that the
-    model supports.
+    ``check`` returns the diagnostics of a seed: the linter, or a check that also knows contexts; a seed with errors is refused.
+    ``options``: options of the port for each call. ``events``: default is the caller's. ``cancel`` (once set) and ``time_limit``
+    (seconds) stop the call in progress. If the caller has a record, each finished call is stored in the record and reused.
+    ``cache``: a cached seed is reused if it still passes ``check``, and results are stored in the cache. ``means``: the output
+    constraints that the model supports.
     """
     heard = caller.events if events is None else events
     kept_by = {"name": request.name, "options": dict(options or {})}
@@ -263,7 +264,7 @@ async def compile_task(
 
 
 def _known(found: Mapping[str, Any], check: Check) -> Compiled | None:
-    """Return the cached result if it still has no errors."""
+    """Return the cached result if its seed still has no errors; otherwise None."""
     text = found.get("text")
     read = read_seed(Source(text, "<seed>")) if isinstance(text, str) else None
     if read is None or read.seed is None or read.seed.form != "002":
@@ -276,7 +277,7 @@ def _known(found: Mapping[str, Any], check: Check) -> Compiled | None:
 
 @define
 class _Compiling:
-    """One compilation under way."""
+    """One compilation in progress."""
 
     request: CompileRequest
     asker: Asker
@@ -291,7 +292,7 @@ class _Compiling:
     repeats: bool = False
 
     async def run(self) -> Compiled:
-        """Run the three steps, as long as each succeeds."""
+        """Run the three steps; stop at the first step that fails."""
         task = self.request.task
         conditions = await self._phase("conditions", ask_for("conditions", task), check_conditions)
         if not isinstance(conditions, Conditions):
@@ -318,7 +319,7 @@ class _Compiling:
         )
 
     async def _phase(self, phase: Phase, prompt: str, judge: Callable[[str], CheckedAnswer]) -> Any:
-        """Return the value of a step; None if it failed or was stopped, in which case ``steps`` has it."""
+        """Run a step, append its result to ``steps`` and return its value; None if the step failed or was stopped."""
         running = PhaseRun(
             phase, prompt, judge, self.asker, self.options, self.events, self.request.repairs, self.means
         )

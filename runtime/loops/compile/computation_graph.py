@@ -1,6 +1,6 @@
 """The second step: reads the computation graph and checks it against the first step. See ``docs/design/seed.md#compiler``.
 
-Nodes are sorted into the order of their dependencies, whatever order they were written in.
+The nodes may be written in any order; they are sorted so that each node follows its dependencies.
 """
 
 import json
@@ -19,7 +19,7 @@ from .conditions import Conditions, Names, References, error_at, has_shape, root
 
 @frozen
 class Graph:
-    """A checked answer to the second step. ``document`` has its nodes in the order of their dependencies.
+    """A checked answer to the second step. In ``document`` each node follows its dependencies.
 
     ``moved``: nodes that were written before their dependencies. ``loose``: nodes that neither an output nor another node needs.
     """
@@ -32,7 +32,7 @@ class Graph:
 
 @define
 class _Reading:
-    """One answer while it is checked. ``needs``: the nodes that each node needs, with the place of each need."""
+    """An answer that is being checked. ``needs`` maps each node to the nodes it needs, with the position of each need."""
 
     conditions: Conditions
     root: JsonNode
@@ -84,7 +84,7 @@ class _Reading:
             self.told.append(error_at("SEED044", (*at, "values", place), message, value, hint, edits))
 
     def check_outputs(self) -> None:
-        """Check that every output is a node, and not a filter."""
+        """Check that every output is a node other than a filter."""
         spare = [name for name in self.nodes if name not in self.conditions.outputs]
         nodes = self.root.fields.get("nodes")
         for name in self.conditions.outputs:
@@ -115,7 +115,7 @@ class _Reading:
         return tuple(Edit(each.span, json.dumps(new)) for each in (self.nodes[old].fields["name"], *uses))
 
     def check_circles(self) -> None:
-        """Check that no node depends on itself, directly or not. The offered edit removes the need that points backwards."""
+        """Check that no node depends on itself, directly or indirectly. The offered edit removes a need for a later node."""
         open_: dict[str, bool] = {}
         for start in self.nodes:
             way, stack = [], [(start, iter(self.needs[start]))] if start not in open_ else []
@@ -180,7 +180,7 @@ class _Reading:
         return tuple(unneeded)
 
     def in_order(self) -> list[str]:
-        """Return the nodes' names, each after its dependencies; otherwise in the written order."""
+        """Return the node names in the written order, except that each node follows its dependencies."""
         done: dict[str, None] = {}
         for start in self.nodes:
             stack = [(start, iter(self.needs[start]))]
@@ -196,7 +196,7 @@ class _Reading:
 
 
 def _without(items: Sequence[JsonNode], place: int) -> Span:
-    """Return the span to remove with an element: the comma after it, or before the last element."""
+    """Return the span that removes an element and the comma after it; for the last element, the comma before it."""
     if place + 1 < len(items):
         return Span(items[place].start, items[place + 1].start)
     return Span(items[place - 1].end if place else items[place].start, items[place].end)
@@ -217,7 +217,7 @@ def check_graph(text: str, conditions: Conditions) -> CheckedAnswer:
     unneeded: tuple[str, ...] = ()
     if is_whole and len(reading.nodes) == len(
         root.fields["nodes"].items
-    ):  # else the unreadable part may define or need it
+    ):  # otherwise an unreadable node may define or need the name
         reading.check_circles()
         reading.check_outputs()
         unneeded = reading.check_fields()

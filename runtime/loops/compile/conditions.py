@@ -32,13 +32,13 @@ _RESERVED = (
     | {"extraction", "meta", "context", EXTRACTIONS, "true", "false", "null"}
 )
 _MOST = 50
-"""Maximum number of different names that are searched for; more unknown names in a document have one cause."""
+"""Maximum number of unknown names for which a similar name is searched; more unknown names in a document share one cause."""
 
 
 def error_at(
     code: str, path: JsonPath, message: str, node: JsonNode, hint: str = "", edits: Iterable[Edit] = ()
 ) -> Diagnostic:
-    """Return an error about the value at ``path``, with the code that the same fault of a seed has."""
+    """Return an error about the value at ``path``, with the code that the same fault has in a seed."""
     return Diagnostic(code, "error", f"{path_text(path)}: {message}", node.span, (hint,) if hint else (), tuple(edits))
 
 
@@ -50,14 +50,14 @@ def has_shape(shapes: Shapes, model: "type[BaseModel]", node: JsonNode, path: Js
 
 @define
 class Names:
-    """The names of one document: each a valid name, used once, and not a reserved word."""
+    """The names that one document defines. Each must be valid, unique, and not a reserved word."""
 
     shapes: Shapes
     told: list[Diagnostic]
     taken: dict[str, JsonPath] = field(factory=dict)
 
     def take(self, node: JsonNode, path: JsonPath) -> str | None:
-        """Return the name at ``path``; report an invalid name and return None."""
+        """Return the name at ``path``; None if it is invalid or already used. Report both faults, and reserved words."""
         if not isinstance(node.value, str) or not self.shapes.is_name(node, path):
             return None
         name = node.value
@@ -85,7 +85,7 @@ class Names:
 
 @define
 class References:
-    """The names that may be referenced: ``extraction.FIELD``, ``meta.KEY``, ``context.KEY`` and ``names``."""
+    """The names that may be referenced: ``extraction.FIELD`` (for ``fields``), ``meta.KEY``, ``context.KEY``, and ``names``."""
 
     fields: Collection[str]
     names: Collection[str]
@@ -148,7 +148,7 @@ class References:
 
 @frozen
 class Conditions:
-    """A checked answer to the first step. ``document`` is its JSON; ``unused``: fields that no condition names."""
+    """A checked answer to the first step. ``document`` is its JSON; ``unused``: fields that no condition uses."""
 
     document: Mapping[str, Any]
     fields: Mapping[str, Extracted]
@@ -158,7 +158,7 @@ class Conditions:
 
 
 def root_of(text: str, name: str, what: str, told: list[Diagnostic]) -> tuple[JsonNode | None, Source]:
-    """Read an answer as a JSON object with positions; errors are appended to ``told``."""
+    """Read an answer as a JSON object with positions, and append errors to ``told``; the root is None if it is not an object."""
     source = Source(text, name)
     read = read_json(source)
     told += read.diagnostics
@@ -228,7 +228,7 @@ def _used(root: JsonNode, conditions: list[JsonNode], references: References) ->
     }
 
 
-# The answers to the first two steps as pydantic models, whose JSON Schema models receive. Imports pydantic: import it late.
+# The answers to the first two steps as pydantic models. The language model receives their JSON Schema.
 
 
 class _Strict(BaseModel):
@@ -331,4 +331,4 @@ class GraphSchema(GraphModel):
 
 
 NODES: dict[str, type[BaseModel]] = dict.fromkeys(OPERATIONS, NodeModel)
-"""The shape of a node by its operation: the seed's own operations, all with the same shape."""
+"""Maps each operation of a seed to the model of its nodes; all operations have the same model."""

@@ -1,4 +1,4 @@
-"""The third step: reads the seed and checks it like any seed, and against the first step.
+"""The third step: reads the seed, checks it like any seed, and compares it with the first step.
 
 See ``docs/design/seed.md#compiler``.
 """
@@ -22,14 +22,14 @@ from .computation_graph import Graph
 from .conditions import Conditions
 
 Check = Callable[[FormulaSeed], Sequence[Diagnostic]]
-"""Returns all diagnostics of a seed; a check that has contexts also reports what only they show."""
+"""Returns all diagnostics of a seed; a check with contexts also reports the faults that only the contexts reveal."""
 
 _OTHER_FORM = "written with Python formulas (the older form); it was converted to declarative steps"
 
 
 @frozen
 class SeedJudge:
-    """Checks answers to the third step. The errors include those of ``check``; all outputs of the first step must be present."""
+    """Checks answers to the third step: reports the errors that ``check`` finds, and missing outputs of the first step."""
 
     conditions: Conditions
     graph: Graph
@@ -38,7 +38,7 @@ class SeedJudge:
     def __call__(self, text: str) -> CheckedAnswer:
         """Read and check an answer. Never raises for its content."""
         written = read_json(Source(text, "<seed>"))
-        if has_errors(written.diagnostics):  # a seed check of broken JSON would guess; it is repaired first
+        if has_errors(written.diagnostics):  # broken JSON is repaired first: a seed check would have to guess its content
             return CheckedAnswer(None, written.diagnostics, written.source)
         read = read_seed(written.source)
         seed = read.seed or read.draft
@@ -58,13 +58,13 @@ class SeedJudge:
         return CheckedAnswer(seed, diagnostics, read.source)
 
     def _agreeing(self, seed: FormulaSeed, root: JsonNode, found: list[Diagnostic]) -> Iterator[Diagnostic]:
-        """Yield the diagnostics found, and each output that differs from the first step."""
+        """Yield ``found``, and an error for each output of the first step that the seed lacks."""
         wanted, key = self.conditions.outputs, "output" if seed.form == "002" else "output_fields"
         steps = root.fields.get("compute" if seed.form == "002" else "compute_dag")
         names = [each.value.get("name") for each in steps.items if isinstance(each.value, dict)] if steps else []
         listed = root.fields.get(key)
         lost = {json.dumps(name) for name in wanted if name not in names}
-        # a missing step for an output is reported below, from the output's side: the output keeps its name
+        # The error "an output has no step" is dropped here: the error below suggests renaming a step, not the output.
         yield from (
             each
             for each in found
@@ -101,7 +101,7 @@ class SeedJudge:
         )
 
     def notes(self, seed: FormulaSeed) -> list[str]:
-        """Return remarks where a good seed differs from the earlier steps: nothing of the task should be lost on the way."""
+        """Return remarks on the fields, enum values and nodes of the earlier steps that a good seed lacks."""
         told = []
         for name, planned in self.conditions.fields.items():
             made = seed.field_by_name.get(name)
@@ -124,16 +124,16 @@ def final(seed: FormulaSeed, name: str, check: Check) -> tuple[FormulaSeed, str,
         document = {"task_name": name, **{key: value for key, value in document.items() if key != "task_name"}}
     text = json.dumps(document, ensure_ascii=False, indent=2)
     read = read_seed(Source(text, "<seed>"))
-    if read.seed is None:  # the seed was good; only its name has changed
+    if read.seed is None:  # the seed had no errors, and only its task name has changed
         raise AssertionError(f"renaming the task made the seed invalid: {read.diagnostics[:1]}")
     found = dict.fromkeys((*check(read.seed), *read.diagnostics))
     diagnostics = tuple(sorted(found, key=sort_key))
     return read.seed, text, diagnostics
 
 
-# Repairs an answer by the edits of its diagnostics, without a call, if they are sure. Each fix is reported. An edit that guesses
-# a name is sure only if the two names are one typing slip apart: "negatve" is "negative", while "neutral" may be any of an enum's
-# values, and is left to the model.
+# Repairs an answer without a call: applies the edits offered by its diagnostics, if the edits are certain. Each fix is reported.
+# An edit that guesses a name is certain only if the two names are one typing slip apart: "negatve" is "negative", but "neutral"
+# might mean any value of an enum, so its repair is left to the model.
 
 _ROUNDS = 40
 _GUESSES = frozenset({
@@ -145,7 +145,7 @@ _WORD = re.compile(r"""["'$]{0,2}[\w .]{1,200}["']?""")
 _SHOWN = 80
 _BRACKETS = 3
 _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
-"""A quoted text, or a bracket outside of quotes."""
+"""A quoted string, or a bracket outside of quotes."""
 
 
 @frozen
@@ -157,7 +157,7 @@ class FixedDraft:
 
 
 def fix_draft(text: str, judge: Callable[[str], CheckedAnswer]) -> FixedDraft:
-    """Check ``text`` and apply all sure edits of its errors, repeatedly, as long as the number of errors falls."""
+    """Check ``text`` and apply the certain edits of its errors; repeat this as long as the text gets better (``_is_better``)."""
     judged, told = judge(text), list[Fix]()
     for _ in range(_ROUNDS):
         if judged.rewritten is not None:
@@ -175,7 +175,7 @@ def fix_draft(text: str, judge: Callable[[str], CheckedAnswer]) -> FixedDraft:
             told.append(put_in)
             continue
         after = judge(apply_edits(source, [edit for each in chosen for edit in each.edits]))
-        if len(chosen) > 1 and not _is_better(after, judged):  # one edit may break what the others fix
+        if len(chosen) > 1 and not _is_better(after, judged):  # one edit may undo another's fix
             chosen = chosen[:1]
             after = judge(apply_edits(source, chosen[0].edits))
         if not _is_better(after, judged):
@@ -186,9 +186,9 @@ def fix_draft(text: str, judge: Callable[[str], CheckedAnswer]) -> FixedDraft:
 
 
 def _closed(judged: CheckedAnswer, judge: Callable[[str], CheckedAnswer]) -> tuple[CheckedAnswer, Fix] | None:
-    """Close the last brackets if only they are missing after another bracket; the text before them is complete.
+    """Append the missing closing brackets if the text ends with a closing bracket and nothing else is missing; otherwise return None.
 
-    The model has then ended its answer itself; an answer cut off at a limit never comes here, because it may end anywhere.
+    In that case the model ended the answer itself. A truncated answer, which may end anywhere, never reaches this function.
     """
     text = judged.source.text.rstrip()
     if len(judged.errors) != 1 or not judged.errors[0].code.startswith("JSON") or text[-1:] not in ("]", "}"):
@@ -203,7 +203,7 @@ def _closed(judged: CheckedAnswer, judge: Callable[[str], CheckedAnswer]) -> tup
 
 
 def _missing(text: str) -> str:
-    """Return the brackets that are open at the end of ``text``, closed; "" if the brackets don't match."""
+    """Return the closing brackets that ``text`` lacks at its end; "" if its brackets don't match."""
     open_: list[str] = []
     for found in _BRACKET.finditer(text):
         mark = found[0]
@@ -215,22 +215,25 @@ def _missing(text: str) -> str:
 
 
 def _certain(judged: CheckedAnswer) -> list[Diagnostic]:
-    """Return the errors that can be fixed, but all or none of an expression: a half-fixed expression may mean something else."""
+    """Return the errors that can be fixed; of an expression all or none, because a half-fixed expression may mean something else."""
     sure = [each for each in judged.errors if each not in judged.offered and is_certain(each, judged.source.text)]
     left = {_place(each) for each in judged.errors if each.code.startswith("EXPR") and each not in sure}
     return [each for each in sure if not each.code.startswith("EXPR") or _place(each) not in left]
 
 
 def _place(diagnostic: Diagnostic) -> str:
-    """Return the path that begins messages about an expression."""
+    """Return the path at the beginning of a message about an expression."""
     return diagnostic.message.partition(": ")[0]
 
 
 def _is_better(after: CheckedAnswer, before: CheckedAnswer) -> bool:
-    """Return whether ``after`` has fewer errors, or as many but all new or starting later: only a few are reported at a time."""
+    """Return whether ``after`` has fewer errors than ``before``, or equally many that are all new or begin later.
+
+    A check reports only a few errors at a time, so new or later errors mean progress.
+    """
     broken, still = _broken(before), _broken(after)
     if broken != still:
-        return still < broken  # a text can only be judged once it can be read
+        return still < broken  # errors can only be counted in text that is valid JSON
     if len(after.errors) != len(before.errors):
         return len(after.errors) < len(before.errors)
     seen = {(each.code, each.message) for each in before.errors}
@@ -248,7 +251,7 @@ def _first_position(judged: CheckedAnswer) -> int:
 
 
 def is_certain(diagnostic: Diagnostic, text: str) -> bool:
-    """Return whether the edits of a diagnostic of ``text`` can be made without asking anyone."""
+    """Return whether the edits of a diagnostic about ``text`` are certain: they need no decision by a model or a person."""
     if not diagnostic.edits:
         return False
     return diagnostic.code not in _GUESSES or all(_is_alike(edit, text) for edit in diagnostic.edits)
@@ -269,7 +272,7 @@ def _bare_name(name: str) -> str:
 
 
 def _apart(found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Return the diagnostics whose edits don't touch those of an earlier one: a fix is applied whole or not at all."""
+    """Return the diagnostics whose edits don't overlap the edits of an earlier one: a fix is applied completely or not at all."""
     made: list[Diagnostic] = []
     taken: list[Edit] = []
     for each in found:

@@ -1,7 +1,7 @@
-"""A plan as a model wrote it: the two sections after the output markers, and the content of its message. Read leniently.
+"""Reads a model's plan leniently: the two sections after the output markers, and the content of the message.
 
-Markers are found in any typography (``=== LWT SKELETON ===``, ``**MESSAGE:**``); without markers, the steps are the skeleton and
-the text after them the message. A missing part is reported, never invented.
+Markers are found in any typography (``=== LWT SKELETON ===``, ``**MESSAGE:**``); without markers, the steps are the skeleton,
+and the text after the steps is the message. A missing part is reported, never invented.
 """
 
 import json
@@ -21,21 +21,21 @@ from ....lang.source import Source
 from ....lang.trees.lwt import Script
 from ...excerpts import clipped
 
-# The errors of a plan: the linter's diagnostics, and those that only rankings have. ``RANK001`` to ``RANK007`` are described in
-# ``lang.rules.ranking``: a model sees the codes, and ``knotwork rules`` explains them.
+# The errors of a plan: the linter's diagnostics, and ``RANK001`` to ``RANK007``, which only rankings have. Models see these codes,
+# and ``knotwork rules`` explains them.
 
 _MOST_FAULTS = 20
-"""Maximum number of diagnostics shown to a model; most have one cause."""
+"""Maximum number of diagnostics shown to a model; most diagnostics share one cause."""
 
 
 _LINES, _LINE, _FAULT_MESSAGE = 12_000, 3_000, 500
-"""Maximum characters: of all diagnostics in a prompt, of one diagnostic, of the message of a longer diagnostic."""
+"""Maximum characters of all diagnostics in a prompt, of one diagnostic, and of the message of a diagnostic that is cut."""
 _MARK = 100
-"""Maximum characters of the note about text omitted before a place."""
+"""Maximum characters of a note about omitted text."""
 
 
 def ranking_error(code: str, message: str, *hints: str) -> Diagnostic:
-    """Return an error without a place."""
+    """Return an error without a position."""
     return Diagnostic(code, "error", message, None, tuple(hint for hint in hints if hint))
 
 
@@ -46,12 +46,12 @@ def as_objects(diagnostics: Sequence[Diagnostic], source: Source) -> tuple[dict[
 
 
 def as_lines(objects: Sequence[dict[str, Any]]) -> str:
-    """Return diagnostics for a prompt, one JSON object per line, in at most 12,000 characters."""
+    """Return diagnostics as text for a prompt, one JSON object per line, at most 12,000 characters."""
     lines: list[str] = []
     left = _LINES
     for each in objects:
         line = json.dumps(each, ensure_ascii=False)
-        if len(line) > _LINE:  # the message, without the edits it offers
+        if len(line) > _LINE:  # keep only the message, without its edits
             line = json.dumps(
                 {**each, "message": clipped(str(each["message"]), _FAULT_MESSAGE), "hints": [], "edits": []},
                 ensure_ascii=False,
@@ -64,9 +64,9 @@ def as_lines(objects: Sequence[dict[str, Any]]) -> str:
 
 
 def excerpts(text: str, places: Sequence[tuple[int, int]], most: int) -> str:
-    """Return ``text`` in at most ``most`` characters: all of it, or its beginning and the text around ``places`` (from, to).
+    """Return at most ``most`` characters of ``text``: all, or its beginning and the text around ``places`` (start, end).
 
-    Omitted text is marked with the offsets at which the text continues.
+    A note marks omitted text with the offset at which the text continues.
     """
     if len(text) <= most:
         return text
@@ -116,8 +116,8 @@ class Plan:
     """The parts of a plan.
 
     ``skeleton`` is the script's text, ``message`` the whole message. ``expand``: whether the message says that the skeleton needs
-    expansion. ``remaining``: the indices it names, if such items exist; ``nothing``: it says that no item fits. ``faults`` are
-    errors, ``notes`` describe how malformed parts were interpreted.
+    expansion. ``remaining``: the indices of existing items that the message names; ``nothing``: the message says that no item
+    fits. ``faults`` are errors, ``notes`` describe how malformed parts were interpreted.
     """
 
     skeleton: str
@@ -160,7 +160,7 @@ def read_plan(text: str, items: int) -> Plan:
 
 
 def _sections(text: str) -> tuple[str, str, list[str]]:
-    """Return skeleton and message. The last of several skeletons counts: models think aloud first."""
+    """Return the skeleton, the message and notes. The last of several skeletons counts, because models draft others first."""
     marks = list(_SKELETON.finditer(text))
     if marks:
         start = marks[-1].end()
@@ -181,7 +181,7 @@ def _sections(text: str) -> tuple[str, str, list[str]]:
 
 
 def _remaining(message: str, items: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the indices of items that the message names, and the named indices without an item."""
+    """Return the indices that the message names: those of existing items, and those that are out of range."""
     said = _REMAINING.search(message)
     found: dict[int, None] = {}
     for low, high in _INDICES.findall(said["value"][:_MOST]) if said else ():
@@ -211,18 +211,18 @@ def _expansion(message: str) -> tuple[bool, list[str]]:
     return True, [f"NEEDS_EXPANSION says {value[:40]!r}, not yes or no; read as yes"]
 
 
-# The script that a plan begins with and tools edit: read leniently, checked by the linter against the real input, never changed
-# partly.
+# The script of a plan, which tools edit. It is read leniently and checked by the linter against the actual input. An edit is made
+# completely or not at all.
 
 OPERATIONS = {name: BUILTIN[name] for name in ("LLM", "CONST", "EXPR", "EACH", "ANSWER")}
-"""The operations that a planned script may call: a ranking has no graph, and no files that a model may name."""
+"""The operations that a planned script may call. Operations on a graph or on files are excluded."""
 _MOST_STEPS = 200
 _LONGEST_SKELETON = 60_000
-"""Maximum characters of a script; that many take well under a second to read and check."""
+"""Maximum characters of a script; a script of this length is read and checked in well under a second."""
 LISTED = 24_000
 """Maximum characters of the list of steps."""
 _ONE = 6_000
-"""Maximum characters of one step in a list that is too long as a whole."""
+"""Maximum characters of one step if the list of all steps is too long."""
 _NAME = "<plan>"
 _ID = 40
 _SOME = "(steps with … are not shown in full)"
@@ -261,7 +261,7 @@ def check_plan_script(text: str, input: Any, models: Sequence[str] = ()) -> Chec
 
 @frozen
 class Edited:
-    """The result of an edit: whether it was made, and the message for the model."""
+    """The result of an edit: whether the edit was made, and the message for the model."""
 
     done: bool
     message: str
@@ -278,7 +278,7 @@ class Skeleton:
 
     @property
     def steps(self) -> list[str]:
-        """The steps' canonical texts, in order."""
+        """The canonical text of each step, in order."""
         return [format_step(step) for step in self.script.steps]
 
     @property
@@ -335,8 +335,7 @@ class Skeleton:
     def _edited(self, steps: Sequence[str], more: int, index: int, what: str) -> Edited:
         """Accept the new steps if they form a script that runs; otherwise change nothing and report why."""
         made = check_plan_script("\n".join(steps), self.input, self.models)
-        # The lenient reading would drop all but the last step with the same id, and an edit must not remove a step that it does
-        # not name.
+        # Of several steps with the same id, the lenient parser keeps only the last, but an edit must not remove any other step.
         if twice := next((each for each in made.diagnostics if each.code == "LWT014"), None):
             return _refused(ranking_error("RANK005", twice.message, "lwt_set(idx, ...) replaces the step with this id"))
         if made.failed:

@@ -1,6 +1,8 @@
-"""Phase 2 of a ranking: a model completes the script with tools until it calls ``done()``. A complete plan needs no call.
+"""Phases 2 and 3 of a ranking.
 
-An answer may have several calls; they run in order up to the first that fails, and the model receives the result of each.
+In phase 2 a model completes the script with tools until it calls ``done()``. A plan that is already complete needs no model call.
+An answer may have several tool calls; they run in order up to the first failure, and the model receives the result of each call.
+In phase 3 the script runs, and its output becomes the ranking.
 """
 
 import asyncio
@@ -28,7 +30,7 @@ from .ranking_parser import Order, name_of, read_order
 from .ranking_results import Job, ToolUse, with_budget_hint
 from .tools import PARAMETERS, Call, read_calls
 
-# The tools as a model's own tool-calling interface takes them.
+# The tools in the form that a model's tool-calling interface expects.
 
 _ABOUT = {
     "done": "Finish: the script is complete.",
@@ -56,8 +58,8 @@ TOOLS: tuple[dict[str, Any], ...] = tuple(
 """The tools in the form of the port's option ``tools``."""
 
 
-# ``read(path)``: a bounded part of the input. See ``docs/design/loops.md#ranking``. A path is ``items[5].item_data``, also with
-# keys in brackets: ``items[5]["a b"]``, ``items[0:3]``.
+# ``read(path)`` returns a bounded part of the input. See ``docs/design/loops.md#ranking``. Examples of a path:
+# ``items[5].item_data``, ``items[5]["a b"]``, ``items[0:3]``.
 
 SHOWN = 4_000
 """Maximum characters returned by one ``read``."""
@@ -72,7 +74,7 @@ _PART = re.compile(
 
 
 def read_path(data: Mapping[str, Any], path: str) -> tuple[bool, str] | Diagnostic:
-    """Return whether the value at ``path`` is shown whole, and its JSON; or why the path has no value. Never raises."""
+    """Return whether the value at ``path`` is complete, and its JSON; or a diagnostic if the path has no value. Never raises."""
     if len(path) > _LONGEST:
         return ranking_error("RANK006", f"the path has {len(path):,} characters; at most {_LONGEST} are allowed")
     at = _ROOT.match(path).end()  # type: ignore[union-attr]
@@ -130,16 +132,16 @@ def _step(value: Any, part: "re.Match[str]", path: str) -> tuple[Any] | Diagnost
 
 
 MAX_ITERATIONS = 10
-"""Default maximum number of model answers in the expansion."""
+"""Default maximum number of model answers in an expansion."""
 _HISTORY = 24_000
-"""Maximum characters of earlier calls and their results that a prompt repeats; older ones are left out."""
+"""Maximum characters of the earlier calls and results that a prompt repeats; the oldest are left out."""
 _CALL, _RESULT, _MESSAGE = 6_000, 12_000, 6_000
-"""Maximum characters that a prompt repeats of one call, of one result, and of the plan's message."""
+"""Maximum characters of one call, of one result, and of the plan's message in a prompt."""
 
 
 @frozen
 class Expanded:
-    """The script to run. ``iterations`` counts answers: 0 if the plan was passed through.
+    """The script to run. ``iterations`` counts model answers: 0 if the plan was already complete.
 
     ``unfinished`` says why the expansion ended without ``done()``, so that the script may be incomplete; "" if it is complete.
     """
@@ -168,7 +170,7 @@ async def expand(job: Job, planned: Planned, spent: Spent, max_iterations: int =
 
 @define
 class _Work:
-    """An expansion under way."""
+    """An expansion in progress."""
 
     job: Job
     planned: Planned
@@ -176,7 +178,7 @@ class _Work:
     repetition: Repetition = field(factory=Repetition)
 
     def unfinished(self, iterations: int, why: str) -> Expanded:
-        """Return the script as it is, with the reason it may be incomplete."""
+        """Return the current script, with the reason why it may be incomplete."""
         self.job.warn(f"{why}; the script is used as it is")
         return Expanded(self.skeleton.script, self.skeleton.text, iterations, why)
 
@@ -206,7 +208,7 @@ class _Work:
                 return True
             made = self._call(call)
             self._note(ToolUse(iteration, str(call), made.done, made.message))
-            if not made.done:  # the following calls were written as if this one had worked
+            if not made.done:  # the following calls assume that this call succeeded
                 return False
         wrong = read.fault
         if wrong is None and not read.calls:
@@ -269,16 +271,16 @@ def _as_line(found: Diagnostic) -> str:
     return as_lines(as_objects([found], Source("", "<plan>")))
 
 
-# Phase 3 of a ranking: the script runs, and its last step's text becomes the ranking. If the text can't be read as a ranking,
-# only that step is repeated; the earlier calls are kept.
+# Phase 3 of a ranking: the script runs, and the output of its last step becomes the ranking. If that output can't be read as a
+# ranking, only the last step is repeated.
 
 
 @frozen
 class Executed:
     """The run of the script, the items that its output names, and the number of requests sent.
 
-    ``output`` is the last step's text; ``spent`` is the cost of repeating that step, besides the run. ``unsure``: why the ranking
-    may be incomplete.
+    ``output`` is the last step's text; ``spent`` is the cost of repeating that step, in addition to the run. ``unsure``: why the
+    ranking may be incomplete.
     """
 
     run: Run
@@ -325,7 +327,7 @@ async def execute(job: Job, script: Script, cancel: asyncio.Event | None, max_co
 
 
 async def _ask_again(job: Job, script: Script, made: Executed, caller: Caller) -> Executed:
-    """Repeat the last step with its own prompt and the reason that its text is not a ranking."""
+    """Repeat the last step with its own prompt and the reason why its output is not a ranking."""
     run, order, spent = made.run, made.order, Spent()
     why = order.reason or f"the output names items that do not exist: {', '.join(order.unknown[:5])}"
     written = made.output or ""
@@ -369,7 +371,7 @@ async def _ask_again(job: Job, script: Script, made: Executed, caller: Caller) -
 
 
 def _about(job: Job) -> str:
-    """Return the prompt that repeats a step that calls no model: the request, and the items' names."""
+    """Return the prompt used to repeat a last step that calls no model: the request and the item names."""
     listed = [f"{index}: {clipped(name_of(item), 80)}" for index, item in enumerate(job.items[:_ITEMS])]
     more = f"\n… and {len(job.items) - _ITEMS:,} more" if len(job.items) > _ITEMS else ""
     return (
@@ -392,7 +394,7 @@ def _order(job: Job, run: Run) -> Order:
 
 
 def _failure_reason(run: Run) -> str:
-    """Return why the last step has no output: its own reason, or that of the first failed step before it."""
+    """Return why the last step has no output: its own failure reason, or the reason of the first failed step before it."""
     failed = next((step for step in run.steps.values() if step.status == "failed"), None) or run.steps.get(run.final)
     if failed is None:
         return f"({run.final}) failed: it did not run"
@@ -409,7 +411,7 @@ def _with_budget(run: Run, reason: str) -> str:
 
 
 class _RequestRecord(Record):
-    """The record of one script among several in a run's folder: the request's label prefixes its step names."""
+    """The record of one request's script in a run folder that several requests share; step names begin with the request's label."""
 
     def __init__(self, record: Record, label: str) -> None:
         self._record = record
@@ -430,7 +432,7 @@ class _RequestRecord(Record):
         self._record.step_done(evolve(result, id=f"{self._label}.{result.id}"), outcome)
 
     def finished(self, run: Run) -> None:
-        """Do nothing: other requests may be under way in the folder."""
+        """Do nothing: other requests may still be writing to the folder."""
 
     def close(self) -> None:
         """Do nothing: the owner of the folder closes it."""

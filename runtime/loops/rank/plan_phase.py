@@ -1,6 +1,6 @@
 """Phase 1 of a ranking: a model plans the request over the items; its script and message are checked before anything runs.
 
-A faulty plan is returned to the model at most twice, as the script that was read and the linter's diagnostics as JSON.
+A faulty plan is returned to the model at most twice: the script as it was read, and the linter's diagnostics as JSON.
 """
 
 import asyncio
@@ -24,37 +24,37 @@ from ...results import Failed, StepFailed
 from .draft_script import Checked, Plan, as_lines, as_objects, check_plan_script, excerpts, first_error, read_plan
 from .ranking_results import Job, Repair
 
-# The items in the plan's prompt: one line each, with one limit for all lines together. See ``docs/design/loops.md#ranking``. If
-# everything fits, an item is its JSON, with long texts cut and lists of records counted. Otherwise fields are flattened
-# (``attributes.DriveThru=false``) and added one after the other, the same for all items: numbers and booleans first, then short
-# texts and lists, then long texts, cut to the available space, records last. If field names take too much space, they are written
-# once, above columns. The prompt and the caller are both informed of what was left out, because a model cannot rank by data it
-# did not see.
+# The items in the plan's prompt: one line per item, with one limit for all lines together. See ``docs/design/loops.md#ranking``.
+# If all items fit, each item is shown as JSON; long strings are cut, and lists of records are shown as a count. Otherwise the items
+# are flattened to fields (``attributes.DriveThru=false``), and fields are added one by one, the same fields for all items: numbers
+# and booleans first, then short strings, lists, long strings (cut to the available space), and records last. If the field names
+# take too much space, they are written once, above columns. The prompt and the caller are both informed of omitted data, because a
+# model cannot rank by data that it did not see.
 
 ALL = 100_000
 """Maximum characters of all items together in a prompt."""
 _ONE = 1_200
 """Maximum characters of one item's JSON."""
 _SHORT = 120
-"""Maximum characters of a text shown whole; longer texts are cut."""
+"""Maximum characters of a string that is shown whole; longer strings are cut."""
 _LEAST = 12
-"""Minimum characters of a cut text; a shorter beginning says nothing."""
+"""Minimum characters of a cut string; a shorter beginning is useless."""
 _DEEPEST, _FIELDS, _KEPT = 6, 200, 1_000
-"""Limits: levels of an item, its fields, and fields of all items together."""
+"""Maximum number of levels of an item, of fields of an item, and of different fields of all items."""
 _ALIKE = 40
-"""Granularity, in characters, when fields are ordered by their average length."""
+"""Fields are ordered by average length in steps of this many characters."""
 _HEADER = 8_000
 """Maximum characters of the field names above the items."""
 _NAME = 80
 _NAMED = 12
-"""Maximum number of fields that are named; further fields are counted."""
+"""Maximum number of omitted fields that are named; further fields are counted."""
 _SCALAR, _TEXT, _LIST, _LONG, _RECORDS = range(5)
 """Kinds of values, in display order."""
 
 
 @frozen
 class Shown:
-    """The items' lines, and a warning about them: "" if every item is shown whole."""
+    """The lines that show the items, and a warning about omitted data; "" if nothing but records is omitted."""
 
     text: str
     warning: str = ""
@@ -75,7 +75,7 @@ def compact(items: Sequence[Any]) -> Shown:
 
 
 def _all_as_json(items: Sequence[Any]) -> str | None:
-    """Return all items as JSON; None if they don't fit, or an item would be cut."""
+    """Return all items as JSON lines; None if the lines don't fit, or an item would have to be cut."""
     lines: list[str] = []
     left = ALL
     for index, item in enumerate(items):
@@ -90,11 +90,11 @@ def _all_as_json(items: Sequence[Any]) -> str | None:
 
 
 _BREAKS = {ord(c): f"\\u{ord(c):04x}" for c in "\x7f\x85\u2028\u2029"}
-"""Characters that some readers take for a line break, and that JSON leaves unescaped."""
+"""Escapes of characters that JSON leaves unescaped although some programs read them as line breaks or control characters."""
 
 
 def _short_item(item: Any) -> Any:
-    """Return an item with short values before long ones; lists of records and long texts are only named."""
+    """Return an item with its short values first. Lists of records are replaced by their length, and long strings are cut."""
     if not isinstance(item, Mapping):
         return item
     short, rest = {}, {}
@@ -114,7 +114,7 @@ def _is_records(value: Any) -> bool:
 
 @define
 class _Field:
-    """A field of the items, named by its path, with the value of each item that has it."""
+    """A field of the items: its path as name, and its value for each item (by index) that has the field."""
 
     name: str
     kind: int = _SCALAR
@@ -127,7 +127,10 @@ class _Field:
 
 
 def _fields(items: Sequence[Any]) -> tuple[list[_Field], bool]:
-    """Return the fields, and whether more exist: by kind, then most items first, then the shorter, then in written order."""
+    """Return the fields, and whether more fields may exist.
+
+    Fields are sorted by kind, then by the number of items that have them (most first), then by length, then in written order.
+    """
     found: dict[str, _Field] = {}
     more = False
     for index, item in enumerate(items):
@@ -148,7 +151,7 @@ def _fields(items: Sequence[Any]) -> tuple[list[_Field], bool]:
 
 
 def _leaves(item: Any) -> list[tuple[str, int, str]]:
-    """Return the item's values with path and kind, flattened; at most 200."""
+    """Return the flattened values of an item, each as path, kind and text; at most 200."""
     made: list[tuple[str, int, str]] = []
     waiting: list[tuple[str, Any, int]] = [("", item, 0)]
     while waiting and len(made) < _FIELDS:
@@ -165,7 +168,7 @@ def _leaves(item: Any) -> list[tuple[str, int, str]]:
 
 
 def _part_of_items(key: Any) -> str:
-    """Return a key as part of a path, in an unambiguous form."""
+    """Return a key in the form used in a path; a key with special characters is quoted."""
     text = str(key)
     return text if text and all(c.isalnum() or c in "_- " for c in text) else _json(text)
 
@@ -189,9 +192,9 @@ def _json(value: Any) -> str:
 
 @define
 class _Chosen:
-    """The fields shown, and the maximum width of each (None: whole). ``left``: fields omitted or cut.
+    """The shown fields with the maximum width of each field (None: not cut). ``left``: fields that are omitted or cut.
 
-    ``more``: whether further fields were not even read.
+    ``more``: whether further fields exist that were not read.
     """
 
     items: Sequence[Any]
@@ -206,7 +209,7 @@ class _Chosen:
         return sum(len(each.values) for each, width in self.fields if width is None)
 
     def written(self) -> Shown:
-        """Return the lines; a first line above them says what is left out."""
+        """Return the lines that show the items; if data is left out, the first line says so."""
         lines = [f"[{index}] {self._line(index)}".rstrip() for index in range(len(self.items))]
         if self.columns:
             lines.insert(0, f"[index] {'|'.join(each.name for each, _ in self.fields)}")
@@ -230,7 +233,7 @@ class _Chosen:
 
 
 def _chosen(fields: Sequence[_Field], items: Sequence[Any], *, columns: bool) -> _Chosen:
-    """Choose fields as long as all items fit. A text that does not fit whole is cut to the available space."""
+    """Choose fields in order, as long as all items fit. A string that does not fit whole is cut to the available space."""
     made, count = _Chosen(items, columns), len(items)
     left = ALL - sum(len(str(index)) + 4 for index in range(count)) - 2 * _NAMED * (_NAME + 10) - 400
     header = _HEADER
@@ -256,11 +259,11 @@ def _chosen(fields: Sequence[_Field], items: Sequence[Any], *, columns: bool) ->
 
 
 def _cut_json(text: str, width: int) -> str:
-    """Return a text's JSON, cut to at most ``width`` characters."""
+    """Return the JSON of a string, cut to at most ``width`` characters."""
     if len(text) <= width:
         return text
     body = text[: width - 2]
-    if (len(body) - len(body.rstrip("\\"))) % 2:  # half of an escape sequence
+    if (len(body) - len(body.rstrip("\\"))) % 2:  # the cut splits an escape sequence
         body = body[:-1]
     return f'{body}…"'
 
@@ -282,12 +285,12 @@ def _names(fields: Sequence[_Field]) -> str:
     return ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
 
 
-# A plan's text as a grammar: two sections, with a script between the markers. Derived from the grammar of scripts. It is a hint
-# to models that support grammars: their plans are read as leniently and checked as strictly as any other. A small model writes
-# one step, with the indices of items, and a message that is as short as possible.
+# The grammar of a plan: two sections, with a script between the markers. It is derived from the grammar of scripts and sent to
+# models that support grammars; their plans are read as leniently and checked as strictly as any other plan. A small model writes
+# only one step, with the indices of items, and a message that is as short as possible.
 
 SMALL_TOKENS = 320
-"""Token limit of a small model's plan, besides one token for each byte of the request in it."""
+"""Token limit of a small model's plan, in addition to one token for each byte of the request that the plan repeats."""
 _START = re.compile(r"^start:.*\n", re.MULTILINE)
 _MESSAGE = r"""
 message: "===MESSAGE===\nCONDITIONS: " LINE "\nREMAINING: " REMAINING "\nNEEDS_EXPANSION: " EXPANSION ("\n" LINE)*
@@ -311,7 +314,7 @@ INDEX: /{index}/
 def plan_grammar(items: int, wanted: str = "", *, small: bool = False) -> str:
     """Return the grammar of a plan over ``items`` items, in the syntax of ``Options.grammar``.
 
-    ``wanted`` is the request in the words of the prompt's example; a small model only has to repeat it.
+    ``wanted`` is the request as the prompt's example quotes it; a small model only has to repeat it.
     """
     if not small:
         return _whole_plan()
@@ -331,7 +334,7 @@ def _whole_plan() -> str:
 
 
 def _literal(text: str) -> str:
-    """Return a text as a grammar literal for use inside a script's string."""
+    """Return a string as a grammar literal for use inside a string of a script."""
     written = text.replace("\\", "\\\\").replace('"', '\\"')
     return json.dumps(written, ensure_ascii=False)
 
@@ -342,7 +345,7 @@ def _below(items: int) -> str:
     forms = [f"[1-9][0-9]{{{len(last) - 2}}}"] if len(last) > 2 else ["[1-9]"] if len(last) == 2 else []
     if len(last) > 2:
         forms = ["[1-9]", *(f"[1-9][0-9]{{{more}}}" for more in range(1, len(last) - 1))]
-    # With as many digits as the last index: the same beginning, then a smaller digit, then any digits.
+    # A number with as many digits as the last index has the same leading digits, then a smaller digit, then any digits.
     for at, digit in enumerate(last):
         lowest = "1" if at == 0 and len(last) > 1 else "0"
         if digit > lowest:
@@ -355,36 +358,36 @@ def _below(items: int) -> str:
 
 
 REPAIRS = 2
-"""How often a faulty plan is returned to the model."""
+"""Maximum number of times a faulty plan is returned to the model."""
 _LINE = 300
 """Maximum characters of the request in the skeleton's example; the prompt has the whole request above it."""
 _QUICK = 8_000
-"""Characters of a script that is read and checked synchronously."""
+"""Maximum characters of a script that is read and checked on the event loop; longer scripts are checked in a thread."""
 _WRITTEN = 12_000
-"""Maximum characters of a refused script returned whole; of a longer script, excerpts are returned."""
+"""Maximum characters of a refused script that a prompt repeats whole; a longer script is cut to excerpts."""
 
 
 @frozen
 class Planned:
-    """A plan that can run: the plan as read, and its script."""
+    """A plan that can run: the plan as it was read, and its checked script."""
 
     read: Plan
     script: Script
 
 
 def plan_prompt(job: Job, shown: Shown) -> str:
-    """Return the prompt of the phase. ``shown``: the items in the prompt."""
+    """Return the prompt of the planning phase. ``shown``: the lines that show the items."""
     values = {"context": fenced(job.request), "items_compact": fenced(shown.text), "wanted": _escaped_request(job)}
     return fill(read_prompt(__package__, "plan"), values)
 
 
 def _escaped_request(job: Job) -> str:
-    """Return the request escaped for a script's string; references in it are not resolved."""
+    """Return the request escaped for a string of a script, so that references in the request are not resolved."""
     return clipped(job.request, _LINE).replace('"', "'").replace("{", "(").replace("}", ")")
 
 
 def _constraints(job: Job) -> dict[str, Any]:
-    """Return the options that hold the model to a plan's form, as far as the model supports any."""
+    """Return the call options that constrain the answer to the form of a plan, as far as the model supports them."""
     if not job.means.grammar:
         return {}
     small, line = job.means.small, _escaped_request(job)
@@ -403,7 +406,7 @@ async def plan(job: Job, spent: Spent) -> Planned:
     while True:
         text = await job.ask("plan", len(repairs), prompt, spent, **held)
         read = read_plan(text, len(job.items))
-        # A long script takes a while to check; a time limit must take effect meanwhile.
+        # Checking a long script takes a while; the time limit must take effect in the meantime.
         found = await asyncio.to_thread(_check, job, read) if len(read.skeleton) > _QUICK else _check(job, read)
         if not has_errors(found.diagnostics):
             for note in read.notes:

@@ -1,4 +1,4 @@
-"""Runs one request from plan to ranking, or several in parallel. No model failure raises here: failures are in the result."""
+"""Runs one request from plan to ranking, or several requests in parallel. Model failures do not raise: the result reports them."""
 
 import asyncio
 import json
@@ -23,10 +23,10 @@ from .ranking_results import NONE, Job, Phase, Ranked, Room, Status, with_budget
 __all__ = ["MAX_ITERATIONS", "MOST_ITEMS", "Work", "check_requests", "prepare", "rank", "rank_many"]
 
 
-# The items of a ranking: a list, or an object with a list; anything else is refused.
+# The items of a ranking: a list, or an object whose ``items`` is a list; anything else is refused.
 
 MOST_ITEMS = 2_000
-"""Maximum number of items of one ranking; more do not fit a prompt."""
+"""Maximum number of items of one ranking; more items do not fit into a prompt."""
 _FORM = 'items are a JSON list, or {"items": [...]}'
 
 Data = Mapping[str, Any]
@@ -34,7 +34,7 @@ Data = Mapping[str, Any]
 
 
 def read_items(given: Any) -> tuple[list[Any], dict[str, Any]]:
-    """Return the items of a list, or of an object with ``items``, and its other properties. Raises ``RequestError``."""
+    """Return the items and the other properties of ``given``: a list, or an object with ``items``. Raises ``RequestError``."""
     beside: dict[str, Any] = {}
     items = given
     if isinstance(given, Mapping):
@@ -62,7 +62,7 @@ def _called(value: Any) -> str:
 
 
 ITERATIONS = 50
-"""Maximum number of iterations that an expansion may be given."""
+"""Highest value of ``max_iterations``, the limit of an expansion."""
 _PhaseName = Literal["plan", "expand", "execute"]
 
 
@@ -70,8 +70,8 @@ _PhaseName = Literal["plan", "expand", "execute"]
 class Work:
     """The items to rank, the other properties of the input, and how calls are made. Raises ``RequestError``.
 
-    ``time_limit``: seconds for each request. ``means``: the output constraints the model supports: a grammar for its plan, its
-    own tools for the expansion; otherwise it writes calls as text.
+    ``time_limit``: seconds for each request. ``means``: the output constraints that the model supports: a grammar for the plan, and
+    its tool-calling interface for the expansion. A model without tool calling writes its calls as text.
     """
 
     items: Sequence[Any] = field(repr=False)
@@ -105,9 +105,9 @@ async def rank(
 ) -> Ranked:
     """Rank the items for ``request`` with the models of ``caller``.
 
-    ``number`` is the request's, from 0 (``R00``). ``events``: the caller's own if None. Setting ``cancel``, or the work's time
-    limit, stops the calls under way. ``short``: why plan and expansion may only use recorded answers. If the caller has a record,
-    every finished call is stored in it and reused. Raises ``RequestError``.
+    ``number`` is the number of the request, from 0 (``R00``). ``events``: default is the caller's. Setting ``cancel``, or reaching
+    the work's time limit, stops the calls in progress. ``short``: the reason if plan and expansion may only use recorded answers.
+    If the caller has a record, every finished call is stored in the record and reused. Raises ``RequestError``.
     """
     check_requests([request])
     checked = request.strip()
@@ -126,12 +126,12 @@ async def rank_many(
     on_ranked: Callable[[Ranked], None] = lambda ranked: None,
     max_calls: int | None = None,
 ) -> list[Ranked]:
-    """Rank for every request, several in parallel, and return the results in the order of the requests.
+    """Rank the items for every request, several requests in parallel, and return the results in the order of the requests.
 
-    ``caller`` gives the caller of a request by its number, with the events of that request; callers may share models, gate and
-    record. ``on_ranked`` is called with each result as it ends. ``max_calls`` is the budget of all requests, which the models
-    enforce; here it only limits how many begin. A request that has not begun when ``cancel`` is set is cancelled. Raises
-    ``RequestError`` before any call.
+    ``caller`` returns the caller for a request number, with the events of that request; callers may share models, gate and record.
+    ``on_ranked`` receives each result as soon as it is ready. ``max_calls`` is the budget of all requests together. The models
+    enforce the budget; here it only limits how many requests begin. A request that has not begun when ``cancel`` is set is
+    cancelled. Raises ``RequestError`` before any call.
     """
     check_requests(requests)
     room = Room(max_calls if len(requests) > 1 else None, work.max_concurrency)
@@ -165,7 +165,7 @@ def check_requests(requests: Sequence[Any]) -> None:
 
 @define
 class _Ranking:
-    """One request under way."""
+    """One request in progress."""
 
     job: Job
     work: Work
@@ -181,7 +181,7 @@ class _Ranking:
     _phase_began: float = 0.0
 
     async def run(self, cancel: asyncio.Event | None) -> Ranked:
-        """Run to the end, or until stopped; no call is under way afterwards."""
+        """Run to the end, or until stopped; no call is in progress afterwards."""
         ending = Deadline(cancel, self.work.time_limit)
         task = asyncio.ensure_future(self._phases())
         try:
@@ -191,7 +191,7 @@ class _Ranking:
                     "cancelled" if ending.by == "cancelled" else f"the time limit of {ending.time_limit} s is reached"
                 )
                 self.stop.set()
-                if self._phase != "execute":  # a script stops by itself, with the results so far
+                if self._phase != "execute":  # a script stops by itself and returns the results so far
                     task.cancel()
             reason = await task
         except asyncio.CancelledError:
@@ -205,7 +205,7 @@ class _Ranking:
         return self._ranked(self.stopped or reason)
 
     async def _phases(self) -> str:
-        """Run the phases and return why the ranking is missing; "" if there is one."""
+        """Run the phases and return why the ranking is missing; "" if the ranking exists."""
         job = self.job
         try:
             self._begin("plan", job.request)

@@ -1,9 +1,9 @@
-"""Reads the last step's text as a ranking: the items it names, and their order. See ``docs/design/loops.md#ranking``.
+"""Reads the output of the last step as a ranking: the named items and their order. See ``docs/design/loops.md#ranking``.
 
-The text is indices from 0, alone or as a list, with few words around them; or items as "item 5", or by name; an index may be
-followed by the item's name and an explanation. A number in a sentence is not an index: "I looked at 3 cafes" ranks nothing. A
-number and a name that contradict each other, two items in one sentence, and unreadable text are refused, never guessed. "No item
-fits" is a valid result.
+The text may have indices from 0, alone or as a list, with few words around them. It may also name items, as "item 5" or by their
+names. An index may be followed by the item's name and an explanation. A number in a sentence is not an index: "I looked at 3 cafes"
+ranks nothing. A number that contradicts a name, two items in one sentence, and unreadable text are refused; the parser never
+guesses. "No item fits" is a valid result.
 """
 
 import re
@@ -49,7 +49,7 @@ _MENTIONED = (
 
 @frozen
 class Order:
-    """Indices from 0, best first; ``unknown`` are named indices without an item; ``reason`` says why no index was found.
+    """Indices from 0, best first. ``unknown``: named indices of items that do not exist; ``reason``: why no index was found.
 
     ``none``: the text says that no item fits.
     """
@@ -120,7 +120,7 @@ def _contradiction(found: Sequence[Any], named: "set[int]", names: "Names") -> s
 
 @frozen
 class Names:
-    """The items' names: ``own`` by index, ``indices`` by folded name; ``pattern`` finds them as words, the longest first."""
+    """The item names: ``own`` maps indices to names, ``indices`` folded names to indices; ``pattern`` matches the longest name."""
 
     own: Mapping[int, str]
     indices: Mapping[str, tuple[int, ...]]
@@ -139,7 +139,7 @@ class Names:
         return cls(own, {name: tuple(listed) for name, listed in indices.items()}, pattern)
 
     def mentioned(self, text: str) -> set[int]:
-        """Return the items named in ``text``; all candidates if several share the name or it may be part of another's name."""
+        """Return the items named in ``text``; all candidates if several share the name or it may be part of another name."""
         found: set[int] = set()
         alone = _folded_name(_ORDINAL.sub("", text))
         for match in self.pattern.finditer(text) if self.pattern is not None else ():
@@ -149,7 +149,7 @@ class Names:
                 and name != alone
                 and match[0] not in (self.own[each] for each in self.indices.get(name, ()))
             ):
-                continue  # one word of a sentence, in other letter case than the name
+                continue  # an ordinary word of a sentence: its letter case differs from the name's
             found.update(self.indices.get(name, ()))
             around = _folded_name(text[max(0, match.start() - 40) : match.end() + 40])
             found.update(self._longer(name, around))
@@ -195,12 +195,12 @@ _HEADING = re.compile(
     r"[^\d]{0,60}\b(?:rank|answer|best|result|match|order|recommend|final)(?:(?!\bnot?\b)[^\d]){0,60}:[*_]*",
     re.IGNORECASE,
 )
-"""A line before the items: "Here is the ranking:"."""
+"""A line that introduces the items: "Here is the ranking:"."""
 _PLACED_NUMBER = re.compile(r"(?:[-*•]\s+|\d{1,4}[.)]\s+)(?=[*_`#\[(]*(?:item\s*)?[#\[(]*\d)", re.IGNORECASE)
 
 
 def _says_none(text: str, names: Names) -> bool:
-    """Return whether ``text`` says that no item fits, and names none."""
+    """Return whether ``text`` says that no item fits, and names no item."""
     bare = _LABEL.sub("", text.strip().strip("`*\"'.!").strip(), count=1).strip().strip("`*\"'.!").strip()
     if _folded_name(bare) in names.indices:
         return False
@@ -214,9 +214,9 @@ def _says_none(text: str, names: Names) -> bool:
 
 
 def _as_value(text: str, names: Names) -> list[Any] | str | Order | None:
-    """Read a JSON value, a Python list or a fenced block: a number, a list of numbers or names, or an object with one of them.
+    """Read a JSON value, a Python list or a fenced block: a number, a list of numbers or names, or an object with such a value.
 
-    A text in an object is returned unchanged.
+    A string in an object is returned unchanged.
     """
     got = read(text)
     value = got.value if isinstance(got, Reading) else None
@@ -243,7 +243,7 @@ def _as_value(text: str, names: Names) -> list[Any] | str | Order | None:
 
 
 def _is_label(key: str, value: Any) -> bool:
-    """Return whether an object's key labels the answer; "rank" and "order" only do so before a list: a number is a place."""
+    """Return whether an object's key labels the answer; "rank" and "order" only label a list, because a number is a position."""
     if key.strip().casefold() in _PLACES:
         return isinstance(value, list)
     return _LABEL.fullmatch(key) is not None
@@ -283,7 +283,7 @@ def _as_lines(text: str) -> list[Any] | None:
     before = ""
     for line in reversed(lines):
         count = _COUNTED.match(line)
-        if count is not None and found and int(count[1] or count[2]) == len(found):  # the number of items that follow
+        if count is not None and found and int(count[1] or count[2]) == len(found):  # a count of the items that follow
             before = "."
             break
         bare = _bare_indices(_ORDINAL.sub("", line)) or _bare_indices(line)
@@ -291,13 +291,13 @@ def _as_lines(text: str) -> list[Any] | None:
             before = line
             break
         found = bare + found
-    # After "Cafes that I looked at:" anything may follow; after "Ranking:", or a complete sentence, the answer follows.
+    # Lines after "Cafes that I looked at:" may be anything; lines after "Ranking:" or after a complete sentence are the answer.
     counted = before.endswith(":") and not _LABEL.fullmatch(before)
     return found if found and not counted else None
 
 
 def _without_places(lines: list[str]) -> list[str]:
-    """Return the lines without place lines ("Rank: 1") before their item; all lines if the places are not 1, 2, 3 ..."""
+    """Return the lines without position lines ("Rank: 1") before an item; all lines if the positions are not 1, 2, 3 ..."""
     places = [int(found[1]) for line in lines if (found := _PLACE.match(line))]
     if places != list(range(1, len(places) + 1)):
         return lines
@@ -313,7 +313,7 @@ def _bare_indices(line: str) -> list[int] | None:
 
 
 def _as_entries(text: str, names: Names) -> list[Any] | Order | None:
-    """Read lines that each are one item: its index, its name, or both, followed by an explanation."""
+    """Read lines that each name one item by index, name or both, and may add an explanation."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) == 1 and (pieces := _listed(_LABEL.sub("", text, count=1), names)) is not None:
         lines = pieces
@@ -329,7 +329,7 @@ def _as_entries(text: str, names: Names) -> list[Any] | Order | None:
     if all(number is None or name is None or number == name for number, name in found):
         return [number if number is not None else name for number, name in found]
     if numbers == list(range(1, len(found) + 1)) and all(name is not None for name in called):
-        return called  # places, as in "1. Milkcrate Cafe"
+        return called  # the numbers are positions, as in "1. Milkcrate Cafe"
     at = next(at for at, (number, name) in enumerate(found) if None not in (number, name) and number != name)
     return Order(reason=_contradiction([numbers[at]], {called[at] or 0}, names))
 
@@ -358,7 +358,7 @@ _PIECE = re.compile(
 
 
 def _parse_entry(line: str, names: Names) -> tuple[int | None, int | None] | None:
-    """Return the index that begins a line and the item it names; None if the line is not an entry, or names several items."""
+    """Return the index at the beginning of a line and the item the line names; None for no entry or several items."""
     line = _PLACED_NUMBER.sub("", line.strip(), count=1)
     line = _LABEL.sub("", line, count=1) if _NUMBERED.match(line) is None else line
     head = _NUMBERED.match(line)
@@ -397,7 +397,7 @@ def _name_position(names: Names, line: str) -> int:
 
 
 def _as_choice(text: str, names: Names) -> list[Any] | None:
-    """Read the one item of a text: its leading index, if the explanation names no other item, or the only name in it."""
+    """Read a text that chooses one item: its leading index, if the explanation names no other item, or the only name in it."""
     named, numbered = names.mentioned(text), {int(each) for each in _AS_ITEM.findall(text)}
     head = _NUMBERED.match(_LABEL.sub("", text, count=1).lstrip())
     if head is not None:
@@ -423,6 +423,6 @@ def _folded_name(text: str) -> str:
 
 
 def _as_mentions(text: str, names: Names) -> list[Any] | None:
-    """Read the one item that a sentence calls the best; several candidates are refused as ambiguous."""
+    """Read the item that a sentence calls the best; several candidates are refused as ambiguous."""
     found = dict.fromkeys(int(number) for pattern in _MENTIONED for number in pattern.findall(text))
     return list(found) if len(found) == 1 and not names.mentioned(text) - set(found) else None

@@ -1,7 +1,7 @@
 """The result of a ranking: the items, best first, and a report of each phase. See ``docs/design/loops.md#ranking``.
 
-Rankings count from 1, as the seed prints them; indices in scripts and in ``REMAINING`` count from 0. Costs are US dollars, None
-if no call's cost is known.
+Positions in a ranking count from 1; indices in scripts and in ``REMAINING`` count from 0. Costs are US dollars, None if no call's
+cost is known.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ Status = Literal["complete", "partial", "failed", "cancelled"]
 
 @frozen
 class Repair:
-    """A plan that was returned to the model: its text, and its diagnostics as JSON objects that point into the text."""
+    """A plan that was returned to the model: its text, and its diagnostics as JSON objects with spans in the text."""
 
     attempt: int
     written: str
@@ -34,7 +34,7 @@ class Repair:
 
 @frozen
 class ToolUse:
-    """A tool call, or text mistaken for one: ``call`` as written, ``result`` the message to the model."""
+    """A tool call, or text that resembles a call: ``call`` is the text as written, ``result`` the message to the model."""
 
     iteration: int
     call: str
@@ -46,8 +46,8 @@ class ToolUse:
 class Phase:
     """The result of one of the three phases.
 
-    ``status`` is done, pass-through, unfinished (an expansion without ``done()``), failed or cancelled; ``reason`` says why it is not
-    done.
+    ``status`` is done, pass-through, unfinished (an expansion without ``done()``), failed or cancelled; ``reason`` says why
+    the phase is not done.
     """
 
     name: Literal["plan", "expand", "execute"]
@@ -68,11 +68,11 @@ class Phase:
 class Ranked:
     """The ranking of a request.
 
-    ``ranking``: positions of items from 1, the best first; empty if ``status`` is failed or cancelled, with the cause in
-    ``reason``. ``status`` is partial if a step of the script failed or the script was not completed: ``reason`` says which.
-    ``conditions`` and ``remaining`` (indices from 0) come from the plan; ``skeleton`` is the planned script, ``script`` the one
-    that ran. ``names`` are the names of the ranked items, if they have names. ``none_fits``: the result is that no item fits;
-    ``ranking`` is then empty.
+    ``ranking``: the ranked items, best first, as positions from 1 in the list of items; empty if ``status`` is failed or cancelled
+    (``reason`` has the cause). ``status`` is partial if a step of the script failed or the script was not completed (``reason``
+    says which). ``conditions`` and ``remaining`` (indices from 0) come from the plan; ``skeleton`` is the planned script,
+    ``script`` the script that ran. ``names`` are the names of the ranked items, if they have names. ``none_fits``: no item fits
+    the request, so ``ranking`` is empty.
     """
 
     request: str
@@ -137,10 +137,10 @@ class Ranked:
         }  # fmt: skip
 
 
-# Durable rankings: every finished call is written as it ends, so that a killed run never pays twice for a call. The folder is the
-# one that ``runtime.runs.journal`` makes, its records are those of a script's run (``runtime.lwt.run_store``); step names
-# begin with the request's label: ``R00.plan``, ``R00.expand``, ``R00.final``. Its head has ``kind`` "rank"; ``items.json`` and
-# ``requests.json`` are stored in the folder, so that the run can be resumed by its id alone. See
+# Durable rankings: every finished call is recorded as soon as it ends, so that resuming a killed run never pays twice for a call.
+# ``runtime.runs.journal`` creates the run folder. The records are the same as for a script's run (``runtime.lwt.run_store``); step
+# names begin with the request's label: ``R00.plan``, ``R00.expand``, ``R00.final``. The head of the run has ``kind`` "rank". The
+# folder also stores ``items.json`` and ``requests.json``, so that the run can be resumed by its id alone. See
 # ``docs/design/state.md#durable-runs``.
 
 _ITEMS, _REQUESTS = "items.json", "requests.json"
@@ -150,7 +150,7 @@ def start(
     items: Any, requests: Sequence[str], *, model: str = "", options: Mapping[str, Any] | None = None, name: str = "rank",
     base: Path | None = None,
 ) -> RunRecorder:  # fmt: skip
-    """Make a new run's folder and return its recorder. Raises ``RunError``."""
+    """Create the folder of a new run and return its recorder. Raises ``RunError``."""
     written, asked = _written(items), _written(list(requests))
     return RunRecorder(
         *begin(
@@ -191,9 +191,9 @@ class StoredRanking(StoredRun):
     def resume(self, items: Any = None, requests: Sequence[str] | None = None, *, force: bool = False) -> RunRecorder:
         """Open the run to continue it and return its recorder, which recalls the recorded answers. Raises ``RunError``.
 
-        Refused if the items or the requests (each only if given) have changed, or a record is damaged, unless ``force`` is set:
-        the affected calls are then repeated. Values not given are read from the run's folder, whose files are checked against its
-        head in the same way.
+        If the given items or requests differ from the recorded ones, or a record is damaged, the run is refused; with ``force`` the
+        affected calls are repeated. Items and requests that are None are read from the run's folder, whose files are checked
+        against the run's head in the same way.
         """
         changed = []
         for given, name, kept in ((items, _ITEMS, "input_hash"), (requests, _REQUESTS, "script_hash")):
@@ -212,7 +212,7 @@ load = StoredRanking.load
 
 
 def ranked_done(recorder: RunRecorder, ranked: Ranked) -> None:
-    """Store the result of a request for readers of the run; its calls are already stored."""
+    """Store the result of a request, so that the run shows it; its calls are already stored."""
     good = ranked.status in ("complete", "partial")
     output = "no item fits" if ranked.none_fits else ", ".join(map(str, ranked.ranking))
     recorder.step_done(
@@ -236,7 +236,7 @@ def _written(value: Any) -> bytes:
     return json.dumps(value, allow_nan=False).encode()
 
 
-# State shared by the phases of one request: models, listeners, items, and cost.
+# The state shared by the phases of one request: models, events, items, and cost.
 
 NONE = Means()
 """The means of a custom client: every constraint is expressed in the prompt text."""
@@ -244,10 +244,10 @@ NONE = Means()
 
 @define
 class Job:
-    """A request under way. ``number`` counts requests from 0; ``label`` ("R00") prefixes its calls in events and records.
+    """A request in progress. ``number`` counts requests from 0; ``label`` ("R00") is the prefix of its calls in events and records.
 
-    ``data`` is the input of scripts, ``options`` apply to each call of plan and expansion. ``means``: the constraints the model
-    supports. ``warnings``, ``repairs`` and ``tools`` are collected so far, however the request ends.
+    ``data`` is the input of scripts; ``options`` apply to each call of plan and expansion. ``means``: the output constraints that
+    the model supports. ``warnings``, ``repairs`` and ``tools`` are collected while the request runs, and kept if it fails.
     """
 
     number: int
@@ -270,11 +270,11 @@ class Job:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Names that ``model=`` may have in the script."""
+        """Model names that ``model=`` may use in the script."""
         return tuple(self.caller.models)
 
     async def ask(self, phase: str, place: int, prompt: str, spent: Spent, **options: Any) -> str:
-        """Return a model's text; a recorded run stores and reuses it. Raises ``StepFailed``."""
+        """Return a model's answer; a recorded run stores and reuses the answer. Raises ``StepFailed``."""
         asker, exhausted = (
             Asker(self.caller, f"{self.label}.{phase}", self.events, losses=self.losses),
             self.losses.budget,
@@ -303,21 +303,21 @@ class Job:
             self.events.emit(Warned(self.label, message))
 
 
-# The budget of calls that rankings share: the default size, and which requests begin on the remaining calls. A plan without
-# enough calls to run its script wastes money. So requests begin in order, with less parallelism the fewer calls there are, and no
-# request calls a model once fewer calls are left than a plan and the step after it take.
+# The budget of calls that several rankings share: its default size, and which requests may begin on the remaining calls. A plan is
+# wasted money if no calls are left to run its script. So requests begin in order, a smaller budget allows fewer parallel requests,
+# and a request calls no model if too few calls are left for a plan and one step.
 
 CALLS = 100
 """Default number of calls for each request."""
 _LEAST = 2
-"""Calls of the shortest ranking: a plan and one step."""
+"""Minimum number of calls of a ranking: a plan and one step."""
 _USUAL = 4
 """Calls reserved for each of several parallel requests."""
 _HOW = "max_calls, or --max-calls, raises it"
 
 
 def with_budget_hint(reason: str) -> str:
-    """Return a reason that names a budget, with the option that raises it."""
+    """Return ``reason``; if it names a call budget, also name the option that raises the budget."""
     if "budget of" not in reason or _HOW in reason:
         return reason
     return f"{reason} ({_HOW})"
@@ -339,11 +339,11 @@ class Room:
 
     @property
     def _short(self) -> bool:
-        """Whether too few calls are left for one more request, after the minimum for those under way."""
+        """Whether too few calls are left for one more request, after the minimum for the requests in progress."""
         return self.most is not None and self.most - self._sent - self._under_way * _LEAST < _LEAST
 
     async def begin(self) -> Failed | None:
-        """Wait for a turn; return why no call is allowed if too few are left. Recorded answers may still be used."""
+        """Wait for a turn. If too few calls are left, return why the request may only use recorded answers."""
         while self._under_way and (self._under_way >= self._wide or self._short):
             self._changed.clear()
             await self._changed.wait()

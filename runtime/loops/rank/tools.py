@@ -1,9 +1,9 @@
-"""The tools of a ranking's second phase: finds the calls in a model's text.
+"""Finds the tool calls in a model's text, for the second phase of a ranking.
 
-A call is on a line of its own, or on several lines if its text has line breaks. It may be preceded by a bullet, a number,
-"Action:", ``x =`` or ``tools.``, surrounded by text markup, and followed by a remark; calls as JSON count too. So prose that
-mentions ``done()`` is prose. Text that begins like a call but can't be read is a fault, and nothing after it counts: an edit is
-never skipped on the way to ``done()``.
+A call has its own line, or several lines if its text has line breaks. A bullet, a number, "Action:", ``x =`` or ``tools.`` may
+precede the call, markup may surround it, and a remark may follow it. Calls written as JSON also count. A mention of ``done()`` in
+prose is not a call. Text that begins like a call but can't be read is a fault, and everything after it is ignored, so that no edit
+before ``done()`` is skipped.
 """
 
 import json
@@ -24,7 +24,7 @@ from .draft_script import ranking_error
 _DECODER = json.JSONDecoder()
 _MEANT = re.compile(r'"(?:tool|name|function)"\s*+:\s*+"(?:done|lwt_|read")')
 _LOOKED_AT = 300
-"""Maximum characters within which an object is recognised as a call."""
+"""Maximum characters at the beginning of an object in which a call is recognised."""
 
 
 def json_calls(text: str, at: int) -> tuple[list[Any] | None, int]:
@@ -37,10 +37,10 @@ def json_calls(text: str, at: int) -> tuple[list[Any] | None, int]:
     return (value if isinstance(value, list) else [value]), end
 
 
-# The arguments of a tool call as text: numbers, paths, and steps, whose own quotes need no escapes. A step ends at the first
-# quote after which the call is closed and before which the text is one step without faults. Without such a quote, the text up to
-# the end of a line before the next call is read, and the linter reports its faults. Text that can be read in neither way is not
-# an argument.
+# The arguments of a tool call as text: numbers, paths, and steps. Quotes inside a step need no escapes: the step ends at the first
+# quote that is followed by the end of the call, if the text before the quote is one step without faults. If no quote fits, the text
+# is read up to the end of a line before the next call, and the linter reports the faults in it. Text that can be read in neither
+# way is not an argument.
 
 _REMARK = r"(?:(?:#|//|/\*|--|[\u2013\u2014\u2192]|->|:|- )[^\n]*|,?[ \t]*(?:and[ \t]+)?then[ \t]*:?[ \t]*)?"
 AFTER = re.compile(rf"[ \t]*+[;.,]?\**+`{{0,3}}+\**+[ \t]*+\|?+(?:</tool_call>)?[ \t]*+{_REMARK}[ \t]*+(?=\r?\n|\Z)")
@@ -79,20 +79,20 @@ class Reader:
         return None if written is None else (int(written[1] or written[2] or written[3]), written.end())
 
     def path(self, at: int) -> tuple[str, int] | None:
-        """Return the path that begins at ``at``, and its end: before the parenthesis."""
+        """Return the path that begins at ``at``, and its end, which is before the closing parenthesis."""
         if (written := self._quoted(at)) is not None:
             return written
         end = self.text.find("\n", at)
         return self._unescaped(at, len(self.text) if end < 0 else end)
 
     def step(self, at: int) -> tuple[str, int] | None:
-        """Return the step that begins at ``at``, and its end: before the parenthesis, or at a line's end if that is missing."""
+        """Return the step that begins at ``at``, and its end: before the closing parenthesis, or at a line end if ``)`` is missing."""
         if (written := self._quoted(at)) is not None:
             return written
         return self._parsed(at) or self._unescaped(at, self.next_call(at))
 
     def _quoted(self, at: int) -> tuple[str, int] | None:
-        """Read a text quoted as in a programming language."""
+        """Read a string that is quoted and escaped as in a programming language."""
         for pattern in _STRINGS:
             found = pattern.match(self.text, at)
             closed = CLOSE.match(self.text, found.end()) if found is not None else None
@@ -101,7 +101,7 @@ class Reader:
         return None
 
     def _parsed(self, at: int) -> tuple[str, int] | None:
-        """Read a step up to the first position where it is complete: where the call is closed; else at a line's end."""
+        """Read a step up to the first position where it is complete and the call is closed, or else a line ends."""
         quote, start = self._opened(at)
         if not _STEP.match(self.text, start):
             return None
@@ -115,7 +115,7 @@ class Reader:
         return None
 
     def _ends(self, start: int, quote: str, *, missing: bool) -> Iterator[tuple[int, int]]:
-        """Yield the possible ends of a step, and of its quotes."""
+        """Yield the possible ends of a step, each with the end of its closing quote; ``missing``: the call lacks its ``)``."""
         at = start
         for _ in range(_TRIES):
             at = self.text.find(f"){quote}", at)
@@ -132,7 +132,7 @@ class Reader:
                 yield at, behind
 
     def _is_step(self, body: str) -> bool:
-        """Return whether a text is one step without faults."""
+        """Return whether ``body`` is one step without faults; False once the limit of parsed characters is exceeded."""
         self._left -= len(body)
         if self._left < 0:
             return False
@@ -140,7 +140,7 @@ class Reader:
         return len(read.steps) == 1 and not read.diagnostics
 
     def _opened(self, at: int) -> tuple[str, int]:
-        """Return the quote that closes the one at ``at``, and the start of the text."""
+        """Return the closing quote that matches the opening quote at ``at`` ("" for none), and the start of the text."""
         opened = _OPENED.match(self.text, at)
         quote = (opened[1] or "") if opened else ""
         return _CURLY.get(quote, quote), opened.end() if opened else at
@@ -149,7 +149,7 @@ class Reader:
         """Read a text with unescaped quotes, or without quotes: up to the end of a line before ``following``."""
         text = self.text
         quote, start = self._opened(at)
-        if not quote and text[start : start + 1] not in ("(", "i"):  # a step, or a path: items[5]
+        if not quote and text[start : start + 1] not in ("(", "i"):  # neither a step nor a path such as items[5]
             return None
         found = (end for end in _LOOSE_END.finditer(text, start, following) if end["quote"].endswith(quote))
         ends = [end for end in found if AFTER.match(text, end.end())]
@@ -171,12 +171,12 @@ PARAMETERS: dict[str, tuple[tuple[str, type], ...]] = {
     "lwt_delete": (("idx", int),),
     "read": (("path", str),),
 }
-"""The tools and their arguments."""
+"""Maps each tool to its parameters: name and type."""
 _SAME = {"index": "idx", "i": "idx", "text": "step", "lwt": "step"}
 _MOST = 20
 """Maximum number of calls in one answer."""
 _HEADS = 100
-"""Maximum number of positions where a call might begin; each may require a scan of the rest of the answer."""
+"""Maximum number of positions where a call might begin; every such position may require a scan of the rest of the answer."""
 LONGEST = 60_000
 """Maximum characters of an answer that are read."""
 
@@ -195,13 +195,13 @@ class Call:
 
 @frozen
 class Calls:
-    """The calls of an answer in order, and the text that only resembles a call: nothing after it is run."""
+    """The calls of an answer in order, and the fault of the first unreadable call; nothing after the fault is run."""
 
     calls: tuple[Call, ...]
     fault: Diagnostic | None = None
 
 
-# Possessive throughout, so that a line of a hundred thousand blanks is scanned once.
+# All quantifiers are possessive, so that a line of 100,000 blanks is scanned only once.
 _BEFORE = (
     r"[ \t]*+(?:(?:[-*>•→|]|\d{1,3}[.)])[ \t]++)*+"
     r"(?:\**+(?:Next )?(?:Action|Tool|Call|Step)(?: \d++)?\**+[ \t]*+:\**+[ \t]*+)?`{0,3}+\**+`{0,3}+[ \t]*+"
@@ -223,18 +223,18 @@ _CLOSED = re.compile(r"\)[ \t]*+[;.]?`{0,3}+[ \t\r]*+\Z")
 def read_calls(text: str) -> Calls:
     """Return the calls in ``text`` that are on their own lines. Never raises.
 
-    Tool results that a model invents (from a line "Observation:" on, outside of a step's text) are ignored.
+    Everything after a line "Observation:" is ignored, because the model invented that tool result; inside a step it is plain text.
     """
     if len(text) > LONGEST:
         return Calls((), ranking_error("RANK007", f"the answer has {len(text):,} characters", f"at most {LONGEST:,}"))
     found = _Scan(text).read()
-    if not found.calls and found.fault is None:  # JSON in another notation, alone in the text
+    if not found.calls and found.fault is None:  # the whole text may be a JSON call in another notation
         return _single_json_call(text)
     return found
 
 
 def _single_json_call(text: str) -> Calls:
-    """Return the call if the whole text is one: ``{"tool": ..., "arguments": {...}}``, read leniently like other answers."""
+    """Read ``text`` leniently as a single JSON call: ``{"tool": ..., "arguments": {...}}``; return no calls if it is none."""
     value = literals.read(text) if text.lstrip().startswith(("{", "`")) and "arguments" in text else None
     made = _of_json([value.value]) if isinstance(value, literals.Reading) else []
     return Calls(()) if not made else Calls((), made[0]) if isinstance(made[0], Diagnostic) else Calls((made[0],))
@@ -254,7 +254,7 @@ class _Scan:
         imagined = _IMAGINED.search(text)
         for _ in range(_HEADS):
             head = _HEAD.search(text, at)
-            while imagined is not None and imagined.start() < at:  # in a step's text
+            while imagined is not None and imagined.start() < at:  # the match is inside a step's text
                 imagined = _IMAGINED.search(text, at)
             end = imagined.start() if imagined is not None else len(text)
             over = head is None or head.start() >= end or len(self.calls) == _MOST
@@ -284,7 +284,7 @@ class _Scan:
         return next(heads, len(self.text))
 
     def _calls_at(self, reader: Reader, head: "re.Match[str]") -> tuple[list[Call | Diagnostic], int] | Diagnostic:
-        """Return the calls that begin at ``head`` (none if it is prose) and the position to continue from; or the fault."""
+        """Return the calls that begin at ``head`` (none for prose) and the position to continue from, or the fault."""
         if head["json"]:
             values, end = json_calls(self.text, head.start("json"))
             if values is None:
@@ -317,7 +317,7 @@ def _of_json(values: list[Any]) -> list[Call | Diagnostic]:
         if name not in PARAMETERS:
             made.append(_unknown(name))
             continue
-        if isinstance(given, str):  # the form that model services use
+        if isinstance(given, str):  # model services send arguments as a JSON string
             read = literals.read(given or "{}")
             given = read.value if isinstance(read, literals.Reading) else None
         arguments = {_SAME.get(key, key): each for key, each in given.items()} if isinstance(given, dict) else {}
@@ -331,7 +331,7 @@ def _of_json(values: list[Any]) -> list[Call | Diagnostic]:
 
 
 def _arguments(reader: Reader, at: int, name: str) -> tuple[dict[str, Any], int] | Diagnostic | int:
-    """Return the arguments that begin at ``at`` and the end of the call; or their fault; or the position after the prose."""
+    """Return the arguments that begin at ``at`` and the end of the call; a fault; or, for prose, the position after it."""
     text, parameters, found = reader.text, PARAMETERS[name], dict[str, Any]()
     for number, (parameter, kind) in enumerate(parameters):
         if named := _NAMED.match(text, at):
@@ -348,7 +348,7 @@ def _arguments(reader: Reader, at: int, name: str) -> tuple[dict[str, Any], int]
             at += 1
     closed = CLOSE.match(text, at)
     if closed is None:
-        if name in ("lwt_insert", "lwt_set"):  # the parenthesis is missing after a complete step
+        if name in ("lwt_insert", "lwt_set"):  # the step is complete, but the closing parenthesis is missing
             return found, at
         return at if not parameters and not _stands_alone(text, at) else _wanted(name)
     after = AFTER.match(text, closed.end())
@@ -358,7 +358,7 @@ def _arguments(reader: Reader, at: int, name: str) -> tuple[dict[str, Any], int]
 
 
 def _stands_alone(text: str, at: int) -> bool:
-    """Return whether the parenthesis at ``at`` closes at the end of its line, which marks an intended call."""
+    """Return whether the parenthesis opened at ``at`` is closed at the end of the line, as in an intended call."""
     end = text.find("\n", at)
     return _CLOSED.search(text[at : end if end >= 0 else len(text)]) is not None
 

@@ -1,4 +1,4 @@
-"""Search over plans: states are nodes, ``next_actions`` are branches, plans run on forks. See ``docs/design/loops.md#search``.
+"""Search over plans: states are nodes, ``next_actions`` are branches, and plans run on forks. See ``docs/design/loops.md#search``.
 
 ``search`` is the entry point; greedy, beam and MCTS are its strategies. docs/reference/search.md describes it.
 """

@@ -1,4 +1,4 @@
-"""The growing tree of a search: proposals, executed branches, merged states, values. Strategies choose, this module executes.
+"""The growing tree of a search. Strategies choose branches; this module requests proposals, runs plans, merges and rates states.
 
 Results of parallel work are processed in the order of the requests, so that a tree never depends on timing.
 """
@@ -21,14 +21,14 @@ from ...results import StepFailed
 from .nodes import Action, Branch, Meter, Node, best_of, way_to
 from .policies import Proposer, Value, cancellation_as_error, checked_value
 
-# Execution of plans on forks: with bounded parallelism, no plan twice in the same state, and never beyond the budget. Steps of
-# the budget are assigned in request order, before any plan begins, so the choice of plans does not depend on their speed.
+# Runs plans on forks, with bounded parallelism, never the same plan twice in the same state, and never beyond the budget. The steps
+# of the budget are assigned in request order before any plan begins, so the choice of plans does not depend on their speed.
 
 _LONGEST = 500
 
 
 class Opening(Protocol):
-    """Opens executors; all of them share graph, models and caches."""
+    """Opens executors, which all share the same graph, models and caches."""
 
     def open(self, state: StateStore, node: Node, action: Action) -> GASLExecutor:
         """Return an executor over ``state``, a fork of ``node``'s state, that will execute ``action``."""
@@ -36,7 +36,7 @@ class Opening(Protocol):
 
 
 Opener: TypeAlias = Callable[[StateStore], GASLExecutor] | Opening
-"""An ``Opening``, or a function that returns an executor over a state, wherever it is in the tree."""
+"""An ``Opening``, or a function of a state that returns an executor over the state, independent of its node in the tree."""
 
 
 @frozen
@@ -60,7 +60,7 @@ def as_opening(opener: Opener) -> Opening:
 class Outcome:
     """The result of a plan: its status ("refused" if it was not run), and the resulting state (None if it failed).
 
-    ``key`` identifies the state; ``origin`` tells states with model answers apart by their path, see ``Node``.
+    ``key`` identifies the state; ``origin`` distinguishes states with model answers by their path, see ``Node``.
     """
 
     status: str
@@ -73,7 +73,7 @@ class Outcome:
 
 @define
 class Steps:
-    """Executes the plans of a search. ``outcomes``: results are distinct states even if a plan failed or changed nothing."""
+    """Executes the plans of a search. ``outcomes``: a plan that failed or changed nothing also leads to a separate state."""
 
     opener: Opening
     meter: Meter
@@ -81,7 +81,7 @@ class Steps:
     outcomes: bool = False
     _number: int = 0
     _known: dict[tuple[str, str], Outcome] = field(factory=dict)
-    """By the state's hash and the action's effect: the same plan is executed only once in the same state."""
+    """Maps the state's key and the action's effect to the outcome: the same plan runs only once in the same state."""
 
     async def take(self, asked: Sequence[tuple[Node, Action]]) -> list[Outcome | None]:
         """Return the result of each action in its node's state, in order; None for actions beyond the step budget."""
@@ -98,7 +98,7 @@ class Steps:
         return [self._known.get((node.key, action.does)) for node, action in asked]
 
     def _reserved(self, action: Action) -> bool:
-        """Reserve a step for an action; False if none is left. Giving an answer takes no step."""
+        """Reserve a step for an action; return False if no step is left. An answer takes no step."""
         if action.answer is None:
             if self.meter.steps_left == 0:
                 return False
@@ -117,7 +117,7 @@ class Steps:
                     ran = await self.opener.open(store, node, action).arun_plan(plan)
             except PlanError as error:
                 return Outcome("refused", message=cut(str(error), _LONGEST))
-            except Exception as error:  # a custom graph or client may raise anything: that closes its branch
+            except Exception as error:  # a custom graph or client may raise any exception; the exception closes the branch
                 self.meter.failed(error)
                 return Outcome("error", message=cut(f"{type(error).__name__}: {error}", _LONGEST))
         records = tuple(map(_without_values, ran))
@@ -139,7 +139,7 @@ def key_of(store: StateStore, origin: str = "") -> str:
 
 
 def _answers(store: StateStore) -> int:
-    """Return the number of model answers in a state."""
+    """Return the number of model answers that a state stores."""
     return len(store.replay_info().get("answers", ()))
 
 
@@ -148,12 +148,12 @@ def _digest(text: str) -> str:
 
 
 def _is_lost(records: Sequence[ExecutionRecord]) -> bool:
-    """Return whether a model failed in a way that the next call would share: then the result says nothing about the plan."""
+    """Return whether a model failed in a way that the next call would repeat: such a result says nothing about the plan."""
     return any((record.error or {}).get("kind") in HOPELESS or _is_lost(record.nested) for record in records)
 
 
 def _without_values(record: ExecutionRecord) -> ExecutionRecord:
-    """Return a record without the values found: a tree of a thousand states must not hold them all."""
+    """Return a record without its values, because a tree of a thousand states must not hold all values."""
     return evolve(record, value=None, nested=tuple(map(_without_values, record.nested)))
 
 
@@ -170,9 +170,9 @@ _WARNINGS = 50
 
 @define
 class GrowingTree:
-    """``nodes`` are in order of number, the root first. ``enough`` is the value that ends the search (None: no value does).
+    """The tree. ``nodes`` are sorted by number, the root first. ``enough`` is the value that ends the search (None: no value does).
 
-    ``answers``: only a state with an answer can end the search, and any state with an answer ranks above all others.
+    ``answers``: only a state with an answer can end the search, and any state with an answer ranks above the states without one.
     """
 
     steps: Steps
@@ -191,7 +191,7 @@ class GrowingTree:
 
     @property
     def root(self) -> Node:
-        """The state where the search begins."""
+        """The node of the state in which the search begins."""
         return self.nodes[0]
 
     @property
@@ -219,7 +219,7 @@ class GrowingTree:
         self._stop_if_enough(self.nodes)
 
     async def propose(self, nodes: Sequence[Node]) -> None:
-        """Give each node its branches, the most confident first; a node without proposals gets none."""
+        """Add proposed branches to each node, the most confident first; a node without proposals gets no branches."""
         fresh = [node for node in dict.fromkeys(nodes) if not node.proposed]
         for node in fresh:
             node.proposed = True
@@ -268,9 +268,9 @@ class GrowingTree:
         self._stop_if_enough(fresh)
 
     async def look(self, node: Node, action: Action) -> Node | None:
-        """Return the valued state that an action leads to: one of the tree, or a new one that is not added to it.
+        """Return the rated state that an action leads to: a state of the tree, or a new state, which is not added to the tree.
 
-        None if the action fails or no steps are left for it.
+        Return None if the action fails or no steps are left.
         """
         outcome = (await self.steps.take([(node, action)]))[0]
         if outcome is None or outcome.store is None:
@@ -283,7 +283,7 @@ class GrowingTree:
         return made
 
     def keep(self, node: Node) -> None:
-        """Add a state that ``look`` returned to the tree, with the states on the way to it."""
+        """Add a state that ``look`` returned to the tree, together with the states on the path to it."""
         for each in way_to(node):
             if each.number >= 0 or each.parent is None or each.action is None:
                 continue
@@ -300,7 +300,7 @@ class GrowingTree:
             self.steps.meter.stop("found")
 
     def _settle(self, node: Node, branch: Branch, outcome: Outcome | None) -> Node | None:
-        """Record the result of a branch; return its state if it is new."""
+        """Record the result of a branch; return the resulting state if it is new, otherwise None."""
         if outcome is None:
             return None
         branch.outcome, branch.message = outcome.status, outcome.message
@@ -328,7 +328,7 @@ class GrowingTree:
             async with self.gate:
                 try:
                     return await checked_value(self.judge, node)
-                except Exception as error:  # as for a proposer
+                except Exception as error:  # an error sets the value to None; the search continues
                     self.steps.meter.failed(error)
                     unvalued[node.number] = _reason(error)
                     return None
@@ -337,14 +337,14 @@ class GrowingTree:
             node.value = value
         if (
             unvalued and not self._unvalued
-        ):  # warn once: a failure for one state usually affects the other states as well
+        ):  # warn only once, because a failure for one state usually affects other states as well
             number, why = min(unvalued.items())
             where = f"state {number}" if number >= 0 else "a state"
             self._warn(cut(f"the value of {where} could not be determined: {why}; it counts as 0", 500))
         self._unvalued += len(unvalued)
 
     def failed(self, what: str, error: Exception) -> None:
-        """Record an error of a custom part; stop if it is a model that will not answer any further call."""
+        """Record an error raised by a custom part; stop if a model will not answer any further call."""
         self.steps.meter.failed(error)
         self._warn(cut(f"{what}: {_reason(error)}", 500))
 
@@ -354,12 +354,12 @@ class GrowingTree:
 
 
 def _reason(error: Exception) -> str:
-    """Return the message of a model's error; for an error of a custom part, also its class."""
+    """Return the message of an error; for errors raised by custom parts, the class as well."""
     if isinstance(error, StepFailed):
         return error.failed.message
     return error.message if isinstance(error, LLMError) else f"{type(error).__name__}: {error}"
 
 
 def _node(parent: Node, action: Action, store: StateStore, outcome: Outcome) -> Node:
-    """Return a state that is not yet in the tree: its number is -1."""
+    """Return a node that is not yet in the tree: its number is -1."""
     return Node(-1, parent.depth + 1, outcome.key, store, parent, action, outcome.records, origin=outcome.origin)

@@ -1,6 +1,6 @@
-"""The states of a search under way, and the branches between them.
+"""The states of a search in progress, and the branches between them.
 
-A node's state never changes: to continue from it, take a fork. Statistics belong to the strategy.
+A node's state never changes: to continue from a state, take a fork. The statistics in a node belong to the strategy.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _MOST = 100
 
 
 class ActionError(KnotworkError, ValueError):
-    """Text that is not a list of next actions; the message says where and what was expected."""
+    """Raised for text that is not a list of next actions; the message says where the fault is and what was expected."""
 
 
 def _sure(action: "Action", attribute: Any, value: float) -> None:
@@ -43,8 +43,8 @@ class Action:
     """One of a state's ``next_actions``.
 
     ``plan``: the plan object, its JSON text, a program's text, or a list of commands, as in the seed's ``next_actions``.
-    ``confidence`` is 0 to 1. ``answer``, if given, says that the search may end here: it rests on the present state, and no
-    plan is run for it.
+    ``confidence`` is 0 to 1. ``answer``, if given, is an answer based on the present state: no plan is run for it, and the search
+    may end here.
     """
 
     plan: Any = None
@@ -54,7 +54,7 @@ class Action:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """The commands as texts, whatever form the plan has; a JSON text or a program counts as one."""
+        """The commands as strings, for any form of plan; a JSON text or a program counts as one command."""
         plan = self.plan.get("commands", ()) if isinstance(self.plan, Mapping) else self.plan
         if plan is None:
             return ()
@@ -71,12 +71,12 @@ class Action:
 
     @property
     def does(self) -> str:
-        """The identity of an action: commands, config and answer, without ids or reasons, however the plan is written."""
+        """The effect of an action: its commands, config and answer, without ids and reasons; independent of the plan's form."""
         config = self.plan.get("config") if isinstance(self.plan, Mapping) else None
         return json.dumps([self.commands, config or {}, self.answer], sort_keys=True, default=str)
 
     def as_plan(self, plan_id: str) -> Any:
-        """Return the plan for the executor; a list of commands becomes a plan with this id and the rationale as its why."""
+        """Return the plan for the executor; a list of commands becomes a plan with the id ``plan_id`` and the rationale as ``why``."""
         if isinstance(self.plan, Mapping):
             return {"plan_id": plan_id, "why": self.rationale or "no reason was given", **self.plan}
         if isinstance(self.plan, Sequence) and not isinstance(self.plan, str):
@@ -84,15 +84,15 @@ class Action:
         return self.plan
 
     def as_json(self) -> dict[str, Any]:
-        """Return its JSON form: ``{"plan", "confidence", "rationale"}``, and ``answer`` if there is one."""
+        """Return the action as JSON: ``{"plan", "confidence", "rationale"}``, and ``answer`` if it is given."""
         form = {"plan": self.plan, "confidence": self.confidence, "rationale": self.rationale}
         return form if self.answer is None else {**form, "answer": self.answer}
 
 
 def read_actions(document: Any) -> tuple[Action, ...]:
-    """Return the actions of ``{"next_actions": [...]}`` or of the list alone, also as JSON text. Raises ``ActionError``.
+    """Return the actions of ``{"next_actions": [...]}``, or of the list alone; both also as JSON text. Raises ``ActionError``.
 
-    Only the form is checked here; a plan is checked when it is run, and a faulty plan closes only its own branch.
+    Only the form is checked here. A plan is checked when it is run, and a faulty plan closes only its own branch.
     """
     if isinstance(document, str):
         try:
@@ -138,7 +138,7 @@ failed; ``dropped``: no time or budget was left to try it."""
 class Branch:
     """One action in one state. ``outcome`` is the plan's status, ``message`` the reason for a failure.
 
-    ``visits`` and ``total`` belong to MCTS; ``simulated`` means that a rollout found it.
+    ``visits`` and ``total`` belong to MCTS; ``simulated``: a rollout found the branch.
     """
 
     action: Action
@@ -153,15 +153,15 @@ class Branch:
 
 @define(eq=False)
 class Node:
-    """A state, and how the search first reached it: ``records`` are those of the plan that led here (none for the root).
+    """A state, and how the search first reached it: ``records`` are the records of the plan that led here (empty for the root).
 
-    ``number`` counts from 0, the root; -1 if a rollout visits a state that is not in the tree.
+    ``number`` counts from 0 (the root); it is -1 if a rollout visits a state that is not in the tree.
 
-    ``value`` is 0 to 1, None if it is not known yet or could not be determined. ``proposed`` means that its branches have been
-    proposed. ``path`` is the list of actions from the root.
+    ``value`` is 0 to 1, None if it is not known yet or could not be determined. ``proposed`` means that the branches of the state
+    have been proposed. ``path`` has the actions that lead from the root to the state.
 
-    ``key`` identifies the state: its hash and ``origin``. A model's answer stores its time in the state, so the hashes of two
-    equal states may differ: ``origin`` is the path to the last plan on it that called a model, "" if no plan did.
+    ``key`` identifies the state by its hash and ``origin``. The state stores the time of each model answer, so two equal states may
+    have different hashes. ``origin`` therefore stands for the path up to the last plan that called a model ("" if no plan did).
     """
 
     number: int
@@ -184,7 +184,7 @@ class Node:
 
     @property
     def answer(self) -> str | None:
-        """The answer given here; a state with an answer has no branches."""
+        """The answer that led to this node, or None; a node with an answer has no branches."""
         return None if self.action is None else self.action.answer
 
     @property
@@ -209,7 +209,7 @@ class Node:
 
 
 def way_to(node: Node) -> list[Node]:
-    """Return the nodes from the root to ``node``, along the path first taken."""
+    """Return the nodes from the root to ``node``, along the path on which the search first reached it."""
     way, each = list[Node](), node
     while True:
         way.append(each)
@@ -219,9 +219,9 @@ def way_to(node: Node) -> list[Node]:
 
 
 def best_of(nodes: Sequence[Node], answers: bool = False) -> Node:
-    """Return the node of the highest value; on a tie one with an answer, then the nearest to the root, then the first.
+    """Return the node of the highest value; of equal nodes one with an answer, then the nearest to the root, then the first.
 
-    ``answers``: only nodes with an answer count, if there are any.
+    ``answers``: only nodes with an answer count, if such nodes exist.
     """
     return min(
         nodes,
@@ -229,11 +229,11 @@ def best_of(nodes: Sequence[Node], answers: bool = False) -> Node:
     )
 
 
-# The budget of a search, as one object, and its consumption: plans, calls, tokens, money, time.
+# The budget of a search and what has been spent of it: plans, calls, tokens, money, time.
 
 Stopped = Literal["", "found", "exhausted", "steps", "calls", "tokens", "cost", "time", "cancelled", "budget", "model"]
-"""Why a search ended: a state that is good enough; nothing left to try; one of its limits; a cancellation; the run's own budget,
-or a model that won't answer any call ("budget", "model")."""
+"""Why a search ended: a state is good enough ("found"), nothing is left to try ("exhausted"), a limit was reached ("steps" to
+"time"), it was cancelled, the run's own budget is used up ("budget"), or a model will not answer any further call ("model")."""
 
 
 MOST_CALLS = 500
@@ -255,8 +255,8 @@ class Budget:
     """The limits of one search (None: no limit).
 
     ``max_steps`` counts executed plans, including those of rollouts; it is never exceeded. ``max_calls``, ``max_tokens`` and
-    ``max_cost`` (US dollars) are checked before each round: a round that has begun makes its calls, as far as the models' own
-    limits let it. ``time_limit`` (seconds) and ``cancel`` stop work under way.
+    ``max_cost`` (US dollars) are checked before each round: a round that has begun makes all its calls, as far as the models' own
+    limits allow. ``time_limit`` (seconds) and ``cancel`` stop work in progress.
     """
 
     max_steps: int | None = field(default=50, validator=or_none(whole(0)))
@@ -269,7 +269,7 @@ class Budget:
 
 @define
 class Meter:
-    """The consumption of a search. ``spent`` may be shared with a proposer or value that calls models itself."""
+    """What a search has spent of its budget. ``spent`` may be shared with a proposer or value that calls models itself."""
 
     budget: Budget
     spent: Spent = field(factory=Spent)
@@ -300,7 +300,7 @@ class Meter:
         self.reason = self.reason or reason
 
     def failed(self, error: BaseException) -> None:
-        """Stop if a model failed in a way that the next call would share."""
+        """Stop if a model failed in a way that the next call would repeat."""
         if isinstance(error, LLMError):
             self._hopeless(error.kind)
         elif isinstance(error, StepFailed):
@@ -309,7 +309,7 @@ class Meter:
     def count(self, records: Iterable[ExecutionRecord]) -> None:
         """Add the cost of a plan's commands; stop if a model failed permanently."""
         for record in records:
-            if record.nested:  # the cost of a block or branch is that of its commands
+            if record.nested:  # the cost of a block or branch is the cost of its commands
                 self.count(record.nested)
                 continue
             metrics: Mapping[str, Any] = record.metrics

@@ -1,4 +1,4 @@
-"""The replaceable parts of a search: what to do next, how good a state is, and how to continue cheaply from a state."""
+"""The replaceable parts of a search: proposing actions, rating states, and rollouts that continue cheaply from a state."""
 
 import asyncio
 import inspect
@@ -24,7 +24,7 @@ from .nodes import Action, Node
 
 @contextmanager
 def cancellation_as_error() -> Iterator[None]:
-    """Turn a ``CancelledError`` that a custom part raises itself, without a cancellation, into an ordinary error."""
+    """Convert a ``CancelledError`` that a custom part raises although its task was not cancelled into an ordinary error."""
     try:
         yield
     except asyncio.CancelledError as error:
@@ -35,15 +35,15 @@ def cancellation_as_error() -> Iterator[None]:
 
 
 class Proposer(Protocol):
-    """Proposes actions in a state; usually a model. It may raise: that state is then left as it is."""
+    """Proposes actions in a state; usually a model. It may raise; the state then gets no branches."""
 
     async def propose(self, node: Node) -> Sequence[Action]:
-        """Return the state's next actions, in any order; none if nothing is left to do."""
+        """Return the state's next actions, in any order; an empty sequence if nothing is left to do."""
         ...
 
 
 class Value(Protocol):
-    """Rates a state. It may raise: that state then counts as 0, with a warning."""
+    """Rates a state. It may raise; the state then counts as 0, and a warning is emitted."""
 
     async def value(self, node: Node) -> float:
         """Return a value from 0 (nothing achieved) to 1 (everything achieved)."""
@@ -51,12 +51,12 @@ class Value(Protocol):
 
 
 class Rollout(Protocol):
-    """Chooses cheaply how to continue from a state, to estimate its potential."""
+    """Chooses cheaply how to continue from a state, in order to estimate the potential of the state."""
 
     async def choose(self, node: Node, known: Sequence[Action], random: Random) -> Action | None:
-        """Return the action to take in ``node``, or None to stop there.
+        """Return the action to take in ``node``, or None to stop.
 
-        ``known`` are actions that were proposed on the way but not taken. Use only ``random`` as the source of randomness.
+        ``known`` are actions that were proposed on the path to ``node`` but not taken. Use only ``random`` as source of randomness.
         """
         ...
 
@@ -68,7 +68,7 @@ class AsValue:
     function: Callable[[Node], float | Awaitable[float]]
 
     async def value(self, node: Node) -> float:
-        """Return the function's value."""
+        """Return the value that the function returns."""
         said = self.function(node)
         return await said if inspect.isawaitable(said) else said
 
@@ -96,7 +96,7 @@ async def checked_value(value: Value, node: Node) -> float:
 
 @frozen
 class Filled:
-    """The share of ``keys`` (all keys that the state declares at its root, if None) that are not empty. It calls no model."""
+    """The share of ``keys`` that are not empty; None: all keys that the root state declares. Calls no model."""
 
     keys: tuple[str, ...] | None = None
 
@@ -109,7 +109,7 @@ class Filled:
 
 @frozen
 class Untaken:
-    """A rule-based rollout: picks an action that was proposed on the way but not taken, at random, weighted by confidence."""
+    """A rule-based rollout: picks one of the proposed but untaken actions on the path, at random, weighted by confidence."""
 
     async def choose(self, node: Node, known: Sequence[Action], random: Random) -> Action | None:
         """Return one of ``known``; None if it is empty."""
@@ -118,7 +118,7 @@ class Untaken:
         return random.choices(list(known), [action.confidence + 0.01 for action in known])[0]
 
 
-# A model as a search's value: it receives the question, a summary of the state and the answer, if any, and returns 0.0 to 1.0.
+# A model that rates states: it receives the question, a summary of the state, and the answer if any, and returns 0.0 to 1.0.
 
 JUDGED: dict[str, Any] = {
     "type": "object",
@@ -129,21 +129,21 @@ JUDGED: dict[str, Any] = {
     "required": ["reason", "score"],
     "additionalProperties": False,
 }
-"""The model's answer."""
+"""The JSON Schema of the model's answer."""
 
 _KEYS = 40
 _SAMPLES = 5
 _STATE = 8_000
-"""Maximum characters of the state shown."""
+"""Maximum characters of the state in the prompt."""
 
 
 @define
 class Judged:
     """Asks ``caller``'s model (or the model named ``model``) how much of ``query`` a state has answered.
 
-    ``spent`` should be the search's own, so that its budget covers these calls. If the caller has a record, each judgement is
-    stored in it under the path to the state, and reused: the state has the time of each model answer, so its hash differs when
-    the same plans are run again.
+    ``spent`` should be the object that the search uses, so that its budget covers these calls. If the caller has a record, each
+    judgement is stored in the record under the path to the state, and reused. The state's hash would not work as a key: the state
+    stores the time of each model answer, so the hash differs when the same plans are run again.
     """
 
     caller: Caller
@@ -160,7 +160,7 @@ class Judged:
         """Return the score. Raises ``StepFailed``."""
         options = {"schema": JUDGED, "temperature": 0.0, "tidy": _normalised}
         named = "\n".join(action.does for action in node.path).encode("utf-8", "backslashreplace")
-        number = int.from_bytes(blake3(named).digest(length=6), "big")  # derived from the path: the same in every run
+        number = int.from_bytes(blake3(named).digest(length=6), "big")  # the path determines the number, so it is the same in every run
         text = await ask_text(self._asker, number, self.prompt(node), options, self.model)
         return float(read_json(text)["score"]) + 0.0
 

@@ -1,4 +1,4 @@
-"""A search from its first state to its result: sets up the parts, runs a strategy, and leaves no task behind."""
+"""Runs a search from its first state to its result: sets up the parts, runs a strategy, and leaves no task running."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping
@@ -42,14 +42,14 @@ def _boolean(settings: "Settings", attribute: Any, value: Any) -> None:
 class Settings:
     """The settings of a search.
 
-    ``width``: states that beam keeps. ``branching``: maximum branches of a state, the most confident first. ``max_depth``:
-    maximum number of consecutive plans. ``enough``: the value that ends the search (None: no value does). ``seed``,
+    ``width``: number of states that beam keeps. ``branching``: maximum number of branches of a state, the most confident first.
+    ``max_depth``: maximum number of consecutive plans. ``enough``: the value that ends the search (None: no value does). ``seed``,
     ``exploration``, ``batch`` and ``rollout_depth`` belong to MCTS, see ``mcts``. The same settings, budget and proposals give
-    the same tree; only ``at_once``, the parallelism, does not affect it.
+    the same tree; only ``at_once``, the parallelism, does not affect the tree.
 
-    ``answers``: the search is for an answer: only a state with an answer can be good enough, and the best of these is the best
-    state. ``outcomes``: the proposer sees the results of plans: a plan that failed or changed nothing leads to its own state,
-    from which the search may continue; otherwise such a branch is closed.
+    ``answers``: the search looks for an answer. Only a state with an answer can be good enough, and the best of these states is the
+    best state. ``outcomes``: the proposer sees the results of plans. A plan that failed or changed nothing then leads to a state of
+    its own, from which the search may continue; otherwise such a branch is closed.
     """
 
     strategy: Strategy = field(default="greedy", validator=_strategy_name)
@@ -68,7 +68,7 @@ class Settings:
 
 @frozen
 class Searched:
-    """The result of a search. ``best`` and ``nodes`` still have their states: ``best.snapshot``, ``adopt(state, best)``.
+    """The result of a search. ``best`` and ``nodes`` still hold their states: use ``best.snapshot`` or ``adopt(state, best)``.
 
     ``status`` is "found" if a state is good enough, "best" if the best state is better than the first, else "failed".
     """
@@ -134,12 +134,12 @@ async def search(
     spent: Spent | None = None,
     events: Events | None = None,
 ) -> Searched:
-    """Search for the best state that plans lead to from ``state``, which is only read; ``adopt`` applies the result to it.
+    """Search for the best state that plans can reach from ``state``. ``state`` is only read; ``adopt`` applies the result to it.
 
-    ``opener`` returns an executor over a fork (an ``Opening`` also receives the node and the action): all branches share its
-    graph, models and caches. ``value`` rates a state, 0 to 1: a ``Value``, or a function of a node. ``spent``: where a proposer,
-    value or rollout that calls models counts its cost, so that the budget covers it. An error of a custom part closes a branch,
-    and no task is under way when this function returns or raises. Raises ``ValueError`` for invalid settings, before any call.
+    ``opener`` returns an executor over a fork (an ``Opening`` also receives the node and the action); the executors of all branches
+    share graph, models and caches. ``value`` rates a state from 0 to 1: a ``Value``, or a function of a node. ``spent``: a proposer,
+    value or rollout that calls models adds its cost here, so that the budget covers it. An error raised by a custom part closes a
+    branch. No task is running when this function returns or raises. Raises ``ValueError`` for invalid settings, before any call.
     """
     chosen = _settings(settings)
     if budget is not None and not isinstance(budget, Budget):
@@ -147,7 +147,7 @@ async def search(
     if rollout is not None and not hasattr(rollout, "choose"):
         raise RequestError("rollout", f"{shown(rollout)} has no method `async choose(node, known, random)`")
     meter = Meter(budget or Budget(), spent if spent is not None else Spent())
-    # Two gates, because a proposer may itself wait for a plan that it runs.
+    # Proposers and plans have separate gates, because a proposer may wait for a plan that it runs itself.
     steps = Steps(as_opening(opener), meter, asyncio.Semaphore(chosen.at_once), chosen.outcomes)
     asking = asyncio.Semaphore(chosen.at_once)
     growing = GrowingTree(
@@ -195,10 +195,10 @@ async def _strategy(growing: GrowingTree, state: StateStore, settings: Settings,
 
 
 async def _bounded(meter: Meter, work: Coroutine[Any, Any, None]) -> None:
-    """Run a strategy until it ends, time is up or it is cancelled; then stop its tasks and wait for them."""
+    """Run a strategy until it ends, its time is up or it is cancelled; then stop its tasks and wait until they end."""
     budget = meter.budget
     ending = Deadline(budget.cancel, budget.time_limit)
-    task = asyncio.ensure_future(work)  # started in any case: there is always a root
+    task = asyncio.ensure_future(work)  # started even if time is already up, so that the tree has a root
     try:
         await ending.wait_for(task)
         if ending.by:
@@ -210,13 +210,13 @@ async def _bounded(meter: Meter, work: Coroutine[Any, Any, None]) -> None:
         await asyncio.gather(task, return_exceptions=True)
 
 
-# Adopts a state that a search found into its initial state, as one commit. Nothing is executed and no model is called again. The
-# commit has the changed variables with their provenance, the history entries of every command on the path, the command texts for
-# ``replay`` and the models' answers: an adopted state can be replayed and reported like one that was run.
+# Applies a state that a search found to the state where the search began, as one commit. No command and no model call is repeated.
+# The commit has the changed variables with their provenance, the history entries of every command on the path, the command texts
+# for ``replay``, and the model answers. So an adopted state can be replayed and reported like a state in which the commands ran.
 
 
 class AdoptError(KnotworkError):
-    """The state has changed since the search began; nothing was changed."""
+    """Raised if the state has changed since the search began; the state is left as it is."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -225,11 +225,11 @@ class AdoptError(KnotworkError):
 
 
 def adopt(state: StateStore, node: Node) -> str:
-    """Apply the state of ``node`` to ``state``, in which its search began; return the hash.
+    """Apply the state of ``node`` to ``state``, in which the search began; return the new hash.
 
-    All of it is one record of the journal: after a crash it is there completely or not at all. A node that is already adopted, or
-    the root, changes nothing. Raises ``AdoptError`` if ``state`` has changed since the search began, ``StoreError`` if it can't
-    be written.
+    The whole change is one record of the journal: after a crash the record is there completely or not at all. Adopting the root, or
+    a node that is already adopted, changes nothing. Raises ``AdoptError`` if ``state`` has changed since the search began,
+    ``StoreError`` if it can't be written.
     """
     began, found = way_to(node)[0].fork(), node.fork()
     seen, known = len(state.history), len(began.history)
@@ -248,8 +248,8 @@ def adopt(state: StateStore, node: Node) -> str:
             state.ran(command)
         for answer in after.get("answers", [])[len(before.get("answers", [])) :]:
             state.answered(answer)
-        state.configure(config=after["config"])  # the graph that the findings now come from
-        state.rollback(found.snapshot())  # copies the commits with their notes
+        state.configure(config=after["config"])  # the configuration names the graph that the findings now come from
+        state.rollback(found.snapshot())  # copies the found commits with their notes
     except BaseException:
         state.back(mark)
         state.configure(config=before["config"])

@@ -1,12 +1,13 @@
-"""Monte-Carlo tree search over plans: UCT whose prior is the confidence of ``next_actions``.
+"""Monte-Carlo tree search over plans: UCT whose prior is the confidence of ``next_actions``. Also greedy search and beam search.
 
-Selection is PUCT (Rosin 2011; Silver et al. 2017): mean return of a branch + ``exploration`` · prior · sqrt(visits) / (1 + its
-visits). The prior is the confidence's share among its siblings, with a part spread evenly, so that less confident actions are
-tried too. An untried branch has the value of its parent state. A return is the best value seen on the way through a new state and
-its rollout: the best state found counts, not the last one.
+Branches are selected by PUCT (Rosin 2011; Silver et al. 2017): mean return of the branch + ``exploration`` · prior ·
+sqrt(visits of the parent) / (1 + visits of the branch). The prior is the branch's share of its siblings' total confidence, mixed
+with an even share, so that less confident actions are tried too. An untried branch has the value of its parent state. The return
+of a branch is the best value seen in the new state or during its rollout, not the value of the rollout's last state.
 
-In a round ``batch`` branches are selected before any is executed; until its execution, each counts as a visit without a return,
-which directs the next selection elsewhere. Rounds belong to the algorithm: the parallelism of plans does not affect the tree.
+In each round, ``batch`` branches are selected before any of them is executed. Until its execution, a selected branch counts as a
+visit without a return, which makes further selections of the same branch less likely. Rounds belong to the algorithm: the
+parallelism of plans does not affect the tree.
 """
 
 from collections.abc import Sequence
@@ -21,14 +22,14 @@ from .nodes import Action, Branch, Node, way_to
 from .policies import Rollout, cancellation_as_error
 
 _EVENLY = 0.25
-"""The share of the prior that is independent of the confidence."""
+"""The part of the prior that does not depend on the confidence."""
 
 Way = list[tuple[Node, Branch]]
 
 
 @define
 class MCTS:
-    """An MCTS run. ``rollout_depth``: maximum plans per rollout (0: no rollout; a state's own value is its return)."""
+    """An MCTS run. ``rollout_depth``: maximum number of plans per rollout (0: no rollout; the return is the state's own value)."""
 
     growing: GrowingTree
     seed: int
@@ -38,10 +39,10 @@ class MCTS:
     rollout_depth: int
     _simulations: int = 0
     _pending: dict[int, int] = field(factory=dict)
-    """By the id of a branch: how often it is selected without a return so far."""
+    """Maps the id of a branch to the number of its selections that have no return yet."""
 
     async def run(self) -> None:
-        """Search until no further work may begin, or everything is tried."""
+        """Search until no further work may begin, or every branch was tried."""
         await self.growing.propose([self.growing.root])
         while not self.growing.over():
             ways = await self._select()
@@ -54,7 +55,7 @@ class MCTS:
     # Selection
 
     async def _select(self) -> list[Way]:
-        """Return the paths to the branches to execute next: up to ``batch`` of them."""
+        """Return the paths to the branches to execute next, at most ``batch``."""
         ways: list[Way] = []
         taken: set[int] = set()
         while len(ways) < self.batch and not self.growing.over():
@@ -63,7 +64,7 @@ class MCTS:
             if way is None:
                 break
             last = way[-1][1]
-            if last.child is not None and not last.child.proposed:  # a state without branches: they are proposed first
+            if last.child is not None and not last.child.proposed:  # the branches of this state must be proposed first
                 await self.growing.propose([last.child])
                 continue
             for _, branch in way:
@@ -74,7 +75,7 @@ class MCTS:
         return ways
 
     def _alive(self, taken: set[int]) -> set[int]:
-        """Return the numbers of the states from which an untried branch can be reached: merged states make cycles."""
+        """Return the numbers of the states from which an untried branch can be reached; merged states may form cycles."""
         above: dict[int, list[int]] = {}
         alive, found = list[int](), set[int]()
         for node in self.growing.nodes:
@@ -100,14 +101,14 @@ class MCTS:
         return branch.status == "open" and id(branch) not in taken
 
     def _descend(self, node: Node, alive: set[int], taken: set[int], met: set[int]) -> Way | None:
-        """Return the path from ``node`` to an untried branch or a state without branches; None if all have been met."""
+        """Return the path from ``node`` to an untried branch or a state without branches; None if all states have been visited."""
         way, met = Way(), met | {node.number}
         while True:
             branch = self._chosen(node, alive, taken, met)
             if branch is None:
                 if not way:
                     return None
-                node, _ = way.pop()  # a dead end behind merged states: it counts as met and is not entered again
+                node, _ = way.pop()  # a dead end behind merged states; it is not entered again
                 continue
             way.append((node, branch))
             child = branch.child
@@ -117,7 +118,7 @@ class MCTS:
             met.add(node.number)
 
     def _chosen(self, node: Node, alive: set[int], taken: set[int], met: set[int]) -> Branch | None:
-        """Return the branch of the highest bound among those that lead to an untried one; on a tie the more confident."""
+        """Return the branch with the highest bound of those that lead to an untried branch; on a tie the most confident."""
         usable = [
             branch
             for branch in node.branches
@@ -135,14 +136,14 @@ class MCTS:
             prior = (1 - _EVENLY) * branch.action.confidence / sure + _EVENLY / len(node.branches)
             return mean + self.exploration * prior * sqrt(visits + 1) / (1 + tried)
 
-        return max(usable, key=bound)  # on a tie the first, and branches are sorted by confidence
+        return max(usable, key=bound)  # on a tie ``max`` returns the first branch, which is the most confident
 
     # Return
 
     async def _return(self, way: Way) -> None:
-        """Continue from a new state by the rollout policy, and update all branches on the path."""
+        """Continue from a new state with the rollout policy, then add the return to all branches on the path."""
         leaf = way[-1][1]
-        if leaf.status == "open":  # no steps were left for it
+        if leaf.status == "open":  # no step was left to execute the branch
             return
         self._simulations += 1
         value = 0.0
@@ -159,7 +160,7 @@ class MCTS:
             leaf.child.visits += 1
 
     async def _simulate(self, node: Node, random: Random) -> float:
-        """Return the best value that a rollout reaches. If it exceeds the best so far, its state is added to the tree."""
+        """Return the best value that a rollout reaches. If the value exceeds the best so far, its state is added to the tree."""
         growing, best = self.growing, 0.0
         known = _untaken(node)
         for _ in range(self.rollout_depth):
@@ -190,7 +191,7 @@ class MCTS:
 
 
 def _untaken(node: Node) -> list[Action]:
-    """Return the distinct actions that were proposed on the way to a state but not taken."""
+    """Return the distinct actions that were proposed on the path to a state but not taken."""
     taken = {action.does for action in node.path}
     found: dict[str, Action] = {}
     for each in way_to(node):
@@ -204,9 +205,9 @@ def _untaken(node: Node) -> list[Action]:
 
 
 async def greedy(growing: GrowingTree) -> None:
-    """Take the action of the highest confidence in each state; if it fails, the next one. Never go back.
+    """Take the most confident action in each state; if the action fails, take the next one. Never go back to an earlier state.
 
-    Without a search the action with the highest confidence is taken.
+    Without a search, too, the action with the highest confidence is taken.
     """
     node = growing.root
     while not growing.over() and growing.may_go_on(node):
@@ -231,14 +232,14 @@ async def _first_new_state(growing: GrowingTree, node: Node) -> Node | None:
 async def beam(growing: GrowingTree, width: int) -> None:
     """Execute all branches of at most ``width`` states, keep the ``width`` best new states, and repeat.
 
-    If no branch leads to a new state, go back to the best states left behind: otherwise the rest of the budget would be lost
+    If no branch leads to a new state, go back to the best states that were dropped earlier, so that the rest of the budget is used
     (beam-stack search, Zhou and Hansen 2005, without its bookkeeping).
     """
     front, left = [growing.root], list[Node]()
     while front and not growing.over():
         await growing.propose(front)
         known = len(growing.nodes)
-        # The most confident branches come first, so that a budget that ends part-way was spent on them.
+        # The most confident branches come first, in case the budget ends before all branches are executed.
         asked = [(node, branch) for node in front for branch in node.branches]
         asked.sort(key=lambda pair: -pair[1].action.confidence)
         await growing.open(asked)
@@ -251,5 +252,5 @@ async def beam(growing: GrowingTree, width: int) -> None:
 
 
 def _rank(node: Node) -> tuple[float, float, int]:
-    """Return the sort key of states: value, then the combined confidence of their actions, then the order of arrival."""
+    """Return the sort key of a state: its value, then the combined confidence of its actions, then its number."""
     return -node.worth, -prod(action.confidence for action in node.path), node.number

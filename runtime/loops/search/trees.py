@@ -1,4 +1,4 @@
-"""A search's tree as data: to print, to save as JSON and reload, to draw.
+"""The tree of a search as data that can be printed, saved as JSON and reloaded, or drawn.
 
 Each state is represented by its hash and the sizes of its keys; the state itself is not included.
 """
@@ -22,12 +22,12 @@ _LINE = 100
 
 
 class TreeError(KnotworkError, ValueError):
-    """Text that is not a saved tree."""
+    """Raised for text that is not a saved tree."""
 
 
 @frozen
 class TreeBranch:
-    """One action: its commands, its confidence, its result. ``child`` is the state's number. See ``nodes.Branch``."""
+    """One action: its commands, confidence and result. ``child`` is the number of the resulting state. See ``nodes.Branch``."""
 
     commands: tuple[str, ...]
     confidence: float
@@ -59,13 +59,13 @@ class TreeNode:
 
 @frozen
 class Tree:
-    """The tree: ``nodes`` by number, the root first; ``best`` is the number of the best node."""
+    """The tree: ``nodes`` are sorted by number, the root first; ``best`` is the number of the best node."""
 
     nodes: tuple[TreeNode, ...] = field()
     best: int = 0
 
     def way(self, number: int) -> tuple[int, ...]:
-        """Return the numbers from the root to a state, along the path first taken."""
+        """Return the node numbers from the root to node ``number``, along the path on which the search first reached it."""
         way = [number]
         while (parent := self.nodes[way[-1]].parent) is not None:
             way.append(parent)
@@ -97,12 +97,12 @@ class Tree:
         return {"format": FORMAT, "best": self.best, "nodes": [asdict(node) for node in self.nodes]}
 
     def dumps(self) -> str:
-        """Return the tree as JSON text; equal trees are equal texts."""
+        """Return the tree as JSON text; equal trees give equal texts."""
         return json.dumps(self.as_json(), ensure_ascii=False, indent=1) + "\n"
 
     @classmethod
     def from_json(cls, document: Any) -> "Tree":
-        """Return the tree from the result of ``as_json``, also as text. Raises ``TreeError``."""
+        """Return the tree from the result of ``as_json`` or of ``dumps``. Raises ``TreeError``."""
         if isinstance(document, str):
             try:
                 document = json.loads(document)
@@ -126,7 +126,7 @@ class Tree:
         return mermaid(*self._graph())
 
     def dot(self) -> str:
-        """Return the same chart as a Graphviz digraph."""
+        """Return the flowchart of ``mermaid`` as a Graphviz digraph."""
         return dot(*self._graph(), title="search")
 
     def _graph(self) -> tuple[dict[str, tuple[str, ...]], dict[str, str], set[str], set[str]]:
@@ -196,7 +196,7 @@ def _branch(each: Mapping[str, Any]) -> TreeBranch:
 
 
 def _typed(each: Any) -> Mapping[str, Any]:
-    """Return an object whose values have the right types. Raises ``TypeError``: printing and drawing rely on the types."""
+    """Return ``each`` if its values have the right types, on which printing and drawing rely. Raises ``TypeError``."""
     if not isinstance(each, Mapping):
         raise TypeError("a state, or a branch, is not an object")
     for name, value in each.items():
@@ -209,7 +209,7 @@ def _typed(each: Any) -> Mapping[str, Any]:
 
 
 def _check(tree: Tree) -> None:
-    """Refuse a tree with numbers of unknown nodes or with cycles. Raises ``TreeError``."""
+    """Raise ``TreeError`` for a tree that refers to unknown nodes or has cycles."""
     count = len(tree.nodes)
     if not count or tree.nodes[0].parent is not None:
         raise TreeError("the first state of a saved search must be its root")
