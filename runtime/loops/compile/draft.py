@@ -38,7 +38,7 @@ class SeedJudge:
     def __call__(self, text: str) -> CheckedAnswer:
         """Read and check an answer. Never raises for its content."""
         written = read_json(Source(text, "<seed>"))
-        if has_errors(written.diagnostics):  # broken JSON is repaired first: a seed check would have to guess its content
+        if has_errors(written.diagnostics):  # broken JSON is repaired before the seed is checked
             return CheckedAnswer(None, written.diagnostics, written.source)
         read = read_seed(written.source)
         seed = read.seed or read.draft

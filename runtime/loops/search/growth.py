@@ -117,7 +117,7 @@ class Steps:
                     ran = await self.opener.open(store, node, action).arun_plan(plan)
             except PlanError as error:
                 return Outcome("refused", message=cut(str(error), _LONGEST))
-            except Exception as error:  # a custom graph or client may raise any exception; the exception closes the branch
+            except Exception as error:  # any exception of a custom graph or client closes the branch
                 self.meter.failed(error)
                 return Outcome("error", message=cut(f"{type(error).__name__}: {error}", _LONGEST))
         records = tuple(map(_without_values, ran))

@@ -160,7 +160,7 @@ class Judged:
         """Return the score. Raises ``StepFailed``."""
         options = {"schema": JUDGED, "temperature": 0.0, "tidy": _normalised}
         named = "\n".join(action.does for action in node.path).encode("utf-8", "backslashreplace")
-        number = int.from_bytes(blake3(named).digest(length=6), "big")  # the path determines the number, so it is the same in every run
+        number = int.from_bytes(blake3(named).digest(length=6), "big")  # from the path, so the same in every run
         text = await ask_text(self._asker, number, self.prompt(node), options, self.model)
         return float(read_json(text)["score"]) + 0.0
 

@@ -1,4 +1,4 @@
-"""The evidence for an answer: the findings of the state with their evidence, those that the answer cites first.
+"""The evidence for an answer: the findings in the state with their evidence, cited findings first.
 
 ``support_of`` checks an answer's citations: a citation names a key, a field or an item of the state, or a command's result.
 """
@@ -30,9 +30,9 @@ _HEAD = re.compile(r"\$?\{?([^\s:=(\[{},;]+)\}?\s*(?:[:=(\[]|$)")
 
 @frozen
 class Support:
-    """The support for an answer. ``cited``: citations that name something; ``unknown``: citations that name nothing.
+    """The support for an answer. ``cited``: citations of known data; ``unknown``: citations of unknown data.
 
-    ``fault`` is a clause that says why the answer is unsupported; "" if it is supported. ``advice`` is for the model.
+    ``fault`` is a clause that says why the answer is unsupported; "" if it is supported. ``advice`` tells the model what to do.
     """
 
     cited: tuple[str, ...] = ()
@@ -42,10 +42,10 @@ class Support:
 
 
 def support_of(completed: Completed, state: StateStore, steps: Sequence[Step]) -> Support:
-    """Check an answer's citations against the state and the results of the steps' commands.
+    """Check an answer's citations against the state and the command results of the steps.
 
-    An empty key counts if a command set it to an empty result, or found nothing: so "nobody" can be an answer. An answer without
-    citations rests on what the commands of this question found.
+    An empty key supports an answer if a command wrote the key, or if a command found nothing, so that "nobody" can be an answer. An
+    answer without citations is supported if a command of this question found something.
     """
     snapshot = state.snapshot()
     declared = snapshot.declared()
@@ -101,7 +101,7 @@ def _quoted(cited: Sequence[str]) -> str:
 
 
 def _results(steps: Sequence[Step]) -> Iterator[Mapping[str, Any]]:
-    """Yield the entries of commands that gave a result, including an empty one."""
+    """Yield the history entries of commands that bound a result; the result may be empty."""
     for step in steps:
         for entry in step.entries:
             if entry.get("variable") and entry.get("status") in _GOOD:
@@ -114,7 +114,7 @@ def _is_empty(entry: Mapping[str, Any]) -> bool:
 
 
 def _key_of(cited: str, state: Snapshot, declared: Sequence[Declaration], results: Sequence[Mapping[str, Any]]) -> str:
-    """Return the key, the path of a field in it, or the variable that begins a citation; "" if it names none."""
+    """Return the key, the path of a field in a key, or the variable that a citation begins with; "" if it begins with none."""
     for path in _paths(cited):
         if any(each.key == path for each in declared) or any(entry["variable"] == path for entry in results):
             return path
@@ -145,7 +145,7 @@ def _has_field(path: str, state: Snapshot, declared: Sequence[Declaration]) -> b
 
 
 def _names(state: Snapshot, declared: Sequence[Declaration], results: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Return the texts and numbers of the state, of its evidence and of the commands' results: ids, names, sources."""
+    """Return all strings and numbers in the state, its evidence and the command results: ids, names, sources and others."""
     made: set[str] = set()
     for each in declared:
         value = state.get(each.key)
@@ -171,7 +171,7 @@ def _scalars(value: Any, into: set[str], but: Sequence[str] = ()) -> None:
 
 
 def _looked_in_vain(state: StateStore, results: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether a command found nothing, in which case an empty key is a finding."""
+    """Return whether some command found nothing; an empty key then counts as a finding."""
     found = (*results, *(entry for entry in state.history if entry.get("variable") and entry.get("status") in _GOOD))
     return any(map(_is_empty, found))
 
@@ -184,7 +184,7 @@ def _is_hollow(
     results: Sequence[Mapping[str, Any]],
     nothing: bool,
 ) -> bool:
-    """Return whether a citation is a declared key that no command has filled, and for which no command found nothing."""
+    """Return whether a citation names a declared, empty key that no command wrote; False if a command found nothing (``nothing``)."""
     key = _key_of(cited, snapshot, declared, results)
     if nothing or not any(each.key == key for each in declared) or _holds(snapshot.get(key)):
         return False
@@ -211,7 +211,7 @@ def _command(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def findings(state: Snapshot, cited: Sequence[str] = ()) -> tuple[Finding, ...]:
-    """Return findings of the non-empty keys, at most five of each; cited keys and ids first. Large lists are sampled."""
+    """Return findings from the non-empty keys, at most five per key, cited keys and ids first. Large lists are sampled."""
     named = {*cited, *(text for each in cited for text in _paths(each))}
     declared = [each for each in state.declared() if each.size or each.key in named]
     declared.sort(key=lambda each: (each.key not in named, each.key.partition(".")[0] not in named))
@@ -219,7 +219,7 @@ def findings(state: Snapshot, cited: Sequence[str] = ()) -> tuple[Finding, ...]:
 
 
 def incomplete(state: Snapshot, cited: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return why the evidence for an answer is incomplete: for the keys it cites, or for all keys if it cites none."""
+    """Return why the evidence for an answer is incomplete: the reasons of the cited keys, or of all keys if no key is cited."""
     marked = [each for each in state.declared() if each.incomplete]
     keys = {each.key for each in state.declared()}
     named = {name for name in cited if name in keys}

@@ -1,6 +1,6 @@
 """The loop: hypothesise, plan, execute and evaluate until the question is answered or a limit is reached.
 
-Nothing that a model writes raises here: the effect is reported in the result. See ``docs/design/loops.md#traversal``.
+Model output never raises an exception here: the result reports faults in it. See ``docs/design/loops.md#traversal``.
 """
 
 import asyncio
@@ -47,10 +47,10 @@ _REFUSED = 3
 
 @define
 class Loop:
-    """One question under way. ``clients`` are the models that plans may call, as they were given to the executor.
+    """One question in progress. ``clients`` are the models that plans may call, as they were passed to the executor.
 
-    ``record`` stores the question (None: it is not stored); ``cancel`` and ``bounds.time_limit`` stop work under way.
-    ``searching``: try several plans in parallel and adopt the result at the end; None: one plan after the other.
+    ``record`` stores the question (None: it is not stored); ``cancel`` and ``bounds.time_limit`` stop work in progress.
+    ``searching``: try several plans in parallel and adopt the result at the end; None: run one plan after the other.
     """
 
     question: str
@@ -107,7 +107,7 @@ class Loop:
     # Turns
 
     async def _turns(self, planner: Planner, given: ContextStore, begun: Mapping[str, Any] | None) -> Proposal | None:
-        """Take turns until one ends the loop; return the proposal that has the answer, or None."""
+        """Take turns until a turn ends the loop; return the proposal that has the answer, or None."""
         before = self._found_before()
         if before is not None:
             return self._adopted(before)
@@ -130,7 +130,7 @@ class Loop:
                 return None
             self._emit_decision(number, proposal)
             if proposal.completed is not None:
-                if proposal.support.fault and self.record is not None:  # the next attempt repeats the call
+                if proposal.support.fault and self.record is not None:  # the next attempt repeats this call
                     self.record.in_vain([self.asker.record_key(number, turn) for turn in range(proposal.repairs + 1)])
                 return proposal
             if proposal.stalled:
@@ -153,7 +153,7 @@ class Loop:
     # A search
 
     async def _explored(self, planner: Planner, searching: SearchRequest) -> Proposal | None:
-        """Search for the answer; return the proposal that has it, or None, in which case the state is unchanged."""
+        """Search for the answer; return the proposal that has the answer, or None. Without an answer the state is unchanged."""
         if self._is_over():
             return None
         executor, earlier = self.executor, len(self.steps)
@@ -177,13 +177,13 @@ class Loop:
         return self._adopted(found)
 
     def _found_before(self) -> SearchOutcome | None:
-        """Return the result of an earlier attempt that was adopted into the state, but killed before it was reported."""
+        """Return the result of an earlier attempt that the state adopted, but that was killed before it reported the result."""
         told = None if self.record is None else self.record.kept.found
         if self.record is None or told is None:
             return None
         try:
             return found_before(told, self.record) if is_adopted(told, self.executor.state) else None
-        except (KeyError, TypeError, AttributeError):  # written by another version: the search is repeated
+        except (KeyError, TypeError, AttributeError):  # another version wrote the record; repeat the search
             return None
 
     def _adopted(self, found: SearchOutcome) -> Proposal | None:
@@ -273,7 +273,7 @@ class Loop:
         )  # fmt: skip
         try:
             records = await run()
-        except PlanError as error:  # the state or the graph differs from the one the plan was checked against
+        except PlanError as error:  # state or graph changed since the plan was checked
             self._take(
                 evolve(step, faults=render_faults(error.diagnostics, error.source), seconds=perf_counter() - began)
             )
@@ -287,7 +287,7 @@ class Loop:
             return False
         lost = next((kind for record in records if (kind := _kind(record)) in HOPELESS), "")
         if lost and _kind(records[-1]) == lost:
-            self.steps.append(step)  # not stored as done: with a larger budget or another key, the plan continues
+            self.steps.append(step)  # not stored as done, so that the next attempt continues the plan
             self._end("budget" if lost == "budget" else "model", _message(records[-1]))
             return False
         self._take(step)
@@ -306,7 +306,7 @@ class Loop:
         if self._stop.is_set():
             return True
         refused = 0
-        for step in reversed(self.steps[self._earlier :]):  # steps of an earlier attempt may come from another model
+        for step in reversed(self.steps[self._earlier :]):  # earlier attempts may have used another model
             if step.status != "refused":
                 break
             refused += 1
@@ -323,7 +323,7 @@ class Loop:
         self._stop.set()
 
     async def _watch(self) -> None:
-        """Stop the loop when the time is up or it is cancelled."""
+        """Stop the loop when its time is up or it is cancelled."""
         ending = Deadline(self.cancel, self.bounds.time_limit)
         await ending.wait_for(asyncio.get_running_loop().create_future())
         if ending.by == "cancelled":
@@ -392,7 +392,7 @@ async def _awaited(chosen: Any) -> Any:
 
 
 def _kind(record: ExecutionRecord) -> str:
-    """Return the kind of the model's failure in a record, or in the records it contains."""
+    """Return the kind of the model failure in a record or in its nested records."""
     own = str((record.error or {}).get("kind", ""))
     return own or next((kind for inner in record.nested if (kind := _kind(inner))), "")
 
@@ -403,7 +403,7 @@ def _message(record: ExecutionRecord) -> str:
 
 
 def _failed_records(record: ExecutionRecord) -> Sequence[ExecutionRecord]:
-    """Return the failed records inside a record that ran others: the model needs them."""
+    """Return the failed records nested in a record, which the model needs in order to correct its plan."""
     found: list[ExecutionRecord] = []
     for inner in record.nested[:50]:
         found += [inner] if inner.error is not None else []
@@ -412,7 +412,7 @@ def _failed_records(record: ExecutionRecord) -> Sequence[ExecutionRecord]:
 
 
 def _end_record(made: Asked) -> dict[str, Any]:
-    """Return the stored form of the end: with it and the steps, the result can be returned again without a call."""
+    """Return the stored form of the end. Together with the stored steps it gives the result again, without a call."""
     return {
         "status": made.status, "answer": made.answer, "cited": list(made.cited), "uncited": list(made.uncited),
         "stopped": made.stopped, "reason": made.reason,
@@ -424,7 +424,7 @@ def _end_record(made: Asked) -> dict[str, Any]:
 
 
 def room_for(spec: str) -> int:
-    """Return the maximum characters of a prompt for the model with this spec."""
+    """Return the maximum number of characters in a prompt for the model with this spec."""
     return LOCAL_CHARACTERS if spec == "local" or spec.startswith("local:") else MOST_CHARACTERS
 
 
@@ -436,14 +436,14 @@ async def traverse(
     *,
     cancel: asyncio.Event | None = None,
 ) -> Asked:
-    """Answer a question with the parts of ``opened``: its graph, state, caps, chunks and events; it runs nothing itself.
+    """Answer a question with the graph, state, caps, chunks and events of the executor ``opened``, which runs nothing itself.
 
-    ``llm`` and ``models`` are the clients that were given to ``opened``: they plan, and answer the commands of plans. An earlier
-    attempt at the question in the same state is continued. Raises ``RunError`` if the question can't be stored, ``StoreError``,
-    ``RequestError`` if the state's findings come from another graph.
+    ``llm`` and ``models`` are the clients that were passed to ``opened``: they write plans and answer the commands of plans. An
+    earlier attempt at the question in the same state is continued. Raises ``RunError`` if the question can't be stored,
+    ``StoreError`` if the state can't be written, and ``RequestError`` if the state's findings come from another graph.
     """
     base, named = opened.session, dict(models or {})
-    await asyncio.to_thread(lambda: opened.adapter.schema)  # a large graph is summarised once, outside the event loop
+    await asyncio.to_thread(lambda: opened.adapter.schema)  # summarises a large graph once, outside the event loop
     if not wanted.force and is_of_another(opened.state, opened.adapter):
         raise other_graph(wanted, "")
     record = _recorder(wanted, opened)

@@ -18,7 +18,7 @@ from ....lang.parse.gasl import parse_gasl
 from ....lang.source import Source
 from ...excerpts import cut, storable
 
-# Strips an answer: the thoughts before it, ``COMPLETE:``, and quotes and markup around the whole of it.
+# Removes thoughts before an answer, ``COMPLETE:``, and quotes and markup around the whole answer.
 
 _COMPLETE = re.compile(r"(?P<marks>[\s*_#>\"'`]*)COMPLETE:")
 _PAIRS = ("```", "**", "__", '"', "'", "`", "*", "_")
@@ -26,15 +26,16 @@ _THOUGHT = re.compile(
     r"<(/?)(think|thinking|thought|thoughts|reasoning|analysis|scratchpad|reflection)>", re.IGNORECASE
 )
 _ANSWER = re.compile(r'\{|\[\s*["{]|COMPLETE:')
-"""Patterns with which an answer may begin."""
+"""Pattern of the beginning of an answer."""
 _ROUNDS = 16
-"""Tags of thoughts before an answer; the thoughts are removed."""
+"""Maximum number of thoughts that are removed before an answer."""
 
 
 def without_thoughts(text: str) -> str:
     """Return ``text`` without ``<think>...</think>`` and similar thoughts before the answer.
 
-    Unclosed thoughts extend to the end of the text; if only the opening tag is missing, thoughts begin with the text.
+    If the closing tag is missing, the thoughts extend to the end of the text; if only the opening tag is missing, they begin at its
+    start.
     """
     for _ in range(_ROUNDS):
         begins, tag = _ANSWER.search(text), _THOUGHT.search(text)
@@ -50,12 +51,12 @@ def without_thoughts(text: str) -> str:
 
 
 def _ends_thoughts(text: str, tag: "re.Match[str]") -> bool:
-    """Return whether all text before an unmatched closing tag is thoughts: no answer begins the text, and one follows the tag."""
+    """Return whether the text before a closing tag without opening tag is a thought: an answer follows the tag, but none precedes."""
     return bool(tag[1]) and _ANSWER.match(text) is None and _ANSWER.search(text, tag.end()) is not None
 
 
 def behind_complete(text: str) -> str | None:
-    """Return the text after a leading ``COMPLETE:``, without markup around it; None if ``text`` does not begin so."""
+    """Return the text after a leading ``COMPLETE:``, without markup around it; None if ``text`` does not begin with ``COMPLETE:``."""
     found = _COMPLETE.match(text)
     if found is None:
         return None
@@ -76,7 +77,7 @@ def behind_complete(text: str) -> str | None:
 
 
 def _unmarked(text: str) -> str:
-    """Return ``text`` without pairs of quotes or marks around the whole of it: ``"Ada" and "Ben"`` has none."""
+    """Return ``text`` without quotes or markup around the whole text; ``"Ada" and "Ben"`` is unchanged."""
     text = text.strip()
     for mark in _PAIRS:
         inner = text[len(mark) : -len(mark)]
@@ -87,12 +88,12 @@ def _unmarked(text: str) -> str:
 
 DECISIONS = ("continue", "refine", "pivot", "terminate")
 MOST_ACTIONS = 8
-"""Maximum number of plans of one answer that are read, the most confident ones."""
+"""Maximum number of plans that are used from one answer; the most confident plans are used."""
 _MOST_COMMANDS = 200
 _LONGEST = 200_000
 """Maximum characters of an answer that are read."""
 _TRIES = 3
-"""Maximum number of braces in prose from which an object is tried."""
+"""Maximum number of braces in prose at which the beginning of an object is tried."""
 _SENTENCE = 1_000
 _CITED = 100
 NO_REASON = "no reason was given"
@@ -101,13 +102,13 @@ _ENDS = ("complete", "COMPLETE", "final_answer", "answer")
 """Keys of an object that may hold the answer."""
 _ENDING = (*DECISIONS[3:], "terminated", "complete", "completed", "stop", "end", "finish", "finished", "done")
 _BEGINNING = ("", "start", "begin", "plan")
-"""Decisions that say nothing about the last step."""
+"""Words for a decision that do not evaluate the last step."""
 _EITHER = (
     'answer {"complete": "the answer", "evidence": [...]} alone to end, '
     'or a plan with the decision "continue", "refine" or "pivot" alone to go on'
 )
 _LATE = re.compile(r"^[ \t*_#>`]*COMPLETE:(.*\S.*)$", re.MULTILINE)
-"""``COMPLETE:`` on its own line."""
+"""A line that begins with ``COMPLETE:``."""
 _PLACEHOLDER = re.compile(r"<[^<>]{0,60}>|\.{3}|…|the answer[.:]?", re.IGNORECASE)
 
 
@@ -122,7 +123,7 @@ class Completed:
 
 @frozen
 class Draft:
-    """A proposed plan: ``plan`` has the plan object's keys, as far as they are present."""
+    """A proposed plan. ``plan`` has those keys of a plan object that the answer gives."""
 
     plan: Mapping[str, Any]
     confidence: float = 1.0
@@ -131,9 +132,9 @@ class Draft:
 
 @frozen
 class Proposed:
-    """The plans that the model proposes next, the most confident first. ``decision`` is "" if it gave none.
+    """The plans that the model proposes next, the most confident first. ``decision`` is "" if the model gave none.
 
-    ``left_out`` has a clause for each plan missing from ``drafts``, with the reason; ``remark`` reports an unknown decision.
+    ``left_out`` has, for each omitted plan, a clause with the reason; ``remark`` reports an unknown decision.
     """
 
     drafts: tuple[Draft, ...]
@@ -146,14 +147,14 @@ class Proposed:
 
 @frozen
 class Unreadable:
-    """The answer has none of the three forms; ``reason`` is a clause."""
+    """The answer has none of the three forms; ``reason`` is a clause that says why."""
 
     reason: str
 
 
 @frozen
 class Contradictory:
-    """The answer both ends the question and continues it; ``reason`` says so, and what to write instead."""
+    """The answer both ends the question and continues it; ``reason`` describes the contradiction and how to correct it."""
 
     reason: str
 
@@ -162,7 +163,7 @@ ModelAnswer = Completed | Proposed | Unreadable | Contradictory
 
 
 def read_answer(text: str) -> ModelAnswer:
-    """Read an answer. ``COMPLETE:`` only counts at the beginning of the answer: in the middle of prose it is prose."""
+    """Read an answer. ``COMPLETE:`` only ends the question at the beginning of the answer, not in the middle of prose."""
     if len(text) > _LONGEST:
         return Unreadable(f"it has {len(text):,} characters; at most {_LONGEST:,} are allowed")
     text = str(storable(text))
@@ -185,7 +186,7 @@ def read_answer(text: str) -> ModelAnswer:
 
 
 def _behind(told: str) -> ModelAnswer:
-    """Return the content after ``COMPLETE:``: the answer, or the object that has it."""
+    """Read the content after ``COMPLETE:``: the answer itself, or an object that contains the answer."""
     for value in _values(told) if "{" in told else ():
         said = _answer_in(value)
         if isinstance(said, Proposed | Contradictory):
@@ -196,7 +197,7 @@ def _behind(told: str) -> ModelAnswer:
 
 
 def as_schema_json(text: str) -> str:
-    """Return ``text`` as JSON that fits ``answer_schema`` if it can be read; else the unchanged text.
+    """Return the answer ``text`` as JSON that fits ``answer_schema``; if the answer can't be read, return it unchanged.
 
     Raises ``ValueError`` with a clause for the model if the text both ends the question and continues it.
     """
@@ -221,7 +222,7 @@ def as_schema_json(text: str) -> str:
 
 
 def _values(text: str) -> Iterator[Any]:
-    """Yield candidate values: that of the whole text (or of its fence), then objects in prose."""
+    """Yield candidate values: the value of the whole text (or of its fenced block), then objects in prose."""
     found = read(text)
     if isinstance(found, Reading):
         yield found.value
@@ -236,12 +237,12 @@ def _values(text: str) -> Iterator[Any]:
         if isinstance(found, Reading) and isinstance(found.value, dict):
             yield found.value
         elif end == len(text) and text[begin + 1 :].lstrip()[:1] == '"':
-            return  # a faulty or cut object: its inner objects are not the answer
+            return  # the object is faulty or truncated; objects inside it are not the answer
         begin = end - 1 if end < len(text) else begin
 
 
 def _closing(text: str, begin: int) -> int:
-    """Return the end of the object that begins at ``begin``; the text's end if it is not closed."""
+    """Return the end of the object that begins at ``begin``; the end of the text if the object is not closed."""
     depth, quoted, at = 0, False, begin
     while at < len(text):
         character = text[at]
@@ -323,7 +324,7 @@ def _omission(at: int, actions: Any, draft: "Unreadable | None") -> str:
 
 
 def _answer(value: Any) -> str:
-    """Return the answer in a value: a text, a number, or a list of these; "" for any other value."""
+    """Return the answer in a value as text: a string, a number, or a list of these; "" for any other value."""
     if isinstance(value, str):
         told = behind_complete(value)
         return value.strip() if told is None else told
@@ -348,7 +349,7 @@ def _completed(answer: str, cited: tuple[str, ...] = (), why: str = "") -> Compl
 
 
 def _draft(value: Any) -> Draft | Unreadable | None:
-    """Return the plan in an object, under ``plan`` or as its own keys; None if it has no commands."""
+    """Return the plan in an object, either under the key ``plan`` or as the object itself; None if it has no commands."""
     if not isinstance(value, Mapping):
         value = {"plan": value}
     rationale, plan = _text(value.get("rationale")), value.get("plan", value)
@@ -379,7 +380,7 @@ def _draft(value: Any) -> Draft | Unreadable | None:
 
 
 def _command(value: Any) -> Any:
-    """Return a command as a plan has it; an invalid command is left for the check to report."""
+    """Return a command in the form used in a plan; an invalid command is left unchanged, and the check reports it."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, Mapping) and isinstance(value.get("command"), str):
@@ -401,11 +402,11 @@ def _text(value: Any) -> str:
 
 
 def answer_schema() -> dict[str, Any]:
-    """Return the JSON Schema of an answer: a plan object, next actions, or the end. Derived from ``PLAN_SCHEMA``."""
+    """Return the JSON Schema of an answer: a plan object, next actions, or the final answer. Derived from ``PLAN_SCHEMA``."""
     from ....lang.documents.plan import PLAN_SCHEMA  # imports pydantic
 
     plan = PLAN_SCHEMA["properties"]
-    commands = {**plan["commands"], "maxItems": 30}  # a schema that becomes a grammar must not count to 10,000
+    commands = {**plan["commands"], "maxItems": 30}  # a grammar made from the schema must stay small
     thoughts = {
         "decision": {"type": "string", "enum": list(DECISIONS[:3])},
         "why": plan["why"],

@@ -1,8 +1,8 @@
-"""Runs a step's plan, also one interrupted by a kill: committed commands are not repeated, the rest is run.
+"""Checks and runs the plan of a step. An interrupted plan is continued: committed commands are not repeated, the others are run.
 
 The unit is a command of the outermost level, as in the state's journal: its change, its history entry and its text in ``replay``
-are one record. To continue after the last one, the plan's variables are needed: the earlier commands run once more on a fork of
-the state at the plan's start, with the recorded model answers. The history, and so a replay, has every command once.
+are one record. To continue after the last committed command, the plan's variables are needed. So the earlier commands run once more
+on a fork of the state at the plan's start, with the recorded model answers. The history, and so a replay, has every command once.
 """
 
 import asyncio
@@ -40,11 +40,11 @@ from .plan_answer import NO_REASON, Draft
 from .prompt import trail_view
 from .traversal_results import Step
 
-# A proposed plan before it runs: checked against grammar, graph, state and limits; faults with a known fix are fixed at once.
+# A proposed plan is checked against grammar, graph, state and limits before it runs; faults with a certain fix are fixed at once.
 
-# The edits of a plan that are made without a call: those that keep every command and every meaningful word. An edit that turns a
-# line into a comment, or only removes words, gives a plan that runs but does less than intended. An edit that replaces one name
-# by another gives a plan that answers another question. Such a fault is returned to the model instead.
+# A fix is made without a call only if its edits keep every command and every meaningful word. An edit that turns a line into a
+# comment, or only removes words, would make the plan do less than intended. An edit that replaces a name by another name would make
+# the plan answer another question. Such a fault is returned to the model.
 
 _WORD = re.compile(r"\w+")
 _ESCAPE = re.compile(r'\\[nrtbf"\\/]')
@@ -55,25 +55,25 @@ _SPARE = {
     "GASL005": frozenset({"try", "block"}),  # END TRY
     "GASL014": frozenset({"from", "order", "ordered", "sort", "sorted"}),  # SELECT * FROM x; RANK x ORDER BY f
 }
-"""By code: removable words of other languages next to a word that stays."""
+"""Maps a code to the words of other languages that its edits may remove."""
 _LAYOUT = frozenset({"GASL029", "GASL030", "GASL060"})
-"""A fence, a bullet, a field listed twice: the removed text is not part of a command, or remains elsewhere."""
+"""Codes for a fence, a bullet, and a field listed twice: the removed text is not part of a command, or occurs twice."""
 
 
 _OF_THE_GRAPH = frozenset({"GASL070", "GASL071", "GASL073"})
-"""Codes whose edits replace a name or value by one of the graph: ``county`` may be in the graph, and ``country`` be meant.
+"""Codes whose edits replace a name or value by a similar one from the graph, which may be wrong: ``country`` is not ``county``.
 
-A typing slip is still fixed if the intended field has the requested value, or the name belongs to the language.
+A typing slip is still fixed if the field with the corrected name has the requested value, or the name belongs to the language.
 """
 _OF_THE_PLAN = frozenset({"GASL050", "GASL055", "GASL061", "GASL062", "GASL064", "PLAN002"})
-"""Codes whose edits replace a name by one of the plan itself, of the state, or of the settings."""
+"""Codes whose edits replace a name by a name from the plan itself, the state, or the settings."""
 _NEVER = frozenset({"GASL056"})
 """Codes whose edits choose between two interpretations."""
 _NAME = re.compile(r"""["'`]*[^\W\d][\w.\- ]*["'`]*""")
 
 
 def certain_fixes(found: Sequence[Diagnostic], text: str) -> list[Diagnostic]:
-    """Return the errors of ``text`` whose edits may be made together: each preserves the meaning, and none overlaps another's."""
+    """Return the errors of ``text`` whose edits preserve the meaning and don't overlap, so that all can be made together."""
     made: list[Diagnostic] = []
     taken: list[Edit] = []
     for each in found:
@@ -86,7 +86,7 @@ def certain_fixes(found: Sequence[Diagnostic], text: str) -> list[Diagnostic]:
 
 
 def keeps_all(diagnostic: Diagnostic, text: str) -> bool:
-    """Return whether a diagnostic of ``text`` has edits that keep every command and every meaningful word."""
+    """Return whether a diagnostic about ``text`` has edits that keep every command and every meaningful word."""
     before, after = Counter[str](), Counter[str]()
     for edit in diagnostic.edits:
         old = text[edit.span.start : edit.span.end]
@@ -147,7 +147,7 @@ _FAULTS, _FAULTS_LENGTH = 8, 3_000
 
 @frozen
 class Action:
-    """A plan that may run: the plan object, the model's confidence and rationale. ``mended`` are the faults that were fixed."""
+    """A plan that passed the check, with the model's confidence and rationale. ``mended`` are the faults that were fixed."""
 
     plan: Mapping[str, Any]
     confidence: float = 1.0
@@ -163,7 +163,7 @@ class Action:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """The commands as texts."""
+        """The commands as strings."""
         return tuple(each["command"] if isinstance(each, Mapping) else str(each) for each in self.plan["commands"])
 
     def as_json(self) -> dict[str, Any]:
@@ -174,7 +174,7 @@ class Action:
 
 @frozen
 class Refusal:
-    """A plan that can't run, with the reason: ``diagnostics`` as JSON, pointing into ``written``, the plan's own text."""
+    """A plan that can't run, and why: ``diagnostics`` are JSON objects with spans in ``written``, the plan as the model wrote it."""
 
     written: str
     diagnostics: tuple[dict[str, Any], ...] = field(repr=False)
@@ -182,9 +182,9 @@ class Refusal:
 
 
 def check_draft(draft: Draft, why: str, session: Session, given: ContextStore, plan_id: str) -> Action | Refusal:
-    """Check a plan that would start now in ``session`` with the variables ``given``. Nothing runs.
+    """Check a plan that would start now in ``session`` with the variables ``given``, without running it.
 
-    ``plan_id`` is for a plan without an id; ``why`` for a plan without a reason.
+    ``plan_id`` is the id of a plan that has none, and ``why`` the reason of a plan that gives none.
     """
     document = {
         "plan_id": draft.plan.get("plan_id") or plan_id,
@@ -195,7 +195,7 @@ def check_draft(draft: Draft, why: str, session: Session, given: ContextStore, p
     fresh = evolve(session, context=given.copy())
     mended: list[str] = []
     error = _faults(text, fresh)
-    first = error  # the report is about the plan as the model wrote it
+    first = error  # the report shows the plan as the model wrote it
     for _ in range(_ROUNDS):
         if isinstance(error, Ready):
             break
@@ -228,7 +228,7 @@ def _faults(text: str, session: Session) -> Ready | PlanError:
 
 
 def _all_faults(first: PlanError, left: PlanError) -> str:
-    """Render the faults of the plan as written, and those that remain after the known fixes."""
+    """Render the faults of the plan as the model wrote it, and the faults that remain after the fixes."""
     told = render_faults(first.diagnostics, first.source)
     known = {each.message for each in first.diagnostics}
     later = [each.message for each in left.diagnostics if each.severity == "error" and each.message not in known]
@@ -249,7 +249,7 @@ def render_faults(diagnostics: Sequence[Diagnostic], source: Source) -> str:
 
 
 def renamed(action: Action, used: "frozenset[str] | set[str]", number: int) -> Action:
-    """Return the action with an id that is unique in the loop, unless its own commands name the id (``CANCEL PLAN``)."""
+    """Return the action with a plan id that is unique in the loop. The id stays if the plan's commands use it (``CANCEL PLAN``)."""
     if action.plan_id not in used:
         return action
     from ....lang.parse.gasl import parse_gasl
@@ -267,13 +267,13 @@ def renamed(action: Action, used: "frozenset[str] | set[str]", number: int) -> A
 
 
 class _Reached(Exception):
-    """Raised when the committed commands have all been repeated, and the plan continues after them."""
+    """Raised when all committed commands have been repeated on the fork and the plan has further commands."""
 
 
 def committed(state: StateStore, plan_id: str, since: int) -> int:
-    """Return how many commands of a plan the state has, counting history entries from ``since`` on.
+    """Return the number of a plan's commands that the state has committed, counted in the history entries from ``since`` on.
 
-    A command that was cancelled, or whose model could not be called, does not count if it ended the plan or was run again.
+    A command that was cancelled, or whose model could not be called, is not counted if it ended the plan or was run again.
     """
     own = [each for each in state.history[since:] if each.get("plan_id") == plan_id and "part" not in each]
     done = 0
@@ -294,10 +294,10 @@ async def continue_plan(
     given: ContextStore,
     cancel: asyncio.Event | None,
 ) -> list[ExecutionRecord]:
-    """Run the rest of a plan, and return the records of the whole plan.
+    """Run the remaining commands of a plan, and return the records of the whole plan.
 
-    ``clients`` are the models by the plans' names ("" is the default model). ``since`` and ``before`` are the history's length
-    and the state's hash at the plan's start. The executor must not have run anything yet. Raises ``PlanError`` and
+    ``clients`` maps the model names used in plans to clients ("" is the default model). ``since`` is the length of the history and
+    ``before`` the hash of the state at the plan's start. The executor must not have run anything yet. Raises ``PlanError`` and
     ``StoreError``.
     """
     state, plan_id = executor.state, str(plan["plan_id"])
@@ -311,7 +311,7 @@ async def continue_plan(
     except (
         StateError,
         StoreError,
-    ):  # compacted: the state may have changed for the plan's reads, but its findings remain
+    ):  # the past state was compacted: commands read the present state instead, and the findings remain
         if executor.events:
             executor.events.emit(
                 Warned(
@@ -331,7 +331,7 @@ async def continue_plan(
 
 
 async def _replay_commands(ready: Ready, session: Session, done: int) -> tuple[Flow, list[ExecutionRecord], bool]:
-    """Run the first ``done`` commands on the fork. Return the plan under way, its records, and whether it ended with them."""
+    """Run the first ``done`` commands on the fork. Return the running plan, its records, and whether these commands ended it."""
     begun = 0
 
     def next_step() -> int:
@@ -359,7 +359,7 @@ async def _run_rest(
     done: int,
     cancel: asyncio.Event | None,
 ) -> list[ExecutionRecord]:
-    """Run the commands after the first ``done`` in the state itself, as one plan with them."""
+    """Run the commands after the first ``done`` in the executor's state, as a continuation of the same plan."""
     state, turns = executor.state, Turns()
     number = _last_step(state)
 
@@ -411,17 +411,17 @@ def _last_step(state: StateStore) -> int:
     return last if isinstance(last, int) else len(state.history)
 
 
-# A plan that ran before in the same state is returned to the model once, because its result would be the same. If it is run again
-# anyway with the same result, it is a repetition; the next one in a row ends the loop.
+# A plan that already ran in the same state is returned to the model once, because its result would be the same. If the plan is run
+# again anyway, with the same result, this counts as a repetition. The next repetition in a row ends the loop.
 
 _SHOWN = 800
 _LONGEST = 20_000
 
 
 def repeated(action: Action, state: str, steps: Sequence[Step]) -> str:
-    """Return a message if a plan already ran in the state with the hash ``state``; "" if it did not.
+    """Return a message if the same commands already ran in the state with the hash ``state``; "" if they did not.
 
-    The latest step with these commands counts, if it left the state as it is now.
+    Only the latest step with these commands is considered, and only if it left the state as it is now.
     """
     for step in reversed(steps):
         if step.state == state and _same(step, action):
@@ -433,7 +433,7 @@ def repeated(action: Action, state: str, steps: Sequence[Step]) -> str:
 
 
 def repetitions(steps: Sequence[Step]) -> int:
-    """Return how many of the last consecutive steps repeated an earlier plan with the same result."""
+    """Return how many of the last steps, without a gap, repeated an earlier plan with the same result."""
     count = 0
     for at in range(len(steps) - 1, -1, -1):
         step = steps[at]
@@ -453,14 +453,14 @@ def _same(step: Step, other: Step | Action) -> bool:
 
 @cache
 def _written(commands: tuple[str, ...]) -> str:
-    """Return commands as the printer writes them, so that case and blanks do not matter."""
+    """Return the commands in the printer's form, so that differences in case and blanks do not matter."""
     text = "\n".join(commands)
     program = parse_gasl(Source(text, "<plan>")) if len(text) <= _LONGEST else None
     return text if program is None or has_errors(program.diagnostics) else format_gasl(program)
 
 
 def _results_of(step: Step) -> list[Any]:
-    """Return the commands' results without the state change: a counter that counts the same again is not progress."""
+    """Return the results of the commands without the state changes: a counter that counts the same items again is not progress."""
     return [_result(entry) for entry in step.entries]
 
 

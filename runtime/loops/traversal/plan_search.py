@@ -1,7 +1,7 @@
-"""Answers a question by a search over plans, and adopts the state it found as one commit, even after a kill.
+"""Answers a question by a search over plans, and adopts the found state as one commit, even after a kill.
 
-The state changes only if an answer was found. A search that was stopped by a limit is rebuilt by the next attempt from the
-recorded model answers, and continues after its last plan: the state must be the one that it began with.
+The state changes only if an answer was found. If a limit stops a search, the next attempt rebuilds the search from the recorded
+model answers and continues after its last plan; this requires the same initial state.
 """
 
 import asyncio
@@ -38,16 +38,16 @@ from .planner import Place, Planner, PlannerCalls, Proposal, RecordedModel
 from .question_store import AskRecorder
 from .traversal_results import Explored, Hypothesis, SearchRequest, Step, Stopped
 
-# The calls of a search over plans: the planner proposes in each state of the tree, plans run on forks, the judge rates the
-# progress. All model answers are stored under the path to the state of the call: the plans that lead there, by their effect. The
-# state's hash would not work, because the state has the time of each answer. So a search that is run again, after a kill or with
-# a larger budget, finds every paid answer and grows the same tree.
+# The calls of a search over plans: the planner proposes plans in each state of the tree, plans run on forks, and the judge rates the
+# progress. Every model answer is stored under the path to its state, which is the sequence of plans that lead there, identified by
+# their effect. The state's hash can't be the key, because the state has the time of each answer. So a search that is run again,
+# after a kill or with a larger budget, finds every paid answer and grows the same tree.
 
 _TOLD = (BudgetReached, CallFinished, CallRetried, CallStarted, RepairAsked, Warned)
 
 
 def calls_and_warnings(events: Events) -> Events:
-    """Return a stream for plans that run in parallel: ``events`` receives calls and warnings, but not each command."""
+    """Return an event stream for parallel plans that forwards calls and warnings to ``events``, but no command events."""
 
     def told(event: Event) -> None:
         if isinstance(event, _TOLD):
@@ -63,8 +63,8 @@ def calls_and_warnings(events: Events) -> Events:
 class Branching:
     """The proposer and opener of ``search`` for one question.
 
-    ``base`` is the loop's executor, whose state is the root of the search; ``earlier`` are the steps already done in it.
-    ``began`` is the prefix of all paths: graph and state. ``wanted``: number of plans requested from the planner at once.
+    ``base`` is the loop's executor, whose state is the root of the search; ``earlier`` are the steps already done in that state.
+    ``began`` identifies graph and state at the start; all paths begin with it. ``wanted``: number of plans per planner call.
     """
 
     planner: Planner
@@ -75,13 +75,13 @@ class Branching:
     wanted: int
     record: AskRecorder | None = None
     lost: Failed | None = field(default=None, init=False)
-    """The last failure of a call for a proposal."""
+    """The failure of the last planner call that failed."""
     refused: list[str] = field(factory=list, init=False)
-    """The faults of states without a runnable plan."""
+    """The faults of planner answers without a runnable plan, one entry per state."""
     ungrounded: list[Proposal] = field(factory=list, init=False)
-    """Unsupported answers: they do not end a branch, and are reported only if there is no other answer."""
+    """Proposals with unsupported answers, which are reported only if no other answer is found."""
     proposals: dict[int, Proposal] = field(factory=dict, init=False)
-    """By the number of their state."""
+    """Maps the number of a state to the planner's proposal in that state."""
     _actions: dict[str, tuple[Action, Hypothesis]] = field(factory=dict, init=False)
     _events: Events = field(init=False)
 
@@ -91,7 +91,7 @@ class Branching:
     async def propose(self, node: Node) -> Sequence[Branch]:
         """Return the planner's next actions in a state, or its answer. Raises ``StepFailed``."""
         steps = self.steps(node)
-        executor = self._executor(node.fork(), self.clients)  # it runs nothing; plans are checked with it
+        executor = self._executor(node.fork(), self.clients)  # only checks plans, runs nothing
         number, at = len(steps) + 1, Place(self._way(node), node.number)
         try:
             proposal = await self.planner.propose(executor, number, steps, at=at, branches=self.wanted)
@@ -121,7 +121,7 @@ class Branching:
         return made
 
     def open(self, state: StateStore, node: Node, action: Branch) -> GASLExecutor:
-        """Return the executor of a plan: its model answers are stored under the plan's path."""
+        """Return the executor for a plan; it stores model answers under the plan's path."""
         way = self._way(node, action.does)
         taken, supposed = self._plan_of(action)
         events = self.base.events
@@ -133,7 +133,7 @@ class Branching:
         return self._executor(state, {name: client.at(way) for name, client in self.clients.items()})
 
     def steps(self, node: Node) -> list[Step]:
-        """Return the steps of the loop and those on the path to a state, in the form shown to the planner and the user."""
+        """Return the earlier steps and the steps on the path to a state, in the form that the planner and the user see."""
         steps = list(self.earlier)
         for each in way_to(node):
             if each.parent is None or each.action is None or each.action.answer is not None:
@@ -153,7 +153,7 @@ class Branching:
         return steps
 
     def _plan_of(self, action: Branch) -> tuple[Action, Hypothesis]:
-        """Return the record of a branch's plan; for a rollout's own plan, its description."""
+        """Return the checked plan of a branch and its hypothesis; for a plan that only a rollout proposed, build both."""
         found = self._actions.get(action.does)
         if found is None:
             made = action.as_plan("rollout")
@@ -185,7 +185,7 @@ class Branching:
 
 
 def _fruitless_actions(node: Node) -> set[str]:
-    """Return the actions tried on the path to a state since it last changed: repeating them would give the same result."""
+    """Return the actions on the path since the state last changed; repeating such an action would give the same result."""
     tried = set[str]()
     while node.parent is not None and node.action is not None and node.parent.snapshot.hash == node.snapshot.hash:
         tried.add(node.action.does)
@@ -195,7 +195,7 @@ def _fruitless_actions(node: Node) -> set[str]:
 
 @frozen
 class SelectiveJudge:
-    """A judge that is only called for something new: an answer, or new findings."""
+    """Calls its judge only for states with an answer or new findings."""
 
     judge: Value
 
@@ -214,9 +214,9 @@ class SelectiveJudge:
 class SearchOutcome:
     """The result of a search.
 
-    ``proposal`` has the answer; if it is None, ``stopped`` and ``reason`` say why, or ``ungrounded`` is the proposal whose answer
-    is unsupported. ``steps`` are those on the path to the best state, after the loop's own; ``best`` is None if the state is
-    already the best.
+    ``proposal`` has the answer. If ``proposal`` is None, ``stopped`` and ``reason`` say why, and ``ungrounded`` may be a proposal
+    with an unsupported answer. ``steps`` are the loop's earlier steps and the steps on the path to the best state; ``best`` is None
+    if nothing has to be adopted, because the state already is the best state.
     """
 
     steps: tuple[Step, ...]
@@ -231,7 +231,7 @@ class SearchOutcome:
 
 @define
 class Explorer:
-    """One search. ``left``: maximum number of plans it may execute; ``stop`` ends work under way."""
+    """One search. ``left``: maximum number of plans that it may execute; ``stop`` ends work in progress."""
 
     question: str
     branching: Branching
@@ -278,7 +278,7 @@ class Explorer:
         return SearchOutcome(steps, explored, proposal, best, warnings=tuple(warnings))
 
     def _answered(self, best: Node) -> Proposal | None:
-        """Return the proposal with the best state's answer; an answer from a rollout is as good as the planner's."""
+        """Return the proposal with the best state's answer, which may come from the planner or from a rollout; None without one."""
         if best.answer is None or best.parent is None:
             return None
         made = self.branching.proposals.get(best.parent.number)
@@ -288,13 +288,13 @@ class Explorer:
         return Proposal(Hypothesis("terminate", why), Completed(best.answer, why=why))
 
     def _unjudged(self, searched: Searched) -> bool:
-        """Return whether the budget or time ended before an answer was rated: the next attempt repeats the rating."""
+        """Return whether the search was stopped before an answer was rated; the next attempt then repeats the rating."""
         if searched.stopped not in ("budget", "cancelled") or searched.status == "found":
             return False
         return any(each.answer is not None and each.value is None for each in searched.nodes)
 
     def _why(self, searched: Searched) -> tuple[Stopped, str]:
-        """Return why a search found no answer. A cancellation is explained by its caller."""
+        """Return why a search found no answer; the caller explains a cancellation."""
         lost, plans = self.branching.lost, f"{searched.steps} plan{'' if searched.steps == 1 else 's'}"
         match searched.stopped:
             case "steps":
@@ -323,13 +323,13 @@ class Explorer:
 
 
 def failure_text(told: Any) -> str:
-    """Return one sentence on why a model call or a branch failed, with a hint."""
+    """Return one sentence that says why a model call or a branch failed, with a hint."""
     hint = getattr(told, "hint", "")
     return f"{told.message} ({hint})" if hint else str(told.message)
 
 
 def adopt_outcome(found: SearchOutcome, earlier: int, state: StateStore, record: AskRecorder | None) -> None:
-    """Adopt the state that was found; the first ``earlier`` steps are not the search's. Raises ``StoreError``."""
+    """Adopt the found state; the first ``earlier`` steps were done before the search. Raises ``StoreError``."""
     proposal, best = found.proposal, found.best
     if proposal is None or best is None or proposal.completed is None:
         return
@@ -355,17 +355,17 @@ def _command_key(entry: Mapping[str, Any]) -> list[Any]:
 
 
 def is_adopted(told: Mapping[str, Any], state: StateStore) -> bool:
-    """Return whether the result of a search has been adopted by a state, from its ``found`` record."""
+    """Return whether ``state`` has adopted the search result of a ``found`` record."""
     begin, commands = told["history"], told["commands"]
     since = state.history[begin : begin + len(commands)]
     return bool([_command_key(entry) for entry in since] == commands)
 
 
 def found_before(told: Mapping[str, Any], record: AskRecorder) -> SearchOutcome:
-    """Return the result of an unreported attempt. Raises ``KeyError`` and ``TypeError`` for a damaged record."""
+    """Return the result of an attempt that was killed before it reported. Raises ``KeyError``, ``TypeError`` for a damaged record."""
     completed = Completed(str(told["answer"]), tuple(told["cited"]))
     steps = (*record.kept.steps, *(Step.of(each) for each in told["steps"]))
-    by_number = {step.number: step for step in steps}  # some may already be stored as done
+    by_number = {step.number: step for step in steps}  # some steps may already be stored as done
     return SearchOutcome(
         tuple(by_number[number] for number in sorted(by_number)),
         Explored(**told["search"], tree=record.kept.tree),

@@ -1,4 +1,4 @@
-"""One turn of the planner: a prompt, an answer, its faults, and the repaired answer.
+"""One turn of the planner: prompt, answer, check and repairs.
 
 See ``docs/design/loops.md#traversal``.
 """
@@ -37,13 +37,13 @@ from .plan_run import Action, Refusal, check_draft, repeated, repetitions
 from .prompt import Refused, build_prompt
 from .traversal_results import Bounds, Hypothesis, Step
 
-# The grammar of a small model's answer: the JSON of a plan whose commands are GASL, or of the end, short enough to be always
-# complete. The command rules are a few of ``lang.constrain``, bounded: words are separated by one blank, lists have one element,
-# texts in commands are quoted as JSON. Fields are the graph's own. Properties beyond a grammar (that a field is compared with a
-# value it has, or that a plan answers the question) are left to the checks. Larger models receive a schema: see ``plan_answer``.
+# The grammar of a small model's answer: a plan with GASL commands or the final answer, as JSON that is short enough to be always
+# complete. The command rules are a bounded selection from ``lang.constrain``: words are separated by one blank, lists have one
+# element, and strings in commands are quoted as in JSON. Fields are the graph's own fields. A grammar can't ensure that a field is
+# compared with an existing value, or that a plan answers the question. Larger models receive a schema: see ``plan_answer``.
 
 SMALL_TOKENS = 640
-"""Token limit of an answer under the grammar: it has at most some 600 characters, and most tokens have several."""
+"""Token limit of an answer under the grammar: about 600 characters at most, and most tokens have several characters."""
 _TEXT = 80
 """Maximum characters of a hypothesis, of a reason and of an answer."""
 _MOST_FIELDS = 40
@@ -70,7 +70,7 @@ _DEFINITION = re.compile(r"^(\w+):(.*(?:\n[ \t]+.*)*)\n", re.MULTILINE)
 
 
 def small_grammar(fields: Iterable[str]) -> str:
-    """Return the grammar of a small model's answer for a graph with these node fields, in the syntax of ``Options.grammar``."""
+    """Return the grammar of a small model's answer, in the syntax of ``Options.grammar``; ``fields`` are the graph's node fields."""
     known = [name for name in fields if _FIELD.fullmatch(name)][:_MOST_FIELDS]
     named = "|".join(dict.fromkeys(("id", "degree", "in_degree", "out_degree", *known)))
     given = dict(_DEFINITION.findall(constrain("gasl", "llguidance")))
@@ -85,20 +85,20 @@ def _without_repetitions(body: str) -> str:
     return re.sub(r" \(_COMMA _BLANK\? \w+\)\*", "", body)
 
 
-# Calls to the planner and to every model of its plans: counted when sent, and stored, so that no call is paid for twice. A
-# planner's answer is stored under its place (step, turn) alone: a step that continues after a kill finds the answer that it acted
-# on, although its prompt would now show a changed state. A call of a plan's own commands is stored under its request. In a search
-# the place is the path to the state: the plans that lead there.
+# Calls to the planner and to the models that plans call are counted when sent, and stored, so that no call is paid for twice. A
+# planner answer is stored under step and turn only: a step that continues after a kill finds the answer on which it acted, although
+# the prompt would now show a changed state. A call made by a plan's commands is stored under its request. In a search, the path to
+# the state (the plans that lead there) replaces the step.
 
 PLANNER = "planner"
 """The name of the planner's calls in events and records."""
 _TURNS = 100
 _TOKENS = 2_000
-"""Default maximum tokens of an answer: a plan of some thirty commands."""
+"""Default maximum tokens of an answer, enough for a plan of about 30 commands."""
 
 
 def call_number(step: int, turn: int) -> int:
-    """Return the number of a planner's call: a step has one call and fewer than a hundred repairs (``MOST_REPAIRS``)."""
+    """Return the number of a planner call: a step has one call and fewer than 100 repairs (``MOST_REPAIRS``)."""
     return step * _TURNS + turn
 
 
@@ -112,11 +112,11 @@ class Place:
 
 @define
 class PlannerCalls:
-    """Calls the planner. ``model`` is one of the caller's names (None: default); ``options`` are the port's, for its calls alone.
+    """Calls the planner. ``model`` is a name known to the caller (None: default); ``options`` are call options for the planner only.
 
-    ``as_json``: send the answer's schema; otherwise the answer is text. Either way it is read leniently. ``grammar`` is sent
-    instead of the schema, for a model that supports grammars but fails under a schema. ``spec`` is the model's, as the user wrote
-    it: answers of another model are not reused.
+    ``as_json``: send the answer's schema; otherwise the answer is text. Either way the answer is read leniently. ``grammar`` is
+    sent instead of the schema, for a model that supports grammars but fails under a schema. ``spec`` is the model's spec as the
+    user wrote it: an answer is only reused for the same spec.
     """
 
     caller: Caller
@@ -134,7 +134,7 @@ class PlannerCalls:
         self._asker = Asker(self.caller, PLANNER, self.caller.events, self.spent, losses=None, layers=())
 
     async def ask(self, step: int, turn: int, prompt: str, at: Place | None = None) -> str:
-        """Return the answer's text; raise ``StepFailed``. ``at``: the place in a search, which has no steps."""
+        """Return the answer's text. ``at``: the place in a search, which has no steps. Raises ``StepFailed``."""
         if self.as_json and not self._constraint:
             schema = {"grammar": self.grammar} if self.grammar else {"schema": answer_schema(), "tidy": as_schema_json}
             self._constraint.update(schema)
@@ -147,16 +147,16 @@ class PlannerCalls:
 
     def record_key(self, step: int, turn: int, at: Place | None = None) -> tuple[str, int, str]:
         """Return the key of a recorded answer: step, item and input hash."""
-        # A state's number depends on the search settings, its path does not.
+        # The key has the path to a state, because the state's number depends on the search settings.
         item, way = (call_number(step, turn), "") if at is None else (turn, at.way)
         named = f"{PLANNER} {item} {way}{self.question}" + (f"\n{self.spec}" if self.spec else "")
         return PLANNER, item, blake3(named.encode("utf-8", "backslashreplace")).hexdigest(length=16)
 
 
 class RecordedModel(Own):
-    """A model that the commands of plans call: its answers in the present step are reused instead of repeating the call.
+    """A model that the commands of plans call. Its recorded answers in the present step are reused, so that no call is repeated.
 
-    ``name`` is the plans' name for it ("" is the default model). ``spent`` counts its calls.
+    ``name`` is the model's name in plans ("" is the default model). ``spent`` counts the model's calls.
     """
 
     def __init__(self, inner: Any, name: str, record: Record | None, spent: Spent) -> None:
@@ -168,18 +168,18 @@ class RecordedModel(Own):
         self._label = ""
 
     def begin(self, step: int) -> None:
-        """Restart the count of equal requests: the step's plan runs, or runs once more to bind its variables."""
+        """Reset the count of equal requests before the step's plan runs, or runs once more to bind its variables."""
         self._label = f"step {step}"
         self._counts.clear()
 
     def at(self, way: str) -> "RecordedModel":
-        """Return the same model for a plan of a search, where others may run in parallel; ``way`` is the plan's path."""
+        """Return the same model for one plan of a search, in which plans may run in parallel; ``way`` is the plan's path."""
         made = RecordedModel(self._inner, self._name, self._record, self._spent)
         made._label = f"way {way}"
         return made
 
     async def generate(self, prompt: str, **options: Any) -> Completion:
-        """Return the stored answer, or the inner client's; errors of the inner client are passed on."""
+        """Return the stored answer, or else the inner client's answer; errors raised by the inner client pass through."""
         request = request_of(self._name, prompt, options) if self._record is not None else None
         if self._record is None or request is None:
             return await self._ask(prompt, options)
@@ -205,7 +205,7 @@ class RecordedModel(Own):
     async def _ask(self, prompt: str, options: dict[str, Any]) -> Completion:
         try:
             answer = await self._inner.generate(prompt, **options)
-        except asyncio.CancelledError:  # the request was sent, and may be charged
+        except asyncio.CancelledError:  # the request was sent and may be charged
             self._spent.add(1, NO_USAGE, None)
             raise
         except LLMError as error:
@@ -219,16 +219,16 @@ class RecordedModel(Own):
 
 
 def failed_for_good(failed: Failed) -> bool:
-    """Return whether a repeated call with another wording is pointless: the failure was not in the model's answer."""
+    """Return whether the call must not be repeated with another prompt, because the failure was not in the model's answer."""
     return failed.kind not in ("bad_answer", "truncated", "empty", "refused")
 
 
 @frozen
 class Proposal:
-    """The planner's result: the end, or runnable plans, the most confident first, or neither (``faults`` say why).
+    """The planner's result: an answer, or runnable plans, the most confident first, or neither (``faults`` say why).
 
-    ``supposed``: its evaluation of the last step, and its present hypothesis. ``left_out`` describes the plans that can't run;
-    ``remark`` is further information for the user. ``support`` is that for the answer.
+    ``supposed``: the planner's evaluation of the last step, and its present hypothesis. ``left_out`` describes the plans that can't
+    run; ``remark`` is further information for the user. ``support`` is the evidence for the answer.
     """
 
     supposed: Hypothesis
@@ -245,10 +245,10 @@ class Proposal:
 
 @define
 class Planner:
-    """Requests the next actions, and repairs of faulty answers, at most ``bounds.max_repairs`` times per step.
+    """Requests the next actions, and at most ``bounds.max_repairs`` repairs of faulty answers per step.
 
-    ``given`` are the initial variables of every plan, ``earlier`` is the number of steps in earlier attempts. A search calls it
-    on forks: it reads the executor passed to it.
+    ``given`` are the initial variables of every plan, ``earlier`` is the number of steps in earlier attempts. The planner reads
+    only the executor passed to its methods, because a search calls it on forks.
     """
 
     asker: PlannerCalls
@@ -278,7 +278,7 @@ class Planner:
     ) -> Proposal:
         """Return the next actions for step ``number``, after ``steps``. Raises ``StepFailed`` if the model call fails.
 
-        ``at`` is the place in a search, ``branches`` the number of plans it would try in parallel.
+        ``at`` is the place in a search, ``branches`` the number of plans that the search tries in parallel.
         """
         refused: Refused | None = None
         last: tuple[dict[str, Any], ...] = ()  # faults of the last answer
@@ -301,7 +301,7 @@ class Planner:
             said = read_answer(text)
             if isinstance(said, Completed):
                 found = support_of(said, executor.state, steps)
-                if found.advice and not ungrounded and self.bounds.max_repairs:  # once per step, besides the repairs
+                if found.advice and not ungrounded and self.bounds.max_repairs:  # once per step, not a repair
                     last, ungrounded, most = (), True, most + (turn == most)
                     why = f"{found.fault}; {found.advice}" if found.fault else found.advice
                     refused = Refused(text, why)
@@ -322,7 +322,7 @@ class Planner:
                 again = [repeated(each, executor.state.hash, steps) for each in actions]
                 if all(again) and self._stalls(steps):
                     return Proposal(supposed, repairs=turn, stalled=_STALLED.format(again[0].partition(":")[0]))
-                if all(again) and turn < most:  # once per step: a model may insist on its plan
+                if all(again) and turn < most:  # only once per step: the model may repeat its plan
                     last, told_again, refused = (), True, Refused(text, again[0])
                     continue
                 if not all(again):
@@ -341,7 +341,7 @@ class Planner:
         return Proposal(supposed, faults=refused.faults if refused is not None else "", repairs=turn)
 
     def _stalls(self, steps: Sequence[Step]) -> bool:
-        """Return whether an earlier plan would be the third repetition in a row: reported, run anyway, and proposed again."""
+        """Return whether the number of consecutive repetitions has reached the limit, so that one more ends the loop."""
         return repetitions(steps[self.earlier :]) >= (1 if self.bounds.max_repairs else 2)
 
 
@@ -350,7 +350,7 @@ _BY_RULE = {"success": "continue", "partial": "refine"}
 
 
 def decision_of(said: Proposed | None, steps: Sequence[Step]) -> Hypothesis:
-    """Return the decision that leads to the next plan: the model's, or the one that the last outcome implies."""
+    """Return the decision that leads to the next plan: the model's decision, or else the decision that the last outcome implies."""
     why, hypothesis = (said.why, said.hypothesis) if said is not None else ("", "")
     if not steps:
         return Hypothesis("start", why, hypothesis)
@@ -362,15 +362,15 @@ def decision_of(said: Proposed | None, steps: Sequence[Step]) -> Hypothesis:
     return Hypothesis(rule, why or f"the last plan ended with {status}", hypothesis, "rule")  # type: ignore[arg-type]
 
 
-# The choice among several next actions: the extension point for search. Without a search the action with the highest confidence
-# is taken. See ``docs/design/loops.md#search``.
+# The choice among several next actions can be replaced. By default the action with the highest confidence is taken. See
+# ``docs/design/loops.md#search``.
 
 
 @frozen
 class Position:
     """The context of a choice: the executor (fork its state to try an action), the planner (call it on a fork), the steps so far.
 
-    ``number`` is the step that the choice is for.
+    ``number`` is the number of the step to choose an action for.
     """
 
     executor: GASLExecutor
@@ -384,5 +384,5 @@ Choose = Callable[[Sequence[Action], Position], "int | Awaitable[int]"]
 
 
 def highest(actions: Sequence[Action], position: Position) -> int:
-    """Return the index of the most confident action, the first on a tie."""
+    """Return the index of the most confident action; on a tie, of the first one."""
     return max(range(len(actions)), key=lambda at: (actions[at].confidence, -at))

@@ -1,4 +1,4 @@
-"""Builds a step's prompt within one character limit, whatever the size of graph, state and model answers."""
+"""Builds the prompt of a step within a character limit, for any size of graph, state and model answers."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from ...excerpts import clipped, cut, excerpt, fenced, fill, read_prompt
 from .traversal_results import Step
 
 # The views of the graph, the state and the earlier steps in a prompt: JSON lines, each view with its own character limit.
-# Building a view takes time in proportion to the text shown, not to the size of the data.
+# The time to build a view depends on the length of the shown text, not on the size of the data.
 
 _NAME = 80
 _VALUE = 60
@@ -23,9 +23,9 @@ _VALUES = 8
 _ATTRIBUTES = 60
 _KEYS = 40
 _HEAD = 240
-"""Maximum characters of a key's line before its sample: name, type, size and description."""
+"""Maximum characters of name, type, size and description in a key's line, before the sample."""
 _SAMPLE, _ITEMS = 4_000, 40
-"""Maximum characters and items shown of a key."""
+"""Maximum number of characters and of items in the sample of a key."""
 _OUTPUTS, _OUTPUT = 3, 2_000
 _MENDED = 5
 _COMMAND = 400
@@ -33,7 +33,7 @@ _MESSAGE = 400
 
 
 def fitted(lines: Iterable[str], most: int) -> str:
-    """Return the lines that fit into ``most`` characters; if some are left out, the last line says so."""
+    """Return the lines that fit into ``most`` characters; if lines are left out, the last line says so."""
     kept: list[str] = []
     room, left_out = most - 30, False
     for line in lines:
@@ -92,7 +92,7 @@ def _quoted(value: Any) -> str:
 
 
 def state_view(state: StateStore, most: int) -> str:
-    """Show the declared keys with type, size and description, and a few items of each; samples share the remaining space."""
+    """Show the declared keys with type, size, description and a few items; the samples of items share the remaining space."""
     snapshot = state.snapshot()
     declared = snapshot.declared()
     if not declared:
@@ -113,7 +113,7 @@ def state_view(state: StateStore, most: int) -> str:
 
 
 def outcome_view(step: Step, most: int) -> str:
-    """Show the results of a step's commands: status, count, message, and the beginning of the last outputs."""
+    """Show the result of each command of a step: status, count and message, and the beginning of the last outputs."""
     given = sum(_gives(entry) for entry in step.entries)
     values = max(80, min(_OUTPUT, most * 3 // 4 // max(1, min(_OUTPUTS, given))))
     lines, shown = [], 0
@@ -134,7 +134,7 @@ def _gives(entry: Mapping[str, Any]) -> bool:
 
 
 def _last(lines: Sequence[str], most: int) -> list[str]:
-    """Return the lines that fit, given the last first; a line that is too long is skipped, but shorter ones after it are kept."""
+    """Return the lines that fit, in the given order, which is the latest first; a line that is too long is skipped."""
     kept: list[str] = []
     left_out = False
     for line in lines:
@@ -164,7 +164,7 @@ def _entry_line(entry: Mapping[str, Any]) -> str:
 
 
 def trail_view(steps: Sequence[Step], most: int) -> str:
-    """Show the steps before the last one, one line each, the latest if not all fit: the hypothesis and the result."""
+    """Show hypothesis and result of each step before the last one, a line per step; if not all lines fit, show the latest steps."""
     lines = []
     for step in reversed(steps):
         supposed = clipped(step.supposed.hypothesis or step.supposed.why, 200)
@@ -184,14 +184,14 @@ def _entry_summary(entry: Mapping[str, Any]) -> str:
 
 
 _SHARES = {"refused": 0.25, "outcome": 0.3, "trail": 0.15, "state": 0.45, "schema": 1.0}
-"""Shares of the space left when each view is built, in this order."""
+"""Share of the remaining space that each view may use; the views are built in this order."""
 _FENCES = 60
-"""Maximum characters of the fences and the words around a view."""
+"""Maximum characters of the fences and the text around a view."""
 
 
 @frozen
 class Refused:
-    """An answer that was not run, and its faults."""
+    """A rejected answer and its faults."""
 
     answer: str
     faults: str
@@ -209,7 +209,7 @@ def build_prompt(
 ) -> str:
     """Return the prompt for the step after ``steps``, of at most ``most`` characters. Data is placed between fences.
 
-    ``branches``: number of plans wanted, to be tried in parallel.
+    ``branches``: number of requested plans, which are tried in parallel.
     """
     room = most
     while True:

@@ -1,4 +1,4 @@
-"""Durable questions: each has a folder in the state's folder, so that a killed loop continues without paying twice.
+"""Durable questions: each question has a folder in the state's folder, so that a killed loop can continue without paying twice.
 
 ``STATE/asks/RUN/run.jsonl`` has the format of ``runtime.runs.journal``. Its records::
 
@@ -10,13 +10,13 @@
     {"record": "found", "history", "state", "commands", "steps", "supposed", "answer", "cited", "search"}
     {"record": "run_finished", "status", "answer", "cited", "supposed", ...}
 
-``script`` is the question, ``input_hash`` the graph's. ``in_vain`` names planner answers that were useless: the next attempt
-repeats those calls. ``step_begun`` is written before the plan's first command: ``history`` and ``state`` are the history's length
-and the state's hash at that time, from which ``plan_run`` determines which commands were done. ``found`` is written before the
-state adopts the result of a search; the state's history shows whether it did.
+``script`` is the question, ``input_hash`` the hash of the graph. ``in_vain`` names useless planner answers: the next attempt
+repeats those calls. ``step_begun`` is written before the plan's first command. Its ``history`` and ``state`` are the length of the
+history and the hash of the state at that time; from them ``plan_run`` determines which commands were done. ``found`` is written
+before the state adopts the result of a search; the state's history shows whether the state adopted it.
 
-A record that the state depends on is on disk before the state changes. Writes of model answers are not waited for: a power cut
-may lose some of them, but nothing else. ``STATE/asks/RUN/tree.json`` is the tree of the latest search.
+A record that the state depends on is on disk before the state changes. The loop does not wait until model answers are on disk: a
+power cut may lose some of these answers, but nothing else. ``STATE/asks/RUN/tree.json`` is the tree of the latest search.
 """
 
 import json
@@ -49,8 +49,8 @@ _ELSEWHERE = "the state must be in a folder that can be read and written and has
 class StoredQuestion(StoredRun):
     """A stored question.
 
-    ``finished`` is the record of its end, None if it is unfinished; ``begun`` is an interrupted step, ``found`` the result of a
-    search that the state may or may not have adopted.
+    ``finished`` is the record of the question's end (None: unfinished). ``begun`` is an interrupted step. ``found`` is the result of
+    a search, whether or not the state adopted it.
     """
 
     kind = ASK
@@ -66,12 +66,12 @@ class StoredQuestion(StoredRun):
 
     @property
     def is_over(self) -> bool:
-        """Return whether the question is answered: a question that ended otherwise can be continued."""
+        """Return whether the question is answered; a question that ended without an answer can be continued."""
         return self.finished is not None and self.finished.get("status") == "complete"
 
     @property
     def tree(self) -> Tree | None:
-        """The tree of the latest search; None if there was none, or it can't be read."""
+        """The tree of the latest search; None if there was no search, or the tree can't be read."""
         try:
             return Tree.from_json((self.path / TREE).read_text(encoding="utf-8"))
         except (OSError, UnicodeError, TreeError):
@@ -80,7 +80,7 @@ class StoredQuestion(StoredRun):
     def resume(self) -> "AskRecorder":
         """Open the question to continue it. Raises ``RunError`` if it is in use elsewhere or can't be written.
 
-        The call or step of a damaged record is repeated: the state itself shows which commands of a plan it has.
+        The call or step of a damaged record is repeated; the state shows which commands of a plan it has already committed.
         """
         return self.reopen(lambda journal, stored: stored.recorder(journal), force=True)
 
@@ -113,14 +113,14 @@ class StoredQuestion(StoredRun):
 
 
 def asks(state: Path) -> list[StoredQuestion]:
-    """Return the questions about a state, the latest first. Unreadable ones are skipped."""
+    """Return the questions about a state, the latest first; unreadable questions are skipped."""
     return [each for _, each in _read(state) if isinstance(each, StoredQuestion)]
 
 
 def _read(state: Path) -> Iterator[tuple[Path, "StoredQuestion | str"]]:
     """Yield each question's folder, the latest first, with its stored question or a message. Raises ``RunError``."""
     try:
-        # Names within one second have no order; the folder's time decides.
+        # The names of folders created within one second are not ordered; the time of the folder decides.
         folders = sorted(
             (state / FOLDER).iterdir(), key=lambda each: (each.name[:15], each.stat().st_mtime_ns), reverse=True
         )
@@ -140,7 +140,7 @@ def _read(state: Path) -> Iterator[tuple[Path, "StoredQuestion | str"]]:
 def last_asked(state: Path, question: str) -> StoredQuestion | None:
     """Return the latest attempt at a question; None if the state has none.
 
-    Raises ``RunError`` if a later folder that may belong to this question can't be read: a new attempt would pay again, and
+    Raises ``RunError`` if a later folder that may belong to this question can't be read, because a new attempt would pay again and
     repeat work in the state.
     """
     for folder, kept in _read(state):
@@ -158,7 +158,7 @@ def last_asked(state: Path, question: str) -> StoredQuestion | None:
 
 
 def _may_be(folder: Path, question: str) -> bool:
-    """Return whether an unreadable folder may be this question's: not if it never had a record, or names another question."""
+    """Return whether an unreadable folder may belong to this question: False if it has no record or names another question."""
     if not _RUN.fullmatch(folder.name):
         return False
     try:
@@ -166,7 +166,7 @@ def _may_be(folder: Path, question: str) -> bool:
             head = file.readline(_LONGEST_HEAD)
         if (
             not head.endswith(b"\n") and len(head) < _LONGEST_HEAD
-        ):  # killed before the first record was written; nothing was paid
+        ):  # killed before the first record was written, so nothing was paid
             return _has_more(folder)
         told = json.loads(head)
     except FileNotFoundError:
@@ -178,7 +178,7 @@ def _may_be(folder: Path, question: str) -> bool:
     script = told.get("script") if isinstance(told, Mapping) else None
     if not isinstance(script, str) or script == question:
         return True
-    # One wrong byte can't be both in the question and in its hash.
+    # A single damaged byte changes either the question or its hash, never both.
     return bool(told.get("script_hash") != hash_of(script.encode("utf-8", "backslashreplace")))
 
 
@@ -195,9 +195,9 @@ def open_asks(
     again: bool = False,
     options: Mapping[str, Any] | None = None,
 ) -> "AskRecorder | StoredQuestion":
-    """Return the recorder of a question, continued or new; if it is already answered, return the ``StoredQuestion``.
+    """Return the recorder of a new or continued question; if the question is already answered, return the ``StoredQuestion``.
 
-    ``graph`` is the graph's hash, ``model`` a spec as the user wrote it. ``again``: start a new attempt in any case. Raises
+    ``graph`` is the graph's hash, ``model`` a spec as the user wrote it. ``again``: always start a new attempt. Raises
     ``RunError``.
     """
     before = None if again else last_asked(state, question)
@@ -222,7 +222,7 @@ class AskRecorder(RunRecorder):
     """Writes a question's records; implements ``results.Record``."""
 
     kept: StoredQuestion = field(kw_only=True)
-    _settled: bool = field(default=False, init=False)  # whether the folders' entries are on the disk
+    _settled: bool = field(default=False, init=False)  # whether the entries of the folders are on disk
 
     def item_done(self, step: str, item: int | None, outcome: Outcome, seconds: float) -> None:
         """Record an answer of a model."""
@@ -236,7 +236,7 @@ class AskRecorder(RunRecorder):
         )  # fmt: skip
 
     def in_vain(self, places: Sequence[tuple[str, int, str]]) -> None:
-        """Record useless answers (step, item, input hash): this attempt is finished with them, the next one repeats the calls."""
+        """Record useless answers (step, item, input hash); the next attempt repeats these calls."""
         self.append({"record": "in_vain", "answers": [list(place) for place in places]})
 
     def step_begun(self, told: Mapping[str, Any]) -> None:
@@ -250,7 +250,7 @@ class AskRecorder(RunRecorder):
         self.sync()
 
     def keep_tree(self, tree: Tree) -> str:
-        """Replace the stored search tree; return why it can't be written, or ""."""
+        """Replace the stored search tree; return why the tree can't be written, or ""."""
         path = self.kept.path / TREE
         made = path.with_suffix(".new")
         try:
@@ -290,7 +290,7 @@ class AskRecorder(RunRecorder):
 
 def _settle(folder: Path) -> None:
     """Wait until a folder's entries are on disk, if the system supports it."""
-    with suppress(OSError):  # a file system without support: no worse than before
+    with suppress(OSError):  # some file systems do not support this
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -298,11 +298,11 @@ def _settle(folder: Path) -> None:
             os.close(handle)
 
 
-# A question that is already answered, returned from the store: no model is called, and nothing is run.
+# Returns the answer to an already answered question from the store, without calling a model or running anything.
 
 
 def stored_answer(kept: StoredQuestion) -> Asked:
-    """Return the stored result; its cost figures are this attempt's, which are zero."""
+    """Return the stored result; its cost figures are zero, because this attempt made no call."""
     end: dict[str, Any] = kept.finished or {}
     supposed, search = end.get("supposed"), end.get("search")
     return Asked(
@@ -318,11 +318,11 @@ def stored_answer(kept: StoredQuestion) -> Asked:
 
 @frozen
 class QuestionRequest:
-    """A question and how to answer it. ``model`` is the planner's name among the models (None: the run's default).
+    """A question and how to answer it. ``model`` names the planner's model (None: the run's default model).
 
-    ``folder`` is the state's, None for a state in memory, which can't be resumed. ``spec``: the model's, as the user wrote it.
-    ``searching``: how plans are searched; None: one after the other, chosen by ``choose``. ``graph``: the graph's name, as the
-    user wrote it, "" if it has none. ``force``: use a state whose findings come from another graph.
+    ``folder`` is the state's folder, None for a state in memory, which can't be resumed. ``spec``: the model's spec as the user
+    wrote it. ``searching``: how plans are searched; None: plans run one after the other, and ``choose`` picks each plan. ``graph``:
+    the graph's name as the user wrote it, "" if it has none. ``force``: also use a state whose findings come from another graph.
     """
 
     question: str = field(converter=checked_question)
@@ -340,10 +340,10 @@ class QuestionRequest:
 
 
 def answered_before(wanted: QuestionRequest, graph: Callable[[], str]) -> Asked | None:
-    """Return the stored answer of the question, without a call, and without reading a graph that has the same name.
+    """Return the stored answer to the question, or None. No model is called, and a graph with the same name is not read again.
 
     ``graph`` returns the hash of the present graph. Raises ``RequestError`` if the answer belongs to another graph, ``RunError``
-    if it may be in an unreadable folder.
+    if the answer may be in an unreadable folder.
     """
     if wanted.folder is None or wanted.again:
         return None

@@ -1,4 +1,4 @@
-"""The results of a loop: its steps with hypothesis, plan and decision, and how it ended."""
+"""The results of a loop: its steps with hypothesis, plan and decision, and how the loop ended."""
 
 from collections.abc import Mapping
 from os import PathLike
@@ -22,7 +22,7 @@ Stopped = Literal["", "steps", "budget", "time", "cancelled", "model", "refused"
 class Hypothesis:
     """The start of a step: the evaluation of the previous step, and the present hypothesis.
 
-    ``by`` is "model" if the model decided, "rule" if it gave no decision and the previous outcome decided.
+    ``by`` is "model" if the model decided; "rule" if the model gave no decision, so that the previous outcome decided.
     """
 
     decision: Decision
@@ -33,10 +33,10 @@ class Hypothesis:
 
 @frozen
 class Step:
-    """One turn of the loop. ``status`` is the plan's as a whole, or "refused" if no plan could be run: ``faults`` say why.
+    """One turn of the loop. ``status`` is the status of the whole plan, or "refused" if no plan could be run (``faults`` say why).
 
-    ``plan`` is the plan object, ``entries`` its commands' records in the history. ``alternatives`` are the next actions that were
-    not taken. ``repairs`` counts answers returned to the model. ``state`` is the state's hash after the step, "" if unknown.
+    ``plan`` is the plan object, ``entries`` are the history entries of its commands. ``alternatives`` are the next actions that were
+    not taken. ``repairs`` counts the answers returned to the model. ``state`` is the state's hash after the step, "" if unknown.
     """
 
     number: int
@@ -55,7 +55,7 @@ class Step:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """The plan's commands as texts."""
+        """The plan's commands as strings."""
         listed = self.plan.get("commands", ())
         return tuple(str(each["command"]) if isinstance(each, Mapping) else str(each) for each in listed)
 
@@ -89,9 +89,9 @@ class Finding:
 
 @frozen
 class Explored:
-    """The course of a search: ``value`` is that of the best state (None if it could not be determined), ``plans`` were executed.
+    """A finished search: ``value`` is the value of the best state (None: could not be determined), ``plans`` counts executed plans.
 
-    ``stopped`` is the search's own reason, see ``search.nodes.Stopped``. ``tree`` is None if it was not stored.
+    ``stopped`` is the reason why the search ended, see ``search.nodes.Stopped``. ``tree`` is None if the tree was not stored.
     """
 
     strategy: str
@@ -110,15 +110,15 @@ class Explored:
 class Asked:
     """The answer to a question, or why there is none.
 
-    ``status``: complete; ungrounded (there is an unsupported answer: ``reason`` says why); stopped (by a limit: ``stopped`` says
+    ``status``: complete; ungrounded (the answer is unsupported, ``reason`` says why); stopped (a limit was reached, ``stopped`` says
     which; a new attempt continues); failed (the model can't be called, or none of its plans could be run); cancelled.
-    ``supposed`` is the last decision. ``usage``, ``calls`` and ``cost`` are of this attempt, including model calls in plans;
-    ``earlier``: number of steps done in earlier attempts.
+    ``supposed`` is the last decision. ``usage``, ``calls`` and ``cost`` cover only this attempt, including model calls made by
+    plans; ``earlier`` is the number of steps done in earlier attempts.
 
-    ``cited`` are the answer's citations that name something in the state or in a command's result, ``uncited`` those that name
-    nothing.
+    ``cited`` are the answer's citations that occur in the state or in a command's result, ``uncited`` the citations that occur in
+    neither.
 
-    ``search`` is set if plans were searched: ``steps`` are then those on the path to the best state.
+    ``search`` is set if plans were searched; ``steps`` then ends with the steps on the path to the best state.
     """
 
     question: str
@@ -143,12 +143,12 @@ class Asked:
     """The state's hash."""
     search: Explored | None = None
     unkept: str = ""
-    """Why the recording of the question stopped early; "" if it did not, or none was wanted."""
+    """Why the recording of the question stopped early; "" if the recording is complete or the question was not recorded."""
     uncited: tuple[str, ...] = ()
 
     @property
     def tree(self) -> Tree | None:
-        """The tree of the search, if there was one."""
+        """The tree of the search; None without a search."""
         return None if self.search is None else self.search.tree
 
     def as_json(self) -> dict[str, Any]:
@@ -174,17 +174,17 @@ class Asked:
         }  # fmt: skip
 
 
-# The limits of a loop, and its refusal before it begins.
+# The limits of a loop, and the checks of its arguments before it begins.
 
 Worth = Literal["judge", "filled"]
 """How a state is rated: by a model, or by the share of declared keys that are not empty."""
 
 MOST_CHARACTERS = 24_000
-"""Maximum characters of a whole prompt, whatever the size of graph and state: some 6,000 tokens."""
+"""Maximum characters of a whole prompt for any size of graph and state: about 6,000 tokens."""
 LOCAL_CHARACTERS = 9_000
-"""The same for the local model, which reads slowly, and has room for 8,192 tokens including its answer."""
+"""Maximum characters of a prompt for the local model, which reads slowly and has 8,192 tokens for prompt and answer together."""
 MOST_REPAIRS = 20
-"""Maximum number of repairs in one step; it reserves that many places for stored answers."""
+"""Maximum number of repairs in one step; stored answers are numbered accordingly (``planner.call_number``)."""
 _LEAST = 6_000
 _LONGEST = 10_000
 """Maximum characters of a question."""
@@ -194,8 +194,8 @@ _LONGEST = 10_000
 class Bounds:
     """The limits of a loop. Calls, tokens and money are limited where the models are opened.
 
-    ``max_steps`` includes those of earlier attempts. ``max_repairs``: how often a refused answer is returned to the model in one
-    step. ``prompt_characters`` is the maximum of one prompt. ``time_limit`` is in seconds, for one attempt.
+    ``max_steps`` includes the steps of earlier attempts. ``max_repairs``: how often a refused answer is returned to the model in one
+    step. ``prompt_characters`` is the maximum length of one prompt. ``time_limit`` is in seconds, for one attempt.
     """
 
     max_steps: int = field(default=12, validator=whole(1))
@@ -213,7 +213,7 @@ def checked_question(question: Any) -> str:
 
 
 def checked_folder(state: "str | Path | None") -> Path | None:
-    """Return the folder of a stored state. Raises ``RequestError`` for a file, and for "", which would be the current folder."""
+    """Return the folder of a stored state. Raises ``RequestError`` for a file, and for "", which would mean the current folder."""
     if state is None:
         return None
     if not isinstance(state, str | PathLike):
@@ -233,7 +233,7 @@ _SETTINGS = Settings(branching=3, max_depth=8, enough=0.8, answers=True, outcome
 
 @frozen
 class SearchRequest:
-    """How plans are searched. ``value``: a ``Value``, or a function of a node; None asks a model."""
+    """How plans are searched. ``value``: a ``Value``, or a function of a node; None: a model rates states."""
 
     settings: Settings = _SETTINGS
     value: Valued | None = None
@@ -241,9 +241,10 @@ class SearchRequest:
 
 
 def search_request(search: Any, value: Any = None, rollout: Rollout | None = None) -> SearchRequest | None:
-    """Return the search settings of a caller; None for no search. Raises ``RequestError``.
+    """Return the search request for the arguments of a caller; None for no search. Raises ``RequestError``.
 
-    ``search`` is a strategy, ``Settings`` or settings by name. ``value`` is a ``Worth``, a ``Value`` or a function of a node.
+    ``search`` is the name of a strategy, ``Settings``, or a mapping of settings. ``value`` is a ``Worth``, a ``Value`` or a function
+    of a node.
     """
     if search is None:
         if value is not None or rollout is not None:
