@@ -1,1 +1,1 @@
-"""Evaluation of conditions, expressions and seeds: each has an interpreter, the reference, and a code generator for speed."""
+"""Evaluation of conditions, expressions and seeds. Each has an interpreter as the reference, and a faster code generator."""

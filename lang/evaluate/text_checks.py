@@ -1,6 +1,7 @@
-"""Text checks in written form, such as ``words:10..40`` or ``regex:PATTERN``: parsed here, applied by the run.
+"""Parses text checks, such as ``words:10..40`` or ``regex:PATTERN``. The run applies them to answers.
 
-Checks are untrusted: patterns use RE2 with bounded programs, so that search time depends on the text only.
+Checks are untrusted. Therefore patterns use RE2, and the size of a compiled pattern is limited, so that the time of a search
+depends only on the text.
 """
 
 import json
@@ -14,18 +15,18 @@ from attrs import field, frozen
 from ..diagnostic import nearest
 from ..errors import KnotworkError
 
-# Untrusted patterns, bounded: RE2 patterns, and those of a JSON Schema, which Python's engines compile.
+# Size limits for untrusted patterns: RE2 patterns, and the patterns in a JSON Schema, which Python's engines compile.
 
 _MEMORY = 8 << 20
 _LARGEST = 20_000
-"""Maximum instructions of a pattern's program."""
+"""Maximum number of instructions in a compiled pattern."""
 _LARGEST_SCHEMA = 50_000
-"""Maximum instructions of all patterns in a schema."""
+"""Maximum number of instructions in all compiled patterns of a schema together."""
 _REPEATED = re.compile(r"\{([0-9]{1,9})")
 
 
 class PatternError(KnotworkError, ValueError):
-    """The text is not a valid RE2 pattern, or it is too large (``is_large``)."""
+    """The text is not a valid RE2 pattern, or the pattern is too large (``is_large``)."""
 
     def __init__(self, message: str, is_large: bool) -> None:
         super().__init__(message)
@@ -33,7 +34,7 @@ class PatternError(KnotworkError, ValueError):
 
 
 def compiled(text: str) -> Any:
-    """Return the compiled pattern ``text``, for UTF-8 and without captures. Raises ``PatternError``."""
+    """Return the pattern ``text``, compiled for UTF-8 and without captures. Raises ``PatternError``."""
     import re2  # rarely needed
 
     options = re2.Options()
@@ -51,9 +52,9 @@ def compiled(text: str) -> Any:
 
 
 def too_large_in(schema: Any) -> str:
-    """Return the pattern with which the patterns anywhere in a schema exceed the memory limit; "" if none does.
+    """Return the pattern at which the total size of a schema's patterns exceeds the limit; "" if it stays within the limit.
 
-    A part repeated n times is compiled n times, even by engines that have a timeout for searching.
+    The limit is needed because engines compile a part that is repeated n times n times; a timeout for searches does not help.
     """
     size, waiting = 0, [schema]
     while waiting:
@@ -74,7 +75,7 @@ def _size(text: str) -> int:
     """Return the approximate size of a schema's pattern."""
     try:
         return int(compiled(text).programsize)
-    except PatternError:  # schemas may use features that RE2 lacks, such as look-around: assume the worst case
+    except PatternError:  # a schema may use look-around, which RE2 lacks: return the maximum size
         return len(text) * prod(max(1, int(least)) for least in _REPEATED.findall(text))
 
 
@@ -89,16 +90,16 @@ FORMS: Mapping[str, str] = {
     "json": "json",
     "schema": "schema:{...}",
 }
-"""The written form of each kind."""
+"""The written form of each kind of check."""
 
 MOST = 20
 """Maximum number of checks of one answer."""
 _LONGEST = 10_000
-"""Maximum characters of a check."""
+"""Maximum number of characters of a check."""
 _SHOWN = 80
-"""Characters of the suggestion shown in a hint."""
+"""Maximum number of characters of a suggestion in a hint."""
 _AS_IT_IS = ("regex", "not-regex", "contains")
-"""The kinds in which white space is significant."""
+"""The kinds of checks in which white space is significant."""
 _RANGE = re.compile(r"\s*(?P<low>[0-9]{1,9})?\s*(?P<dots>\.\.)?\s*(?P<high>[0-9]{1,9})?\s*")
 _OTHERWISE = re.compile(r"\s*([0-9]{1,9})\s*(?:[-,:.\u2013\u2014\u2026]|to|\.\.\.)\s*([0-9]{1,9})\s*")
 _SMALLER = "repeat smaller parts, or fewer times"
@@ -112,7 +113,7 @@ _ALSO_CALLED = {
 
 
 class CheckError(KnotworkError, ValueError):
-    """The text is not a valid check. ``hint`` says what to write, ``meant`` is the clearly intended check, "" if unclear."""
+    """The text is not a valid check. ``hint`` says what to write; ``meant`` is the check that was clearly meant, or ""."""
 
     def __init__(self, message: str, hint: str = "", meant: str = "") -> None:
         super().__init__(message)
@@ -123,10 +124,10 @@ class CheckError(KnotworkError, ValueError):
 
 @frozen
 class Check:
-    """A parsed check. ``kind`` is a key of ``FORMS``; ``written`` the whole text.
+    """A parsed check. ``kind`` is a key of ``FORMS``; ``written`` is the whole text of the check.
 
-    ``text``: the pattern, or the text to be contained. ``low``, ``high``: the bounds of a range, both inclusive; None: unbounded.
-    ``pattern``: the compiled pattern, for UTF-8. ``schema``: the JSON Schema.
+    ``text`` is the pattern, or the text that an answer must contain. ``low`` and ``high`` are the inclusive bounds of a range (None:
+    unbounded). ``pattern`` is the pattern compiled for UTF-8, ``schema`` is the JSON Schema.
     """
 
     kind: str
@@ -169,7 +170,7 @@ def _forms() -> str:
 
 
 def _meant(kind: str, rest: str, colon: bool) -> tuple[str, str]:
-    """Return the suggestion for an unknown kind, and the whole check if it can be parsed."""
+    """Return the hint for an unknown kind of check, and the check that was meant if that can be parsed, else ""."""
     like = _ALSO_CALLED.get(kind) or nearest(kind, FORMS)
     if like is None:
         return _forms(), ""
@@ -238,7 +239,7 @@ def _schema(text: str) -> dict[str, Any]:
 
 
 def _lost_reference(schema: Mapping[str, Any]) -> str:
-    """Return the first unresolvable or external reference of the schema, "" if none: with it no answer would ever fit."""
+    """Return the first reference of the schema that is external or can't be resolved, or "". With it no answer would be valid."""
     from referencing import Registry
     from referencing.exceptions import Unresolvable
     from referencing.jsonschema import DRAFT202012
@@ -251,7 +252,7 @@ def _lost_reference(schema: Mapping[str, Any]) -> str:
         for reference in filter(None, map(contents.get, ("$ref", "$dynamicRef"))):
             try:
                 resolver.lookup(reference)
-            except (Unresolvable, ValueError):  # ValueError: not a valid address
+            except (Unresolvable, ValueError):  # ValueError: the reference is not a valid address
                 return str(reference)
         waiting += [(inner, resolver.in_subresource(inner)) for inner in resource.subresources()]
     return ""

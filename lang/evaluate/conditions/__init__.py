@@ -1,4 +1,4 @@
-"""Evaluation of conditions: an interpreter, the reference, and a code generator. See ``docs/design/gasl.md#conditions``."""
+"""Evaluation of conditions: an interpreter as the reference, and a code generator. See ``docs/design/gasl.md#conditions``."""
 
 from .comparison import ConditionError, compare, identity, length, look_up, sort_key
 from .generator import Predicate, Reader, compiled

@@ -1,10 +1,10 @@
-"""Comparison of two values: true, false or unknown (None).
+"""Comparison of two values. The result is true, false or unknown (None).
 
-``=`` and ``!=`` compare any two values that are not null: different types are unequal, lists and objects are compared
-as a whole. ``<`` and similar operators compare two numbers, two texts (by code point) or two booleans (false before true), else
-the result is unknown. ``CONTAINS`` tests a text for a substring and a list for a member. ``MATCHES`` finds a pattern anywhere in
-a text (``^`` and ``$`` anchor it); its time depends on the text only. For unsuitable types the result is unknown. ``IN`` an empty
-list is false and ``NOT IN`` an empty list is true, also for null, as in SQL and openCypher.
+``=`` and ``!=`` compare any two values that are not null: values of different types are unequal, lists and objects are compared
+as a whole. ``<`` and similar operators compare two numbers, two texts (by code point) or two booleans (false before true).
+``CONTAINS`` tests a text for a substring and a list for a member. ``MATCHES`` finds a pattern anywhere in a text (``^`` and
+``$`` anchor the pattern); the time it takes depends only on the text. For other types the result is unknown. ``IN`` an empty
+list is false and ``NOT IN`` an empty list is true, even for null, as in SQL and openCypher.
 """
 
 import operator
@@ -14,14 +14,14 @@ from typing import Any, TypeAlias
 from ...errors import KnotworkError
 from ...trees.conditions import Comparison, Constant, Items, Operator, Variable
 
-# Errors of evaluating a condition.
+# Errors raised when a condition is evaluated.
 
 DEEPEST = 200
-"""Maximum levels of a condition or a value; far below Python's frame limit."""
+"""Maximum nesting depth of a condition or a value; far below Python's recursion limit."""
 
 
 class ConditionError(KnotworkError):
-    """A condition that can't be evaluated: an invalid pattern, a variable without a value, too much nesting.
+    """A condition can't be evaluated: it has an invalid pattern or a variable without a value, or it is nested too deeply.
 
     See ``docs/design/gasl.md#errors``. ``hint`` says what to do.
     """
@@ -46,8 +46,9 @@ _NOTHING = object()
 def look_up(value: Any, path: Sequence[str | int]) -> Any:
     """Return the part of ``value`` under ``path``, or None if it is missing.
 
-    In an object, a name that equals the rest of the path with its dots wins (``attr.id``), then the first name of the path.
-    In a list, a number is an index (negative: from the end), and a name is looked up in each item: the list of results.
+    In an object, the rest of the path, joined by dots, is looked up first as a single key (``attr.id``); otherwise the next name of
+    the path is the key. In a list, a number is an index (negative: from the end). A name is looked up in each object in the list,
+    and the result is the list of the values found.
     """
     found = _look_up(value, tuple(path))
     return None if found is _NOTHING else found
@@ -85,10 +86,10 @@ def length(value: Any) -> int | None:
 
 
 def identity(value: Any, depth: int = 0) -> Hashable:
-    """Return a key that two values share exactly if they are equal in GASL.
+    """Return a key of ``value``. Two values have the same key exactly if they are equal in GASL.
 
-    1 and 1.0 share one; 1, True and "1" have three; lists are equal item by item, objects key by key in any order.
-    Raises ``ConditionError`` for a value that nests more than 200 levels deep.
+    1 and 1.0 have the same key; 1, True and "1" have different keys. Lists are compared item by item, objects key by key in any
+    order. Raises ``ConditionError`` for a value that is nested more than 200 levels deep.
     """
     if value.__class__ is str or value.__class__ is int or value is None:
         return value
@@ -111,10 +112,10 @@ _NUMBER, _TEXT, _BOOLEAN, _LIST, _OBJECT, _OTHER, _NULL = range(7)
 
 
 def sort_key(value: Any, depth: int = 0) -> tuple[Any, ...]:
-    """Return the value's key in a total order: numbers, texts by code point, false, true, lists, objects; null is last.
+    """Return the sort key of ``value``. The order is: numbers, texts by code point, false, true, lists, objects, null.
 
-    For a descending order with null last, sort only the non-null values. Raises ``ConditionError`` for a value that
-    nests more than 200 levels deep.
+    For a descending order with null last, sort only the values that are not null. Raises ``ConditionError`` for a value that
+    is nested more than 200 levels deep.
     """
     if isinstance(value, str):
         return (_TEXT, value)
@@ -136,7 +137,7 @@ def sort_key(value: Any, depth: int = 0) -> tuple[Any, ...]:
 
 Pattern: TypeAlias = Callable[[str], bool]
 Members: TypeAlias = tuple[frozenset[Hashable], bool]
-"""The identities of the values of a list, and whether it contains null."""
+"""The identities of the values in a list, and whether the list contains null."""
 
 _ORDER: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
@@ -149,7 +150,7 @@ _PATTERN_MEMORY = 8 << 20
 
 
 def compare(left: Any, comparison: Operator, right: Any) -> bool | None:
-    """Return ``left comparison right`` for JSON values (a tuple is a list). Raises ``ConditionError`` for a bad pattern."""
+    """Return ``left comparison right`` for JSON values (tuples count as lists). Raises ``ConditionError`` for a bad pattern."""
     return prepared(comparison, right)(left)
 
 
@@ -171,7 +172,7 @@ def prepared(comparison: Operator, right: Any) -> Callable[[Any], bool | None]:
         if not isinstance(right, list | tuple):
             return _unknown
         wanted, members = comparison == "IN", members_of(right)
-        if not right:  # nothing is in an empty list; that is known even for null
+        if not right:  # an empty list contains no value, not even null: the result is never unknown
             return lambda left: not wanted
         return lambda left: _negated(_member(left, members), wanted)
     if comparison == "CONTAINS":
@@ -184,12 +185,12 @@ def prepared(comparison: Operator, right: Any) -> Callable[[Any], bool | None]:
 
 
 def constant_of(node: Constant | Items) -> Any:
-    """Return the right-hand value of a comparison; a list as a tuple."""
+    """Return the right-hand value of a comparison. A list in the text is returned as a tuple."""
     return tuple(item.value for item in node.items) if isinstance(node, Items) else node.value
 
 
 def is_of_empty_list(leaf: Comparison) -> bool:
-    """Return whether ``leaf`` tests membership in an empty list: its result is the same for every value, including null."""
+    """Return whether ``leaf`` tests membership in an empty list. Its result is then the same for every value, including null."""
     if leaf.operator not in ("IN", "NOT IN") or isinstance(leaf.right, Variable):
         return False
     right = constant_of(leaf.right)
@@ -197,13 +198,16 @@ def is_of_empty_list(leaf: Comparison) -> bool:
 
 
 def members_of(values: Iterable[Any]) -> Members:
-    """Return the membership data of ``values``."""
+    """Return the identities of ``values``, and whether null is among them."""
     keys = {identity(value) for value in values}
     return frozenset(keys - {None}), None in keys
 
 
 def pattern_of(text: str) -> Pattern:
-    """Return ``text -> whether the pattern is found in it``. Raises ``ConditionError`` for an invalid pattern."""
+    """Return a function that tests whether a string contains the pattern ``text``.
+
+    Raises ``ConditionError`` for an invalid pattern.
+    """
     if len(text) > _LONGEST_PATTERN:
         raise ConditionError(f"the pattern is longer than {_LONGEST_PATTERN:,} characters")
     import re2  # imported on demand: most conditions have no pattern
@@ -220,7 +224,7 @@ def pattern_of(text: str) -> Pattern:
             f"{text[:80]!r} is not a pattern: {why}",
             hint="patterns are RE2's: no look-around and no back-references",
         ) from None
-    # Bytes, because without positions there is no need to count characters; a lone surrogate matches nothing.
+    # The search is over bytes, because positions are not needed. A lone surrogate matches nothing.
     return lambda value: search(value.encode("utf-8", "surrogatepass")) is not None
 
 

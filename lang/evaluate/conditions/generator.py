@@ -1,9 +1,9 @@
-"""The code generator: a condition as Python code, equal to the interpreter and some twenty times as fast.
+"""The code generator: a condition becomes Python code with the same results as the interpreter, some twenty times as fast.
 
-A condition is generated in two forms, "is true" and "is false"; NOT swaps them, so the code needs no third value. Names,
-constants and patterns are passed in the code's namespace and never written into its text, which consists of this module's
-own words only. A comparison has a fast path for the common types (text with text, number with
-number); for others it calls the interpreter's test, after ``plain`` has converted the value to JSON.
+Each condition is generated in two forms, "is true" and "is false". NOT swaps the two forms, so the code needs no third truth
+value. Names, constants and patterns are passed in the code's namespace; the text of the code contains only words of this
+module. A comparison has a fast path for common types (text with text, number with number). For other types the code calls
+the interpreter's test, after ``plain`` has converted the value to JSON.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -20,10 +20,10 @@ from .interpreter import Bound, Unbound, item_value, leaf_test, simplified, unit
 
 @frozen
 class Predicate:
-    """A condition over rows of ``arity`` values. ``made``: "code", or "closures" if the condition is too large.
+    """A condition, compiled for rows of ``arity`` values. ``made`` is "code", or "closures" if the condition is too large.
 
-    ``holds`` and the call take the values of a row as arguments; ``select`` takes rows (tuples; with arity 1 the bare
-    values) and returns those for which the condition is true.
+    ``holds`` and a call of the predicate take the values of a row as arguments. ``select`` takes rows and returns the rows for
+    which the condition is true. A row is a tuple, or the value itself if the arity is 1.
     """
 
     arity: int
@@ -38,15 +38,16 @@ class Predicate:
 
 
 _WIDEST, _DEEPEST_CODE = 1000, 40
-"""Maximum comparisons and levels of generated code. Above them compiling takes longer than it saves, or fails."""
+"""Maximum number of comparisons and of levels in generated code. Above these limits compiling takes too long, or fails."""
 
 
 @frozen
 class Reader:
-    """How generated code reads a field from a row, using the row's values at ``arguments``.
+    """How generated code reads a field from a row: it uses the row's values at the indices ``arguments``.
 
-    The result is the value itself (neither key nor function), this mapping's value under ``key`` (None if missing), or the
-    result of ``function``. For a field with a quantifier it is an iterable.
+    With a ``function``, the field is the result of the function. With a ``key``, the row's value is a mapping and the field is the
+    value under the key (None if missing). With neither, the field is the row's value itself. For a field with a quantifier the
+    reader gives an iterable of values.
     """
 
     arguments: tuple[int, ...] = (0,)
@@ -75,7 +76,7 @@ def compiled(
     arity: int = 1,
     plain: Callable[[Any], Any] = lambda value: value,
 ) -> Predicate:
-    """Return ``condition`` as a predicate over rows of ``arity`` values; by default over items.
+    """Return ``condition`` as a predicate over rows of ``arity`` values. By default a row is a single item.
 
     ``readers`` returns the reader of a field; ``plain`` converts values that are not JSON. Raises ``Unbound`` for a
     variable, ``ConditionError`` for an invalid pattern and for a condition that nests more than 200 levels deep.
@@ -163,14 +164,14 @@ def _code(
         f"def answer({row}):\n return True if {true} else False if {false} else None\n"
     )
     space = dict(writer.space)
-    # The text consists of this module's own words; every name and value of the condition is in `space`.
+    # The text contains only words of this module; every name and value of the condition is in `space`.
     exec(compile(text, "<condition>", "exec"), space)  # noqa: S102
     return Predicate(arity, "code", space["holds"], space["select"], space["answer"])
 
 
 @frozen
 class _Writer:
-    """Writes expressions, and stores the values they use in ``space``."""
+    """Writes Python expressions, and stores the values that these expressions use in ``space``."""
 
     readers: Callable[[Field], Reader]
     plain: Callable[[Any], Any]
@@ -178,13 +179,13 @@ class _Writer:
                                                    "any": any, "all": all, "map": map})  # fmt: skip
 
     def keep(self, value: Any) -> str:
-        """Put ``value`` into the namespace and return its name there."""
+        """Put ``value`` into the namespace and return the name it gets there."""
         name = f"c{len(self.space)}"
         self.space[name] = value
         return name
 
     def write(self, condition: Condition, wanted: bool) -> str:
-        """Return the expression that is true exactly if ``condition`` is ``wanted``."""
+        """Return the Python expression that is true exactly if ``condition`` has the truth value ``wanted``."""
         if isinstance(condition, Not):
             return self.write(condition.operand, not wanted)
         if isinstance(condition, Comparison | NullTest):
@@ -193,7 +194,7 @@ class _Writer:
         return "(" + word.join([self.write(operand, wanted) for operand in condition.operands]) + ")"
 
     def leaf(self, leaf: Comparison | NullTest, wanted: bool) -> str:
-        """Return the expression for a comparison or a test for null."""
+        """Return the Python expression for a comparison or a test for null."""
         at, test, plain = _field(leaf), leaf_test(leaf), self.plain
         if isinstance(at, Bound):
             return str(test(at.value) is wanted)
@@ -201,11 +202,11 @@ class _Writer:
         if at.quantifier is not None:
             asked = wanted is not (at.quantifier == "none")
             each = self.keep(lambda value: test(plain(value)) is asked)
-            # ANY is an OR, ALL an AND, NONE an AND of negations; for "is false" they are swapped.
+            # ANY is an OR, ALL is an AND, NONE is an AND of negations; in the form "is false", OR and AND are swapped.
             joint = "any" if (at.quantifier == "any") is wanted else "all"
             return f"{joint}(map({each}, {read}))"
         if not isinstance(leaf, NullTest) and is_of_empty_list(leaf):
-            return str(test(None) is wanted)  # the only comparison with a result for null
+            return str(test(None) is wanted)  # no other comparison has a known result for null
         slow = self.keep(lambda value: test(plain(value)) is wanted)
         if isinstance(leaf, NullTest):
             if leaf.negated is not wanted:
@@ -217,14 +218,14 @@ class _Writer:
         return f"({quick} if {kinds.format(read)} else v is not None and {slow}(v))"
 
     def read(self, reader: Reader) -> str:
-        """Return the expression that reads a field."""
+        """Return the Python expression that reads a field."""
         arguments = [f"a{at}" for at in reader.arguments]
         if reader.function is not None:
             return f"{self.keep(reader.function)}({', '.join(arguments)})"
         return arguments[0] if reader.key is None else f"{arguments[0]}.get({self.keep(reader.key)})"
 
     def quick(self, leaf: Comparison, wanted: bool) -> tuple[str, str]:
-        """Return the type test of the fast path, and its expression for a value ``v``; ("", "") if there is none."""
+        """Return the type test of the fast path, and its expression for a value ``v``; ("", "") without a fast path."""
         assert not isinstance(leaf.right, Variable)  # noqa: S101  # leaf_test has raised
         right, operator = constant_of(leaf.right), leaf.operator
         if operator in ("IN", "NOT IN"):
@@ -257,7 +258,7 @@ _NOT_TEXTS: Mapping[str, str] = {
     "CONTAINS": "{} not in v", "STARTS_WITH": "not v.startswith({})", "ENDS_WITH": "not v.endswith({})",
     "MATCHES": "not {}(v)",
 }  # fmt: skip
-# NaN is null: none of these is true for it, unlike `!=`.
+# NaN counts as null. None of these tests is true for NaN, unlike Python's `!=`.
 _NUMBERS: Mapping[str, str] = {
     "=": "v == {0}", "!=": "(v < {0} or v > {0})", "<": "v < {0}", "<=": "v <= {0}", ">": "v > {0}", ">=": "v >= {0}",
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The reference: a condition evaluated by walking its tree. Slow and simple; generated code must equal it."""
+"""The interpreter: it evaluates a condition by walking its tree. It is slow and simple; generated code must give its results."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -22,11 +22,11 @@ from ...trees.conditions import (
 )
 from .comparison import DEEPEST, ConditionError, constant_of, is_null, length, look_up, prepared, too_deep
 
-# Binding of variables to values. A value is bound as a value and never becomes text to be parsed.
+# Binding of variables to values. A bound value is never parsed as text.
 
 
 class Unbound(ConditionError):
-    """A variable without a value. ``variable`` has its place."""
+    """A variable has no value. ``variable`` is its node, with its place in the text."""
 
     def __init__(self, variable: Variable) -> None:
         super().__init__(
@@ -37,16 +37,16 @@ class Unbound(ConditionError):
 
 @frozen
 class Bound(Field):
-    """The left side of a comparison after binding: a value instead of a field (``path`` is empty)."""
+    """The left side of a comparison after a variable was bound: a value instead of a field (``path`` is empty)."""
 
     value: Any = None
 
 
 def bind(condition: Condition, values: Mapping[str, Any]) -> Condition:
-    """Return ``condition`` without variables: on the right a ``Constant``, on the left a ``Bound``.
+    """Return ``condition`` with its variables replaced: by a ``Constant`` on the right, by a ``Bound`` on the left.
 
-    ``values`` are plain JSON values by name. A path to a missing part gives null. Raises ``Unbound`` for a variable missing in
-    ``values``, ``ConditionError`` for a condition that nests more than 200 levels deep.
+    ``values`` maps names to plain JSON values. A path to a missing part gives null. Raises ``Unbound`` for a variable missing in
+    ``values``, and ``ConditionError`` for a condition that is nested more than 200 levels deep.
     """
     return _bind(condition, values, 0)
 
@@ -98,23 +98,23 @@ Resolve = Callable[[Field], Any]
 def evaluate(condition: Condition, resolve: Resolve) -> bool | None:
     """Return whether ``condition`` is true, false or unknown (None), by Kleene's logic.
 
-    ``resolve`` returns the value of a field, None if missing; for a field with a quantifier the values of all nodes
-    or edges in its range. Raises ``Unbound`` for a variable (see ``bind``), ``ConditionError`` for an invalid pattern and for
-    a condition that nests more than 200 levels deep.
+    ``resolve`` returns the value of a field, or None if the field is missing; for a field with a quantifier it returns the values
+    of all nodes or edges in its range. Raises ``Unbound`` for a variable (see ``bind``), and ``ConditionError`` for an invalid
+    pattern and for a condition that is nested more than 200 levels deep.
     """
     return _evaluate(condition, resolve, 0)
 
 
 def matches(condition: Condition, item: Mapping[str, Any]) -> bool | None:
-    """Return ``evaluate`` of the condition over the fields of ``item``, by dotted path; see ``item_value``."""
+    """Return the result of ``evaluate`` for the fields of ``item``; ``item_value`` looks up each field."""
     return _evaluate(condition, lambda field: item_value(item, field), 0)
 
 
 def item_value(item: Mapping[str, Any], field: Field) -> Any:
     """Return the value of ``field`` in an item.
 
-    ``node.x`` and ``edge.x`` with a quantifier range over the lists ``nodes`` and ``edges`` of a path. A path has only the ids of
-    its nodes: ``node.id``, ``source.id`` and ``target.id`` are known, other attributes are null.
+    With a quantifier, ``node.x`` and ``edge.x`` range over the lists ``nodes`` and ``edges`` of a path. A path stores only the ids
+    of its nodes: ``node.id``, ``source.id`` and ``target.id`` are known, other attributes are null.
     """
     if field.quantifier is None:
         found = look_up(item, field.path)
@@ -147,7 +147,7 @@ def _evaluate(condition: Condition, resolve: Resolve, depth: int) -> bool | None
 
 
 def united(answers: Iterable[bool | None], decisive: bool) -> bool | None:
-    """Return ``decisive`` if it is among the answers, else unknown if that is among them, else the opposite."""
+    """Return ``decisive`` if an answer equals it; else unknown if an answer is unknown; else the opposite of ``decisive``."""
     unknown = False
     for answer in answers:
         if answer is decisive:
@@ -171,7 +171,7 @@ def _leaf(leaf: Comparison | NullTest, resolve: Resolve) -> bool | None:
 
 
 def leaf_test(leaf: Comparison | NullTest) -> Callable[[Any], bool | None]:
-    """Return the test of a comparison or a null test for one value. Raises ``Unbound`` for a variable on the right."""
+    """Return a function that tests one value as ``leaf`` does. Raises ``Unbound`` for a variable on the right."""
     if isinstance(leaf, NullTest):
         negated = leaf.negated
         return lambda value: is_null(value) is not negated
@@ -180,7 +180,7 @@ def leaf_test(leaf: Comparison | NullTest) -> Callable[[Any], bool | None]:
     return prepared(leaf.operator, constant_of(leaf.right))
 
 
-# Simplification of a condition without changing its meaning, for long alternatives written by programs.
+# Simplification of conditions without a change of meaning, for long lists of alternatives that programs write.
 
 _EITHER: Final[tuple[Operator, Operator]] = ("=", "IN")
 _NEITHER: Final[tuple[Operator, Operator]] = ("!=", "NOT IN")
@@ -189,8 +189,8 @@ _NEITHER: Final[tuple[Operator, Operator]] = ("!=", "NOT IN")
 def simplified(condition: Condition) -> Condition:
     """Return ``condition`` with ``a = 1 OR a = 2`` as ``a IN (1, 2)`` and ``a != 1 AND a != 2`` as ``a NOT IN (1, 2)``.
 
-    Both are equivalent in three-valued logic. Joined operands take the place of the first of them. Raises
-    ``ConditionError`` for a condition that nests more than 200 levels deep.
+    The result is equivalent in three-valued logic. The joined comparison takes the place of the first of its operands. Raises
+    ``ConditionError`` for a condition that is nested more than 200 levels deep.
     """
     return _simplified(condition, 0)
 
@@ -236,7 +236,7 @@ def _joined(operands: tuple[Condition, ...], either: bool) -> tuple[Condition, .
 
 
 def _path(operand: Condition, operator: Operator) -> tuple[str, ...] | None:
-    """Return the path of the field that ``operand`` compares with one value by ``operator``; None otherwise."""
+    """Return the path of the field if ``operand`` compares a field with one value by ``operator``, else None."""
     if not isinstance(operand, Comparison) or operand.operator != operator or not isinstance(operand.right, Constant):
         return None
     left = operand.left

@@ -1,4 +1,4 @@
-"""Evaluation of expressions: an interpreter, the reference, and a code generator. See ``docs/design/seed.md#expressions``."""
+"""Evaluation of expressions: an interpreter as the reference, and a code generator. See ``docs/design/seed.md#expressions``."""
 
 from .comparison import equal
 from .interpreter import evaluate

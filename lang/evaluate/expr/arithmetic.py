@@ -1,7 +1,7 @@
-"""The operators on numbers, and ``+`` and ``*`` on strings and lists. Each is ``(meter, left, right)`` and raises ``ExprError``.
+"""The operators on numbers, and ``+`` and ``*`` on strings and lists.
 
-Every result is finite and every integer within the bit limit: an overflow is an error where it occurs, so that
-``max`` or a comparison can't hide it.
+Each operator is a function ``(meter, left, right)`` that raises ``ExprError``. Every result is finite and every integer is
+within the bit limit. An overflow is an error at the place where it occurs, so that ``max`` or a comparison can't hide it.
 """
 
 import math
@@ -17,7 +17,7 @@ _SMALL = 1 << 63
 
 
 def finite(meter: Meter, value: Any) -> Any:
-    """Return a computed number. Raises ``ExprError`` if it is too large, infinite, not a number or complex."""
+    """Return ``value``, a computed number. Raises ``ExprError`` if the number is too large, infinite, NaN or complex."""
     if value.__class__ is int:
         if not -_SMALL <= value < _SMALL and value.bit_length() > meter.limits.bits:
             raise ExprError("overflow", f"an integer has more than {meter.limits.bits:,} bits")
@@ -33,7 +33,7 @@ _INFINITE = float("inf")
 
 
 def number(value: Any, what: str) -> Any:
-    """Return ``value`` if it is a number. Raises ``ExprError``; ``what`` begins its message, as in "round takes a number"."""
+    """Return ``value`` if it is a number, else raise ``ExprError``; ``what`` begins the message, as in "round takes a number"."""
     if value.__class__ in NUMBERS or kind(value) == "number":
         return value
     raise ExprError("type", f"{what}, not {a(value)}: {shown(value)}" if value is not None else f"{what}, not null")
@@ -60,7 +60,7 @@ def subtract(meter: Meter, left: Any, right: Any) -> Any:
 
 
 def multiply(meter: Meter, left: Any, right: Any) -> Any:
-    """Return ``left * right`` for numbers, or for a string or a list and its repetitions."""
+    """Return ``left * right`` for two numbers, or for a string or list and the number of its repetitions."""
     if left.__class__ in NUMBERS and right.__class__ in NUMBERS:
         return _number(meter, "*", operator.mul, left, right)
     for value, times in ((left, right), (right, left)):
@@ -82,7 +82,7 @@ def divide(meter: Meter, left: Any, right: Any) -> Any:
 
 
 def floor_divide(meter: Meter, left: Any, right: Any) -> Any:
-    """Return ``left // right``: the greatest integer not above the quotient."""
+    """Return ``left // right``: the quotient, rounded down."""
     return _number(meter, "//", operator.floordiv, left, right)
 
 
@@ -92,9 +92,9 @@ def remainder(meter: Meter, left: Any, right: Any) -> Any:
 
 
 def power(meter: Meter, left: Any, right: Any) -> Any:
-    """Return ``left ** right``; an integer if both are integers and ``right`` is not negative."""
+    """Return ``left ** right``. The result is an integer if both are integers and ``right`` is not negative."""
     whole = isinstance(left, int) and isinstance(right, int) and kind(left) == kind(right) == "number"
-    # Checked before computing: a number of n + 1 bits to the power k has more than n * k bits.
+    # The size is checked before the power is computed: a number of n + 1 bits to the power k has more than n * k bits.
     if whole and right > 0 and (abs(left).bit_length() - 1) * right > meter.limits.bits:
         raise ExprError(
             "overflow",
@@ -114,7 +114,7 @@ def negative(meter: Meter, value: Any) -> Any:
 OPERATORS: Mapping[Operator, Binary] = {
     "+": add, "-": subtract, "*": multiply, "/": divide, "//": floor_divide, "%": remainder,
 }  # fmt: skip
-"""The operators of ``Arithmetic``; ``**`` is ``power``."""
+"""The operators of ``Arithmetic``; the operator ``**`` is the function ``power``."""
 
 _WORDS = {
     "+": "add {0} and {1}", "-": "subtract {1} from {0}", "*": "multiply {0} and {1}", "/": "divide {0} by {1}",
@@ -154,10 +154,10 @@ def _failed(kind: Kind, message: str, sign: str, left: Any, right: Any) -> ExprE
     return ExprError(kind, f"{message}: {shown(left)} {sign} {shown(right)}")
 
 
-# Numeric functions: rounding, roots, logarithms, sums. Each is ``(meter, value, ...)`` and raises ``ExprError``.
+# Numeric functions: rounding, roots, logarithms, sums. Each has the form ``(meter, value, ...)`` and raises ``ExprError``.
 
 _MOST_DIGITS = 400
-"""More digits than any float has before or after its point."""
+"""A number of digits that exceeds the digits of any float before or after the decimal point."""
 
 
 def absolute(meter: Meter, value: Any) -> Any:
@@ -166,14 +166,14 @@ def absolute(meter: Meter, value: Any) -> Any:
 
 
 def rounded(meter: Meter, value: Any, *digits: Any) -> Any:
-    """Return ``round(value)``, an integer, or ``round(value, digits)``; halves are rounded to even."""
+    """Return ``round(value)``, which is an integer, or ``round(value, digits)``. Halves are rounded to even."""
     value = number(value, "round takes a number")
     if not digits:
         return _whole(meter, round, value, "round")
     (places,) = digits
     if not isinstance(number(places, "round takes a number of digits"), int):
         raise ExprError("type", f"round takes a whole number of digits, not {shown(places)}")
-    places = max(-_MOST_DIGITS, min(_MOST_DIGITS, places))  # beyond these limits the result is the same
+    places = max(-_MOST_DIGITS, min(_MOST_DIGITS, places))  # beyond these limits the result does not change
     try:
         return finite(meter, round(value, places))
     except OverflowError:
@@ -193,12 +193,12 @@ def rounded_up(meter: Meter, value: Any) -> Any:
 def _whole(meter: Meter, function: Callable[[Any], Any], value: Any, name: str) -> Any:
     try:
         return finite(meter, function(value))
-    except (OverflowError, ValueError):  # infinity and NaN have no integer
+    except (OverflowError, ValueError):  # infinity and NaN can't become an integer
         raise ExprError("overflow", f"{name} takes a finite number, not {shown(value)}") from None
 
 
 def clamped(meter: Meter, value: Any, low: Any, high: Any) -> Any:
-    """Return ``value`` limited to ``low`` to ``high``. Raises ``ExprError`` if ``low`` is above ``high``."""
+    """Return ``value``, limited to the range from ``low`` to ``high``. Raises ``ExprError`` if ``low`` is above ``high``."""
     for each in (value, low, high):
         number(each, "clamp takes numbers")
     if low > high:
@@ -207,7 +207,7 @@ def clamped(meter: Meter, value: Any, low: Any, high: Any) -> Any:
 
 
 def exponential(meter: Meter, value: Any) -> float:
-    """Return e to the power ``value``."""
+    """Return e to the power of ``value``."""
     value = number(value, "exp takes a number")
     try:
         return float(finite(meter, math.exp(value)))
@@ -216,7 +216,7 @@ def exponential(meter: Meter, value: Any) -> float:
 
 
 def square_root(meter: Meter, value: Any) -> float:
-    """Return the square root."""
+    """Return the square root of ``value``."""
     if number(value, "sqrt takes a number") < 0:
         raise ExprError("value", f"can't take the square root of a negative number: sqrt({shown(value)})")
     try:
@@ -226,7 +226,7 @@ def square_root(meter: Meter, value: Any) -> float:
 
 
 def logarithm_to(name: str, function: Callable[[Any], float]) -> Callable[[Meter, Any], float]:
-    """Return the function ``name``, a logarithm with a fixed base."""
+    """Return the function of expressions called ``name``, a logarithm with a fixed base."""
 
     def log(meter: Meter, value: Any) -> float:
         return _logarithm(name, function, number(value, f"{name} takes a number"))
@@ -235,7 +235,7 @@ def logarithm_to(name: str, function: Callable[[Any], float]) -> Callable[[Meter
 
 
 def logarithm(meter: Meter, value: Any, *base: Any) -> float:
-    """Return the natural logarithm, or the logarithm to ``base``."""
+    """Return the natural logarithm of ``value``, or its logarithm to ``base``."""
     natural = _logarithm("log", math.log, number(value, "log takes a number"))
     if not base:
         return natural
@@ -254,7 +254,7 @@ def _logarithm(name: str, function: Callable[[Any], float], value: Any) -> float
 
 
 def total(meter: Meter, values: Any, *start: Any) -> Any:
-    """Return the sum of numbers: exact for integers, exactly rounded with floats, so it does not depend on the order."""
+    """Return the sum of numbers: exact for integers, exactly rounded with floats. It does not depend on the order of the numbers."""
     taken = elements_of(meter, values, "sum")
     if start:
         taken = [*taken, number(start[0], "sum starts from a number")]
@@ -281,8 +281,8 @@ def _check_numbers(values: Sequence[Any]) -> None:
 
 
 def _exact(values: Sequence[Any]) -> float:
-    """Return the sum of values whose partial sums may overflow in some order. Raises ``ExprError`` if the sum is too large."""
-    from fractions import Fraction  # imported on demand: almost never needed
+    """Return the sum of values whose partial sums may overflow. Raises ``ExprError`` if the sum itself is too large."""
+    from fractions import Fraction  # imported on demand, because it is almost never needed
 
     if any(isinstance(value, float) and not math.isfinite(value) for value in values):
         raise ExprError("overflow", "the sum contains an infinite number")

@@ -1,4 +1,4 @@
-"""Equality of values: ``==``, ``in``, ``count`` and sets. True is not 1, 1 equals 1.0, nested nulls are equal."""
+"""Comparison of values: equality, order, and access to parts. True is not 1, 1 equals 1.0, nested nulls are equal."""
 
 import math
 import operator
@@ -24,15 +24,15 @@ from .values import (
 )
 
 _PLAIN = frozenset({str, int, float, type(None)})
-"""Classes whose values Python compares with each other as the language does."""
+"""Python classes whose values Python compares with each other in the same way as the language."""
 _LONG = 8
-"""Minimum length at which checking the classes of all elements first is faster."""
+"""Minimum length of a list for which it is faster to check the classes of all elements first."""
 _LARGE = 1 << 60
-"""Minimum integer whose Python hash can be made to collide; keys of such integers are texts."""
+"""Smallest integer whose Python hash can be made to collide on purpose. The keys of such integers hold their digits as a string."""
 
 
 def equal(meter: Meter, left: Any, right: Any, depth: int = 0) -> bool:
-    """Return whether two values are equal, lists and objects part by part. Null equals null (unlike with ``==``)."""
+    """Return whether two values are equal; lists and objects are compared part by part. Null equals null (unlike with ``==``)."""
     if left.__class__ is str and right.__class__ is str:
         return _same_text(meter, left, right)
     first = kind(left)
@@ -52,7 +52,7 @@ def equal(meter: Meter, left: Any, right: Any, depth: int = 0) -> bool:
     if len(left) != len(right):
         return False
     meter.elements(len(left))
-    if left is right:  # a value has no NaN, so it equals itself; comparing a million elements would be slow
+    if left is right:  # values contain no NaN, so each equals itself; this avoids a comparison of all elements
         return True
     if first == "list":
         return _same_list(meter, left, right, depth)
@@ -78,9 +78,10 @@ def _same_list(meter: Meter, left: Sequence[Any], right: Sequence[Any], depth: i
 
 
 def contains(meter: Meter, value: Any, item: Any) -> bool:
-    """Return ``item in value``: an element of a list or set, a key of an object, a part of a string; neither side is null.
+    """Return ``item in value``: whether ``item`` is an element of a list or set, a key of an object, or a part of a string.
 
-    Raises ``ExprError`` for a value that can't contain anything, and for a part of a string that is not a string.
+    Neither argument may be null. Raises ``ExprError`` for a value that can't contain anything, and if ``value`` is a string but
+    ``item`` is not.
     """
     found = kind(value)
     if found == "text":
@@ -101,20 +102,20 @@ def contains(meter: Meter, value: Any, item: Any) -> bool:
 
 
 def _is_plain(item: Any) -> bool:
-    """Return whether Python's own ``in`` and ``count`` are correct for ``item``: only 0 and 1 could match a boolean."""
+    """Return whether Python's own ``in`` and ``count`` are correct for ``item``. They are wrong for 0 and 1, which match booleans."""
     return item.__class__ is str or (item.__class__ in NUMBERS and item != 0 and item != 1)
 
 
 def _charge(meter: Meter, values: Sequence[Any], item: Any) -> None:
     meter.elements(len(values))
     if item.__class__ is str:
-        meter.step(len(values) * (len(item) >> 8))  # all may be equally long and differ only at the end
+        meter.step(len(values) * (len(item) >> 8))  # all strings may be equally long and differ only at the end
 
 
 def _positions(meter: Meter, values: Sequence[Any], item: Any) -> Iterator[int]:
-    """Yield the positions of ``item``."""
+    """Yield the positions of ``item`` in ``values``."""
     _charge(meter, values, item)
-    meter.elements(len(values))  # it takes twice as long as Python's own method
+    meter.elements(len(values))  # this search takes twice as long as Python's own method
     found = kind(item)
     if found == "boolean":
         return (at for at, each in enumerate(values) if each is item)
@@ -126,7 +127,7 @@ def _positions(meter: Meter, values: Sequence[Any], item: Any) -> Iterator[int]:
 
 
 def count_of(meter: Meter, values: Sequence[Any], item: Any) -> int:
-    """Return how often ``item`` occurs in a list; null counts the nulls."""
+    """Return how often ``item`` occurs in a list. For null, return the number of nulls."""
     if _is_plain(item):
         _charge(meter, values, item)
         return values.count(item)
@@ -134,7 +135,10 @@ def count_of(meter: Meter, values: Sequence[Any], item: Any) -> int:
 
 
 def key_of(meter: Meter, value: Any, depth: int = 0) -> Hashable:
-    """Return a key that two values share exactly if they are equal. Raises ``ExprError`` for an object, a set, a generator."""
+    """Return a key that is the same for two values exactly if they are equal.
+
+    Raises ``ExprError`` for an object, a set or a generator.
+    """
     found = kind(value)
     if found == "text":
         meter.characters(len(value))
@@ -171,7 +175,7 @@ def mapping_key(meter: Meter, value: Any) -> Hashable:
 
 
 def distinct(meter: Meter, values: Sequence[Any]) -> Distinct:
-    """Return the set of ``values``, in order of first occurrence; from 1 and 1.0 it keeps the integer, from zeros 0.0."""
+    """Return the set of ``values`` in the order of first occurrence. Of 1 and 1.0 it keeps the integer, of 0.0 and -0.0 it keeps 0.0."""
     meter.make_table(len(values), "a set")
     classes = set(map(type, values))
     if classes == {str}:
@@ -189,10 +193,10 @@ def distinct(meter: Meter, values: Sequence[Any]) -> Distinct:
     return Distinct(members)
 
 
-# Order of values: ``< <= > >=``, ``sorted``, ``max`` and ``min``. Numbers compare with numbers, strings with strings.
-# Results do not depend on the order of a list's elements: among equal ones 1 comes before 1.0, and -0.0 before 0.0.
-# Each comparison is ``(meter, left, right)``. A null on either side makes it false, also for ``==`` and ``!=``; tests against the
-# literal null are handled by ``is_null_literal`` (see ``interpreter``).
+# Order of values: ``< <= > >=``, ``sorted``, ``max`` and ``min``. Numbers are compared with numbers, strings with strings.
+# # Results do not depend on the order of a list's elements: among equal elements 1 comes before 1.0, and -0.0 before 0.0.
+# # Each comparison is a function ``(meter, left, right)``. If either side is null, the result is false, also for ``==`` and ``!=``.
+# # Tests against the literal null are handled separately (see ``interpreter.is_null_literal``).
 
 Holds: TypeAlias = Callable[[Meter, Any, Any], bool]
 
@@ -254,7 +258,7 @@ _PLURALS = {
 
 
 def _check_order(meter: Meter, values: Sequence[Any], function: str) -> None:
-    """Charge for the characters of ``values``; raise ``ExprError`` unless they are all numbers or all strings."""
+    """Charge for the characters of ``values``. Raises ``ExprError`` unless all values are numbers or all are strings."""
     classes = set(map(type, values))
     if classes == {str}:
         meter.characters(sum(map(len, values)))
@@ -282,7 +286,7 @@ def _check_order(meter: Meter, values: Sequence[Any], function: str) -> None:
 
 
 def ordered(meter: Meter, values: Any, *, reverse: Any = False) -> list[Any]:
-    """Return the elements in ascending order; ``reverse``: descending."""
+    """Return the elements in ascending order, or in descending order if ``reverse`` is true."""
     taken = list(values) if kind(values) == "text" else elements_of(meter, values, "sorted")
     meter.make_list(len(taken))
     rounds = len(taken).bit_length()
@@ -306,9 +310,9 @@ def _placed(value: int | float) -> tuple[int | float, bool, float]:
 
 
 def extreme_of(pick: Callable[..., Any], best: Any, values: Sequence[Any]) -> Any:
-    """Return ``best``, the result of ``max`` or ``min`` over ``values``, or the preferred element among its equals.
+    """Return the preferred element among the elements equal to ``best``, which is the result of ``max`` or ``min`` over ``values``.
 
-    An integer is preferred to a float; among zeros 0.0 is greater than -0.0.
+    An integer is preferred to a float. Of the zeros, 0.0 counts as greater than -0.0.
     """
     if not isinstance(best, float) or (best and not _ties(values)):
         return best
@@ -321,7 +325,10 @@ _MISSING = object()
 
 
 def extreme(function: str) -> Callable[..., Any]:
-    """Return ``max`` or ``min`` over the elements of one argument (see ``extreme_of``) or over several (first of equals)."""
+    """Return the function ``max`` or ``min``, over the elements of one argument or over several arguments.
+
+    Among equal elements ``extreme_of`` decides; among equal arguments the first is returned.
+    """
     pick = max if function == "max" else min
 
     def find(meter: Meter, *values: Any, default: Any = _MISSING) -> Any:
@@ -348,14 +355,14 @@ def extreme(function: str) -> Callable[..., Any]:
 largest, smallest = extreme("max"), extreme("min")
 
 
-# Access to parts of a value: ``value[index]``, slices, ``.get``. Each is ``(meter, value, ...)`` and raises ``ExprError``.
+# Access to parts of a value: ``value[index]``, slices, ``.get``. The functions are ``(meter, value, ...)`` and raise ``ExprError``.
 
 _MOST_SUGGESTED = 1_000
-"""Maximum names searched for a suggestion."""
+"""Maximum number of names that are searched for a suggestion."""
 
 
 def meant(name: Any, known: Iterable[Any]) -> str:
-    """Return a hint with the known name most similar to ``name``, or with all names if they are few; or ""."""
+    """Return a hint with the known name most similar to ``name``, else a hint with all names if they are few, else ""."""
     names = [each for _, each in zip(range(_MOST_SUGGESTED), known, strict=False) if isinstance(each, str)]
     found = nearest(name, names) if isinstance(name, str) else None
     if found is not None and found != name:
@@ -366,7 +373,7 @@ def meant(name: Any, known: Iterable[Any]) -> str:
 
 
 def subscript(meter: Meter, value: Any, index: Any) -> Any:
-    """Return ``value[index]``: an object's value under a key, or an element of a list or string (negative: from the end)."""
+    """Return ``value[index]``: the value under a key of an object, or an element of a list or string (negative: from the end)."""
     found = kind(value)
     if found == "object":
         key = mapping_key(meter, index)
@@ -390,7 +397,7 @@ def _subscripted(value: Any, index: Any) -> str:
 
 
 def sliced(meter: Meter, value: Any, start: Any, stop: Any, step: Any) -> Any:
-    """Return ``value[start:stop:step]`` of a list or a string; None means an omitted part."""
+    """Return ``value[start:stop:step]`` of a list or a string. None stands for an omitted part."""
     found = kind(value)
     if found not in ("list", "text"):
         raise ExprError("type", f"can't take a slice of {a(value)}: {shown(value)}")
@@ -409,7 +416,7 @@ def sliced(meter: Meter, value: Any, start: Any, stop: Any, step: Any) -> Any:
 
 
 def got(meter: Meter, value: Any, key: Any, default: Any = None) -> Any:
-    """Return the object's value under ``key``, or ``default``."""
+    """Return the value under ``key`` in the object ``value``, or ``default``."""
     if kind(value) != "object":
         raise ExprError(
             "type", f".get(...) is for an object, not {a(value)}" + ("" if value is None else f": {shown(value)}")

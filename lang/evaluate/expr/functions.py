@@ -1,7 +1,7 @@
-"""The functions and methods of expressions by name: ``(meter, value, ...)``, called by the interpreter and by generated code.
+"""The functions and methods of expressions, by name. The interpreter and generated code call them with ``(meter, value, ...)``.
 
-``lang.catalogue.operations`` defines their arguments and keywords; an invalid call is refused by the linter and,
-by ``fits``, before the function is called. Functions never modify their arguments.
+``lang.catalogue.operations`` defines their arguments and keywords. The linter refuses invalid calls; so do ``function`` and
+``method`` below, before a call is evaluated. Functions never modify their arguments.
 """
 
 import math
@@ -28,16 +28,16 @@ from .arithmetic import (
 from .comparison import count_of, distinct, got, key_of, largest, meant, ordered, smallest
 from .values import NUMBERS, Distinct, ExprError, Meter, a, elements_of, kind, shown, truth
 
-# Functions of samples: median, percentile, variance, standard deviation, mode. Each is ``(meter, values, ...)``.
-# They equal those of Python's ``statistics``; ``percentile`` interpolates linearly, like numpy's default. Except ``mode``, they
-# do not depend on the order of the elements. An empty or too short sample is an error.
+# Statistical functions: median, percentile, variance, standard deviation, mode. Each has the form ``(meter, values, ...)``.
+# # Their results equal those of Python's ``statistics``; ``percentile`` interpolates linearly, like numpy's default. Except for
+# # ``mode``, results do not depend on the order of the elements. An empty or too short sample is an error.
 
 _COST = 4
-"""Steps per element in exact computation: it takes some thirty times as long as reading an element."""
+"""Steps charged per element in exact computation, which takes some thirty times as long as reading an element."""
 
 
 def middle(meter: Meter, values: Any) -> Any:
-    """Return the median: an element, or the mean of the two middle ones, a float."""
+    """Return the median: the middle element, or the mean of the two middle elements as a float."""
     taken = _sorted(meter, values, "median")
     half = len(taken) // 2
     if len(taken) % 2:
@@ -46,7 +46,7 @@ def middle(meter: Meter, values: Any) -> Any:
 
 
 def quantile(meter: Meter, values: Any, share: Any) -> Any:
-    """Return the number at ``share`` (0 to 1) of the sorted elements, with linear interpolation."""
+    """Return the percentile at ``share`` (0 to 1): the number at this share of the sorted elements, interpolated linearly."""
     share = number(share, "percentile takes a number p from 0 to 1")
     if not 0 <= share <= 1:
         hint = f"write {shown(share / 100)}" if 1 < share <= 100 else ""
@@ -60,11 +60,11 @@ def quantile(meter: Meter, values: Any, share: Any) -> Any:
 
 
 def _between(meter: Meter, low: Any, high: Any, way: float, name: str) -> float:
-    """Return the number at ``way`` (0 to 1) from ``low`` to ``high``. Raises ``ExprError`` if it is too large for a float."""
+    """Return the number at the fraction ``way`` (0 to 1) from ``low`` to ``high``; ``ExprError`` if it is too large for a float."""
     try:
         if name == "median":
             return float(finite(meter, (low + high) / 2))
-        # Like numpy: exact at both ends.
+        # Like numpy's formula, this one is exact at both ends.
         step = high - low
         return float(finite(meter, low + step * way if way < 0.5 else high - step * (1 - way)))
     except OverflowError:
@@ -72,12 +72,12 @@ def _between(meter: Meter, low: Any, high: Any, way: float, name: str) -> float:
 
 
 def spread(meter: Meter, values: Any) -> Any:
-    """Return the variance of a sample, computed exactly and rounded once."""
+    """Return the variance of a sample, computed exactly and rounded once at the end."""
     return _exactly(meter, values, "variance")
 
 
 def deviation(meter: Meter, values: Any) -> float:
-    """Return the standard deviation of a sample, computed exactly and rounded once."""
+    """Return the standard deviation of a sample, computed exactly and rounded once at the end."""
     return float(_exactly(meter, values, "stdev"))
 
 
@@ -97,7 +97,7 @@ def _exactly(meter: Meter, values: Any, name: str) -> Any:
 
 
 def most_frequent(meter: Meter, values: Any) -> Any:
-    """Return the most frequent element of ``values``; the first one if there are several."""
+    """Return the most frequent element of ``values``. If several are equally frequent, return the first of them."""
     taken = values if kind(values) == "text" else elements_of(meter, values, "mode")
     if not taken:
         raise ExprError("value", "mode of an empty list", hint="write mode(xs) if len(xs) > 0 else null")
@@ -130,16 +130,16 @@ def _numbers(meter: Meter, values: Any, name: str) -> Sequence[Any]:
     return taken
 
 
-# Functions and methods of strings, and conversions of numbers. Each is ``(meter, value, ...)`` and raises ``ExprError``.
+# Functions and methods of strings, and conversions of numbers, as ``(meter, value, ...)``. They raise ``ExprError``.
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _LONGEST_NUMBER = 400
-"""Maximum characters; an integer within the bit limit never has more."""
+"""Maximum number of characters of a number in a string. An integer within the bit limit never has more."""
 
 
 def as_integer(meter: Meter, value: Any) -> int:
-    """Return ``int(value)``: a number truncated, a plain decimal number in a string, true as 1."""
+    """Return ``int(value)`` for a number, which is truncated, for a plain decimal number in a string, or for a boolean (true is 1)."""
     found = kind(value)
     if found == "text":
         return int(finite(meter, int(_written(value, _INTEGER, "int", "a whole number"))))
@@ -154,7 +154,7 @@ def as_integer(meter: Meter, value: Any) -> int:
 
 
 def as_float(meter: Meter, value: Any) -> float:
-    """Return ``float(value)``: from a number, or from a plain decimal number in a string."""
+    """Return ``float(value)`` for a number, or for a plain decimal number in a string."""
     found = kind(value)
     if found not in ("text", "number"):
         raise ExprError(
@@ -177,7 +177,7 @@ def _written(text: str, pattern: re.Pattern[str], function: str, wanted: str) ->
 
 
 def as_text(meter: Meter, value: Any) -> str:
-    """Return ``str(value)``: a string unchanged; a number, a boolean or null as in JSON."""
+    """Return ``str(value)``: a string is returned unchanged; a number, a boolean or null is written as in JSON."""
     found = kind(value)
     if found == "text":
         return value  # type: ignore[no-any-return]
@@ -212,7 +212,7 @@ def _cased(method: str, change: Callable[[str], str]) -> Callable[[Meter, Any], 
         wide = not text.isascii()
         meter.make_text(len(text), wide=wide)
         changed = change(text)
-        if len(changed) > len(text):  # some letters become two or three in the other case
+        if len(changed) > len(text):  # some letters become two or three letters in the other case
             meter.make_text(len(changed), wide=wide)
         return changed
 
@@ -223,7 +223,7 @@ lowered, uppered = _cased("lower", str.lower), _cased("upper", str.upper)
 
 
 def stripped(meter: Meter, value: Any, *characters: Any) -> str:
-    """Return the string without leading and trailing white space, or ``characters``."""
+    """Return the string without leading and trailing white space, or without leading and trailing ``characters``."""
     text = _text(value, "strip")
     meter.make_text(len(text), wide=not text.isascii())
     if not characters:
@@ -250,7 +250,7 @@ def ends_with(meter: Meter, value: Any, end: Any) -> bool:
 
 
 def split(meter: Meter, value: Any, *separator: Any) -> list[str]:
-    """Return the parts between separators; by default the words between white space."""
+    """Return the parts of a string between separators; by default, the words between white space."""
     text = _text(value, "split")
     meter.make_text(len(text), wide=not text.isascii())
     if not separator:
@@ -267,7 +267,7 @@ def split(meter: Meter, value: Any, *separator: Any) -> list[str]:
 
 
 def count(meter: Meter, value: Any, item: Any) -> int:
-    """Return how often ``item`` occurs in a list, or a string in a string (without overlaps)."""
+    """Return how often ``item`` occurs in a list or, without overlaps, in a string."""
     found = kind(value)
     if found == "list":
         return count_of(meter, value, item)
@@ -282,12 +282,12 @@ def count(meter: Meter, value: Any, item: Any) -> int:
 
 
 def all_of(meter: Meter, values: Any) -> bool:
-    """Return whether every element is true; stops at the first false one."""
+    """Return whether every element is true. Evaluation stops at the first false element."""
     return all(truth(value) for value in _lazily(meter, values, "all"))
 
 
 def any_of(meter: Meter, values: Any) -> bool:
-    """Return whether an element is true; stops at the first true one."""
+    """Return whether at least one element is true. Evaluation stops at the first true element."""
     return any(truth(value) for value in _lazily(meter, values, "any"))
 
 
@@ -301,7 +301,7 @@ def as_boolean(meter: Meter, value: Any) -> bool:
 
 
 def as_set(meter: Meter, *values: Any) -> Distinct:
-    """Return the distinct elements of a list, a string, an object's keys; or the empty set."""
+    """Return the distinct elements of a list or a string, or the keys of an object; without an argument, the empty set."""
     if not values:
         return Distinct()
     return distinct(meter, values[0] if kind(values[0]) == "text" else elements_of(meter, values[0], "set"))
@@ -323,17 +323,17 @@ FUNCTION_TABLE: Mapping[str, Callable[..., Any]] = {
     "percentile": quantile, "round": rounded, "set": as_set, "sorted": ordered, "sqrt": square_root, "stdev": deviation, "str": as_text,
     "sum": total, "variance": spread,
 }  # fmt: skip
-"""All of ``lang.catalogue.operations.FUNCTIONS``."""
+"""The implementations of all ``lang.catalogue.operations.FUNCTIONS``, by name."""
 
 METHOD_TABLE: Mapping[str, Callable[..., Any]] = {
     "count": count, "endswith": ends_with, "get": got, "lower": lowered, "split": split, "startswith": starts_with,
     "strip": stripped, "upper": uppered,
 }  # fmt: skip
-"""All of ``lang.catalogue.operations.METHODS``."""
+"""The implementations of all ``lang.catalogue.operations.METHODS``, by name."""
 
 
 def function(name: str, arguments: int, keywords: tuple[str, ...] = ()) -> Callable[..., Any]:
-    """Return the function ``name`` for a call with ``arguments`` arguments. Raises ``ExprError`` if the call is invalid."""
+    """Return the function ``name`` for a call with this number of arguments. Raises ``ExprError`` if the call is invalid."""
     if name not in FUNCTIONS:
         raise ExprError("name", f"unknown function `{name:.60}`", hint=meant(name, FUNCTIONS))
     signature = FUNCTIONS[name]
@@ -345,7 +345,7 @@ def function(name: str, arguments: int, keywords: tuple[str, ...] = ()) -> Calla
 
 
 def method(name: str, arguments: int) -> Callable[..., Any]:
-    """Return the method ``name`` for a call with ``arguments`` arguments. Raises ``ExprError`` if the call is invalid."""
+    """Return the method ``name`` for a call with this number of arguments. Raises ``ExprError`` if the call is invalid."""
     if name not in METHODS:
         raise ExprError("name", f"unknown method `.{name:.60}`", hint=meant(name, METHODS))
     _check_count(f".{name}", arguments, METHODS[name].least, METHODS[name].most, METHODS[name].signature)

@@ -1,7 +1,7 @@
-"""The code generator: an expression as Python code, equal to the interpreter in every value and every error.
+"""The code generator: an expression becomes Python code with the same values and the same errors as the interpreter.
 
-The code is the fast path for values of common types and sizes. If a guard fails, or anything is raised, the
-interpreter evaluates the expression, and its value or error is the result.
+The code is the fast path for values of common types and sizes. If a guard fails, or the code raises any exception, the
+interpreter evaluates the expression, and the interpreter's value or error is the result.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,23 +31,23 @@ from .generator_writer import Unsupported as ExprUnsupported
 from .generator_writer import Writer, cost_bound, memory_bound
 from .interpreter import evaluate
 
-# Code for function calls. Other functions, and unusual arguments, are left to the interpreter's functions.
+# Code for calls of common functions. Calls of other functions, or with unusual arguments, call the interpreter's functions.
 
 _MOST_ELEMENTS_BITS = 40
-"""Bits that suffice to count the elements of any list."""
+"""A number of bits that suffices to count the elements of any list."""
 _KEYWORDS = {"default": "default", "reverse": "reverse"}
 _COUNT = whole(_MOST_ELEMENTS_BITS)
 
 
 def call(writer: Writer, expr: Call) -> Code:
-    """Return the code of a call. Raises ``Unsupported``."""
+    """Return the code of a call. Raises ``Unsupported`` if the call has no generated form."""
     write = None if expr.keywords else _CALLS.get(expr.function)
     code = None if write is None else write(writer, expr)
     return _general(writer, expr) if code is None else code
 
 
 def _general(writer: Writer, expr: Call) -> Code:
-    """Return a call of the interpreter's own function."""
+    """Return the code of a call of the interpreter's own function."""
     signature = FUNCTIONS.get(expr.function)
     names = [name for name, _ in expr.keywords]
     if signature is None or not signature.least <= len(expr.arguments) <= (signature.most or 255):
@@ -60,15 +60,15 @@ def _general(writer: Writer, expr: Call) -> Code:
             arguments.append(writer.write(argument))
         elif expr.function == "len":
             raise Unsupported
-        else:  # as a list it costs no less than as a generator
+        else:  # a list is charged at least as much as a generator
             arguments.append(Code(f"[{writer.comprehension(argument, writer.write)}]", OTHER))
-    # The keywords of all functions are words of this module.
+    # The text of the code contains only words of this module, so keywords are looked up here too.
     options = "".join(f", {_KEYWORDS[name]}={writer.write(value).text}" for name, value in expr.keywords)
     return writer.ask(FUNCTION_TABLE[expr.function], *arguments, options=options)
 
 
 def _numbers(writer: Writer, expr: Call, count: int) -> list[Code] | None:
-    """Return ``count`` arguments as numbers; None if the count differs or an argument can't be a number."""
+    """Return the ``count`` arguments of a call as numbers; None if it has another count or an argument can't be a number."""
     if len(expr.arguments) != count or any(isinstance(argument, Comprehension) for argument in expr.arguments):
         return None
     codes = [writer.write(argument) for argument in expr.arguments]
@@ -83,7 +83,7 @@ def _abs(writer: Writer, expr: Call) -> Code | None:
 
 
 def _rounded(writer: Writer, expr: Call) -> Code | None:
-    """Return the code of ``floor``, ``ceil`` or ``round`` of one number, an integer; None for other arguments."""
+    """Return the code of ``floor``, ``ceil`` or ``round`` for one number, or of ``round(x, digits)``; None for other arguments."""
     if expr.function == "round" and len(expr.arguments) == 2 and isinstance(expr.arguments[1], Literal):
         codes, digits = _numbers(writer, evolve(expr, arguments=expr.arguments[:1]), 1), expr.arguments[1].value
         if not codes or type(digits) is not int or not 0 <= digits <= 15:
@@ -149,7 +149,7 @@ def _extreme(writer: Writer, expr: Call) -> Code | None:
     name, sign, flipped = ("max", ">", "<") if expr.function == "max" else ("min", "<", ">")
     if len(codes) > 2:
         return Code(f"{name}({', '.join(code.text for code in codes)})", kind)
-    # Written out it takes half the time. As in Python, the first of equal values.
+    # Written out as comparisons, it takes half the time. Of equal values the first is returned, as in Python.
     (first, again), (second, then) = writer.twice(codes[0]), writer.twice(codes[1])
     if codes[0].simple:
         return Code(f"({then} if {second} {sign} {again} else {again})", kind)
@@ -161,16 +161,16 @@ _CALLS: Mapping[str, Callable[[Writer, Call], Code | None]] = {
     "ln": _logarithm, "log": _logarithm, "log10": _logarithm, "log2": _logarithm, "max": _extreme, "min": _extreme,
     "round": _rounded, "sqrt": _logarithm, "sum": _sum,
 }  # fmt: skip
-"""Functions written as inline code; they return None for unsuitable arguments."""
+"""Maps each function with inline code to its writer, which returns None for unsuitable arguments."""
 
 _MOST_NODES = 2_000
-"""Maximum nodes; above it compiling takes longer than it saves."""
+"""Maximum number of nodes of an expression; for a larger one compiling takes longer than it saves."""
 
 
 def compiled(expr: Expr) -> Callable[[Mapping[str, Any]], Any]:
-    """Return a function of the values by name that returns and raises exactly what ``evaluate(expr, names)`` does.
+    """Return a function ``names -> value`` that returns and raises exactly what ``evaluate(expr, names)`` does.
 
-    An expression without a generated form, or a very large one, is evaluated by the interpreter.
+    The interpreter evaluates a very large expression, and an expression that has no generated form.
     """
 
     def reference(names: Mapping[str, Any]) -> Any:
@@ -180,7 +180,7 @@ def compiled(expr: Expr) -> Callable[[Mapping[str, Any]], Any]:
         return reference
     try:
         return _generated(expr, reference)
-    except (ExprUnsupported, RecursionError):  # nested deeper than any parsed text
+    except (ExprUnsupported, RecursionError):  # the tree is deeper than any parsed text
         return reference
 
 
@@ -204,7 +204,7 @@ def _generated(expr: Expr, reference: Callable[[Mapping[str, Any]], Any]) -> Cal
     answer = writer.result(writer.write(expr)).text
     bounds = f"{cost_bound(expr)}, {memory_bound(expr)}"
     meter = [f"   meter = metered({bounds})\n"] if writer.meter else []
-    # A mapping with generated defaults would hide a missing name.
+    # A mapping that generates defaults (such as defaultdict) would hide a missing name.
     guard = ["   names.__class__ is dict or fail()\n"] if loads else []
     lines = [*guard, *loads.values(), *meter, f"   return {answer}\n"]
     text = f"def run(names):\n  try:\n{''.join(lines)}  except Exception:\n   pass\n  return reference(names)\n"
@@ -214,16 +214,16 @@ def _generated(expr: Expr, reference: Callable[[Mapping[str, Any]], Any]) -> Cal
 def function_of(text: str, name: str, space: dict[str, Any]) -> Callable[..., Any]:
     """Return the function ``name`` defined by the generated ``text``. Raises ``Unsupported`` if Python can't compile it."""
     try:
-        # The text consists of the generator's own words; names and constants are in `space`.
+        # The text contains only words of the generator; names and constants are in `space`.
         exec(compile(text, "<expression>", "exec"), space)  # noqa: S102
-    except (SyntaxError, RecursionError, MemoryError):  # too deep for Python's parser
+    except (SyntaxError, RecursionError, MemoryError):  # the text is nested too deeply for Python's parser
         raise ExprUnsupported from None
     made: Callable[..., Any] = space[name]
     return made
 
 
 def _numeric_names(expr: Expr) -> set[str]:
-    """Return the names that occur only as numeric operands: they are checked once, before anything is computed."""
+    """Return the names that occur only as numeric operands. Their values are checked once, before anything is computed."""
     numeric: set[int] = set()
     for node in walk(expr):
         operands: list[Expr] = []
@@ -249,7 +249,7 @@ _OF_NUMBERS = frozenset({"abs", "ceil", "exp", "floor", "ln", "log", "log10", "l
 
 
 def _ordered(node: Comparison) -> list[Expr]:
-    """Return the operands of a numeric comparison: one with a number literal among its operands."""
+    """Return the operands of a comparison by order or equality if one of them is a number literal, else []."""
     operands = [node.first, *(operand for _, operand in node.rest)]
     numbers = any(isinstance(each, Literal) and type(each.value) in (int, float) for each in operands)
     return operands if numbers and all(test in ("<", "<=", ">", ">=", "==", "!=") for test, _ in node.rest) else []

@@ -1,7 +1,7 @@
-"""The generator's static knowledge of a value: its possible types, and bounds of numbers.
+"""What the generator knows of a value before evaluation: its possible types, and bounds if it is a number.
 
-Generated code checks only unknown properties. Bounds are powers of two: a value of kind ``int`` with 53 bits is at most
-2**53 away from 0. So arithmetic needs no checks in the code: a product of such numbers can't exceed the limits.
+Generated code checks only the properties that are not known. Bounds are powers of two: a value of kind ``int`` with 53 bits is
+at most 2**53 away from 0. Therefore the code needs no checks in arithmetic: a product of such numbers can't exceed the limits.
 """
 
 import math
@@ -15,25 +15,25 @@ from .comparison import TESTS, mapping_key
 from .values import Distinct, Meter, checked_result
 
 INT_BITS, FLOAT_BITS = 53, 100
-"""Bits of integers and floats that a guard accepts. The interpreter handles larger numbers."""
+"""Maximum bits of the integers and of the floats that a guard accepts. The interpreter handles larger numbers."""
 MOST_BITS = 1000
-"""Possibly larger numbers are checked before use; below the 1,024 bits that the interpreter allows."""
+"""A number that may have more bits is checked before it is used. The interpreter allows 1,024 bits."""
 RESULT_BITS = 62
-"""Bits of an integer that a guard accepts as a result."""
+"""Maximum bits of an integer that a guard accepts as a result."""
 _SMALL, _COMMON = 2**30 - 1, 1e15
 _RESULT_LIMIT = 2**RESULT_BITS
 _INT_LIMIT, _FLOAT_LIMIT = 2**INT_BITS, 2.0**FLOAT_BITS
 
 
 class Fallback(Exception):
-    """A guard of generated code failed: the interpreter decides."""
+    """A guard of generated code failed, so the interpreter must evaluate the expression."""
 
 
 @frozen
 class Kind:
-    """The possible types of a value ("null", "bool", "int", "float", "str", "other", "foreign"), and bits of its ints and floats.
+    """The possible types of a value ("null", "bool", "int", "float", "str", "other", "foreign"), and the maximum bits of a number.
 
-    ``float_bits`` infinite: it may also be infinite or NaN.
+    If ``float_bits`` is infinite, the value may also be infinity or NaN.
     """
 
     types: frozenset[str]
@@ -50,16 +50,16 @@ class Kind:
 
     @property
     def bits(self) -> float:
-        """The larger of the bounds of the possible number types."""
+        """The maximum bits of the value if it is a number of any possible type."""
         return max(self.int_bits if "int" in self.types else 0, self.float_bits if "float" in self.types else 0)
 
     @property
     def numeric(self) -> bool:
-        """Whether the value is certainly a number, of a size suitable for arithmetic."""
+        """Whether the value is certainly a number of a size that is suitable for arithmetic."""
         return self.within("int", "float") and self.bits <= MOST_BITS
 
     def without(self, *types: str) -> "Kind":
-        """Return the kind for a value known to have none of ``types``."""
+        """Return the kind of the same value after a test has excluded ``types``."""
         return evolve(self, types=self.types.difference(types))
 
 
@@ -114,10 +114,10 @@ def constant_kind(value: Any) -> Kind:
 
 @frozen
 class Code:
-    """The text of a Python expression, parenthesised if needed, and the static knowledge of its value.
+    """The text of a Python expression, in parentheses if needed, and what is known of its value.
 
-    ``simple``: it is a local name or a constant and may be written twice. ``value``: the value in a tuple, if known.
-    ``total``: it can't fail, neither in the interpreter nor in the code, for any data.
+    ``simple``: the text is a local name or a constant, and may be repeated. ``value`` holds the value in a tuple, if known.
+    ``total``: the expression can't fail for any data, neither in the interpreter nor in the code.
     """
 
     text: str
@@ -128,9 +128,9 @@ class Code:
 
 
 def number_test(text: str, again: str = "") -> str:
-    """Return a test that is true for a number of a common size, and false for NaN.
+    """Return the text of a fast test that is true for numbers of a common size, and false for NaN.
 
-    ``again``: the text for the value after ``text`` was evaluated.
+    ``again`` is the text that stands for the value after ``text`` was evaluated.
     """
     first, text = text, again or text
     return (
@@ -140,14 +140,17 @@ def number_test(text: str, again: str = "") -> str:
 
 
 def uncommon_test(text: str, *, whole: bool) -> str:
-    """Return a test that is true except for an integer, or else a float, of a common size; faster than ``number_test``."""
+    """Return the text of a test that is false for integers (``whole``) or floats of a common size, and true for all other values.
+
+    The test is faster than ``number_test``.
+    """
     if whole:
         return f"{text}.__class__ is not int or {text} > {_SMALL} or {text} < -{_SMALL}"
     return f"{text}.__class__ is not float or not -{_COMMON!r} <= {text} <= {_COMMON!r}"
 
 
 def is_number(value: Any) -> bool:
-    """Guard: whether the value is a number within the bounds of ``CHECKED``."""
+    """Guard: return true for a number within the bounds of ``CHECKED``."""
     if value.__class__ is int and -_INT_LIMIT <= value <= _INT_LIMIT:
         return True
     if value.__class__ is float and -_FLOAT_LIMIT <= value <= _FLOAT_LIMIT:
@@ -156,19 +159,19 @@ def is_number(value: Any) -> bool:
 
 
 def is_result(value: Any) -> Any:
-    """Guard: accept a computed number of a common size, or null."""
+    """Guard: return a computed number of a common size, or null."""
     if value is None or (value.__class__ is int and -_RESULT_LIMIT <= value <= _RESULT_LIMIT):
         return value
     return value if is_number(value) else None
 
 
 def is_number_or_null(value: Any) -> bool:
-    """Guard: return whether the value is such a number; false for null."""
+    """Guard: return true for a number that ``is_number`` accepts, false for null."""
     return value is not None and is_number(value)
 
 
 def is_text_or_null(value: Any) -> bool:
-    """Guard: return whether the value is a string; false for null."""
+    """Guard: return true for a string, false for null."""
     if value is None:
         return False
     if value.__class__ is str:
@@ -176,11 +179,11 @@ def is_text_or_null(value: Any) -> bool:
     raise Fallback
 
 
-# Code for comparisons: null equals nothing except in a null test, true is not 1, numbers compare with numbers.
+# Code for comparisons. Null equals nothing, except in a test for null; true is not 1; numbers are compared with numbers.
 
 
 class Writer(Protocol):
-    """The methods of ``generator_writer.Writer`` that comparisons use."""
+    """The methods of ``generator_writer.Writer`` that the code for comparisons uses."""
 
     def write(self, expr: Expr) -> Code:
         """Return the code of an expression."""
@@ -191,20 +194,20 @@ class Writer(Protocol):
         ...
 
     def number(self, code: Code) -> Code:
-        """Return the code with guards that ensure a number."""
+        """Return ``code`` with guards that let only numbers pass."""
         ...
 
     def twice(self, code: Code) -> tuple[str, str]:
-        """Return the text that evaluates the code, and a text for its value afterwards."""
+        """Return the text that evaluates ``code``, and the text that stands for the value afterwards."""
         ...
 
     def keep(self, value: Any) -> str:
-        """Put a value into the namespace and return its name there."""
+        """Put ``value`` into the namespace and return the name it gets there."""
         ...
 
 
 class Unsupported(Exception):
-    """Raised for an expression that has no generated form. The interpreter evaluates it."""
+    """An expression has no generated form. The interpreter evaluates it."""
 
 
 def compared(writer: Writer, test: Test, left: Code, right: Code) -> Code:
@@ -214,7 +217,7 @@ def compared(writer: Writer, test: Test, left: Code, right: Code) -> Code:
             if test not in ("==", "!=", "is", "is not"):
                 return writer.ask(TESTS[test], left, right, kind=BOOLEAN)
             negated = test in ("!=", "is not")
-            if not one.simple or one.value:  # Python warns about a constant before `is`
+            if not one.simple or one.value:  # Python would warn about a constant before `is`
                 return Code(f"({'not ' if negated else ''}is_null({one.text}))", BOOLEAN, total=one.total)
             return Code(f"({one.text} {'is not' if negated else 'is'} None)", BOOLEAN, total=one.total)
     if test in ("is", "is not"):
@@ -263,7 +266,7 @@ def _order(writer: Writer, test: Test, left: Code, right: Code) -> Code:
     if not all(code.kind.may("int", "float", "str") for code in (left, right)):
         return writer.ask(TESTS[test], left, right, kind=BOOLEAN)
     text = any(code.kind.within("str", "null") for code in (left, right))
-    if text and not left.value and not right.value:  # costs as much as the length of the shorter text
+    if text and not left.value and not right.value:  # the cost depends on the length of the shorter text
         return writer.ask(TESTS[test], left, right, kind=BOOLEAN)
     tests, operands = [], []
     for code in (left, right):
@@ -271,7 +274,7 @@ def _order(writer: Writer, test: Test, left: Code, right: Code) -> Code:
         operands.append(operand)
         tests += guard
     if tests and not (left.total and right.total):
-        # Both are always evaluated: an error of the second must not be hidden by a null of the first.
+        # Both operands are always evaluated: a null on the left must not hide an error on the right.
         evaluated = []
         for at, code in enumerate((left, right)):
             if not code.simple:
@@ -287,7 +290,7 @@ def _order(writer: Writer, test: Test, left: Code, right: Code) -> Code:
 
 
 def _number_operand(writer: Writer, code: Code) -> tuple[list[str], str]:
-    """Return tests that are true for a number and false for null, and the operand's text after them."""
+    """Return tests that are true for a number and false for null, and the text of the operand after these tests."""
     if code.kind.within("int", "float"):
         return [], writer.number(code).text
     if not code.kind.may("int", "float"):
@@ -329,7 +332,7 @@ def contained(writer: Writer, test: Test, item: Code, values: Expr) -> Code:
 
 
 def _constants(values: Expr) -> list[Any]:
-    """Return the values of a literal list, without null; empty for another expression."""
+    """Return the values of a literal list, without nulls; [] for any other expression."""
     if not isinstance(values, ListDisplay | TupleDisplay) or not all(
         isinstance(each, Literal) for each in values.items
     ):
@@ -337,10 +340,10 @@ def _constants(values: Expr) -> list[Any]:
     return [each.value for each in values.items if isinstance(each, Literal) and each.value is not None]
 
 
-# Functions called by generated code: guards, and functions over lists. Each raises ``Fallback`` to use the interpreter.
+# Functions that generated code calls: guards, and functions over lists. They raise ``Fallback`` to use the interpreter.
 
 PLAIN = frozenset({type(None), bool, int, float, str, list, dict, Distinct})
-"""The supported classes of values; generated code leaves others to the interpreter."""
+"""The supported classes of values. Generated code leaves values of other classes to the interpreter."""
 
 _SHORT = 255
 _MOST_CHARACTERS = 1_000_000
@@ -357,28 +360,28 @@ def is_null(value: Any) -> bool:
 
 
 def no(value: Any) -> bool:
-    """Guard: return false for a value whose type differs from the constant's; a long text is left to the interpreter."""
+    """Guard: return false, for a value that can't equal the constant. Long strings and values that are not JSON fail the guard."""
     if value.__class__ not in PLAIN or (value.__class__ is str and len(value) > _SHORT):
         raise Fallback
     return False
 
 
 def not_null(value: Any) -> bool:
-    """Guard: return whether such a value is not null."""
+    """Guard: return whether a value that can't equal the constant is not null."""
     if value is None:
         return False
     return not no(value)
 
 
 def known(value: Any) -> Any:
-    """Guard: return the value if it is JSON."""
+    """Guard: return the value, if it has a supported class."""
     if value.__class__ not in PLAIN:
         raise Fallback
     return value
 
 
 def iterated(meter: Meter, values: Any, cost: int, memory: int) -> Sequence[Any]:
-    """Guard: return the elements of a comprehension, JSON values; charges at least ``cost`` steps and ``memory`` bytes each."""
+    """Guard: return the elements that a comprehension iterates over; charges ``cost`` steps and ``memory`` bytes per element."""
     if values.__class__ is not list:
         if values.__class__ is not str and values.__class__ is not dict and values.__class__ is not Distinct:
             raise Fallback
@@ -391,7 +394,7 @@ def iterated(meter: Meter, values: Any, cost: int, memory: int) -> Sequence[Any]
 
 
 def metered(steps: int, memory: int) -> Meter:
-    """Return a meter for parts without a known bound, after ``steps`` and ``memory`` bytes were charged."""
+    """Return a meter for the parts whose cost is not known in advance, with ``steps`` and ``memory`` bytes already charged."""
     meter = Meter()
     meter.step(steps)
     meter.hold(memory)
@@ -399,12 +402,12 @@ def metered(steps: int, memory: int) -> Meter:
 
 
 def total(values: list[Any]) -> Any:
-    """Return the sum of numbers: exact for integers, else rounded once."""
+    """Return the sum of numbers. It is exact for integers; with floats it is rounded once."""
     return math.fsum(values) if float in set(map(type, values)) else sum(values)
 
 
 def power(base: Any, exponent: Any) -> Any:
-    """Return ``base ** exponent`` if it has a common size."""
+    """Guard: return ``base ** exponent``, if the result has a common size."""
     if base.__class__ is int and exponent.__class__ is int and base.bit_length() * abs(exponent) > 1000:
         raise Fallback
     value = base**exponent
@@ -413,13 +416,13 @@ def power(base: Any, exponent: Any) -> Any:
 
 
 def object_of(meter: Meter, *entries: tuple[Any, Any]) -> dict[Any, Any]:
-    """Return an object of these keys and values, like the interpreter."""
+    """Return an object with these keys and values, created and charged as by the interpreter."""
     meter.make_table(len(entries), "an object")
     return {mapping_key(meter, key): value for key, value in entries}
 
 
 def text_result(value: Any) -> Any:
-    """Guard: return a string, or null, if it is a valid result."""
+    """Guard: return a string or null, if it is a valid result."""
     if value is not None and not (value.__class__ is str and value.isascii() and len(value) <= _MOST_CHARACTERS):
         raise Fallback
     return value
@@ -437,4 +440,4 @@ _FUNCTIONS: Iterable[Callable[..., Any]] = (
 )  # fmt: skip
 
 SPACE: Mapping[str, Any] = {"__builtins__": {}, **{function.__name__: function for function in _FUNCTIONS}}
-"""The namespace that generated code starts with."""
+"""The initial namespace of generated code."""

@@ -1,7 +1,7 @@
-"""Writes expressions as Python text: operators, comparisons, branches. Names and constants are stored in a namespace.
+"""Writes expressions as Python text: operators, comparisons, branches. Names and constants are put into a namespace.
 
-The text has only words of this module, generated names and numbers, never text from the expression. The code computes
-the same as the interpreter, or raises; a failed guard raises ``Fallback``.
+The text contains only words of this module, generated names and numbers, never text from the expression. The code either
+gives the same value as the interpreter or raises an exception; a failed guard raises ``Fallback``.
 """
 
 import math
@@ -60,14 +60,14 @@ from .generator_types import (
 __all__ = ["Unsupported", "Writer", "cost_bound", "memory_bound"]
 
 _DEEPEST = 60
-"""Maximum levels of generated code; Python's own parser accepts some 200 parentheses."""
+"""Maximum nesting depth of generated code. Python's own parser accepts some 200 nested parentheses."""
 
 
 @define
 class Writer:
-    """Writes the text of expressions; ``resolve`` returns the code of a name or a field, and raises ``Unsupported``.
+    """Writes the text of expressions. ``resolve`` returns the code of a name or a field, or raises ``Unsupported``.
 
-    ``meter``: the code uses the local ``meter``.
+    ``meter``: whether the code uses the local name ``meter``.
     """
 
     resolve: Callable[[Name | Field], Code]
@@ -81,7 +81,7 @@ class Writer:
     _depth: int = 0
 
     def keep(self, value: Any) -> str:
-        """Put ``value`` into the namespace and return its name there."""
+        """Put ``value`` into the namespace and return the name it gets there."""
         if isinstance(value, str) and value in self._texts:
             return self._texts[value]
         name = f"c{len(self.space)}"
@@ -107,7 +107,7 @@ class Writer:
         return Code(text, constant_kind(value), simple=True, total=True, value=(value,))
 
     def twice(self, code: Code) -> tuple[str, str]:
-        """Return the text that evaluates ``code``, and a text for its value afterwards."""
+        """Return the text that evaluates ``code``, and the text that stands for the value afterwards."""
         if code.simple:
             return code.text, code.text
         if not self._assigns:
@@ -116,9 +116,9 @@ class Writer:
         return f"({name} := {code.text})", name
 
     def number(self, code: Code, *, loose: bool = False) -> Code:
-        """Return ``code`` with guards that ensure a number suitable for arithmetic.
+        """Return ``code`` with guards that let only numbers suitable for arithmetic pass.
 
-        ``loose``: a float may also be infinite or NaN, if that would show in the computed result.
+        ``loose``: a float may also be infinite or NaN. Use it only if the computed result would then be infinite or NaN too.
         """
         if code.kind.numeric or (loose and code.kind.within("float")):
             return code
@@ -139,13 +139,13 @@ class Writer:
         return Code(f"{self.keep(function)}({texts}{options})", kind)
 
     def truth(self, code: Code) -> Code:
-        """Return ``code`` ready for a truth test: a computed float is a number, anything else a JSON value."""
+        """Return ``code`` with the guards needed before a truth test: a number must be finite, any other value must be JSON."""
         if code.kind.within("int", "float"):
             return self.number(code)
         return evolve(code, text=f"known({code.text})", simple=False) if code.kind.may("foreign") else code
 
     def result(self, code: Code) -> Code:
-        """Return ``code`` as a result, with the checks that are still needed."""
+        """Return ``code`` as a result of the expression, with the checks that are still needed."""
         kind = code.kind.without("null")
         if kind.within("bool"):
             return code
@@ -163,7 +163,7 @@ class Writer:
         return Code(f"is_result({code.text})", evolve(code.kind, int_bits=RESULT_BITS, float_bits=FLOAT_BITS))
 
     def inside(self, resolve: Callable[[Name | Field], Code], expr: Expr) -> Code:
-        """Return the code of ``expr`` with names and fields resolved by ``resolve``."""
+        """Return the code of ``expr``; ``resolve`` gives the code of names and fields meanwhile."""
         before, self.resolve = self.resolve, resolve
         code = self.write(expr)
         self.resolve = before
@@ -173,11 +173,11 @@ class Writer:
         """Return the code of ``expr``, with a guard if it may compute an infinite number. Raises ``Unsupported``."""
         code = self._loose(expr)
         if code.kind.within("int", "float") and not code.kind.numeric:
-            return self.number(code)  # otherwise a comparison with a non-number would let it pass
+            return self.number(code)  # otherwise an infinite number or NaN could disappear in a comparison
         return code
 
     def _loose(self, expr: Expr) -> Code:
-        """Return the code of ``expr`` for use in arithmetic, whose result would show an infinite number."""
+        """Return the code of ``expr`` for use in arithmetic. An infinite operand gives an infinite result, which is checked later."""
         self._depth += 1
         if self._depth > _DEEPEST:
             raise Unsupported
@@ -309,7 +309,7 @@ class Writer:
         return Code(f"object_of({', '.join(['meter', *entries])})", OTHER)
 
     def comprehension(self, expr: Comprehension, element: Callable[[Expr], Code], before: str = "") -> str:
-        """Return ``element for ...``; ``element`` writes the element. ``before``: replacement for an unneeded element."""
+        """Return the text ``element for ...``. ``element`` writes the element; if the element is not needed, ``before`` replaces it."""
         outer, clauses = dict(self._variables), []
         for clause in expr.clauses:
             parts = (*clause.conditions, expr.element)
@@ -327,7 +327,7 @@ class Writer:
 
 
 def cost_bound(expr: Expr) -> int:
-    """Return an upper bound of the interpreter's steps for one evaluation of ``expr``, without its functions' iteration."""
+    """Return an upper bound of the interpreter's steps for one evaluation of ``expr``, except the iterations of functions."""
     nodes = list(walk(expr))
     texts = [node.value for node in nodes if isinstance(node, Literal) and isinstance(node.value, str)]
     made = sum(isinstance(node, ListDisplay | TupleDisplay | DictDisplay) for node in nodes)
@@ -335,7 +335,7 @@ def cost_bound(expr: Expr) -> int:
 
 
 def memory_bound(expr: Expr) -> int:
-    """Return the bytes that the interpreter charges for the literal lists in ``expr``, evaluated once."""
+    """Return the bytes that the interpreter charges for the literal lists in one evaluation of ``expr``."""
     return sum(56 + 8 * len(node.items) for node in walk(expr) if isinstance(node, ListDisplay | TupleDisplay))
 
 
@@ -359,7 +359,7 @@ def _arithmetic_kind(operator: str, a: Code, b: Code) -> Kind:
 
 
 def _least_bits(divisor: Code) -> float:
-    """Return how many bits a division by ``divisor`` can add."""
+    """Return the maximum number of bits that a division by ``divisor`` can add."""
     if divisor.value and divisor.value[0]:
         return max(0.0, -math.log2(abs(divisor.value[0])) + 1)
     return math.inf if divisor.kind.may("float") else 0.0

@@ -1,4 +1,4 @@
-"""The reference: an expression evaluated by walking its tree. Slow and simple; generated code must equal it."""
+"""The interpreter: it evaluates an expression by walking its tree. It is slow and simple; generated code must give its results."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
@@ -44,18 +44,17 @@ def evaluate(
 ) -> Any:
     """Return the JSON value of ``expr``. See ``docs/design/seed.md#expressions``.
 
-    ``names`` are the values by name (including ``extractions``), ``row`` has the mappings ``"extraction"`` and
-    ``"meta"`` of the current extraction, ``context`` the values of ``context.f``. ``meter`` counts across evaluations
-    (default: a new one with the usual limits). The arguments are not changed and not shared with the result. Raises
-    ``ExprError``.
+    ``names`` maps names to values (including ``extractions``). ``row`` has the mappings ``"extraction"`` and ``"meta"`` of the
+    current extraction, ``context`` has the values of ``context.f``. A ``meter`` adds up the cost of several evaluations (default: a
+    new meter with the usual limits). The arguments are not changed and share no parts with the result. Raises ``ExprError``.
     """
     return Evaluator(names, context, meter or Meter()).value(expr, row)
 
 
 class Evaluator:
-    """``evaluate`` for many expressions, or many rows, over the same names, context and meter: twice as fast.
+    """Evaluates many expressions, or many rows, with the same names, context and meter. Twice as fast as calls of ``evaluate``.
 
-    The expressions must live as long as the evaluator.
+    The caller must keep references to the expressions as long as it uses the evaluator.
     """
 
     def __init__(self, names: Mapping[str, Any], context: Mapping[str, Any] | None, meter: Meter) -> None:
@@ -70,19 +69,19 @@ class Evaluator:
             if value is True or value is False or value is None:
                 return value
             return checked_result(value, expr.span, evaluation.meter)
-        except RecursionError:  # the caller's own stack is deep
+        except RecursionError:  # the caller has used most of the stack
             raise ExprError("limit", "the expression is nested too deeply for the stack", span=expr.span) from None
 
 
 def is_null_literal(node: Expr) -> bool:
-    """Return whether ``node`` is the literal null: a comparison with it is a test for null."""
+    """Return whether ``node`` is the literal null. A comparison with this literal is a test for null."""
     return isinstance(node, Literal) and node.value is None
 
 
 class _Evaluation:
-    """Consecutive evaluations with the values of names, and the meter. ``bound`` are the variables of comprehensions.
+    """Consecutive evaluations with the same names and the same meter. ``bound`` are the variables of comprehensions.
 
-    Data derived from a node are cached by its identity, because it may be evaluated very often.
+    Data derived from a node are cached by the node's identity, because a node may be evaluated very often.
     """
 
     def __init__(
@@ -100,12 +99,12 @@ class _Evaluation:
         self.depth, self.deepest = 0, meter.limits.nesting
 
     def begin(self, row: Mapping[str, Any] | None) -> None:
-        """Prepare for an evaluation over ``row``; the previous one may have ended in an error."""
+        """Prepare for an evaluation over ``row``, even if the previous evaluation ended in an error."""
         self.depth = 0
         self.spaces = {"context": self.context} if row is None else {**row, "context": self.context}
 
     def of(self, node: Expr, bound: Mapping[str, Any]) -> Any:
-        """Return the value of ``node``; an error gets the span of the innermost failed node, and ends the evaluation."""
+        """Return the value of ``node``. An error gets the span of the innermost node that failed, and ends the evaluation."""
         found = node.__class__
         if found is Literal:
             return node.value  # type: ignore[union-attr]
@@ -135,7 +134,7 @@ class _Evaluation:
             hint = "it is known where a step goes through the extractions" if node.namespace != "context" else ""
             raise ExprError("name", f"`{node.namespace}` is not available here", hint=hint)
         if node.name in space or node.namespace != "context":
-            return space.get(node.name)  # values not extracted, or unknown for a review, are null
+            return space.get(node.name)  # a value that was not extracted, or is unknown for a review, is null
         raise ExprError("key", f"the context has no `{node.name:.60}`", hint=meant(node.name, space))
 
     def list_display(self, node: ListDisplay | TupleDisplay, bound: Mapping[str, Any]) -> Any:
@@ -176,7 +175,7 @@ class _Evaluation:
     def computed(
         self, sign: str, compute: Callable[[Meter, Any, Any], Any], left: Any, right: Any, first: Expr, second: Expr
     ) -> Any:
-        """Return an operator's result; an error about null or zero uses the names of named operands."""
+        """Return the result of an operator. An error about null or zero names the operands as written, if they are short."""
         if left is None or right is None:
             operands = f"{_named(first, left)} {sign} {_named(second, right)}"
             raise ExprError("type", f"null in arithmetic: {operands}", hint=_of_null(first if left is None else second))
@@ -193,7 +192,7 @@ class _Evaluation:
         for test, operand in node.rest:
             right = self.of(operand, bound)
             if test in ("==", "!=", "is", "is not") and (is_null_literal(before) or is_null_literal(operand)):
-                # One of the two is the null literal; the other decides.
+                # One of the two operands is the literal null; the value of the other decides.
                 holds = ((right if is_null_literal(before) else left) is None) is (test in ("==", "is"))
             elif test in ("is", "is not"):
                 raise ExprError(
@@ -242,7 +241,7 @@ class _Evaluation:
     def iterations(
         self, node: Comprehension, costs: tuple[int, ...], at: int, values: Any, bound: dict[str, Any]
     ) -> Iterator[Any]:
-        """Yield the elements of the clauses from ``at`` on, for the ``values`` of clause ``at``."""
+        """Yield the elements of a comprehension for its clauses from index ``at`` on; ``values`` are the values of clause ``at``."""
         clause, cost, meter, of = node.clauses[at], costs[at], self.meter, self.of
         innermost = at == len(node.clauses) - 1
         for value in values:
@@ -257,7 +256,7 @@ class _Evaluation:
                 yield from self.iterations(node, costs, at + 1, inner, bound)
 
     def elements(self, node: Expr, bound: Mapping[str, Any]) -> Any:
-        """Return the values that a clause iterates over: elements, an object's keys, the characters of a string."""
+        """Return the values that a clause iterates over: the elements of a list or set, an object's keys, or a string's characters."""
         value = self.of(node, bound)
         found = kind(value)
         if found in ("list", "text", "set"):
@@ -323,7 +322,7 @@ _WAYS: Mapping[type, Callable[[_Evaluation, Any, Any], Any]] = {
 
 
 def _label(node: Expr) -> str:
-    """Return a short operand as written: a name, a field, ``e["f"]``; "" for a longer one."""
+    """Return the text of a short operand: a name, a field, or ``e["f"]``; "" for any other operand."""
     if isinstance(node, Name):
         return node.name
     if isinstance(node, Field):

@@ -1,7 +1,7 @@
 """Values: their kinds, their truth, and their form in messages.
 
-Values are those of JSON, where a tuple is a list, and inside an expression sets (``Distinct``) and generators. A boolean is
-not a number. Other values are refused when they are used.
+The values are those of JSON; a tuple counts as a list. Inside an expression there are also sets (``Distinct``) and generators.
+A boolean is not a number. Other values are refused when an expression uses them.
 """
 
 import math
@@ -18,33 +18,34 @@ from ...source import NOWHERE, Span
 from ...trees import walk
 from ...trees.expr import Comprehension, DictDisplay, Expr, ListDisplay, TupleDisplay
 
-# Cost limits of an evaluation, and the meter that counts them. Interpreter and generated code charge the same.
+# Cost limits of an evaluation, and the meter that counts the cost. The interpreter and generated code charge the same cost.
 # Steps charged:
 # - an iteration of a comprehension's clause: 1 + the ``weight`` of its evaluated parts (see ``clause_costs``);
-# - a function, an operator, a slice or ``in`` over n elements of a list, set or object: n // 8 (building a set or object: n // 4;
-#   sorting: n * log2(n) // 32 more), and over n characters: n // 256, twice that for searching a string in it. A generator's
-#   elements were charged as iterations and cost no more; for strings in a list that is sorted, compared or made a set, all
-#   characters count;
-# - a string, a list, a set or an object created by a function or an operator: 1 more;
-# - comparing two lists or objects, at every level: 12, plus their elements; a list in a set: 6, plus 1 per element;
-# - copying the result: half a step per list element, 2 per key of an object.
-# Names, literals, arithmetic and comparisons of numbers, ``len``, a key and an index cost nothing by themselves: outside of
-# comprehensions a text is too short for it to matter.
-# Bytes charged (``memory``), upper estimates: a string 50 and 1 or 4 per character, a list 56 and 8 per element, a set or object
-# 90 per element. Freed memory is not credited.
+# # - a function, an operator, a slice or ``in`` over n elements of a list, set or object: n // 8 (building a set or object: n // 4;
+# #   sorting: n * log2(n) // 32 more);
+# # - a function, an operator, a slice or ``in`` over n characters: n // 256, or twice as much for a search in a string;
+# # - the elements of a generator: nothing more, because they were charged as iterations;
+# # - strings in a list that is sorted, compared or turned into a set: all their characters;
+# # - a string, a list, a set or an object created by a function or an operator: 1 more;
+# # - a comparison of two lists or objects, at every level: 12, plus their elements; a list in a set: 6, plus 1 per element;
+# # - the copy of the result: half a step per list element, 2 per key of an object.
+# # Names, literals, arithmetic and comparisons of numbers, ``len``, a key and an index cost nothing by themselves: outside of
+# # comprehensions, expressions are too short for their cost to matter.
+# # Bytes charged (``memory``) are upper estimates: 50 for a string plus 1 or 4 per character, 56 for a list plus 8 per element, and
+# # 90 per element of a set or object. Freed memory is not subtracted.
 
-# Evaluation errors: one exception with the kind of fault, its place, and a hint.
+# Evaluation errors: a single exception with the kind of fault, its place, and a hint.
 
 
 Kind = Literal["division", "type", "name", "key", "index", "value", "limit", "overflow", "result"]
-"""The kind of fault: ``limit`` is a limit of the host, ``result`` a result that is not JSON, the others concern the data."""
+"""The kind of fault. ``limit``: a limit was exceeded; ``result``: the result is not JSON; the other kinds concern the data."""
 
 
 class ExprError(KnotworkError):
-    """An expression that can't be evaluated with these values. See ``docs/design/seed.md#expressions``.
+    """An expression can't be evaluated with the given values. See ``docs/design/seed.md#expressions``.
 
-    ``message`` is one sentence with the operands, shortened; ``hint`` says what to do, or is empty; ``span`` is the place
-    in the expression's text, None until the interpreter knows it.
+    ``message`` is one sentence with the shortened operands. ``hint`` says what to do, or is empty. ``span`` is the place of the fault
+    in the expression's text; it is None until the interpreter sets it.
     """
 
     def __init__(self, kind: Kind, message: str, *, hint: str = "", span: Span | None = None) -> None:
@@ -55,7 +56,7 @@ class ExprError(KnotworkError):
         self.span = span
 
     def diagnostic(self) -> Diagnostic:
-        """Return the error as a diagnostic, for display with a caret."""
+        """Return the error as a diagnostic, which can be shown with a caret under the fault."""
         span = None if self.span == NOWHERE else self.span
         return Diagnostic("EXPR090", "error", self.message, span, (self.hint,) if self.hint else ())
 
@@ -65,25 +66,25 @@ class Limits:
     """Size and cost limits of an expression."""
 
     source: int = 10_000
-    """Maximum characters of its text."""
+    """Maximum number of characters of the expression's text."""
     nesting: int = 100
-    """Maximum levels of its tree, and of a value that is compared or returned."""
+    """Maximum nesting depth of the expression's tree, and of a value that is compared or returned."""
     steps: int = 1_000_000
-    """Maximum steps; see the comment at the top of this module."""
+    """Maximum number of steps; the comment at the top of this module says what a step is."""
     size: int = 1_000_000
-    """Maximum characters of a string, or elements of a list, set or object, that the expression creates."""
+    """Maximum number of characters of a string, or of elements of a list, set or object, that the expression creates."""
     bits: int = 1_024
-    """Maximum bits of an integer inside an expression; a result's integer has at most 64."""
+    """Maximum number of bits of an integer inside an expression. An integer in the result has at most 64 bits."""
     memory: int = 100_000_000
-    """Maximum bytes of all strings, lists, sets and objects that the expression creates."""
+    """Maximum number of bytes of all strings, lists, sets and objects together that the expression creates."""
 
 
 @attrs.define(eq=False)
 class Meter:
-    """Counts down the remaining cost of one evaluation, or of one seed's whole computation.
+    """Counts down the steps and bytes that remain for one evaluation, or for the whole computation of one seed.
 
-    Hot code may write ``meter.left -= n`` and call ``spent`` when that is below 0; other code calls the methods, which raise
-    ``ExprError`` of kind "limit".
+    Performance-critical code may write ``meter.left -= n`` and call ``spent`` if ``meter.left`` is then below 0. Other code calls the
+    methods, which raise ``ExprError`` of kind "limit".
     """
 
     limits: Limits = Limits()
@@ -97,7 +98,7 @@ class Meter:
         self.room = self.limits.memory
 
     def step(self, steps: int = 1) -> None:
-        """Charge ``steps``."""
+        """Charge ``steps`` steps."""
         self.left -= steps
         if self.left < 0:
             self.spent()
@@ -125,21 +126,21 @@ class Meter:
             raise ExprError("limit", f"the expression creates values of more than {self.limits.memory:,} bytes in all")
 
     def sized(self, count: int, what: str) -> None:
-        """Raise an error for ``what`` ("a list", "a text") with more elements or characters than ``size``."""
+        """Raise an error if ``what`` ("a list", "a text") would have more than ``limits.size`` elements or characters."""
         if count > self.limits.size:
             parts = "characters" if what == "a text" else "elements"
             raise ExprError("limit", f"the expression creates {what} of more than {self.limits.size:,} {parts}")
 
     def make_list(self, count: int) -> None:
-        """Charge for creating a list of ``count`` existing elements; call it before."""
+        """Charge for a list of ``count`` existing elements. Call this before the list is created."""
         self._make("a list", count, count >> 3, 56 + 8 * count)
 
     def make_text(self, length: int, *, wide: bool) -> None:
-        """Charge for creating a string; call it before if the length is known. ``wide``: not only ASCII."""
+        """Charge for a string. Call this before the string is created, if its length is known. ``wide``: the string is not ASCII."""
         self._make("a text", length, length >> 8, 50 + (4 * length if wide else length))
 
     def make_table(self, count: int, what: str) -> None:
-        """Charge for creating a set or an object ("a set", "an object") of ``count`` elements."""
+        """Charge for ``what``, "a set" or "an object", with ``count`` elements."""
         self._make(what, count, count >> 2, 100 + 90 * count)
 
     def _make(self, what: str, count: int, steps: int, size: int) -> None:
@@ -151,16 +152,16 @@ class Meter:
             self.hold(0)
 
 
-# The cost of a comprehension, computed from the tree: the nodes that an iteration evaluates. Nothing here recurses.
+# The cost of a comprehension is the number of nodes that an iteration evaluates. No function here is recursive.
 
 _MADE = (ListDisplay, TupleDisplay, DictDisplay)
 
 
 def weight(expr: Expr) -> int:
-    """Return the maximum number of nodes visited in evaluating ``expr``; for a comprehension only itself and its first iterable.
+    """Return the maximum number of nodes that an evaluation of ``expr`` visits.
 
-    The rest of a comprehension is charged by its own iterations. A list or object literal counts twice, because creating it
-    takes longer than visiting a node.
+    Of a comprehension, only the node itself and the first iterable count; the iterations charge for the rest. A list or object
+    literal counts twice, because the creation of a list or object takes longer than the visit of a node.
     """
     total, left = 0, [expr]
     while left:
@@ -172,9 +173,10 @@ def weight(expr: Expr) -> int:
 
 
 def clause_costs(comprehension: Comprehension) -> tuple[int, ...]:
-    """Return, for each clause, the steps of one iteration.
+    """Return, for each clause, the number of steps of one iteration.
 
-    The steps are 1, plus the weight of its conditions, plus that of the next clause's iterable or, in the innermost, the element.
+    The number is 1, plus the weight of the clause's conditions, plus the weight of the next clause's iterable or, for the last
+    clause, of the element.
     """
     clauses = comprehension.clauses
     following = [*(clause.iterable for clause in clauses[1:]), comprehension.element]
@@ -186,10 +188,10 @@ def clause_costs(comprehension: Comprehension) -> tuple[int, ...]:
 ValueKind = Literal["null", "boolean", "number", "text", "list", "object", "set", "generator"]
 
 DEEPEST = 100
-"""Maximum levels of lists and objects in a value that is compared, put in a set or returned."""
+"""Maximum nesting depth of lists and objects in a value that is compared, put in a set or returned."""
 
 NUMBERS = frozenset({int, float})
-"""The classes of numbers, without ``bool``."""
+"""The Python classes of numbers, without ``bool``."""
 
 
 @frozen
@@ -213,7 +215,7 @@ _WIDER: Sequence[tuple[type, ValueKind]] = (
     (bool, "boolean"), (int, "number"), (float, "number"), (str, "text"), (list, "list"), (tuple, "list"),
     (Mapping, "object"),
 )  # fmt: skip
-"""The kinds of subclasses, for instance numpy's float64; the first match counts."""
+"""The kinds for subclasses of these classes, such as numpy's float64; the first class that matches counts."""
 
 
 def kind(value: Any) -> ValueKind:
@@ -242,7 +244,7 @@ def a(value: Any) -> str:
 
 
 def truth(value: Any) -> bool:
-    """Return whether ``value`` counts as true: not null, false, 0 or empty. Raises ``ExprError`` for a generator."""
+    """Return whether ``value`` counts as true: it is not null, false, 0 or empty. Raises ``ExprError`` for a generator."""
     if kind(value) == "generator":
         raise ExprError(
             "type", "a generator is neither true nor false", hint="write any(... for ...) or all(... for ...)"
@@ -251,13 +253,13 @@ def truth(value: Any) -> bool:
 
 
 def elements_of(meter: Meter, value: Any, function: str) -> Sequence[Any]:
-    """Return the values that ``function`` iterates over (a list's elements, an object's keys), and charge for them. Read-only.
+    """Return the values that ``function`` iterates over (a list's elements, an object's keys), and charge for them.
 
-    Raises ``ExprError`` for a value without elements, including a string.
+    Callers must not change the returned sequence. Raises ``ExprError`` for a value without elements; a string counts as such.
     """
     found = kind(value)
     if found == "generator":
-        taken = list(value)  # its iterations were charged already
+        taken = list(value)  # the iterations of the generator charge for it
         meter.hold(8 * len(taken))
         return taken
     if found == "list":
@@ -270,7 +272,7 @@ def elements_of(meter: Meter, value: Any, function: str) -> Sequence[Any]:
 
 
 class _Flag:
-    """Replaces a boolean as a dict key, because Python treats True as 1."""
+    """Stands for a boolean as a dict key, because Python treats True and 1 as the same key."""
 
     def __init__(self, value: bool) -> None:
         self.value = value
@@ -280,7 +282,7 @@ TRUE, FALSE = _Flag(True), _Flag(False)
 
 
 def keys_of(value: Mapping[Any, Any]) -> list[Any]:
-    """Return the keys of an object as values."""
+    """Return the keys of an object as values of the language."""
     if all(key.__class__ is str for key in value):
         return list(value)
     return [_from_key(key) for key in value]
@@ -293,11 +295,11 @@ def _from_key(key: Any) -> Any:
 
 
 _SHOWN = 40
-"""Characters of a value in a message."""
+"""Default maximum number of characters of a value in a message."""
 
 
 def shown(value: Any, width: int = _SHOWN) -> str:
-    """Return ``value`` for a message: as JSON, shortened to about ``width`` characters, whatever its size."""
+    """Return ``value`` as JSON for a message, shortened to about ``width`` characters; fast even for a huge value."""
     found = kind(value)
     if found == "null":
         return "null"
@@ -343,16 +345,16 @@ def _quoted(text: str, width: int) -> str:
     return '"' + "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in escaped) + '"'
 
 
-# Results of an expression: JSON values of bounded size that share no list or object with the input.
+# Results of an expression are JSON values of limited size that share no list or object with the input.
 
 _SIXTY_FOUR = 1 << 63
 
 
 def checked_result(value: Any, span: Span | None = None, meter: Meter | None = None) -> Any:
-    """Return ``value`` as a JSON value: tuples as lists, every list and object a copy.
+    """Return ``value`` as a JSON value: tuples become lists, and every list and object is copied.
 
-    Raises ``ExprError`` for a set, a generator, NaN, infinity, an integer of more than 64 bits, a key that is not a string, a
-    lone surrogate, and for a value with more elements, characters or levels than the limits allow.
+    Raises ``ExprError`` for a set, a generator, NaN, infinity, an integer of more than 64 bits, a key that is not a string and a
+    lone surrogate. Raises it also for a value with more elements, characters or levels than the limits allow.
     """
     try:
         return _Copy(meter or Meter()).of(value, 0)
@@ -362,7 +364,7 @@ def checked_result(value: Any, span: Span | None = None, meter: Meter | None = N
 
 
 class _Copy:
-    """Copies a value and counts all its parts, repeated ones each time."""
+    """Copies a value and counts all its parts. A part that occurs several times is counted each time."""
 
     def __init__(self, meter: Meter) -> None:
         self.meter = meter

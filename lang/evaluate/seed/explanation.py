@@ -1,7 +1,7 @@
-"""Explanation of a computed value: each step it needs, with its formula, its operands, and the reviews behind it.
+"""Explanation of a computed value: each step that the value needs, with its formula, its operands, and the reviews it used.
 
 ``explain`` returns each step once, in display order: the requested step first, then its dependencies.
-``as_text`` and ``as_json`` write them out. See ``docs/design/seed.md#results``.
+``as_text`` and ``as_json`` write out the steps. See ``docs/design/seed.md#results``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ from ..expr.values import ExprError, Meter, shown, truth
 from .interpreter import Computed, Interpreter, Row, Table
 from .step_dependencies import EXTRACTIONS, names_in, needs, parts
 
-# Description of a step's computation: "count of extractions where severity is mild or severe".
+# Descriptions of computations in words, such as "count of extractions where severity is mild or severe".
 
 _TESTS = {"==": "is", "!=": "is not", "<": "is below", "<=": "is at most", ">": "is above", ">=": "is at least"}
 _AGGREGATES = {"sum": "sum of", "max": "greatest", "min": "least"}
@@ -72,7 +72,7 @@ def _where(where: Sequence[Expr | FilterUse] | None) -> str:
 
 
 def condition_in_words(part: Expr | FilterUse) -> str:
-    """Return a condition in words: a comparison of a field, or else its text as written."""
+    """Return a condition in words if it has a simple form, else as the text of the expression."""
     match part:
         case FilterUse():
             return f"{part.name} {'holds' if part.holds else 'does not hold'}"
@@ -124,10 +124,10 @@ StepKind = OneOf["filter", "aggregate", "lookup", "case", "formula", "constant"]
 
 @frozen
 class Selection:
-    """The rows that an aggregate used: their indices, each with its contribution (1 to a count).
+    """The rows that an aggregate used: the index and the contribution of each row. The contribution to a count is 1.
 
-    ``words`` is the comprehension, if the formula has one; ``reads`` are the fields that were read. ``gave``: whether
-    the contributions should be shown: not for a count.
+    ``words`` is the text of the comprehension, if the formula has one; ``reads`` are the fields that were read. ``gave`` says
+    whether the contributions should be shown; it is false for a count.
     """
 
     words: str
@@ -138,10 +138,10 @@ class Selection:
 
 @frozen
 class StepExplanation:
-    """One step: its description, its value or why it has none, and the sources of the value.
+    """One step: its description, its value or the reason why it has no value, and the sources of the value.
 
-    ``operands`` are the names and context fields that it uses, with their values. ``rule`` is the rule of a case that
-    applies; ``matched`` are the matching keys of a lookup, with their values; ``needs`` the steps it uses, including filters.
+    ``operands`` are the names and context fields that the step uses, with their values. ``rule`` says which rule of a case applies.
+    ``matched`` are the matching keys of a lookup, with their values. ``needs`` are the steps that the step uses, including filters.
     """
 
     name: str
@@ -158,7 +158,7 @@ class StepExplanation:
 
 @frozen
 class Explanation:
-    """The steps behind the value ``name``, that step first; ``rows`` is the number of extractions."""
+    """The step ``name``, followed by all steps that it needs. ``rows`` is the number of extractions."""
 
     name: str
     rows: int
@@ -166,7 +166,7 @@ class Explanation:
 
     @property
     def value(self) -> Any:
-        """The explained value; None if there is none."""
+        """The explained value; None if the step has no value."""
         return self.steps[0].value
 
 
@@ -177,7 +177,7 @@ def explain(
     name: str,
     computed: Computed | None = None,
 ) -> Explanation:
-    """Explain the value of step ``name``, or why it has none.
+    """Explain the value of step ``name``, or the reason why it has no value.
 
     ``computed`` is the result of an earlier computation, if available. Raises ``ValueError`` if no step has this name.
     """
@@ -189,7 +189,7 @@ def explain(
 
 
 def _told(seed: FormulaSeed, name: str) -> dict[str, SeedStep]:
-    """Return the step and all its dependencies in display order: depth first, each at its first mention."""
+    """Return the step ``name`` and all its dependencies in display order: depth first, each step at its first mention."""
     told: dict[str, SeedStep] = {}
     stack = [name]
     while stack:
@@ -230,7 +230,7 @@ class _Explainer:
         )
         if told.error:
             return told
-        self.run.meter = Meter(self.run.meter.limits)  # repeating the computation must not exceed the limits
+        self.run.meter = Meter(self.run.meter.limits)  # the repeated computation must stay within the limits
         match step:
             case DefineFilter():
                 used = tuple((index, True) for index, holds in enumerate(self.run.filters[step.name]) if holds)
@@ -250,7 +250,7 @@ class _Explainer:
                 return told
 
     def _operands(self, step: SeedStep) -> Iterator[tuple[str, Any]]:
-        """Yield the computed values and context fields that ``step`` uses, each once, with their values."""
+        """Yield the name and value of each computed value and each context field that ``step`` uses, each once."""
         seen: set[str] = set()
         for part in parts(step):
             if isinstance(part, FilterUse):
@@ -273,7 +273,7 @@ class _Explainer:
         return "no rule is true: the value is that of else"
 
     def _comprehensions(self, expr: Expr) -> Iterator[Selection]:
-        """Yield the rows used by each comprehension over ``extractions``, tested one by one; all rows for other uses of it."""
+        """Yield the rows that each comprehension over ``extractions`` uses, found row by row; for other uses of it, all rows."""
         for node in walk(expr, lambda node: not isinstance(node, Comprehension)):
             if isinstance(node, Comprehension) and node.clauses[0].iterable == Name(EXTRACTIONS):
                 first = attrs.evolve(node.clauses[0], iterable=Name(_ONE))
@@ -290,7 +290,7 @@ class _Explainer:
             names[_ONE] = [found]
             try:
                 given = evaluate(alone, names, context=self.context, meter=self.run.meter)
-            except ExprError:  # the formula as a whole has a value: it stopped before this row, or never reached it
+            except ExprError:  # the whole formula has a value, so it did not evaluate this row
                 continue
             if given:
                 yield index, given[0] if len(given) == 1 else given
@@ -301,7 +301,7 @@ _KINDS: Mapping[type, StepKind] = {
 }  # fmt: skip
 
 _ONE = "one of extractions"
-"""The name of a list of one row. No name in a text can have spaces."""
+"""The name that stands for a list of one row. It has spaces, so it can't clash with a name in an expression."""
 
 
 def _reads(read: Sequence[Expr | FilterUse]) -> tuple[str, ...]:
@@ -323,7 +323,7 @@ def _subscripts(comprehension: Comprehension) -> tuple[str, ...]:
 
 
 def _key(node: Node) -> tuple[Expr | None, str | None]:
-    """Return the value and the key of ``e['key']`` and ``e.get('key')``; (None, None) otherwise."""
+    """Return the value ``e`` and the key of ``e['key']`` or ``e.get('key')``; (None, None) for any other node."""
     key: Expr | None = None
     if isinstance(node, Subscript):
         key = node.index
@@ -334,22 +334,22 @@ def _key(node: Node) -> tuple[Expr | None, str | None]:
     return None, None
 
 
-# Output of an explanation: as an indented text from the output down to the reviews, and as JSON.
+# Output of an explanation: as indented text, from the seed's output down to the reviews, and as JSON.
 
 _DEEPEST = 12
-"""Maximum indentation levels; a longer chain continues at the last level."""
+"""Maximum number of indentation levels. A deeper chain of steps continues at the last level."""
 
 _LINE = 1_000
-"""Maximum characters of a line; a longer one is cut."""
+"""Maximum number of characters of a line; a longer line is cut."""
 
 _PARTS = 3
-"""Parts of a long review that are shown."""
+"""Maximum number of parts of a long review that are shown."""
 _EXCERPT = 90
-"""Characters of a review that are shown."""
+"""Maximum number of characters of a review that are shown."""
 
 
 def as_text(explanation: Explanation, rows: Sequence[Row], *, reviews: int = 5) -> str:
-    """Write the explanation for a terminal: each step once, below the step that needs it, with at most ``reviews`` reviews each.
+    """Return the explanation as text for a terminal: each step once, below a step that needs it, with up to ``reviews`` reviews.
 
     ``rows`` are the explained rows; their ``review``, ``id`` and ``excerpt`` are shown if present.
     """
@@ -428,7 +428,7 @@ def _read(row: Row, read: str) -> str:
 
 
 def as_json(explanation: Explanation) -> dict[str, Any]:
-    """Return ``{name, value, rows, steps: [...]}``; a step has the attributes of ``StepExplanation``, without empty ones."""
+    """Return ``{name, value, rows, steps: [...]}``. A step has the attributes of ``StepExplanation`` that are not empty."""
     return {
         "name": explanation.name,
         "value": explanation.value,

@@ -1,7 +1,7 @@
-"""The engine: a seed's steps as one generated function, equal to the interpreter in every value and every error.
+"""The engine: a seed's steps become one generated function with the same values and errors as the interpreter.
 
-The function is the fast path for values of common types and sizes. If a guard fails, or anything is raised, the
-interpreter computes all steps, and its result is used.
+The function is the fast path for values of common types and sizes. If a guard fails, or the function raises any exception,
+the interpreter computes all steps, and the interpreter's result is used.
 """
 
 import re
@@ -24,11 +24,11 @@ from .fusion import Reduction, conjuncts, of_aggregate, of_call
 from .interpreter import Computed, Row, aggregate, interpret, meta_keys
 from .step_dependencies import EXTRACTIONS, Reads, names_in, parts, reads_extractions, reads_of, unknown_rows
 
-# Writes a seed's steps as one Python function: loops over the rows, with the steps that need no row in between.
-# A step that needs the result of a loop follows it; an aggregate that needs such a step is computed by a later loop.
+# The generated Python function consists of loops over the rows; the steps that need no rows are between the loops.
+# # A step that needs the result of a loop comes after that loop; an aggregate that needs such a step is computed by a later loop.
 
 _MOST_NODES = 6_000
-"""Maximum nodes; above it compiling takes longer than it saves."""
+"""Maximum number of nodes of a seed's steps; with more nodes compiling takes longer than it saves."""
 _MOST_PARAMETERS = 100
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _COUNT_BITS = 40
@@ -36,7 +36,7 @@ _COUNT = whole(_COUNT_BITS)
 
 
 def generated(seed: FormulaSeed) -> Callable[[Sequence[Any], Mapping[str, Any]], dict[str, Any]]:
-    """Return a function of the rows and the context that returns the values of all steps, or raises any exception.
+    """Return a function ``(rows, context) -> values of all steps``, which may raise any exception.
 
     Raises ``Unsupported`` if no such function can be generated.
     """
@@ -48,7 +48,7 @@ def generated(seed: FormulaSeed) -> Callable[[Sequence[Any], Mapping[str, Any]],
 
 
 class _Emitter:
-    """Writes one seed. ``stages``: by step name, the loop after which its value is available."""
+    """Writes the function of one seed. ``stages`` maps each step's name to the loop after which the step's value is available."""
 
     def __init__(self, seed: FormulaSeed) -> None:
         self.seed = seed
@@ -68,7 +68,7 @@ class _Emitter:
         self.size = 0
 
     def function(self) -> Callable[[Sequence[Any], Mapping[str, Any]], dict[str, Any]]:
-        """Write all steps and compile them."""
+        """Write the code of all steps, and return the compiled function."""
         for step in self.seed.steps:
             self._charge(step)
             self._grow(step)
@@ -96,17 +96,17 @@ class _Emitter:
         return function_of("\n".join(lines) + "\n", "run", self.writer.space)
 
     def _own(self, name: str, code: Code) -> str:
-        """Return the text of a value that the result may hold; a list or an object of the seed itself is copied."""
+        """Return the text of a value in the result. A list or an object that belongs to the seed is copied."""
         from_seed = isinstance(self.seed.step_by_name[name], Const | Lookup | Case) and code.kind.may("other")
         return f"copied({code.text})" if from_seed else code.text
 
     def _found_often(self, body: Sequence[str]) -> list[str]:
-        """Return namespace names used in loops as parameters with defaults: access to locals is faster."""
+        """Return the namespace names that loops use, as parameters with defaults, because access to locals is faster."""
         words = dict.fromkeys(word for line in body if line.startswith(" ") for word in _WORD.findall(line))
         return [f"{word}={word}" for word in words if word in self.writer.space][:_MOST_PARAMETERS]
 
     def _charge(self, step: SeedStep) -> None:
-        """Add the step's maximum cost, as far as it is known in advance."""
+        """Add the maximum cost of the step, as far as the cost is known in advance."""
         cost = 2 + sum(1 if isinstance(part, FilterUse) else cost_bound(part) for part in parts(step))
         if reads_extractions(step):
             self.per_row += cost
@@ -115,7 +115,7 @@ class _Emitter:
         self.fixed += cost
 
     def _grow(self, step: SeedStep) -> None:
-        """Add the nodes of filters' conditions wherever they are used: nested filters grow exponentially."""
+        """Count the nodes of a step. The conditions of filters count at each use, because nested filters grow exponentially."""
         used = [part.name for part in parts(step) if isinstance(part, FilterUse)]
         size = sum(1 for _ in walk(step)) + sum(self.sizes.get(name, 0) for name in used)
         self.size += size
@@ -142,7 +142,7 @@ class _Emitter:
         return self.values[node.name]
 
     def _add(self, reduction: Reduction) -> tuple[str, Kind | None]:
-        """Add a reduction to the first loop in which its names are known; its users follow that loop."""
+        """Add a reduction to the first loop in which its names are known. Steps that use the result come after that loop."""
         exprs = [*reduction.where, *([] if reduction.element is None else [reduction.element])]
         names = {name for expr in exprs for name in names_in(expr)}
         if not names <= set(self.values):
@@ -155,7 +155,7 @@ class _Emitter:
         return self.loops[at].add(reduction)
 
     def _call(self, writer: Writer, expr: Call) -> Code:
-        """Write a call in a formula; a reduction becomes the result of a loop."""
+        """Return the code of a call in a formula. A reduction becomes the result of a loop."""
         if expr == Call("len", (Name(EXTRACTIONS),)):
             return Code("n", _COUNT, simple=True)
         reduction = self._reduction(expr)
@@ -182,7 +182,7 @@ class _Emitter:
         found = of_call(expr, self.fields, self.meta)
         if found is None or found.element is None or expr.function == "sum":
             return found
-        # The greatest of several texts is computed by the interpreter's own function.
+        # The interpreter's own function computes the greatest of several strings.
         return found if self.loops[0].kind_of(found.element).numeric else None
 
     def _step(self, step: SeedStep) -> None:
@@ -206,7 +206,7 @@ class _Emitter:
                 self._line(step.name, self.writer.ask(finder(step), source, kind=union(*kinds)))
 
     def _value(self, value: Any) -> Code:
-        """Return the code of a JSON value in the seed. A null is not a literal null: comparing with it is not a null test."""
+        """Return the code of a JSON value in the seed. A comparison with a null of this kind is not a test for null."""
         if isinstance(value, list | dict):
             return Code(self.writer.keep(value), constant_kind(value), simple=True)
         code = self.writer.constant(value)
@@ -248,7 +248,7 @@ class _Emitter:
 
 
 def _sum(name: str, kind: Kind) -> Code:
-    """Return the code of the sum of a list; the sum of an empty list is the integer 0, whatever the element type."""
+    """Return the code of the sum of a list. The sum of an empty list is the integer 0, whatever the type of the elements."""
     return Code(f"total({name})", number(kind.bits + _COUNT_BITS, whole=True, fraction=kind.may("float")))
 
 
@@ -258,26 +258,26 @@ def _asked(step: Aggregate) -> Callable[[Meter, Any], Any]:
 
 @frozen
 class Compute:
-    """A seed compiled once, to be run over the extractions of many contexts."""
+    """A seed that is compiled once and can be run over the extractions of many contexts."""
 
     seed: FormulaSeed
     quick: Callable[[Sequence[Row], Mapping[str, Any]], dict[str, Any]] | None
-    """The generated function; None if the seed is too large, or uses unknown names."""
+    """The generated function; None if the seed has no generated form, for example because it is too large or uses unknown names."""
     reads: Mapping[str, Reads]
 
     @classmethod
     def of(cls, seed: FormulaSeed) -> "Compute":
-        """Compile ``seed``. Never fails: an unsupported seed is interpreted."""
+        """Compile ``seed``. Never fails: the interpreter computes an unsupported seed."""
         try:
             return cls(seed, generated(seed), reads_of(seed))
-        except (Unsupported, RecursionError):  # nested deeper than any parsed text
+        except (Unsupported, RecursionError):  # the trees are deeper than any parsed text
             return cls(seed, None, reads_of(seed))
 
     def run(self, rows: Sequence[Row], context: Mapping[str, Any]) -> Computed:
         """Return and raise exactly what ``interpret(seed, rows, context)`` does.
 
-        ``rows`` are ``{"extraction": {...}, "meta": {...}, "invalid"?: FIELDS, "invalid_meta"?: KEYS}`` of the successful
-        extractions; they are not changed.
+        ``rows`` are objects ``{"extraction": {...}, "meta": {...}, "invalid"?: FIELDS, "invalid_meta"?: KEYS}``, one for each
+        successful extraction. They are not changed.
         """
         unknown = unknown_rows(self.reads, rows)
         if self.quick is not None and len(rows) not in unknown.values():

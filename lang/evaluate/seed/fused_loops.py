@@ -1,7 +1,8 @@
 """Writes one loop over the rows that computes several reductions at once.
 
-Conditions on enum fields have few combinations of values: for each combination, the results of the conditions and the counter
-increments, packed into one integer, are cached. Other conditions are written out; shared ones are tested once.
+Enum fields have few combinations of values. For each combination, the results of the conditions and the increments of the
+counters (packed into one integer) are cached. Other conditions are written out; a condition that several reductions share is
+tested once.
 """
 
 import math
@@ -20,19 +21,19 @@ from ..expr.values import Limits, Meter, checked_result
 from .fusion import Reduction, discrete_fields
 from .interpreter import Row, Table, copied, step_limits
 
-# Functions called by a seed's generated function. Each raises ``Fallback`` to use the interpreter.
+# Functions that a seed's generated function calls. They raise ``Fallback`` to use the interpreter.
 
 MOST_REMEMBERED = 4_096
-"""Maximum combinations of enum values whose results are cached."""
+"""Maximum number of combinations of enum values whose results are cached."""
 _SHORT = 255
 _SPARE = 1_000_000
-"""Bytes reserved for the seed's own values."""
+"""Bytes reserved for values that do not depend on the number of rows."""
 
 
 def bounded(rows: int, per_row: int, fixed: int, memory: int) -> int:
-    """Guard: return the remaining steps, if ``per_row`` steps for each row and ``fixed`` steps are within the limits.
+    """Guard: return the number of remaining steps, if ``per_row`` steps for each row plus ``fixed`` steps are within the limits.
 
-    ``memory``: bytes per row, for lists.
+    ``memory`` is the number of bytes per row that lists need; it must be within the limits too.
     """
     return _left(step_limits(rows), rows, per_row, fixed, memory)
 
@@ -45,7 +46,7 @@ def _left(limits: Limits, rows: int, per_row: int, fixed: int, memory: int) -> i
 
 
 def measured(rows: int, per_row: int, fixed: int, memory: int) -> Meter:
-    """Return a meter for parts without a known bound, after everything else was charged."""
+    """Return a meter for the parts whose cost is not known in advance; all other cost is already charged."""
     limits = step_limits(rows)
     meter = Meter(limits)
     meter.left = _left(limits, rows, per_row, fixed, memory)
@@ -54,12 +55,12 @@ def measured(rows: int, per_row: int, fixed: int, memory: int) -> Meter:
 
 
 def elements_of(rows: Sequence[Row], fields: Mapping[str, None], meta: Mapping[str, None]) -> list[dict[str, Any]]:
-    """Return the value of ``extractions``: ``element`` of each complete row, in one step."""
+    """Return the value of ``extractions``. Completes each row and converts it to its element, both in one expression."""
     return [{**fields, **row["extraction"], "meta": {**meta, **row.get("meta", {})}} for row in rows]
 
 
 def remembered(*values: Any) -> bool:
-    """Guard: return whether these enum values may be a cache key; only texts and nulls, because true equals 1 as a key."""
+    """Guard: return whether ``values`` may be a cache key: only strings and nulls, because true and 1 would be the same key."""
     keep = True
     for value in values:
         if value.__class__ is str:
@@ -73,21 +74,21 @@ def remembered(*values: Any) -> bool:
 
 
 def greatest(values: list[Any], *default: Any) -> Any:
-    """Return the greatest of numbers, like ``max`` of a list; the default, if any, for none."""
+    """Return the greatest of numbers, like ``max`` of a list. Without numbers, return the default, if given."""
     if default and not values:
         return default[0]
     return extreme_of(max, max(values), values)
 
 
 def least(values: list[Any], *default: Any) -> Any:
-    """Return the least of numbers, like ``min`` of a list; the default, if any, for none."""
+    """Return the least of numbers, like ``min`` of a list. Without numbers, return the default, if given."""
     if default and not values:
         return default[0]
     return extreme_of(min, min(values), values)
 
 
 def finder(step: Lookup) -> Callable[[Meter, Any], Any]:
-    """Return a look-up function for a source: equal to ``Table.find``, and faster for parts of a short text."""
+    """Return a function ``(meter, source) -> value`` with the results of ``Table.find``; faster for substrings of a short string."""
     table = Table.of(step)
     ranked = _ranked(table)
     cost = 2 * len(table.keys)
@@ -106,7 +107,7 @@ def finder(step: Lookup) -> Callable[[Meter, Any], Any]:
 
 
 def _ranked(table: Table) -> list[tuple[str, Any]] | None:
-    """Return keys and values in an order in which the first matching key decides; None if there is no such order."""
+    """Return keys and values in an order in which the first matching key decides; None if no such order exists."""
     pairs = [(key, value) for key, value in zip(table.keys, table.values, strict=True) if key]
     if table.match == "substring_first":
         return pairs
@@ -114,7 +115,7 @@ def _ranked(table: Table) -> list[tuple[str, Any]] | None:
         value.__class__ is int or value.__class__ is float for _, value in pairs
     ):
         return None
-    # Like ``extreme``: among equal values the integer, among zeros the positive one.
+    # As in ``extreme``, an integer comes before an equal float, and 0.0 before -0.0.
     return sorted(
         pairs, key=lambda pair: (-pair[1], *((1, -math.copysign(1, pair[1])) if isinstance(pair[1], float) else (0, 0)))
     )
@@ -123,15 +124,15 @@ def _ranked(table: Table) -> list[tuple[str, Any]] | None:
 SPACE: Mapping[str, Any] = {
     function.__name__: function for function in (bounded, copied, elements_of, greatest, least, measured, remembered)
 }
-"""Functions of generated code besides those of expressions."""
+"""Functions for the generated code of seeds, in addition to the functions for the code of expressions."""
 
 
-# Enum fields have few values, so the results of all conditions for a combination of values are computed once and cached.
+# Enum fields have few values, so the results of all conditions are computed once for each combination of values, and cached.
 
 
 @frozen
 class Atom:
-    """A condition as text. ``free``: it can't fail, so it may be tested before others. ``reads``: the locals it needs."""
+    """A condition as text. ``free``: it can't fail, so it may be tested before others. ``reads`` are the locals that it needs."""
 
     text: str
     free: bool
@@ -140,21 +141,21 @@ class Atom:
 
 @define(eq=False)
 class Group:
-    """A group of fields, with the counters and conditions that depend on their combination.
+    """A group of enum fields, with the counters and conditions that depend on the combination of their values.
 
-    The result for a combination is one tuple: all counter increments packed into one integer, and a boolean for each condition.
+    The result for a combination is a tuple: the increments of all counters packed into one integer, and a boolean per condition.
     """
 
     number: int
     prefix: str
     fields: tuple[str, ...]
     counters: dict[tuple[Expr, ...], int] = field(factory=dict)
-    """By conditions: the bit offset of the counter."""
+    """Maps the conditions of each counter to the bit offset of the counter."""
     _flags: dict[tuple[Expr, ...], str] = field(factory=dict)
 
     @property
     def name(self) -> str:
-        """The name of the group in local variables."""
+        """The name of the group, from which its local names are made."""
         return f"{self.prefix}f{self.number}"
 
     @property
@@ -164,12 +165,12 @@ class Group:
 
     @property
     def total(self) -> str:
-        """The local with the sum of the counters."""
+        """The name of the local that holds the packed counters, summed over the rows."""
         return f"{self.name}_total"
 
     @property
     def increment(self) -> str:
-        """The local with the counters of one row."""
+        """The name of the local that holds the packed increments for one row."""
         return f"{self.name}_counters"
 
     @property
@@ -178,11 +179,11 @@ class Group:
         return bool(self.counters or self._flags)
 
     def atom(self, parts: tuple[Expr, ...]) -> Atom:
-        """Return the condition that all of ``parts`` hold."""
+        """Return the condition that all of ``parts`` are true."""
         return Atom(self._flags.setdefault(parts, f"{self.name}_{len(self._flags)}"), True, (self.name,))
 
     def lines(self, keep: Callable[[Any], str]) -> list[str]:
-        """Return the lines that look up the result for the combination in ``e``. A missing field is null."""
+        """Return the lines that look up the result for the values of the fields in ``e``. A missing field is null."""
         keys = [keep(name) for name in self.fields]
         targets = ", ".join([*([self.increment] if self.counters else []), *self._flags.values()])
         return [
@@ -191,7 +192,7 @@ class Group:
         ]  # fmt: skip
 
     def function(self, writer: Writer) -> list[str]:
-        """Return the lines of the function that computes the result for a combination."""
+        """Return the lines of the function that computes and caches the result for a combination."""
         locals_ = {name: f"v{at}" for at, name in enumerate(self.fields)}
 
         def resolve(node: Name | Field) -> Code:
@@ -219,7 +220,7 @@ class Group:
 
 
 _COUNTER_BITS = 32
-"""Bits of a counter of rows."""
+"""Number of bits of a counter of rows."""
 _MOST_COMBINATIONS = 1_024
 _DEEPEST = 30
 _NUMERIC_META = frozenset({"stars", "useful", "year", "month", "age_days"})
@@ -227,7 +228,7 @@ _NUMERIC_META = frozenset({"stars", "useful", "year", "month", "age_days"})
 
 @frozen
 class Action:
-    """Lines that run for the rows for which all ``atoms`` are true."""
+    """Lines of code that run for each row for which all ``atoms`` are true. ``reads`` are the locals that the lines need."""
 
     atoms: tuple[Atom, ...]
     lines: tuple[str, ...]
@@ -236,7 +237,7 @@ class Action:
 
 @define
 class Loop:
-    """The reductions of one loop, and its code. ``named`` returns the code of names and of context fields."""
+    """The reductions of one loop, and the loop's code. ``named`` returns the code of names and of context fields."""
 
     fields: Mapping[str, Extracted]
     writer: Writer
@@ -246,13 +247,13 @@ class Loop:
     _groups: list[Group] = field(factory=list)
     _locals: dict[Field, str] = field(factory=dict)
     _loads: dict[str, tuple[tuple[str, ...], list[str]]] = field(factory=dict)
-    """By local name: the locals it needs, and the lines that load it."""
+    """Maps each local name to the locals that it needs and the lines that load it."""
     _reads: list[str] = field(factory=list)
     _before: list[str] = field(factory=list)
     _after: list[str] = field(factory=list)
 
     def add(self, reduction: Reduction) -> tuple[str, Kind | None]:
-        """Add a reduction; return the local with its result after the loop, and the kind of its elements."""
+        """Add a reduction. Return the name of the local that holds its result after the loop, and the kind of its elements."""
         if reduction not in self._results:
             element = None if reduction.element is None else self._written(reduction.element)
             self._results[reduction] = (self.writer.local("a"), element, self._read())
@@ -260,13 +261,13 @@ class Loop:
         return name, None if element is None else element.kind.without("null")
 
     def kind_of(self, element: Expr) -> Kind:
-        """Return the kind of an element that is not null."""
+        """Return the kind of ``element`` if it is not null."""
         kind = self._written(element).kind.without("null")
         self._reads.clear()
         return kind
 
     def _written(self, expr: Expr) -> Code:
-        """Write an expression over one row."""
+        """Return the code of an expression over one row."""
         return self.writer.inside(self._resolve, expr)
 
     def _read(self) -> tuple[str, ...]:
@@ -301,7 +302,7 @@ class Loop:
         return name
 
     def lines(self) -> list[str]:
-        """Return the lines of the loop, and those before and after it."""
+        """Return the lines of the loop, with the lines before and after it."""
         keep = self.writer.keep
         self._loads["e"] = ((), [f"e = row[{keep('extraction')}]", "if e.__class__ is not dict: fail()"])
         self._loads["m"] = (
@@ -327,12 +328,12 @@ class Loop:
         return [*self._before, "for row in rows:", *(f" {line}" for line in body), *self._after]
 
     def functions(self) -> tuple[list[str], dict[str, Any]]:
-        """Return the lines of the functions that the loop calls, and their namespace. Call after ``lines``."""
+        """Return the lines of the functions that the loop calls, and the namespace of these functions. Call ``lines`` first."""
         lines = [line for group in self._groups if group.used for line in group.function(self.writer)]
         return lines, {group.memory: {} for group in self._groups}
 
     def _group(self, enums: Mapping[str, int]) -> None:
-        """Put the enum fields of conditions into groups with few combinations."""
+        """Put the enum fields that conditions read into groups with few combinations of values."""
         for reduction in self._results:
             for part in reduction.where:
                 names = discrete_fields(part, enums)
@@ -340,7 +341,7 @@ class Loop:
                     self._join(names, enums)
 
     def _packed(self, reduction: Reduction, enums: Mapping[str, int]) -> bool:
-        """Return whether no work per row is needed: a counter of a group has the answer after the loop."""
+        """Return whether a reduction needs no work per row, because a counter of a group gives its result after the loop."""
         name, _, _ = self._results[reduction]
         names = [discrete_fields(part, enums) for part in reduction.where]
         if reduction.kind == "check":
@@ -383,7 +384,7 @@ class Loop:
         return Action(atoms, tuple(self._appended(reduction, name, element)), reads)
 
     def _appended(self, reduction: Reduction, name: str, element: Code) -> list[str]:
-        """Return the lines that append an element to its list."""
+        """Return the lines that append an element to the list ``name``."""
         indent, lines = "", []
         if reduction.skip and element.kind.may("null"):
             if not element.simple:
@@ -398,7 +399,7 @@ class Loop:
         return [*lines, f"{indent}{name}.append({text})"]
 
     def _atoms(self, where: Sequence[Expr]) -> tuple[Atom, ...]:
-        """Return the conditions in order; leading conditions decided by a group are combined into one per group."""
+        """Return the conditions in order. Leading conditions that depend only on a group become one condition per group."""
         leading: dict[Group, list[Expr]] = {}
         atoms: list[Atom] = []
         for part in where:
@@ -414,7 +415,7 @@ class Loop:
         return (*(group.atom(tuple(parts)) for group, parts in leading.items()), *atoms)
 
     def _block(self, actions: Sequence[Action], loaded: set[str], depth: int) -> list[str]:
-        """Return the lines of ``actions``; the first condition shared by most of them is tested once for all."""
+        """Return the lines of ``actions``. The condition that most actions share is tested once for all these actions."""
         lines: list[str] = []
         rest = list(actions)
         for action in [each for each in rest if not each.atoms]:
@@ -435,7 +436,7 @@ class Loop:
         return lines
 
     def _alone(self, action: Action, loaded: set[str]) -> list[str]:
-        """Return the lines of one action. The locals of a condition are loaded only if the conditions before it are true."""
+        """Return the lines of one action. The locals for a condition are loaded only if the conditions before it are true."""
         known, lines, indent = loaded, list[str](), ""
         tests: list[str] = []
         parts: tuple[Atom | Action, ...] = (*action.atoms, action)
@@ -443,7 +444,7 @@ class Loop:
             load: list[str] = []
             if tests and (part is action or not known.issuperset(part.reads)):
                 lines.append(f"{indent}if {' and '.join(tests)}:")
-                # Locals loaded from here on are not available after the `if`.
+                # Locals that are loaded inside the `if` are not available after it.
                 indent, tests, known = f"{indent} ", [], set(known)
             self._need(part.reads, known, load)
             lines += [f"{indent}{line}" for line in load]
@@ -461,7 +462,7 @@ class Loop:
 
 
 def _most_shared(actions: Sequence[Action]) -> tuple[Atom, int]:
-    """Return the condition that most of ``actions`` may test first, and their number."""
+    """Return the condition that the largest number of ``actions`` may test first, and this number."""
     counts: dict[Atom, int] = {}
     for action in actions:
         for atom in _first(action):
@@ -471,7 +472,7 @@ def _most_shared(actions: Sequence[Action]) -> tuple[Atom, int]:
 
 
 def _first(action: Action) -> Sequence[Atom]:
-    """Return the conditions that may be tested first: those before the first that can fail; or only that one."""
+    """Return the conditions that may be tested first: all before the first that can fail or, if that is none, only the first."""
     return list(takewhile(lambda atom: atom.free, action.atoms)) or action.atoms[:1]
 
 

@@ -1,7 +1,7 @@
-"""Steps that share a loop over the rows: aggregates, and formulas such as ``sum(1 for e in extractions)``.
+"""Reductions: aggregates and formulas such as ``sum(1 for e in extractions)``, which can share a loop over the rows.
 
-Both become reductions over the fields of one row, so that ``e["severity"]`` of the formula form and ``extraction.severity`` of
-the declarative form are the same condition, tested once.
+In both, the fields of a row are written in the same way: ``e["severity"]`` in the formula form becomes ``extraction.severity``
+as in the declarative form. Equal conditions can then be tested once.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -35,10 +35,11 @@ _DEEPEST = 60
 
 @frozen
 class Reduction:
-    """A result computed from the rows for which all of ``where`` are true, tested in this order.
+    """A result computed from the rows for which all of ``where`` are true. The conditions are tested in this order.
 
-    ``count``: the number of rows. ``exists``: whether there is one. ``list``: their elements; ``numbers``: the same, but they
-    must be numbers; ``skip`` omits nulls. ``check``: no result, only the errors of the conditions.
+    The kinds are ``count`` (the number of rows), ``exists`` (whether there is such a row), ``list`` (the elements of the rows),
+    ``numbers`` (the elements, which must be numbers), and ``check`` (no result, only the errors of the conditions). ``skip``
+    omits elements that are null.
     """
 
     kind: Literal["count", "exists", "list", "numbers", "check"]
@@ -56,7 +57,7 @@ def of_aggregate(step: Aggregate, filters: Mapping[str, tuple[Expr, ...]]) -> Re
 
 
 def conjuncts(where: Where, filters: Mapping[str, tuple[Expr, ...]]) -> tuple[Expr, ...]:
-    """Return the conditions of ``where`` in sequence, including those of the filters it uses."""
+    """Return the conditions of ``where`` in order, including the conditions of the filters that it uses."""
     found: list[Expr] = []
     for part in where:
         if not isinstance(part, FilterUse):
@@ -72,7 +73,7 @@ def conjuncts(where: Where, filters: Mapping[str, tuple[Expr, ...]]) -> tuple[Ex
 
 
 def _flat(expr: Expr) -> list[Expr]:
-    """Return the operands of an ``and``."""
+    """Return the operands of an ``and``, also of nested ones; any other expression is a single operand."""
     if isinstance(expr, BoolChain) and expr.operator == "and":
         return [part for operand in expr.operands for part in _flat(operand)]
     return [expr]
@@ -81,8 +82,8 @@ def _flat(expr: Expr) -> list[Expr]:
 def of_call(expr: Call, fields: Collection[str], meta: Collection[str]) -> Reduction | None:
     """Return the reduction for ``f(... for e in extractions ...)``, or None if the call is not a reduction.
 
-    ``fields`` and ``meta`` are the keys that each element certainly has. ``len`` and ``sum(1 ...)`` count, ``any`` and ``all``
-    test whether there is one (for ``all``: a false one), other functions take a list.
+    ``fields`` and ``meta`` are the keys that each element certainly has. ``len`` and ``sum(1 ...)`` become a count. ``any`` tests
+    whether an element is true, ``all`` tests whether an element is false. ``sum``, ``max`` and ``min`` collect numbers.
     """
     inner = expr.arguments[0] if len(expr.arguments) == 1 else None
     if not isinstance(inner, Comprehension) or len(inner.clauses) != 1:
@@ -99,7 +100,7 @@ def of_call(expr: Call, fields: Collection[str], meta: Collection[str]) -> Reduc
     if expr.function == "sum" and element == Constant(1):
         return Reduction("count", conditions)
     if expr.function == "len":
-        # A missing context field is an error.
+        # The element must be evaluated if it reads the context, because a missing context field is an error.
         simple = isinstance(element, Constant) or (isinstance(element, Field) and element.namespace != "context")
         return Reduction("count", conditions) if simple and inner.kind == "list" else None
     if inner.element == Name(clause.name):
@@ -111,7 +112,10 @@ def of_call(expr: Call, fields: Collection[str], meta: Collection[str]) -> Reduc
 
 
 def in_one_row(expr: Expr, variable: str, fields: Collection[str], meta: Collection[str]) -> Expr | None:
-    """Return ``expr`` with ``e["f"]`` as ``extraction.f``, ``e["meta"]["k"]`` as ``meta.k``; None if ``e`` or a loop remains."""
+    """Return ``expr`` with ``e["f"]`` written as ``extraction.f`` and ``e["meta"]["k"]`` as ``meta.k``.
+
+    Returns None if the result would still contain ``e``, ``extractions`` or a loop.
+    """
     for node in walk(expr):
         if isinstance(node, Comprehension) or (isinstance(node, Field) and node.namespace != "context"):
             return None
@@ -127,7 +131,7 @@ class _Row:
     meta: Collection[str]
 
     def of(self, value: Any, depth: int) -> Any:
-        """Return a node, or a part of a node, with the element's parts as fields."""
+        """Return a node, or a part of a node, in which fields replace the parts of the element."""
         if isinstance(value, tuple):
             return tuple([self.of(each, depth) for each in value])
         if not isinstance(value, Node):
@@ -160,7 +164,7 @@ class _Row:
 
 
 def _key_of(node: Node) -> str | None:
-    """Return the text in ``value["text"]`` and ``value.get("text")``; the default is unused, because all keys exist."""
+    """Return the key in ``value["key"]`` or ``value.get("key")``. A default can be ignored, because all keys exist."""
     if isinstance(node, Subscript) and isinstance(node.index, Constant) and isinstance(node.index.value, str):
         return node.index.value
     if isinstance(node, MethodCall) and node.method == "get" and all(isinstance(a, Constant) for a in node.arguments):
@@ -170,7 +174,7 @@ def _key_of(node: Node) -> str | None:
 
 
 def discrete_fields(expr: Expr, enums: Collection[str]) -> frozenset[str] | None:
-    """Return the enum fields that decide ``expr``, if it only compares them with constant texts and null; else None."""
+    """Return the enum fields that ``expr`` reads, if it only compares enum fields with constant strings and null; else None."""
     stack: list[Expr] = [expr]
     found: set[str] = set()
     while stack:
@@ -195,7 +199,7 @@ def discrete_fields(expr: Expr, enums: Collection[str]) -> frozenset[str] | None
 
 
 def _of_texts(expr: Expr, listed: bool) -> bool:
-    """Return whether ``expr`` is null or a short text, or a list of these with at least one text."""
+    """Return whether ``expr`` is null or a short string, or if ``listed``, a list of these with at least one string."""
     items: Sequence[Expr] = (expr,)
     if listed:
         if not isinstance(expr, ListDisplay | TupleDisplay):

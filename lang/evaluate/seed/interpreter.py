@@ -1,6 +1,6 @@
-"""The reference: a seed's steps computed one after the other by the expression interpreter. Slow and simple.
+"""The interpreter: it computes a seed's steps one after the other with the interpreter of expressions. It is slow and simple.
 
-The generated function must equal it, and falls back to it on any failure.
+The generated function must give the same results; if it fails in any way, this interpreter is used.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,11 +31,11 @@ from ..expr.interpreter import Evaluator
 from ..expr.values import ExprError, Limits, Meter, a, checked_result, shown, truth, weight
 from .step_dependencies import EXTRACTIONS, needs, reads_of, unknown_rows
 
-# Results of aggregates over their elements. They never depend on the order of the elements, not even in their type.
+# Results of aggregates. Neither the value nor the type of a result depends on the order of the elements.
 
 
 def aggregate(step: Aggregate, elements: Sequence[Any], meter: Meter) -> Any:
-    """Return the result of ``step`` over its elements, none of them null. Raises ``ExprError`` for elements of a wrong type."""
+    """Return the result of ``step`` for ``elements`` without nulls. Raises ``ExprError`` for elements of a wrong type."""
     if step.operation == "count":
         return len(elements)
     if step.operation == "sum":
@@ -53,11 +53,11 @@ def extreme(operation: Literal["max", "min"], values: Sequence[Any], meter: Mete
 
 @frozen
 class StepError:
-    """Why a step has no value.
+    """The reason why a step has no value.
 
-    ``kind`` is an expression's ("division", "type", "name", "key", "index", "value", "limit", "overflow", "result"),
-    "no_values" (the fields that the step reads are invalid in every extraction), or "skipped": it needs ``root``, which failed.
-    For other kinds ``root`` is the step's own name. ``span`` is the place of the fault in the text that the seed was read from.
+    ``kind`` is the kind of an ``ExprError`` ("division", "type", "name", "key", "index", "value", "limit", "overflow", "result"),
+    "no_values" (the fields that the step reads are invalid in every extraction), or "skipped" (the step needs the step ``root``,
+    which failed). For other kinds ``root`` is the step's own name. ``span`` is the place of the fault in the text of the seed.
     """
 
     step: str
@@ -70,12 +70,12 @@ class StepError:
 
 @frozen
 class Computed:
-    """The values by name, in the order of the steps, and the errors in that order. Filters have no value."""
+    """The values by name and the errors, both in the order of the steps. Filters have no value."""
 
     values: Mapping[str, Any]
     errors: tuple[StepError, ...] = ()
     unknown: Mapping[str, int] = field(factory=dict)
-    """By step, the number of rows that it could not decide because a field it reads is invalid. A ``where`` is false for them."""
+    """Maps a step to the number of rows in which a field that it reads is invalid. A ``where`` counts as false for these rows."""
 
 
 def copied(value: Any) -> Any:
@@ -88,42 +88,42 @@ def copied(value: Any) -> Any:
 
 
 # Reading of the rows: defaults for missing values, and the value of ``extractions``.
-# A row is ``{"extraction": {...}, "meta": {...}}``, one for each successful extraction. ``invalid`` and ``invalid_meta``
-# name the fields and keys with unknown values (they are null); other keys (``review``, ``id``, ``excerpt``) describe its
-# source and are not used in the computation.
+# # A row is ``{"extraction": {...}, "meta": {...}}``; each successful extraction has one row. ``invalid`` and ``invalid_meta`` in a
+# # row name the fields and the keys of ``meta`` whose values are unknown (they are null). Other keys (``review``, ``id``,
+# # ``excerpt``) describe the source of the row; the computation does not use them.
 
 Row = Mapping[str, Any]
 
 META_KEYS = ("stars", "useful", "year", "month", "date", "age_days")
-"""Keys known for every review, possibly null."""
+"""The keys of ``meta`` that every review has; their values may be null."""
 
 
 def meta_keys(seed: FormulaSeed) -> tuple[str, ...]:
-    """Return the keys of ``meta`` that a computation of ``seed`` may read: those of every review, and others it names."""
+    """Return the keys of ``meta`` that ``seed`` may read: ``META_KEYS``, and other keys that its steps name."""
     nodes = (node for step in seed.steps for node in walk(step))
     named = dict.fromkeys(node.name for node in nodes if isinstance(node, Field) and node.namespace == "meta")
     return tuple(dict.fromkeys((*META_KEYS, *named)))
 
 
 def complete_rows(seed: FormulaSeed, rows: Sequence[Row]) -> list[dict[str, dict[str, Any]]]:
-    """Return ``rows`` with null for each missing field that the seed declares, and each missing key of ``meta``."""
+    """Return ``rows`` with null for each missing field that the seed declares and for each missing key of ``meta``."""
     fields, meta = dict.fromkeys(found.name for found in seed.fields), dict.fromkeys(meta_keys(seed))
     return [{"extraction": {**fields, **row["extraction"]}, "meta": {**meta, **row.get("meta", {})}} for row in rows]
 
 
 def element(row: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the element of ``extractions`` for a complete row: the extraction's fields, and ``meta``."""
+    """Return the element of ``extractions`` for a complete row: an object with the extraction's fields and ``meta``."""
     return {**row["extraction"], "meta": row["meta"]}
 
 
-# Lookup: the keys of a table that a text, or each text of a list, matches. See ``docs/design/seed.md#compute``.
+# Lookup: find the keys of a table that a string, or a string in a list, matches. See ``docs/design/seed.md#compute``.
 
 
 @frozen
 class Table:
-    """A lookup's table, prepared for searching. ``keys`` are casefolded unless the match is exact.
+    """The table of a lookup, prepared for searches. ``keys`` are casefolded unless the match is exact.
 
-    An empty key matches only the empty text, and only exactly: as a substring it would be in every text.
+    An empty key matches only the empty string, and only in an exact match; as a substring it would match every string.
     """
 
     match: Match
@@ -140,11 +140,10 @@ class Table:
         return cls(step.match, keys, tuple(value for _, value in step.table), step.default, step.source.span)
 
     def find(self, source: Any, meter: Meter) -> Any:
-        """Return the table's value for ``source``, a text or a list of texts; the default if no key matches.
+        """Return the table's value for ``source``, a string or a list of strings, or the default if no key matches.
 
-        A null, also in a list, matches nothing. Of several keys the first in the table counts, or, with a match
-        ``..._max``, the greatest value. Raises ``ExprError`` for a source that is not text, and for values that can't be
-        compared.
+        A null matches nothing, also in a list. If several keys match, the first key in the table counts; with a match ``..._max``,
+        the greatest value counts. Raises ``ExprError`` for a source that is not a string, and for values that can't be compared.
         """
         found = self.matching(source, meter)
         if not found:
@@ -182,7 +181,7 @@ class Table:
 
 
 def _has_word(text: str, word: str, meter: Meter) -> bool:
-    """Return whether ``text`` has ``word`` without an adjacent letter, digit or underscore."""
+    """Return whether ``text`` contains ``word`` as a whole word, without an adjacent letter, digit or underscore."""
     start = text.find(word) if word else -1
     while start >= 0:
         end = start + len(word)
@@ -199,25 +198,26 @@ def _joins(left: str, right: str) -> bool:
 
 
 _ROW_STEPS = 1_250
-"""Steps per row in a computation over many rows: enough for some 200 aggregates with conditions."""
+"""Maximum steps per row in a computation over many rows; enough for some 200 aggregates with conditions."""
 _ROW_BYTES = 1_000
 
 
 def interpret(
     seed: FormulaSeed, rows: Sequence[Row], context: Mapping[str, Any], *, limits: Limits | None = None
 ) -> Computed:
-    """Compute the steps of ``seed`` over ``rows`` (see the comment above ``META_KEYS``), in order.
+    """Compute the steps of ``seed`` over ``rows`` in order. The comment above ``META_KEYS`` describes the rows.
 
-    A failed step has no value; the steps that need it are skipped, the others are computed. All steps share one
-    meter; ``limits`` default to those of ``step_limits``.
+    A step that fails has no value. The steps that need it are skipped, and all other steps are computed. All steps share one
+    meter; the default of ``limits`` is the result of ``step_limits``.
     """
     return Interpreter(seed, rows, context, limits=limits).computed()
 
 
 def step_limits(rows: int) -> Limits:
-    """Return the limits of a computation over ``rows`` extractions: those of an expression, or more for many rows.
+    """Return the limits of a computation over ``rows`` extractions: the limits of an expression, or higher ones for many rows.
 
-    A few rows that a person can read may cost no more than one expression; with 100,000 rows every step gets its share.
+    A computation over a few rows, which a person can read, may cost no more than one expression. With 100,000 rows the limits are
+    high enough for all steps.
     """
     limits = Limits()
     return attrs.evolve(
@@ -227,12 +227,12 @@ def step_limits(rows: int) -> Limits:
 
 
 def row_cost(parts: Sequence[Expr | FilterUse]) -> int:
-    """Return the steps charged in advance for each row: 2 plus the ``weight`` of all parts that may be evaluated there."""
+    """Return the number of steps charged in advance for each row: 2, plus the ``weight`` of all ``parts``."""
     return 2 + sum(1 if isinstance(part, FilterUse) else weight(part) for part in parts)
 
 
 class Interpreter:
-    """One computation. Afterwards it also reports which rows a step used, for explanations."""
+    """One computation of a seed. After the computation it also reports which rows a step used, for explanations."""
 
     def __init__(
         self, seed: FormulaSeed, rows: Sequence[Row], context: Mapping[str, Any], *, limits: Limits | None = None
@@ -245,24 +245,24 @@ class Interpreter:
         self.names: dict[str, Any] = {EXTRACTIONS: [element(row) for row in self.rows]}
         self.evaluator = Evaluator(self.names, context, self.meter)
         self.filters: dict[str, list[bool]] = {}
-        """For each filter, whether it is true, row by row."""
+        """Maps each filter to its truth value for each row."""
         self.errors: dict[str, StepError] = {}
         self.reads = reads_of(seed)
         self.unknown = unknown_rows(self.reads, rows)
 
     @property
     def spent(self) -> int:
-        """The steps used so far, at least 1 for each row and each step."""
+        """The cost so far, in steps of the meter, plus 1 for each row and each step of the seed."""
         return self.meter.limits.steps - self.meter.left + len(self.rows) + len(self.seed.steps)
 
     def computed(self) -> Computed:
-        """Compute all steps."""
+        """Compute all steps and return the result."""
         for step in self.seed.steps:
             self._compute(step)
         return Computed(self.values, tuple(self.errors.values()), self.unknown)
 
     def resumed(self, computed: Computed) -> Computed:
-        """Reuse an earlier result, and compute again which rows pass the filters."""
+        """Reuse the values and errors of an earlier result. Only the filters are computed again."""
         steps = self.seed.step_by_name
         self.values = {name: value for name, value in computed.values.items() if name in steps}
         self.names |= self.values
@@ -295,7 +295,7 @@ class Interpreter:
             )
 
     def _no_values(self, step: SeedStep) -> StepError:
-        """Return the error of a step without any known row: its result over no rows would be wrong."""
+        """Return the error of a step for which every row is unknown: a result over no rows would be wrong."""
         reads = self.reads[step.name]
         names = [*sorted(reads.fields), *(f"meta.{name}" for name in sorted(reads.meta))]
         count = len(self.rows)
@@ -322,11 +322,11 @@ class Interpreter:
                 raise AssertionError(step)
 
     def evaluated(self, expr: Expr, row: Mapping[str, Any] | None = None) -> Any:
-        """Return the value of ``expr`` over the values computed so far, the context and, in an aggregate, one row."""
+        """Return the value of ``expr``, from the values computed so far, the context and, in an aggregate, one row."""
         return self.evaluator.value(expr, row)
 
     def selected(self, where: Where | None) -> list[bool]:
-        """Return, for each row, whether all of ``where`` are true, tested in order up to the first that is not."""
+        """Return, for each row, whether all conditions of ``where`` are true. The first condition that is not true ends the test."""
         if where is None:
             return [True] * len(self.rows)
         self.meter.step(row_cost(where) * len(self.rows))
@@ -340,7 +340,7 @@ class Interpreter:
         return self.filters[part.name][index] is part.holds
 
     def elements(self, step: Aggregate) -> list[tuple[int, Any]]:
-        """Return the rows that ``step`` used, by index, each with its contribution: 1 to a count."""
+        """Return the index and the contribution of each row that ``step`` used. The contribution to a count is 1."""
         used = [index for index, holds in enumerate(self.selected(step.where)) if holds]
         if step.element is None:
             return [(index, 1) for index in used]

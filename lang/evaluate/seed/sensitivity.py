@@ -1,7 +1,7 @@
-"""Sensitivity of the results: which single extractions change an output when they are omitted or altered.
+"""Sensitivity of the results: finds the extractions that, individually, change an output if they are removed or modified.
 
-Each distinct row is omitted once; then each of its enums and booleans takes each of its other values. Changes that affect
-no requested output are not reported. See ``docs/design/seed.md#sensitivity``.
+Each distinct row is removed once. Then each enum and each boolean in the row is set to each of its other values. Changes that
+affect no requested output are not reported. See ``docs/design/seed.md#sensitivity``.
 """
 
 import json
@@ -21,16 +21,16 @@ from .interpreter import Computed, Interpreter, Row
 from .step_dependencies import EXTRACTIONS, parts
 
 Run = Callable[[Sequence[Row], Mapping[str, Any]], Computed]
-"""Computes all steps over rows and a context: ``Compute.run``."""
+"""A function that computes all steps over rows and a context, such as ``Compute.run``."""
 
 _STEPS = 50_000_000
-"""Default step budget of all computations together; at least ``_LEAST`` computations are made."""
+"""Default budget of all computations together, in steps. At least ``_LEAST`` computations are made."""
 _LEAST = 20
 
 
 @frozen
 class OutputChange:
-    """An output before and after a change. A missing value is None, with the reason."""
+    """An output before and after a change. If the output has no value, the value is None and the error gives the reason."""
 
     name: str
     before: Any
@@ -40,7 +40,7 @@ class OutputChange:
 
     @property
     def size(self) -> float:
-        """The absolute change of a number; infinite for other types."""
+        """The absolute change of a number; infinity for other types."""
         if _is_number(self.before) and _is_number(self.after):
             return abs(float(self.after) - float(self.before))
         return float("inf")
@@ -48,10 +48,10 @@ class OutputChange:
 
 @frozen
 class Flip:
-    """A single change of the rows that changes outputs.
+    """A single change of one row that changes outputs.
 
-    ``index`` is the row, ``same`` the indices of equal rows: changing one of them has the same effect.
-    ``field`` is empty if the row is omitted; else the field changes from ``before`` to ``after``.
+    ``index`` is the index of the row. ``same`` are the indices of equal rows, for which the same change has the same effect.
+    ``field`` is "" if the row is removed; otherwise the value of this field changes from ``before`` to ``after``.
     """
 
     index: int
@@ -64,7 +64,7 @@ class Flip:
 
 @frozen
 class Sensitivity:
-    """The changes that affect an output, the greatest effect first; ``tried`` of ``possible`` changes were computed."""
+    """The changes that affect an output, the greatest effect first. Of the ``possible`` changes, ``tried`` were computed."""
 
     flips: tuple[Flip, ...]
     outputs: tuple[str, ...]
@@ -92,10 +92,10 @@ def sensitivity(
 ) -> Sensitivity:
     """Try each single change of ``rows`` and return those that change ``outputs``.
 
-    ``outputs`` default to the seed's outputs that are a text or a boolean: its verdicts. At most ``limit`` changes are
-    computed, by default as many as take some 50,000,000 steps together: first all rows are omitted one by one, then fields
-    are changed, row by row. ``run`` computes ``seed`` (default: the seed is compiled here). Raises ``ValueError`` if no step
-    has a given name.
+    By default, ``outputs`` are the seed's outputs that failed or are a string or a boolean: its verdicts. At most ``limit`` changes
+    are computed; the default is the number of computations that take some 50,000,000 steps together. First the rows are removed
+    one by one, then fields are changed, row by row. ``run`` computes ``seed`` (default: the seed is compiled here). Raises
+    ``ValueError`` if a name in ``outputs`` is not a step with a value.
     """
     reference = Interpreter(seed, rows, context)
     before = reference.computed()
@@ -123,7 +123,7 @@ def _asked(seed: FormulaSeed, before: Computed, outputs: Sequence[str] | None) -
 
 
 def _trials(seed: FormulaSeed, rows: Sequence[Row]) -> list[_Trial]:
-    """Return all changes to try; of rows that no step can distinguish, only those of the first."""
+    """Return all changes to try. Of rows that no step can distinguish, only the first is changed."""
     read = _fields_read(seed)
     groups: dict[str, list[int]] = {}
     for index, row in enumerate(rows):
@@ -142,7 +142,10 @@ def _trials(seed: FormulaSeed, rows: Sequence[Row]) -> list[_Trial]:
 
 @frozen
 class _Read:
-    """The fields that steps read by name. ``whole``: a formula reads ``extractions``; ``ordered``: its result shows order."""
+    """The fields that steps read by name.
+
+    ``whole``: a formula reads ``extractions``. ``ordered``: its result may depend on the order of the extractions.
+    """
 
     fields: frozenset[tuple[str, str]]
     whole: bool
@@ -179,7 +182,7 @@ def _likeness(row: Row, index: int, read: _Read) -> str:
         meta = {name: meta.get(name) for namespace, name in read.fields if namespace == "meta"}
     try:
         return json.dumps([extraction, meta], sort_keys=True)
-    except (TypeError, ValueError, RecursionError):  # values that are not JSON, or too deep, equal nothing else
+    except (TypeError, ValueError, RecursionError):  # not JSON or too deep: unequal to all other rows
         return str(index)
 
 
@@ -221,7 +224,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _effect(flip: Flip) -> tuple[Any, ...]:
-    """Return the sort key: the number of changed non-numeric outputs, the largest change of a number, the place."""
+    """Return the sort key: the number of changed outputs that are not numbers, the largest change of a number, the place."""
     verdicts = sum(1 for change in flip.outputs if change.size == float("inf"))
     largest = max((change.size for change in flip.outputs if change.size < float("inf")), default=0.0)
     return (-verdicts, -largest, flip.index, flip.field, json.dumps(flip.after))

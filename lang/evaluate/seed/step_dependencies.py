@@ -1,4 +1,4 @@
-"""Dependencies of a step: the earlier steps it uses, including filters, and the fields of an extraction that it reads."""
+"""Dependencies of a step: the earlier steps that it uses, including filters, and the fields of an extraction that it reads."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,11 +11,11 @@ from ...trees.expr import Comprehension, Expr, Field, Literal, MethodCall, Name,
 from ...trees.seed import Aggregate, Case, Const, DefineFilter, FilterUse, Formula, FormulaSeed, Lookup, SeedStep
 
 EXTRACTIONS = "extractions"
-"""The name of all extractions in an expression."""
+"""The name that stands for the list of all extractions in an expression."""
 
 
 def needs(step: SeedStep) -> tuple[str, ...]:
-    """Return the names that ``step`` uses, each once, in order of first use. Some may not be names of steps."""
+    """Return the names that ``step`` uses, each once, in order of first use. Not all of them need be names of steps."""
     found: dict[str, None] = {}
     for part in parts(step):
         if isinstance(part, FilterUse):
@@ -44,14 +44,14 @@ def parts(step: SeedStep) -> tuple[Expr | FilterUse, ...]:
 
 
 def reads_extractions(step: SeedStep) -> bool:
-    """Return whether ``step`` reads the extractions directly: an aggregate, a filter, a formula over ``extractions``."""
+    """Return whether ``step`` reads the extractions directly, as an aggregate, a filter or a formula over ``extractions`` does."""
     if isinstance(step, Aggregate | DefineFilter):
         return True
     return any(EXTRACTIONS in names_in(part) for part in parts(step) if not isinstance(part, FilterUse))
 
 
 def names_in(expr: Expr) -> tuple[str, ...]:
-    """Return the free names of ``expr``, each once: without variables of comprehensions."""
+    """Return the free names of ``expr``, each once. Variables of comprehensions are not free."""
     found: dict[str, None] = {}
     stack: list[tuple[Node, frozenset[str]]] = [(expr, frozenset())]
     while stack:
@@ -73,7 +73,7 @@ def names_in(expr: Expr) -> tuple[str, ...]:
 
 @frozen
 class Reads:
-    """The fields of an extraction, and the keys of its ``meta``, that are read."""
+    """The fields of an extraction and the keys of its ``meta`` that a step reads."""
 
     fields: frozenset[str] = frozenset()
     meta: frozenset[str] = frozenset()
@@ -82,14 +82,14 @@ class Reads:
         return Reads(self.fields | other.fields, self.meta | other.meta)
 
     def unknown(self, row: Mapping[str, Any]) -> bool:
-        """Return whether a field or key read is invalid in ``row``, so that its value is unknown."""
+        """Return whether one of these fields or keys is invalid in ``row``, so that its value is unknown."""
         return not (
             self.fields.isdisjoint(row.get("invalid", ())) and self.meta.isdisjoint(row.get("invalid_meta", ()))
         )
 
 
 def reads_of(seed: FormulaSeed) -> dict[str, Reads]:
-    """Return, by step, what it reads of extractions, directly or through its filters."""
+    """Map each step to the fields and keys of extractions that it reads, directly or through its filters."""
     found: dict[str, Reads] = {}
     filters: dict[str, Reads] = {}
     for step in seed.steps:
@@ -104,7 +104,7 @@ def reads_of(seed: FormulaSeed) -> dict[str, Reads]:
 
 
 def reads_of_outputs(seed: FormulaSeed) -> Reads:
-    """Return what the steps behind the outputs read of extractions."""
+    """Return the fields and keys of extractions that the outputs' steps read, directly or through the steps they need."""
     reads, steps = reads_of(seed), seed.step_by_name
     made, seen, stack = Reads(), set[str](), list(seed.outputs)
     while stack:
@@ -117,7 +117,7 @@ def reads_of_outputs(seed: FormulaSeed) -> Reads:
 
 
 def unknown_rows(reads: Mapping[str, Reads], rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Return, by step, how many of ``rows`` it can't decide because a field it reads is invalid; only numbers above 0."""
+    """Map steps to the number of ``rows`` in which a field or key that they read is invalid. Steps without such rows are omitted."""
     doubtful = [row for row in rows if row.get("invalid") or row.get("invalid_meta")]
     if not doubtful:
         return {}
@@ -150,15 +150,15 @@ def _keys(expr: Expr) -> Iterator[str]:
             yield key.value
 
 
-# The compute DAG of a seed, for drawing: which step uses which, down to the extractions and the context.
+# The graph of a seed's steps, for drawings: the steps that each step uses, down to the extractions and the context.
 
 _CONTEXT = "context"
 
 
 def step_graph(seed: FormulaSeed) -> Graph:
-    """Return, for each step, the steps that it uses, with ``extractions`` and ``context`` as steps if they are used.
+    """Return, for each step, the steps that it uses. ``extractions`` and ``context`` count as steps if they are used.
 
-    A step that uses a filter gets the extractions from that filter.
+    A step that uses a filter is connected to that filter instead of to the extractions.
     """
     steps = seed.step_by_name
     graph: dict[str, tuple[str, ...]] = {EXTRACTIONS: (), _CONTEXT: ()}
