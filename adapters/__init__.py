@@ -1,1 +1,1 @@
-"""Ports to the outside world (models, graphs, state), one module or package per port, and their adapters."""
+"""Ports to the outside world (models, graphs, state) and their adapters; a port is one module or package."""

@@ -1,4 +1,4 @@
-"""The source texts of a graph, by the ids in its nodes and edges (``source_id``), for evidence snippets.
+"""The source texts of a graph, found by the ids in its nodes and edges (``source_id``); evidence snippets are cut from them.
 
 The file is a JSON object, ``{id: text}`` or ``{id: {"content": text, ...}}``, as nano-graphrag and LightRAG write it
 (``kv_store_text_chunks.json``).

@@ -2,8 +2,8 @@
 
 Items are JSON objects (``docs/design/gasl.md#items``): a node is ``{"id", ...attributes}``; an edge
 ``{"source", "target", "key"?, ...attributes}`` (``key`` in multigraphs); a path
-``{"source", "target", "length", "nodes": [id...], "edges": [edge...]}``. Node ids are texts or integers. An engine only reads its
-graph; its methods may be called from any thread. Conditions are bound: they have no variables.
+``{"source", "target", "length", "nodes": [id...], "edges": [edge...]}``. Node ids are strings or integers. An engine only reads its
+graph; the engine's methods may be called from any thread. Conditions contain no variables: their values are already filled in.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,9 +39,9 @@ Direction = Literal["out", "in", "both"]
 
 
 def tree_of(condition: Any) -> Condition | None:
-    """Return the tree of a condition given as a tree, a result of ``gasl.parse_condition``, or a text. None stays None.
+    """Return the tree of a condition given as a tree, as a result of ``gasl.parse_condition``, or as a string. None stays None.
 
-    Raises ``ConditionError`` for a text that is not a condition, ``TypeError`` for anything else.
+    Raises ``ConditionError`` for a string that is not a condition, ``TypeError`` for a value of another type.
     """
     if condition is None or isinstance(condition, Node):
         return condition  # type: ignore[return-value]  # a node of a condition
@@ -72,7 +72,7 @@ class AdapterError(KnotworkError):
 class Caps:
     """Limits of one command. ``max_path_length`` counts edges; ``timeout_s`` is seconds of searching.
 
-    ``SET adapter.caps.name = value`` changes one for a plan, up to the ceiling set by the host.
+    In a plan, ``SET adapter.caps.name = value`` changes one limit, up to the ceiling set by the host.
     """
 
     max_path_length: int = 3
@@ -85,7 +85,7 @@ class Caps:
 class Stoppable(Caps):
     """The caps of a search that its caller may cancel: ``ended`` is called repeatedly during the search, in its thread.
 
-    The result of a cancelled search is not used: an engine may return a part of it, or raise any exception.
+    The result of a cancelled search is not used, so an engine may return a partial result or raise any exception.
     """
 
     ended: Callable[[], bool] = lambda: False
@@ -93,15 +93,15 @@ class Stoppable(Caps):
 
 DEFAULT_CAPS = Caps()
 MOST_TEXTS = 200_000
-"""Maximum distinct texts of a field that are searched for a similar spelling."""
+"""Maximum number of distinct texts of a field among which a similar spelling is searched for."""
 
 
 @frozen
 class Found:
     """The result of a search. ``items`` may be lazy: a sequence that creates items on access.
 
-    ``caps_hit`` names the caps (fields of ``Caps``, or "MAXLEN") that cut it short; a LIMIT is not a cap. ``used`` describes the
-    search: "index on entity_type", "column on age", "scan". ``examined`` counts the candidates examined.
+    ``caps_hit`` names the caps (fields of ``Caps``, or "MAXLEN") that cut the result short; a LIMIT is not a cap. ``used``
+    describes the search: "index on entity_type", "column on age", "scan". ``examined`` is the number of candidates examined.
     """
 
     items: Sequence[Item]
@@ -112,7 +112,7 @@ class Found:
 
 @frozen
 class Plan:
-    """How a search would run, for EXPLAIN: ``used`` as in ``Found``, the estimated rows, and notes as text."""
+    """The way a search would run, for EXPLAIN: ``used`` as in ``Found``, the estimated number of rows, and notes as strings."""
 
     used: str
     rows: int
@@ -121,7 +121,7 @@ class Plan:
 
 @runtime_checkable
 class GraphAdapter(Protocol):
-    """A graph engine. The first methods are the documented ones; the others have more parameters and richer results.
+    """A graph engine. The first methods are the documented interface; the methods below them take more parameters and return more.
 
     See ``docs/design/gasl.md#adapters``.
     """
@@ -139,18 +139,18 @@ class GraphAdapter(Protocol):
         ...
 
     def get_node(self, name_or_id: NodeId) -> Item | None:
-        """Return the node with this id, else the only node with this name, label or title; None if none or several match."""
+        """Return the node with this id, else the node with this name, label or title; None if no node or several match."""
         ...
 
     @property
     def schema(self) -> Schema:
-        """The summary of the graph; computed once."""
+        """The summary of the graph, computed once."""
         ...
 
     def texts(self, kind: Literal["nodes", "edges"], name: str, most: int = MOST_TEXTS) -> Sequence[str]:
-        """Return the first ``most`` distinct texts of a field (also a node's ``id``), in the graph's order.
+        """Return the first ``most`` distinct texts of a field, in the graph's order. A node's ``id`` is a field too.
 
-        A dotted ``name`` refers to a field inside an object. Values that are not texts, and elements of lists, are omitted.
+        A dotted ``name`` refers to a field inside an object. Values that are not texts and elements of lists are omitted.
         """
         ...
 
@@ -162,7 +162,7 @@ class GraphAdapter(Protocol):
         limit: int | None = None,
         caps: Caps = DEFAULT_CAPS,
     ) -> Found:
-        """Find nodes. ``order`` sorts, null last; by default results are in the graph's own order."""
+        """Find nodes, sorted by ``order`` with null last; without ``order``, the results are in the graph's own order."""
         ...
 
     def edges(
@@ -173,7 +173,7 @@ class GraphAdapter(Protocol):
         limit: int | None = None,
         caps: Caps = DEFAULT_CAPS,
     ) -> Found:
-        """Find edges; arguments as in ``nodes``."""
+        """Find edges. The arguments are those of ``nodes``."""
         ...
 
     def paths(
@@ -188,14 +188,14 @@ class GraphAdapter(Protocol):
         max_length: int | None = None,
         caps: Caps = DEFAULT_CAPS,
     ) -> Found:
-        """Find simple paths, start ≠ end, directed if the graph is, at most ``max_length`` edges, shorter first.
+        """Find simple paths (start ≠ end) of at most ``max_length`` edges, shorter first; directed if the graph is directed.
 
-        Without ``max_length`` they have at most ``caps.max_path_length`` edges, and shortest paths any number. If the bound
-        hides the shortest path of a pair, "MAXLEN" is in ``caps_hit``; if nothing was found and a longer path exists,
-        "max_path_length".
+        The default of ``max_length`` is ``caps.max_path_length``; with ``shortest`` the length is unlimited by default. If the
+        bound hides the shortest path between a start and an end, ``caps_hit`` contains "MAXLEN". If nothing was found and a
+        longer path exists, ``caps_hit`` contains "max_path_length".
 
         ``via`` is a condition on every edge of the path, ``where`` a condition on the path (``source.x``, ``target.x``,
-        ``length``, ``ANY|ALL|NONE node.x`` and ``edge.x``). ``shortest`` returns only the shortest paths of each start and end.
+        ``length``, ``ANY|ALL|NONE node.x`` and ``edge.x``). ``shortest``: return only the shortest paths of each start and end.
         """
         ...
 
@@ -208,11 +208,14 @@ class GraphAdapter(Protocol):
         direction: Direction = "out",
         caps: Caps = DEFAULT_CAPS,
     ) -> Found:
-        """Return the nodes reached from ``starts`` in 1 to ``depth`` edges that satisfy ``via``, nearest first, no starts."""
+        """Return the nodes reached in 1 to ``depth`` edges that satisfy ``via``, nearest first; ``starts`` are not included."""
         ...
 
     def subgraph(self, centers: Sequence[NodeId], radius: int, *, caps: Caps = DEFAULT_CAPS) -> Found:
-        """Return one item ``{"nodes": [node...], "edges": [edge...]}``: all within ``radius`` edges of a center, either way."""
+        """Return one item with the nodes and edges within ``radius`` edges of a center, in either direction.
+
+        The item has the form ``{"nodes": [node...], "edges": [edge...]}``.
+        """
         ...
 
     def connect(
@@ -227,7 +230,7 @@ class GraphAdapter(Protocol):
         ...
 
     def measure(self, algorithm: str, among: Sequence[NodeId] | None = None, *, caps: Caps = DEFAULT_CAPS) -> Found:
-        """Return ``{"id", algorithm: value}`` for each node (of ``among``); see ``measures`` for the algorithms."""
+        """Return ``{"id", algorithm: value}`` for each node, or for each of ``among``; ``measures`` lists the algorithms."""
         ...
 
     @property
@@ -236,7 +239,7 @@ class GraphAdapter(Protocol):
         ...
 
     def explain(self, kind: Literal["nodes", "edges", "paths"], where: Condition | None, **rest: Any) -> Plan:
-        """Return the plan of a search without running it. ``rest``: the other arguments of ``paths``."""
+        """Return the plan of a search without running the search. ``rest``: the other arguments of ``paths``."""
         ...
 
     def invalidate(self) -> None:

@@ -1,25 +1,25 @@
-"""Permissions of created files and folders: the user's own folders are closed to others, whatever the umask."""
+"""Permissions of created files and folders: other users can't read the user's own folders, whatever the umask."""
 
 import os
 from pathlib import Path
 from typing import Literal, TextIO, cast
 
 NAMED = 0o644
-"""Maximum mode of a file named by the user: the umask may remove more, and group and others never get write access."""
+"""Maximum mode of a file named by the user. The umask may remove more bits; group and others never get write access."""
 
 
 def private_folder(path: Path) -> None:
-    """Create the folder, and every missing parent, for the user only. Raises ``OSError``."""
+    """Create the folder and its missing parents, readable by the user only. Raises ``OSError``."""
     _make(path, 0o700)
 
 
 def named_folder(path: Path) -> None:
-    """Create a folder named by the user, and every missing parent; others may read. Raises ``OSError``."""
+    """Create a folder named by the user and its missing parents; other users may read them. Raises ``OSError``."""
     _make(path, 0o755)
 
 
 def _make(path: Path, mode: int) -> None:
-    """Create folders one by one: ``parents=True`` would give the parents the default mode of the umask."""
+    """Create the folders one by one: with ``parents=True`` the parents would get the umask's default mode."""
     missing = []
     for folder in (path, *path.parents):
         if folder.is_dir():
@@ -30,7 +30,7 @@ def _make(path: Path, mode: int) -> None:
 
 
 def named_opener(name: str, flags: int) -> int:
-    """Open a file like ``open``, as its ``opener``; a new file gets mode ``NAMED``. Raises ``OSError``."""
+    """Open a file; pass this function to ``open`` as ``opener``. A new file gets mode ``NAMED``. Raises ``OSError``."""
     return os.open(name, flags, NAMED)
 
 

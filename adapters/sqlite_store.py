@@ -1,6 +1,6 @@
-"""A SQLite file that stores paid results by key: opened at first use, written by one thread, disabled if it fails.
+"""A SQLite file that stores paid results by key: opened at first use, written by one thread, disabled after an error.
 
-A file that is damaged, locked or not writable causes one warning and loses the saved results, but never stops the run.
+If the file is damaged, locked or not writable, one warning is given and results are not saved, but the run continues.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from .permissions import private_folder
 
 @frozen
 class Table:
-    """A table of the file: the statements that create, probe, read and write it. The key is the first column.
+    """A table of the file, with the statements that create, probe, read and write the table. The key is the first column.
 
     ``what`` describes the file in warnings.
     """
@@ -36,7 +36,7 @@ class Table:
 
 
 def value_table(name: str, what: str) -> Table:
-    """Return a table of JSON values by key, for ``Values``."""
+    """Return the definition of a table that maps keys to JSON values, for ``Values``."""
     return Table(
         what=what,
         make=f"CREATE TABLE IF NOT EXISTS {name}"
@@ -48,9 +48,9 @@ def value_table(name: str, what: str) -> Table:
 
 
 class SQLiteStore:
-    """The file at ``path`` (created with folder mode 0700 and file mode 0600) with one table. It belongs to one event loop.
+    """The file at ``path`` with one table. The store belongs to one event loop.
 
-    ``busy``: seconds to wait for another process that writes.
+    The folder is created with mode 0700, the file with mode 0600. ``busy``: seconds to wait while another process writes.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class SQLiteStore:
             await asyncio.shield(self._opening)
 
     def find(self, key: bytes) -> tuple[Any, ...] | None:
-        """Return the row of ``key``. Runs in the event loop: a look-up by primary key takes some ten microseconds."""
+        """Return the row of ``key``. This runs in the event loop: a look-up by primary key takes some ten microseconds."""
         if self.broken or self._reader is None:
             return None
         try:
@@ -87,7 +87,7 @@ class SQLiteStore:
         return row
 
     async def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a query over many rows, run in the file's own thread; empty if it fails."""
+        """Return the rows of a query over many rows, which runs in the file's own thread; empty if the query fails."""
         if self.broken or self._closed:
             return []
         found = await asyncio.get_running_loop().run_in_executor(self._worker, self._rows, query, values)
@@ -97,14 +97,14 @@ class SQLiteStore:
         return found
 
     async def keep(self, *rows: tuple[Any, ...]) -> None:
-        """Write ``rows`` in one transaction if there are several."""
+        """Write ``rows``; several rows are written in one transaction."""
         if not self.broken and not self._closed:
             loop = asyncio.get_running_loop()
             if problem := await loop.run_in_executor(self._worker, self._keep, rows):
                 self.give_up(problem)
 
     def give_up(self, problem: str) -> None:
-        """Disable the file, and warn with the reason, once."""
+        """Disable the file and give one warning with the reason."""
         if not self.broken:
             self.broken = True
             self._warn(f"{self._table.what} can't be used and is ignored: {problem} ({self._path})")
@@ -122,7 +122,7 @@ class SQLiteStore:
         if problem:
             self.give_up(problem)
 
-    # The worker's thread: these methods return the error message, "" on success.
+    # The following methods run in the worker's thread and return the error message, "" on success.
 
     def _open(self) -> str:
         deadline = time.monotonic() + self._busy
@@ -191,7 +191,7 @@ class Values(SQLiteStore):
     """A file with one ``value_table``. Each value has a checksum that detects damage: SQLite itself has no checksums."""
 
     def value(self, key: bytes, missing: Any = None) -> Any:
-        """Return the JSON value of ``key``; ``missing`` if there is none, or it is damaged."""
+        """Return the JSON value of ``key``; ``missing`` if no value is stored or the value is damaged."""
         row = self.find(key)
         if row is None:
             return missing

@@ -1,8 +1,8 @@
 """The port to the state: the results that a run accumulates and saves. See ``docs/design/state.md#state-store``.
 
-A state has declared keys (``network.authors``), each a LIST, a DICT or a COUNTER, with provenance for the items, a history
-and the data needed for replay. It changes only by ``Change`` values. A store stages changes, records events, and
-commits both as one record: after a crash, a committed record is present completely, an uncommitted one not at all.
+A state has declared keys (``network.authors``) of type LIST, DICT or COUNTER, with provenance for the items, a history
+and the data needed for replay. Only ``Change`` values change a state. A store stages changes, records events, and commits
+both as one record. After a crash, a committed record is complete, and nothing is left of an uncommitted record.
 """
 
 import json
@@ -17,12 +17,12 @@ from ..lang.trees.gasl import StateType
 Evidence: TypeAlias = Mapping[str, Any]
 """One piece of evidence, a JSON object. ``kind`` is "graph" (``nodes``: [id], ``edges``: [[source, target, key?]], the graph's own
 ``source_id``/``doc_id``/``file_path``, ``snippet``) or "model" (``model``, ``temperature``, ``prompt_hash``, ``at``, ``shown``:
-[id], ``cited``: [id]). In a COUNTER of counts ``key`` names the count it belongs to. ``more`` counts the items it was made from
-that are not listed."""
+[id], ``cited``: [id]). In a COUNTER with a count for each key, ``key`` names the count that the evidence supports. ``more`` is
+the number of source items that are not listed."""
 
 
 def counted_label(row: Any) -> str | None:
-    """Return the key of a COUNTER that a row of ``COUNT BY`` belongs to; None if it is not such a row."""
+    """Return the COUNTER key to which a row of ``COUNT BY`` belongs; None if ``row`` is not such a row."""
     names = [name for name in row if name != "count"] if isinstance(row, Mapping) and "count" in row else []
     if len(names) != 1:
         return None
@@ -33,7 +33,7 @@ def counted_label(row: Any) -> str | None:
 
 
 class StateError(KnotworkError):
-    """The state refused a change; nothing was changed. ``status`` is the command's, ``hint`` the command to add."""
+    """The state refused a change; nothing was changed. ``status``: the command's status; ``hint``: the command to add."""
 
     def __init__(
         self, message: str, *, status: Literal["binding_failure", "schema_mismatch", "error"], hint: str = ""
@@ -45,7 +45,7 @@ class StateError(KnotworkError):
 
 
 class StoreError(KnotworkError):
-    """The store can't be opened, read or written: locked, damaged, full. Acknowledged data are still present."""
+    """The store can't be opened, read or written (locked, damaged, disk full). Acknowledged data are still present."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -55,7 +55,7 @@ class StoreError(KnotworkError):
 
 @frozen
 class DeclareKey:
-    """Create a key. Its parent must be a declared DICT. Repeating it with the same type does nothing; another type is refused."""
+    """Create a key in a declared DICT. If the key exists with the same type, nothing changes; another type is refused."""
 
     key: str
     type: StateType
@@ -64,19 +64,21 @@ class DeclareKey:
 
 @frozen
 class ResetKey:
-    """Empty a key and discard its provenance; keep its declaration (for a DICT also the keys declared in it, emptied)."""
+    """Empty a key and discard its provenance. The key stays declared; the keys declared in a DICT stay too and are emptied."""
 
     key: str
 
 
 @frozen
 class MergeInto:
-    """Add ``value`` to a key. ``evidence`` belongs to it: for a LIST by index of ``value``, for a DICT by field, for a COUNTER
-    one sequence under index 0, or several: a piece of a count names its ``key``.
+    """Add ``value`` to a key, with the ``evidence`` for ``value``.
 
-    LIST: append new items (compared by ``id``, else by canonical JSON; evidence of existing items is united). DICT: deep merge,
-    later wins. COUNTER: add a number, or numbers per key. ``incomplete``: why ``value`` is not the whole answer; the key keeps
-    these reasons in addition to its existing ones.
+    ``evidence`` for a LIST: the pieces by index in ``value``; for a DICT: by field; for a COUNTER: one or several sequences
+    of pieces, where a piece for a single count names that count in ``key``.
+
+    LIST: new items are appended. Items are compared by ``id``, else by canonical JSON; evidence of an existing item is merged.
+    DICT: deep merge, later values win. COUNTER: a number is added, or one number per key. ``incomplete``: the reasons why
+    ``value`` is not the whole answer; they are added to the reasons that the key already has.
     """
 
     key: str
@@ -87,9 +89,9 @@ class MergeInto:
 
 @frozen
 class ReplaceWith:
-    """Replace the content of a key by ``value``; keys declared in a DICT stay. ``evidence`` as for ``MergeInto``.
+    """Replace the content of a key by ``value``. Keys declared in a DICT stay. ``evidence`` is the same as in ``MergeInto``.
 
-    The reasons in ``incomplete`` replace the key's existing ones.
+    The reasons in ``incomplete`` replace the key's existing reasons.
     """
 
     key: str
@@ -105,7 +107,7 @@ Change: TypeAlias = DeclareKey | ResetKey | MergeInto | ReplaceWith
 class Declaration:
     """A declared key: its type, description, and number of items, fields or counts.
 
-    ``incomplete``: why its content is not the whole answer; empty if it is.
+    ``incomplete``: the reasons why the content is not the whole answer; empty if the content is complete.
     """
 
     key: str
@@ -128,26 +130,26 @@ class Difference:
 
 
 class Snapshot(Protocol):
-    """An immutable state at one moment; holding one costs nothing, comparing two costs in proportion to their differences."""
+    """An immutable state at one moment. A snapshot takes no time or memory; comparing two takes time for the differences only."""
 
     @property
     def hash(self) -> str:
-        """The hash (blake3, hex) of variables and provenance. Equal states have equal hashes, whatever their history."""
+        """The hash (blake3, hex) of variables and provenance. Equal states have equal hashes, whatever their histories."""
         ...
 
     def get(self, key: str) -> Any:
-        """Return a key's value as plain JSON: a LIST's items, a DICT's fields (declared keys nested), a COUNTER's value.
+        """Return a key's value as plain JSON: a LIST's items, a DICT's fields and nested declared keys, or a COUNTER's value.
 
         Raises ``StateError`` (binding_failure) if the key is not declared.
         """
         ...
 
     def evidence(self, key: str) -> Any:
-        """Return the evidence of a value: LIST: a list by index; DICT: an object by field; COUNTER: a list."""
+        """Return the evidence for a value: for a LIST a list by index, for a DICT an object by field, for a COUNTER a list."""
         ...
 
     def declared(self, key: str | None = None) -> Sequence[Declaration]:
-        """Return the declared keys, or ``key`` and those below it, parents first, in the order of declaration."""
+        """Return all declared keys, or ``key`` and the keys below ``key``; parents first, in the order of declaration."""
         ...
 
     def kind(self, key: str) -> StateType | None:
@@ -155,7 +157,7 @@ class Snapshot(Protocol):
         ...
 
     def sample(self, key: str, most: int) -> tuple[int, list[Any]]:
-        """Return a LIST's length and up to ``most`` items spread over it; the cost depends on ``most`` only."""
+        """Return a LIST's length and up to ``most`` items spread over the LIST; the cost depends on ``most`` only."""
         ...
 
     def variables(self) -> dict[str, Any]:
@@ -168,22 +170,22 @@ class Snapshot(Protocol):
 
 
 class StateStore(Protocol):
-    """A stored state with one writer; staged changes appear in ``snapshot`` at once and for others after ``commit``."""
+    """A stored state with one writer. ``snapshot`` includes staged changes at once; other readers see them after ``commit``."""
 
     def stage(self, change: Change) -> None:
-        """Apply a change to the working state. If it raises ``StateError``, nothing changed."""
+        """Apply a change to the working state. After a ``StateError`` the state is unchanged."""
         ...
 
     def note(self, entry: Mapping[str, Any]) -> None:
         """Add an entry to the history.
 
-        Its keys are ``step command why summary provenance_summary started_at finished_at`` and the record's own (``status``,
-        ``metrics``, ``error`` ...).
+        The entry has the keys ``step command why summary provenance_summary started_at finished_at`` and further keys of the
+        record (``status``, ``metrics``, ``error`` ...).
         """
         ...
 
     def answered(self, answer: Mapping[str, Any]) -> None:
-        """Store a model's answer for replay: ``{"request": hash, "text": ...}`` and further data of the caller."""
+        """Store a model's answer for replay: ``{"request": hash, "text": ...}`` and any further data from the caller."""
         ...
 
     def ran(self, command: str) -> None:
@@ -191,26 +193,26 @@ class StateStore(Protocol):
         ...
 
     def mark(self) -> object:
-        """Return a mark of the working state, for ``back``. It costs nothing."""
+        """Return a mark of the working state, for ``back``. No data are copied."""
         ...
 
     def back(self, mark: object) -> None:
-        """Restore the variables and provenance of the mark. Entries noted since then stay, with ``"rolled_back": true``."""
+        """Restore the variables and provenance at the mark. Entries added since then stay, with ``"rolled_back": true``."""
         ...
 
     def commit(self, *, found: bool = True) -> str:
         """Make all staged changes and entries durable as one record, and return the state's hash.
 
-        If it raises ``StoreError``, the state is that of the last commit: staged changes and entries are lost and must be
-        staged again. Values set by ``configure`` stay. ``found`` false: nothing new was found, so ``source`` is not recorded.
+        After a ``StoreError`` the state is that of the last commit: staged changes and entries are lost and must be staged
+        again. Values set by ``configure`` stay. ``found`` false: nothing new was found, so ``source`` is not recorded.
 
-        A record that changes no variable is written without waiting for the disk (safe if the process is killed, not on a power
-        cut).
+        A record that changes no variable is written without waiting for the disk. It survives if the process is killed, but
+        not a power cut.
         """
         ...
 
     def sync(self) -> None:
-        """Wait until all commits are on the disk; ends a plan if commits don't wait. Raises ``StoreError``."""
+        """Wait until all commits are on the disk. Called at the end of a plan if commits don't wait. Raises ``StoreError``."""
         ...
 
     def get(self, key: str) -> Any:
@@ -218,19 +220,19 @@ class StateStore(Protocol):
         ...
 
     def merge(self, key: str, value: Any) -> None:
-        """Merge and commit."""
+        """Merge ``value`` into the key and commit."""
         ...
 
     def replace(self, key: str, value: Any) -> None:
-        """Replace and commit."""
+        """Replace the key's content by ``value`` and commit."""
         ...
 
     def summary(self, keys: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return ``{key: {"type", "size", "description", "incomplete"?, "sample"}}``, bounded, for prompts and users."""
+        """Return ``{key: {"type", "size", "description", "incomplete"?, "sample"}}`` of bounded size, for prompts and users."""
         ...
 
     def append_history(self, record: Mapping[str, Any]) -> None:
-        """Note and commit."""
+        """Add an entry to the history and commit."""
         ...
 
     def attach_provenance(self, key: str, indices: Sequence[int], provenance_items: Sequence[Evidence]) -> None:
@@ -249,10 +251,10 @@ class StateStore(Protocol):
         seed: int | None = None,
         source: Mapping[str, Any] | None = None,
     ) -> None:
-        """Set the query, the configuration (merged) and the random seed; durable with the next commit.
+        """Set the query, the configuration (merged with the old one) and the random seed. The next commit saves them.
 
-        ``source`` is the current graph. It becomes the configuration's ``adapter`` with the next commit that changes variables
-        or provenance, not earlier: ``adapter`` names the graph that the findings come from.
+        ``source`` describes the current graph. The next commit that changes variables or provenance stores ``source`` as the
+        configuration's ``adapter``, because ``adapter`` names the graph that the findings come from.
         """
         ...
 
@@ -276,28 +278,28 @@ class StateStore(Protocol):
         ...
 
     def fork(self) -> "StateStore":
-        """Return an independent in-memory store that starts as a copy of this one. It costs tens of microseconds."""
+        """Return an independent in-memory store that starts as a copy of this store. This takes tens of microseconds."""
         ...
 
     def diff(self, before: "Snapshot | str", after: "Snapshot | str") -> list[Difference]:
-        """Return the differences between two snapshots, or hashes of commits of this store."""
+        """Return the differences between two states of this store, given as snapshots or as hashes of commits."""
         ...
 
     def rollback(self, to: "Snapshot | str") -> None:
-        """Restore the variables and provenance of a snapshot, or of the commit with this hash (or hash prefix), and commit.
+        """Restore the variables and provenance of a snapshot, or of the commit with this hash or hash prefix, and commit.
 
-        The configuration is unchanged, because a rollback finds nothing new.
+        The configuration stays unchanged, because a rollback finds nothing new.
         """
         ...
 
     def restore(self, to: "Snapshot | str") -> None:
-        """Restore like ``rollback``, but leave the commit (``found`` false) to the caller, who notes its purpose with it."""
+        """Restore like ``rollback``, without a commit: the caller adds a history entry and commits with ``found`` false."""
         ...
 
     def as_json(self) -> dict[str, Any]:
         """Return the state object.
 
-        It has version, created_at, updated_at, query, config, variables, history, replay, and provenance if there is any.
+        It contains version, created_at, updated_at, query, config, variables, history, replay and, if not empty, provenance.
         """
         ...
 
@@ -306,5 +308,5 @@ class StateStore(Protocol):
         ...
 
     def close(self) -> None:
-        """Commit the noted entries, write ``state.json``, release the lock. A closed store refuses everything else."""
+        """Commit pending changes and entries, write ``state.json``, release the lock. Then only ``close`` is allowed."""
         ...

@@ -38,10 +38,10 @@ __all__ = [
 
 
 BY_HAND = "written by hand"
-"""The model name of hand-written answers, used to try something out: results based on them are not findings."""
+"""The model name of hand-written answers, which are used for trials: results based on such answers are not findings."""
 
 CALLED = "tool_call"
-"""The finish reason of an answer that calls a tool: its text is the parsed and checked call (``Completion.tool``)."""
+"""The finish reason of an answer that calls a tool. The answer's text is the parsed and checked call (``Completion.tool``)."""
 
 
 @frozen
@@ -61,7 +61,7 @@ class Usage:
 
 
 class Tool(TypedDict):
-    """A tool that a model may call. ``parameters``: the JSON Schema (type object) of the call's arguments."""
+    """A tool that a model may call. ``parameters``: the JSON Schema of the call's arguments, of type object."""
 
     name: str  # letters, digits, _ and -; 64 characters at most
     description: str
@@ -95,7 +95,7 @@ class Completion:
     def tool(self) -> ToolCall | None:
         """The tool call in the answer; None if the model answered in words.
 
-        It is parsed from ``text``, so storing an answer's text and finish reason also stores the call.
+        The call is parsed from ``text``, so storing an answer's text and finish reason also stores the call.
         """
         if self.finish_reason != CALLED:
             return None
@@ -112,7 +112,7 @@ class Completion:
 class Notice:
     """An event reported during a call: a retry by the SDK, a repeated request, a repair.
 
-    ``lost``: the previous request may have been answered, and charged for, although no answer arrived.
+    ``lost``: no answer to the previous request arrived, but the server may have answered and charged for it.
     """
 
     kind: Literal["retry", "again", "repair"]
@@ -123,7 +123,7 @@ class Notice:
 
 @define(eq=False)
 class Tally:
-    """Actual use of a caller: requests, tokens, US dollars. ``cost`` is None if a model's price is unknown."""
+    """The actual use by one caller: requests, tokens, US dollars. ``cost`` is None if a model's price is unknown."""
 
     calls: int = 0
     usage: Usage = field(factory=Usage)
@@ -140,7 +140,7 @@ class Tally:
 
 
 class Options(TypedDict, total=False):
-    """Options besides the prompt. An adapter ignores options that its model does not support, except the output's shape."""
+    """Options of a call, in addition to the prompt. Adapters ignore options that the model lacks, except the output's shape."""
 
     model: str
     system: str
@@ -149,17 +149,17 @@ class Options(TypedDict, total=False):
     stop: Sequence[str]
     seed: int
     timeout: float  # seconds for the whole call, retries included
-    retries: int  # how often an incomplete answer is requested again
+    retries: int  # maximum number of repeated requests after incomplete answers
     schema: Mapping[str, Any]  # JSON Schema of the answer, parsed as JSON
-    choices: Sequence[str]  # the answer is exactly one of these
-    tools: Sequence[Tool]  # the answer is one call of one of these, or words; see ``Completion.tool``
-    grammar: str  # a hint: grammar from ``lang.constrain``, used by models that support it; parse every answer
-    sample: int  # index among several answers to the same request; part of the cache's key only
+    choices: Sequence[str]  # the answer is exactly one of these strings
+    tools: Sequence[Tool]  # the answer is one call of one of these tools, or words; see ``Completion.tool``
+    grammar: str  # a grammar from ``lang.constrain``, ignored by models without support; so parse every answer
+    sample: int  # index among several answers to the same request; only part of the cache's key
     tidy: Callable[
         [str], str
     ]  # adapts an almost fitting answer before validation; ValueError: why it can't; not part of the request
     strict_types: bool  # the answer must fit exactly: no prose around JSON, no reworded choice
-    repairs: int  # how often an unfit answer is sent back: 1, or 0; not part of the request
+    repairs: int  # number of repair rounds for an invalid answer, 0 or 1; not part of the request
     notify: Callable[[Notice], None]  # not part of the request
     tally: Tally  # counts the caller's actual use under a budget; not part of the request
 
@@ -174,10 +174,10 @@ class LLM(Protocol):
 
 
 class LLMError(KnotworkError):
-    """A call without a usable answer. ``usage`` and ``cost`` (None: unknown) are what it cost all the same; ``hint`` says what to do.
+    """A call without a usable answer. ``usage`` and ``cost`` (None: unknown) are those of the failed call; ``hint`` says what to do.
 
-    ``lost``: the model may have answered, and charged for it, but not all of its usage arrived. ``resent``: the connection
-    broke, and the request was already repeated as often as allowed.
+    ``lost``: the model may have answered and charged for the answer, but not all of the usage was reported. ``resent``: the
+    connection broke, and the request was already repeated as often as allowed.
     """
 
     kind: ClassVar[str] = "error"
@@ -212,7 +212,7 @@ class RateLimited(LLMError):
 
 
 class Truncated(LLMError):
-    """The answer is cut off. ``text`` is the part received."""
+    """The answer was cut off. ``text`` is the part received."""
 
     kind = "truncated"
 
@@ -268,15 +268,15 @@ class PromptTooLong(LLMError):
 
 
 class BadRequest(LLMError):
-    """The server refuses the request as it is."""
+    """The server refuses the request; repeating it unchanged can't succeed."""
 
     kind = "bad_request"
 
 
 class BudgetExceeded(LLMError):
-    """The next call would exceed the run's budget; it was not made.
+    """The next call would exceed the run's budget, so the call was not made.
 
-    ``limit`` names the limit, if known. Each interface knows how to raise it.
+    ``limit`` names the limit, if known. Each interface adds a hint on how to raise the limit.
     """
 
     kind = "budget"
@@ -293,7 +293,7 @@ class NotRecorded(LLMError):
 
 
 class NotConfigured(LLMError):
-    """No model can be used: none named, no key, or a missing extra."""
+    """No model can be used: no model is named, the key is missing, or an extra is not installed."""
 
     kind = "not_configured"
 
@@ -305,6 +305,6 @@ ERRORS: Mapping[str, type[LLMError]] = {
 
 
 def error_of(kind: str, message: str, *, hint: str = "", text: str = "") -> LLMError:
-    """Return the error of a recorded call; ``text`` is the answer received, if the kind has one."""
+    """Return the error of a recorded call; ``text`` is the answer received, for the kinds of errors that store an answer."""
     made = ERRORS.get(kind, LLMError)
     return made(message, hint=hint, text=text) if issubclass(made, Truncated | BadAnswer) else made(message, hint=hint)

@@ -1,4 +1,4 @@
-"""Shapes of answers: JSON of a schema and choices, read from a model's text, and the prompt texts that request a shape or a repair."""
+"""Shapes of answers: reading JSON (with a schema) or a choice from a model's text, and prompts that request a shape or a repair."""
 
 import json
 import re
@@ -33,9 +33,9 @@ _STRICT = frozenset(
 
 
 def check_answer(text: str, schema: Mapping[str, Any], *, strict: bool = False) -> tuple[str, str]:
-    """Return ``(json, "")`` if ``text``, or the only object in it, satisfies ``schema``; else ``("", reason)``.
+    """Return ``(json, "")`` if ``text``, or the only object in ``text``, satisfies ``schema``; else ``("", reason)``.
 
-    With ``strict`` the whole text must be the JSON.
+    With ``strict`` the whole text must be JSON.
     """
     if not strict and not is_json(text := unfenced(text).strip()):
         text, why = _embedded_json(text, schema)
@@ -52,7 +52,7 @@ def check_answer(text: str, schema: Mapping[str, Any], *, strict: bool = False) 
 
 
 def _embedded_json(text: str, schema: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the JSON embedded in a text and ""; else the text and a reason, if one is certain."""
+    """Return the JSON embedded in a text and "", or "" and the reason; the text itself and "" if the JSON error says more."""
     wanted = _keys_of(schema)
     if wanted is None:
         answer = without_thinking(text)
@@ -68,7 +68,7 @@ def _embedded_json(text: str, schema: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _keys_of(schema: Mapping[str, Any]) -> list[str] | None:
-    """Return the object keys that ``schema`` requires in any of its forms; None if it requires something else."""
+    """Return the keys of the objects that ``schema`` and its alternatives describe; None if they describe no object."""
     forms = [schema, *schema.get("anyOf", ()), *schema.get("oneOf", ())]
     objects = [
         form for form in forms if isinstance(form, Mapping) and ("properties" in form or form.get("type") == "object")
@@ -79,13 +79,13 @@ def _keys_of(schema: Mapping[str, Any]) -> list[str] | None:
 
 
 def check_choice(text: str, choices: Sequence[str], *, strict: bool = False) -> tuple[str, str]:
-    """Return the choice in ``text`` and "", or "" and why there is none; rules: ``lang.coercion``."""
+    """Return the choice in ``text`` and "", or "" and the reason why no choice was recognised; rules: ``lang.coercion``."""
     found = as_type(text, list(choices), strict=strict)
     return (str(found.value), "") if isinstance(found, Fit) else ("", found.reason)
 
 
 def unfenced(text: str) -> str:
-    """Return the content of a text that is one code fence, else ``text``. No regular expression: it takes quadratic time."""
+    """Return the content of ``text`` if it is one code fence, else ``text``. A regular expression would take quadratic time."""
     bare = text.strip()
     head, newline, _ = bare[:100].partition("\n")
     if not newline or len(bare) < len(head) + 4 or not bare.endswith("```") or not _FENCE_HEAD.fullmatch(head):
@@ -103,7 +103,7 @@ def answer_format(options: Mapping[str, Any]) -> tuple[dict[str, Any], bool] | N
         return _wrap({"type": "string", "enum": list(choices)}), True
     if (schema := options.get("schema")) is None:
         return None
-    # Keep the key order: services write keys in the order of the schema, and a reason must precede its verdict.
+    # Keep the order of the keys: services write keys in the order of the schema, and a reason must come before its verdict.
     copy: dict[str, Any] = orjson.loads(orjson.dumps(schema, default=plain))
     if copy.get("type") == "object" or "$ref" in copy:
         return copy, False
@@ -116,7 +116,7 @@ def _wrap(inner: dict[str, Any]) -> dict[str, Any]:
 
 
 def unwrap(text: str, *, as_json: bool) -> str:
-    """Return the value of ``{"answer": value}``, as JSON or as a plain string; other texts are returned unchanged."""
+    """Return the value in ``{"answer": value}`` as JSON or as a plain string; return any other text unchanged."""
     try:
         value = read_json(unfenced(text))
     except ValueError:
@@ -131,12 +131,12 @@ def unwrap(text: str, *, as_json: bool) -> str:
 
 
 def prose_of(text: str) -> str:
-    """Return ``text`` if it has more than JSON, or JSON in a fence; else ""."""
+    """Return "" if ``text`` is only JSON, with or without a code fence; else return ``text``."""
     return "" if is_json(unfenced(text)) else text
 
 
 def strict_ready(schema: Any) -> bool:
-    """Return whether servers accept the schema as ``strict``: objects are closed and all their keys required."""
+    """Return whether servers accept the schema as ``strict``: all objects are closed and all their keys are required."""
     if not isinstance(schema, dict) or not set(schema) <= _STRICT:
         return False
     if schema.get("type") == "object":
@@ -150,7 +150,7 @@ def strict_ready(schema: Any) -> bool:
 
 
 def instructions(options: Mapping[str, Any]) -> str:
-    """Return the prompt text that requests the output's shape, for servers without a parameter for it; "" for any shape."""
+    """Return the prompt text that requests the output's shape, for servers without such a parameter; "" if any shape is allowed."""
     if tools := options.get("tools"):
         listed = "\n".join(
             f"- {tool['name']}: {tool['description']} Its arguments fit {canonical(tool['parameters']).decode()}"
@@ -170,6 +170,6 @@ def instructions(options: Mapping[str, Any]) -> str:
 
 
 def repair_prompt(prompt: str, answer: str, why: str, options: Mapping[str, Any]) -> str:
-    """Return the prompt of the repair round: the request, the unfit answer (its first 4,000 characters), the fault."""
+    """Return the prompt of the repair round: the request, the first 4,000 characters of the invalid answer, and the fault."""
     shown = answer if len(answer) <= _SHOWN else answer[:_SHOWN] + " ..."
     return f"{prompt}\n\nYour answer was:\n{shown}\n\nThat does not fit: {why}\n{instructions(options)}"

@@ -32,7 +32,7 @@ _OPTIONAL = ("output_config", "temperature", "tool_choice", "tools")
 class AnthropicModel(SDKModel):
     """A model behind Anthropic's messages API; see ``SDKModel``.
 
-    The protocol requires a limit: a call without ``max_tokens`` gets 4,096. ``seed`` and grammars are not supported.
+    The protocol requires a token limit: the default of ``max_tokens`` is 4,096. ``seed`` and grammars are not supported.
     """
 
     _sdk_error = AnthropicError
@@ -43,7 +43,7 @@ class AnthropicModel(SDKModel):
     ) -> None:
         super().__init__(model, base_url=base_url, api_key=api_key, max_retries=max_retries, **rest)
         self._sdk = AsyncAnthropic(
-            # Never omitted: the SDK would search for credentials in profiles on the disk.
+            # A key is always given: without a key, the SDK would search for credentials in profiles on the disk.
             api_key=api_key or "none",
             base_url=base_url,
             max_retries=max_retries,
@@ -97,7 +97,7 @@ class AnthropicModel(SDKModel):
         if options.get("stop"):
             request["stop_sequences"] = list(options["stop"])
         if "temperature" in options and "temperature" not in skip:
-            # This SDK no longer has the parameter (newer models refuse it), but the protocol does.
+            # The SDK no longer has this parameter, because newer models refuse it, but the protocol still has it.
             request["extra_body"]["temperature"] = options["temperature"]
         if self._stream:
             request["stream"] = True
@@ -115,7 +115,7 @@ class AnthropicModel(SDKModel):
 
 
 def _usage(found: Any, before: Usage | None = None) -> Usage:
-    """Return the tokens of ``found``; values missing in a stream's last message are taken from ``before``."""
+    """Return the token counts in ``found``; counts that a stream's last message omits are taken from ``before``."""
     before = before or Usage()
     cached = count(found, "cache_creation_input_tokens") + count(found, "cache_read_input_tokens")
     prompt = count(found, "input_tokens") + cached
@@ -140,7 +140,7 @@ def _completion(text: str, stop: Any, usage: Usage, model: Any) -> Completion:
 
 
 def _text_and_stop(parts: list[str], calls: list[tuple[Any, Any]], stop: Any, options: Options) -> tuple[str, Any]:
-    """Return the text and stop reason of an answer that may consist of calls; unrequested calls are ignored."""
+    """Return the text and stop reason of an answer that may consist of tool calls; unrequested calls are ignored."""
     if not calls or not options.get("tools"):
         return joined(parts), stop
     return called_text(calls), "end_turn" if stop == "tool_use" else stop

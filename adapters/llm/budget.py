@@ -1,4 +1,4 @@
-"""Run budgets: a layer that refuses calls that would exceed the limits, and a layer that reports the cost of answers."""
+"""Run budgets: a layer that refuses calls beyond the limits, and a layer that adds the cost to answers."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ _NO_LIMIT = 1 << 62
 _FRAME = 64
 """Tokens that a server's chat template may add around the texts."""
 _WORDS = 256
-"""Bytes of the prompt text that requests an output's shape."""
+"""Maximum bytes, without the shape itself, of the prompt text that requests an output's shape."""
 
 
 @frozen
@@ -33,7 +33,7 @@ class Price:
 
 
 class Priced(Layer):
-    """Sets the cost of an answer, or of a failed call, including all attempts."""
+    """Sets the cost of an answer or of a failed call; the cost includes all attempts."""
 
     def __init__(self, inner: Client, price: Price) -> None:
         super().__init__(inner)
@@ -51,7 +51,7 @@ class Priced(Layer):
 
 @define(eq=False)
 class Ledger:
-    """Limits and use of a run, over all its models: calls, tokens and US dollars (None: no limit)."""
+    """The limits of a run and its use by all models: calls, tokens and US dollars (None: no limit)."""
 
     max_calls: int | None = None
     max_tokens: int | None = None
@@ -60,7 +60,7 @@ class Ledger:
     usage: Usage = field(factory=Usage, init=False)
     cost: float = field(default=0.0, init=False)
     unpriced: bool = field(default=False, init=False)
-    """Whether a model without a known price was used: ``cost`` then covers only the others."""
+    """Whether a model with an unknown price was used; ``cost`` then covers only the other models."""
     _held_tokens: int = field(default=0, init=False)
     _held_cost: float = field(default=0.0, init=False)
     _under_way: int = field(default=0, init=False)
@@ -68,7 +68,7 @@ class Ledger:
 
     @property
     def limits_size(self) -> bool:
-        """Whether the limits depend on the size of a call."""
+        """Whether a limit depends on the size of calls (tokens or cost)."""
         return self.max_tokens is not None or self.max_cost is not None
 
     @property
@@ -95,7 +95,7 @@ class Ledger:
             if not self._under_way:
                 self._wake()
                 raise self._budget_error(need)
-            first = waiting is not None  # it was woken as the first in the queue and keeps that place
+            first = waiting is not None  # this call was woken as the first in the queue and keeps that place
             waiting = asyncio.get_running_loop().create_future()
             if first:
                 self._line.appendleft(waiting)
@@ -111,7 +111,7 @@ class Ledger:
     def again(self, hold: Usage, price: Price, notice: Notice) -> None:
         """Count a request that is about to be repeated; raise ``BudgetExceeded`` if the budget does not suffice.
 
-        If only the answer to the previous request may have been lost, its reservation counts as spent.
+        If the server may have answered the previous request (``notice.lost``), the reservation counts as spent.
         """
         if self.max_calls is not None and self.calls >= self.max_calls:
             raise BudgetExceeded(f"{self._calls} is used up, after {notice.reason}", limit="calls")
@@ -143,7 +143,7 @@ class Ledger:
                 return
 
     def _left(self, bound: int, price: Price) -> int:
-        """Return the maximum tokens of an answer after a prompt of ``bound`` tokens; below 0: the prompt does not fit."""
+        """Return the maximum tokens of an answer to a prompt of ``bound`` tokens; negative if the prompt does not fit."""
         left = _NO_LIMIT
         if self.max_tokens is not None:
             left = self.max_tokens - self.usage.total - self._held_tokens - bound
@@ -176,13 +176,13 @@ class Ledger:
 
 
 class Budget(Layer):
-    """Passes calls through only while the limits of a ledger are certain to hold. Several models can share one ledger.
+    """Makes a call only if it can't exceed the limits of a ledger. Several models can share one ledger.
 
-    Before a call, its upper bound is reserved: one call; one prompt token per byte sent; ``max_tokens`` for the answer.
-    A call without ``max_tokens`` gets min(1024, remaining) under a limit on tokens or cost. Afterwards the
-    reservation is replaced by the reported usage (by the bytes received, if the server reports none; the reservation itself,
-    if the answer was lost). Failed calls and the SDK's retries count as calls. A resumed run has its own ledger: the
-    limits apply to one process.
+    Before a call, its upper bound is reserved: one call, one prompt token per byte sent, and ``max_tokens`` for the answer.
+    Under a limit on tokens or cost, the default of ``max_tokens`` is min(1024, remaining). After the call, the reported usage
+    replaces the reservation. If the server reports no usage, the bytes received are counted; if the answer was lost, the
+    reservation stays. Failed calls and the SDK's retries count as calls. A resumed run has its own ledger, so the limits apply to
+    one process.
     """
 
     def __init__(self, inner: Client, ledger: Ledger, price: Price | None = None) -> None:
@@ -198,7 +198,7 @@ class Budget(Layer):
         self._price = price or Price(0.0, 0.0)
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return the inner client's answer; raise ``BudgetExceeded``, without a call, if it might exceed the budget."""
+        """Return the inner client's answer; if the call might exceed the budget, raise ``BudgetExceeded`` without a call."""
         started = time.monotonic()
         bound = _prompt_bound(prompt, options) if self.ledger.limits_size else len(prompt)  # measured only if needed
         need = _Need(bound, options.get("max_tokens", _USUAL_ANSWER), "max_tokens" in options)
@@ -219,7 +219,7 @@ class Budget(Layer):
             return answer
         except LLMError as error:
             used = error.usage
-            if error.lost:  # its usage may be reported only partly
+            if error.lost:  # the usage may be incomplete
                 sent = max(hold.prompt_tokens, used.prompt_tokens)
                 used = Usage(sent, max(hold.completion_tokens, used.completion_tokens))
             raise
@@ -248,7 +248,7 @@ class Budget(Layer):
 
 @frozen
 class _Need:
-    """Upper bounds of a call's tokens; ``fixed``: the caller set the answer's limit."""
+    """Upper bounds of a call's tokens. ``fixed``: the limit of the answer was set by the caller."""
 
     prompt: int
     answer: int

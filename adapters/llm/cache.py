@@ -1,4 +1,4 @@
-"""The call cache: answers in SQLite, keyed by request content; concurrent equal requests share one call."""
+"""The call cache: answers in SQLite, keyed by the request's content. Equal concurrent requests share one call."""
 
 import asyncio
 import copy
@@ -30,14 +30,14 @@ _TABLE = Table(
 
 
 def request_key(identity: str, prompt: str, options: Mapping[str, Any] | Options) -> bytes:
-    """Return the request's 32-byte key: a hash over the model's spec, the prompt, the options and the sample index."""
+    """Return the request's 32-byte key: a hash over the model's spec, the prompt, the request's options and the sample index."""
     request = [_VERSION, identity, prompt, asked_for(options), options.get("sample", 0)]
     return blake3(canonical(request)).digest()
 
 
 @define(eq=False)
 class _Flight:
-    """A running call in its own task, so that one caller's cancellation does not cancel it for the others."""
+    """A running call in its own task, so that the call continues for the other callers if one caller is cancelled."""
 
     task: "asyncio.Task[Completion]"
     waiting: int = 0
@@ -47,9 +47,9 @@ class _Flight:
 class Cached(Layer):
     """Returns earlier answers from ``path`` (SQLite, created with folder mode 0700 and file mode 0600).
 
-    ``identity`` is the model's spec. Only complete, validated answers are stored: this is the outermost layer. A hit has
-    ``cached`` set, no usage, no cost. A file that is damaged, locked or not writable causes one ``warn`` and disables the cache,
-    but never stops the run. ``busy``: seconds to wait for another process that writes.
+    ``identity`` is the model's spec. This is the outermost layer, so only complete, validated answers are stored. An answer from
+    the cache has ``cached`` set, and no usage and cost. If the file is damaged, locked or not writable, ``warn`` is called once and
+    the cache is disabled, but the run continues. ``busy``: seconds to wait while another process writes.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Cached(Layer):
         self._closed = False
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return the stored answer to this request, or the inner client's answer, which is then stored."""
+        """Return the stored answer to this request; else get an answer from the inner client and store it."""
         try:
             key = request_key(self._identity, prompt, options)
         except (
@@ -92,7 +92,7 @@ class Cached(Layer):
             return _free(answer) if joined else answer
 
     async def aclose(self) -> None:
-        """Cancel the running calls, close the file and the inner client."""
+        """Cancel the running calls; close the file and the inner client."""
         if self._closed:
             return
         self._closed = True
@@ -118,7 +118,7 @@ class Cached(Layer):
         if self._flights.get(key) is flight:
             del self._flights[key]
         if flight.task.done() and not flight.task.cancelled():
-            flight.task.exception()  # mark as retrieved: no caller is left
+            flight.task.exception()  # mark the exception as retrieved, because no caller is left
 
     async def _call_and_store(self, key: bytes, prompt: str, options: Options) -> Completion:
         answer = await self._inner.generate(prompt, **options)
@@ -136,7 +136,7 @@ class Cached(Layer):
         finally:
             flight.waiting -= 1
             if not flight.waiting and not flight.task.done():
-                # The last caller has left: the task must end, and must not be joined by a new caller.
+                # The last caller was cancelled: the task must end, and no new caller may join it.
                 self._remove(key, flight)
                 flight.task.cancel()
                 await asyncio.wait([flight.task])
@@ -154,12 +154,12 @@ class Cached(Layer):
 
 
 def _digest(key: bytes, text: str) -> bytes:
-    """Return a checksum that detects a damaged text: SQLite itself has none."""
+    """Return a checksum that detects a damaged text, because SQLite has no checksums."""
     return blake3(key + text.encode()).digest(length=8)
 
 
 def _stored_text(answer: Completion, options: Options) -> str:
-    """Return the text to store: the original answer if it parses the same way again, so that each run reports how it was read."""
+    """Return the text to store: the original answer if it can be parsed again, so that later runs also report how it was parsed."""
     if answer.raw:
         again = fitting(evolve(answer, text=answer.raw, raw=""), options)
         if again is not None and again.text == answer.text:

@@ -1,7 +1,7 @@
-"""The HTTP client under the SDKs: bounded bodies, reported retries, keys masked; and parsing of bodies.
+"""The HTTP client that the SDKs use, with bounded bodies, reported retries and masked keys; and the parsing of bodies.
 
-The SDKs do the retrying. This module sees every request they send (``BoundedClient.send``), so it can count attempts,
-keep bodies within ``MAX_BODY``, and tell the SDK what to retry.
+The SDKs do the retrying. Every request goes through ``BoundedClient.send``, which counts attempts, keeps bodies within
+``MAX_BODY``, and tells the SDK which failures to retry.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ from .json_schema import read_json
 from .keys import hidden
 from .service_errors import in_band_error, status_error
 
-# Connections in many small pools: httpx's pool checks all its connections for each request, which is slow with hundreds.
-# A pool is filled before the next one is used, so that few concurrent calls share few connections.
+# Connections are kept in many small pools: httpx's pool checks all its connections for each request, which is slow with hundreds.
+# A pool is filled before the next pool is used, so that few concurrent calls share few connections.
 
 _EACH = 4
 """Concurrent requests per pool. With 200 concurrent requests, a call needs a quarter less CPU time than in a single pool."""
@@ -37,7 +37,7 @@ _IDLE = 5.0
 class _Pool:
     transport: httpx2.AsyncBaseTransport
     under_way: int = 0
-    left: float = 0.0  # end of its last request, on the monotonic clock
+    left: float = 0.0  # end of the pool's last request, on the monotonic clock
 
     def leave(self) -> None:
         self.under_way -= 1
@@ -45,7 +45,7 @@ class _Pool:
 
 
 class _Body(httpx2.AsyncByteStream):
-    """A response's body; its request counts as running until the body is closed."""
+    """A response's body. Its request counts as running until the body is closed."""
 
     def __init__(self, body: httpx2.AsyncByteStream, pool: _Pool) -> None:
         self._body = body
@@ -66,7 +66,7 @@ class _Body(httpx2.AsyncByteStream):
 
 @define(eq=False)
 class Pools(httpx2.AsyncBaseTransport):
-    """A transport that uses as many transports from ``make`` as the concurrent requests need. It belongs to one event loop."""
+    """A transport over several pools: it creates as many with ``make`` as the concurrent requests need. For one event loop."""
 
     make: Callable[[], httpx2.AsyncBaseTransport]
     _pools: list[_Pool] = field(factory=list, init=False)
@@ -105,7 +105,7 @@ class Pools(httpx2.AsyncBaseTransport):
 
 
 MAX_BODY = 4 * 1024 * 1024
-"""Maximum bytes read of a body, before and after decompression."""
+"""Maximum bytes of a body, both before and after decompression."""
 
 _PIECE = 64 * 1024
 _LEFTOVER = 0.2  # seconds
@@ -115,7 +115,7 @@ _OWN_HEADERS = re.compile(
 )
 _CLOSED = "the connection was closed before the answer was complete"
 _BREAKS = (httpx2.RequestError, OSError)
-"""Exceptions raised when a connection breaks inside a body; httpx passes TLS errors on unchanged."""
+"""Exceptions raised when a connection breaks inside a body. TLS errors are OSErrors, which httpx does not convert."""
 _NOBODY = "no connection: no server answers at this address"
 _SPENT = frozenset(("content-encoding", "content-length", "transfer-encoding", "x-should-retry"))
 
@@ -124,10 +124,10 @@ _SPENT = frozenset(("content-encoding", "content-length", "transfer-encoding", "
 class Watch:
     """One call at the HTTP level: requests sent, the reason of the last failure, and the deadline.
 
-    A request may take ``span`` seconds, and the call may last until ``deadline`` (event loop time): ``scope``, the call's
-    timeout, is extended when the SDK is about to retry.
-    ``fault``: the fault of the last body, if it is hidden from the SDK. ``lost``: the last request had reached the server
-    when the connection broke, so it may have been answered and charged for. ``keys`` are masked in reports.
+    A request may take ``span`` seconds, and the call may last until ``deadline`` (event loop time). ``scope`` is the call's
+    timeout, which is extended when the SDK is about to retry.
+    ``fault``: the fault of the last body, if the fault is hidden from the SDK. ``lost``: the last request had reached the server
+    when the connection broke, so the server may have answered and charged for it. ``keys`` are masked in reports.
     """
 
     notify: Callable[[Notice], None] | None
@@ -141,7 +141,7 @@ class Watch:
     fault: Exception | None = None
 
     def sending(self) -> None:
-        """Count a request, and report it if it repeats an earlier one."""
+        """Count a request; report it if it repeats an earlier request."""
         self.sent += 1
         if self.sent > 1 and self.reason and self.notify is not None:
             self.notify(Notice("retry", self.sent, hidden(self.reason, *self.keys), self.lost))
@@ -159,7 +159,7 @@ _WATCH: ContextVar[Watch] = ContextVar("knotwork_llm_call")
 
 @contextmanager
 def watching(watch: Watch) -> Iterator[None]:
-    """Use ``watch`` for the requests sent inside the block by this task."""
+    """Use ``watch`` for the requests that this task sends inside the block."""
     token = _WATCH.set(watch)
     try:
         yield
@@ -182,15 +182,15 @@ class Broken(Truncated):
 class BoundedClient(httpx2.AsyncClient):
     """The HTTP client under an SDK: no redirects, bounded bodies, retries reported to the call's ``Watch``.
 
-    ``key`` is replaced by ``***`` in responses. With ``foreign``, only protocol headers are sent, so that settings which
-    the SDK reads from the environment for its own service (organisation, custom headers) do not reach another service.
-    ``plain``: the address is http, without TLS.
+    ``key`` is replaced by ``***`` in responses. ``foreign``: the service is not the SDK's own, so only protocol headers are sent;
+    settings that the SDK reads from the environment (organisation, custom headers) are not sent. ``plain``: the address is http,
+    without TLS.
     """
 
     def __init__(self, *, key: str = "", foreign: bool = False, plain: bool = False) -> None:
-        # A context without authorities accepts no certificate and is fast to create.
+        # A TLS context without certificate authorities accepts no certificate, and is fast to create.
         verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else httpx2.create_ssl_context()
-        # If the environment names a proxy, httpx handles it, with a single pool.
+        # If the environment names a proxy, httpx uses the proxy with a single pool.
         mounts = {} if getproxies() else {"all://": Pools(lambda: httpx2.AsyncHTTPTransport(verify=verify))}
         super().__init__(
             verify=verify,
@@ -203,7 +203,7 @@ class BoundedClient(httpx2.AsyncClient):
         self._foreign = foreign
 
     async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
-        """Send ``request``; the body of a failed response is read completely (bounded) and marked as retryable or not."""
+        """Send ``request``. A failed response's body is read completely (bounded), and the response is marked as retryable or not."""
         watch = _WATCH.get()
         try:
             watch.sending()
@@ -217,7 +217,7 @@ class BoundedClient(httpx2.AsyncClient):
         options["follow_redirects"] = False
         try:
             response = await super().send(request, stream=True, **options)
-            # From here on the body is decoded and complete; the retry decision is made below, not by the server.
+            # The returned response has a decoded, complete body, and the code below decides about a retry, not the server.
             headers = httpx2.Headers([pair for pair in response.headers.multi_items() if pair[0] not in _SPENT])
             if stream and response.is_success:
                 return httpx2.Response(
@@ -230,7 +230,7 @@ class BoundedClient(httpx2.AsyncClient):
             watch.lost = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol)
             raise
         except (BodyTooLarge, BodyUnreadable) as error:
-            # Not raised here: one of the SDKs would treat any exception as a connection error and retry.
+            # The error is not raised here, because one SDK treats any exception as a connection error and retries.
             watch.fault = error
             return httpx2.Response(400, headers={"x-should-retry": "false"}, content=b"", request=request)
         if self._key:
@@ -249,7 +249,7 @@ class BoundedClient(httpx2.AsyncClient):
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A response's body, decoded and bounded here; closing it closes the underlying response."""
+    """A response's body, decoded and bounded by this class. Closing it closes the underlying response."""
 
     def __init__(self, response: httpx2.Response) -> None:
         self._response = response
@@ -264,7 +264,7 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 async def _pieces(response: httpx2.Response) -> Any:
-    """Yield the decoded body; raise ``BodyTooLarge`` before more than ``MAX_BODY`` is in memory."""
+    """Yield the pieces of the decoded body; raise ``BodyTooLarge`` before more than ``MAX_BODY`` bytes are in memory."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
         await response.aclose()
@@ -316,7 +316,7 @@ def _connection_reason(error: Exception) -> str:
 
 
 def connection_hint(reason: str) -> str:
-    """Return advice for the ``reason`` of a ``Watch``; "" if unknown."""
+    """Return advice for the ``reason`` of a ``Watch``; "" if the reason is unknown."""
     if reason == _NOBODY or reason.startswith("no connection within"):
         return "is the server running? Its address comes from --llm, KNOTWORK_LLM or a ..._BASE_URL variable"
     return ""
@@ -370,7 +370,7 @@ async def whole_body(response: httpx2.Response) -> bytes:
 
 
 def unfinished(error: LLMError, parts: list[str], usage: Usage) -> LLMError:
-    """Return ``error``, which ended a stream, with the parts received so far; its usage may be incomplete."""
+    """Add the parts received so far to ``error``, which ended a stream, and return it. The usage may be incomplete."""
     if isinstance(error, Truncated | BadAnswer):
         error.text = "".join(parts).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         error.lost = True
@@ -379,7 +379,7 @@ def unfinished(error: LLMError, parts: list[str], usage: Usage) -> LLMError:
 
 
 def body_object(content: bytes) -> dict[str, Any]:
-    """Return a response's JSON object; raise ``BadAnswer`` if it is cut, not an object, or has duplicate keys."""
+    """Return the JSON object in a response's body; raise ``BadAnswer`` if it is cut, is not an object, or has duplicate keys."""
     try:
         return _object(content.decode(), "the body")
     except UnicodeDecodeError:
@@ -387,9 +387,10 @@ def body_object(content: bytes) -> dict[str, Any]:
 
 
 def event_object(data: str) -> dict[str, Any]:
-    """Return a stream event's JSON object; raise ``BadAnswer`` if it is not one, or the error that it reports.
+    """Return a stream event's JSON object.
 
-    Lone surrogates are accepted: the other half may come with the next event.
+    Raises ``BadAnswer`` if the event is not a JSON object, or the error that the event reports. Lone surrogates are accepted,
+    because the other half may come with the next event.
     """
     return _object(data, "a part of the stream", halves=True)
 
@@ -407,7 +408,7 @@ def _object(text: str, what: str, *, halves: bool = False) -> dict[str, Any]:
 
 
 async def finish_stream(events: Any, response: httpx2.Response) -> None:
-    """Close a stream; the remainder of a finished stream is read first, briefly, so that its connection can be reused."""
+    """Close a stream. The rest of a finished stream is read first, for a short time, so that the connection can be reused."""
     with suppress(LLMError, httpx2.HTTPError, TimeoutError, BodyTooLarge, BodyUnreadable):
         async with asyncio.timeout(_LEFTOVER):
             async for _ in events:
@@ -418,13 +419,13 @@ async def finish_stream(events: Any, response: httpx2.Response) -> None:
 
 
 def count(usage: Any, name: str) -> int:
-    """Return the token count ``name`` of a usage object, 0 if missing."""
+    """Return the token count ``name`` from a usage object; 0 if missing."""
     value = usage.get(name) if isinstance(usage, Mapping) else None
     return value if isinstance(value, int) and value > 0 else 0
 
 
 def joined(parts: list[str]) -> str:
-    """Return the parts as one text, with split surrogate pairs joined; raise ``BadAnswer`` on a lone surrogate."""
+    """Return the parts as one string, with split surrogate pairs joined; raise ``BadAnswer`` for a lone surrogate."""
     text = "".join(parts)
     try:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")

@@ -1,4 +1,4 @@
-"""JSON read strictly, and validated against JSON Schemas, with bounds for hostile schemas and answers."""
+"""Strict reading of JSON and validation against JSON Schemas, with bounds on hostile schemas and answers."""
 
 import json
 import time
@@ -18,14 +18,14 @@ from referencing.exceptions import Unresolvable
 from ...lang.evaluate.text_checks import too_large_in
 from . import BadRequest
 
-# JSON Schema validation with bounds: neither a hostile schema nor a hostile answer blocks the event loop. Where ``jsonschema``
-# uses Python's ``re`` or compares all items pairwise, it is replaced; the rest is limited to two seconds.
+# JSON Schema validation with bounds, so that neither a hostile schema nor a hostile answer blocks the event loop. The keywords
+# for which ``jsonschema`` uses Python's ``re`` or compares all items pairwise are replaced; the others may take two seconds.
 
 _SECONDS = 2.0
-"""Processor time limit for one answer. Some 40,000 steps on a slow machine; answers take a few hundred."""
+"""Limit of processor time for one answer: some 40,000 steps on a slow machine. A usual answer takes a few hundred steps."""
 _PATTERN_SECONDS = 0.2
 _MOST_FAULTS = 100
-"""Maximum number of faults from which the best one to report is chosen."""
+"""Maximum number of faults that are compared to choose the fault to report."""
 
 _DEADLINE: ContextVar[float] = ContextVar("knotwork_schema_deadline")
 
@@ -116,7 +116,7 @@ _Bounded = _extend(
 
 @lru_cache(maxsize=64)
 def compiled(written: bytes) -> Any:
-    """Return the validator of a schema in JSON; raise ``BadRequest`` if it is not a valid JSON Schema."""
+    """Return the validator of a schema written as JSON; raise ``BadRequest`` if ``written`` is not a valid JSON Schema."""
     schema = orjson.loads(written)
     if large := too_large_in(schema):
         raise BadRequest(f"the schema's pattern {large[:60]!r} is too large")
@@ -135,7 +135,7 @@ def compiled(written: bytes) -> Any:
 
 
 def first_fault(validator: Any, value: Any) -> str:
-    """Return the first fault of ``value``, "" if it is valid; raise ``BadRequest`` if the schema is faulty."""
+    """Return the first fault of ``value``, "" if ``value`` is valid; raise ``BadRequest`` if the schema is invalid."""
     token = _DEADLINE.set(time.thread_time() + _SECONDS)
     try:
         fault = best_match(islice(validator.iter_errors(value), _MOST_FAULTS))
@@ -154,9 +154,9 @@ _MAX_DEPTH = 200
 
 
 def read_json(text: str, *, halves: bool = False) -> Any:
-    """Return the JSON value of the whole ``text``; raise ValueError otherwise.
+    """Return the JSON value of ``text``; raise ValueError if ``text`` is not exactly one JSON value.
 
-    Also refused: duplicate keys, NaN and infinity, lone surrogates (unless ``halves``), nesting deeper than 200.
+    Also refused: duplicate keys, NaN and infinity, lone surrogates (unless ``halves``), more than 200 nested levels.
     """
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
@@ -185,12 +185,12 @@ _FAULTS: Mapping[str, str] = {
     "Invalid \\escape": "unknown escape {found}",
     "Unexpected UTF-8 BOM": "it begins with a byte order mark",
 }
-"""Beginnings of Python's messages and their replacements."""
+"""Maps the beginning of each of Python's messages to its replacement."""
 _FOUND = 24
 
 
 def json_words(error: json.JSONDecodeError) -> str:
-    """Return a clause that says why a text is not valid JSON; ``error`` has the place."""
+    """Return a clause that says why a text is not valid JSON; ``error`` has the position."""
     text, at = error.doc, error.pos
     if not text.strip():
         return "it is empty"
@@ -233,7 +233,7 @@ def _check_depth(value: Any) -> None:
 
 
 def validator(schema: Mapping[str, Any]) -> Any:
-    """Return the validator of ``schema``; raise ``BadRequest`` if it is not a valid JSON Schema."""
+    """Return the validator of ``schema``; raise ``BadRequest`` if ``schema`` is not a valid JSON Schema."""
     try:
         written = canonical(schema)
     except TypeError as error:
@@ -242,12 +242,12 @@ def validator(schema: Mapping[str, Any]) -> Any:
 
 
 def canonical(value: Any) -> bytes:
-    """Return ``value`` as JSON with sorted keys; any mappings and sequences. Raises TypeError if it is not JSON."""
+    """Return ``value`` as JSON with sorted keys; all mappings and sequences are accepted. Raises TypeError if not JSON."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS, default=plain)
 
 
 def plain(value: Any) -> Any:
-    """Return a mapping as a dict and a sequence as a list, for ``orjson``."""
+    """Convert a mapping to a dict and a sequence to a list, for ``orjson``."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Sequence):

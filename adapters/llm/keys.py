@@ -1,4 +1,4 @@
-"""API keys: recognise them in texts, read them from the environment, and keep them out of output and files."""
+"""API keys: recognising keys in strings, reading them from the environment, and masking them in output and files."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from . import NotConfigured
 
 _SHORTEST = 8
-"""Minimum length of a key, and of a key's prefix that is masked."""
+"""Minimum length of a key, and of a prefix of a key, to be masked."""
 _LONG = 16
 _FORMS = "(?:(?:sk|pk|rk|xai|gsk|csk|key|pplx|nvapi|glpat)-|(?:sk|gsk|hf|ghp|gho|ghs|github_pat|fw|r8|tgp)_|AIza)"  # services'
 _KEY_LIKE = re.compile(rf"\b(?:({_FORMS})[A-Za-z0-9_-]{{12,}}|(sk-)(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{{4,}})")
@@ -19,14 +19,14 @@ _CHANGES = re.compile(r"(?<=[0-9])[A-Za-z]|(?<=[A-Za-z])[0-9]")
 _MOST_CHANGES = 4
 """Changes between letters and digits allowed in a long model name: Llama3370BInstruct has two."""
 _ENDLESS = 32
-"""Letters and digits in a row from which a text is no longer considered a name."""
+"""A string with at least this many letters and digits in a row is not considered a name."""
 _NAMED = re.compile(r"(?:API_?KEY|_TOKEN|_SECRET|SECRET_KEY|PASSWORD)$", re.IGNORECASE)
 
 
 def mask_keys(text: str, *, typed: bool = False) -> str:
-    """Return ``text`` with texts that look like a service's key replaced by ``***``.
+    """Return ``text`` with every part that looks like a service's key replaced by ``***``.
 
-    ``typed``: the text is user input and has no generated hashes; long random-looking parts are masked too.
+    ``typed``: ``text`` is user input and contains no generated hashes, so long random-looking parts are masked too.
     """
     if typed:
         text = _RUN.sub(lambda found: "***" if _is_random(found[0]) else found[0], text)
@@ -36,8 +36,8 @@ def mask_keys(text: str, *, typed: bool = False) -> str:
 def hidden(text: str, *keys: str) -> str:
     """Return ``text`` with the keys, and their prefixes of 8 or more characters, replaced by ``***``.
 
-    A server that repeats the key in its answer must not leak it into files and other prompts. Texts of
-    less than 8 characters are not treated as keys (they would match inside words) and stay.
+    If a server repeats the key in its answer, the key must not get into files and other prompts. Keys of less than 8
+    characters are not masked, because they would match inside words.
     """
     for key in sorted({each for each in keys if len(each) >= _SHORTEST}, key=len, reverse=True):
         text = _hide(text, key)
@@ -71,9 +71,9 @@ def known_keys(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def refuse_key(spec: str, environ: Mapping[str, str]) -> None:
-    """Raise ``NotConfigured`` if a key was given as a model's name; the message does not repeat it.
+    """Raise ``NotConfigured`` if a key was given as a model's name; the message does not repeat the key.
 
-    Specs are printed and saved: in runs, cassettes, caches, reports.
+    The reason: specs are printed, and saved in runs, cassettes, caches and reports.
     """
     if has_key(spec, environ):
         raise NotConfigured(
@@ -85,12 +85,12 @@ def refuse_key(spec: str, environ: Mapping[str, str]) -> None:
 
 
 def has_key(text: str, environ: Mapping[str, str]) -> bool:
-    """Return whether a model's spec or address has a key in it: one from the environment, or a text that looks like one."""
+    """Return whether a model's spec or address contains a key from the environment, or a part that looks like a key."""
     return any(key in text for key in known_keys(environ)) or bool(_IN_A_NAME.search(text)) or _has_run(text)
 
 
 def _has_run(spec: str) -> bool:
-    """Return whether a name has a long random run of letters and digits; a path may have one (the name of a download)."""
+    """Return whether a name has a long random run of letters and digits. A path may have one: downloads have such names."""
     if spec.startswith("record:"):
         spec = spec.partition(",")[2]
     if spec.startswith(("local:", "replay:")):

@@ -1,8 +1,8 @@
 """A language model in this process: xllamacpp (llama.cpp) with the weights of ``weights.SMOLLM2`` or any GGUF file.
 
-Calls run one after the other by default: llama.cpp's results depend on the rest of a batch, so the answers of parallel calls
-vary slightly from run to run, and on two cores parallel calls gain under a fifth. Several slots still cache
-prefixes of recent prompts, so that two alternating steps with long examples do not process them each time.
+Calls run one after the other by default. llama.cpp's results depend on the other calls in a batch, so the answers of parallel
+calls vary slightly from run to run, and on two cores parallel calls save less than a fifth of the time. Several slots cache the
+prefixes of recent prompts, so that two alternating steps with long examples do not process the examples each time.
 """
 
 import asyncio
@@ -43,19 +43,17 @@ from .tools import call_schema, llguidance_text, marked, offered, read_grammar
 DEFAULT_TIMEOUT = 120.0
 DEFAULT_MAX_TOKENS = 256
 DEFAULT_SEED = 1
-CONTEXT = (
-    8192  # tokens of one call: context length of SmolLM2's training. llama.cpp lowers it for a model trained on less.
-)
+CONTEXT = 8192  # tokens of one call: SmolLM2's training context. llama.cpp uses less for a model trained with a shorter context.
 PREFIXES = 2  # number of cached prompt prefixes, at 190 MB each with SmolLM2; two steps often run in parallel
-BATCH = 64  # prompt tokens between checks for cancellation and deadline: a quarter of a second of SmolLM2 on two cores
+BATCH = 64  # prompt tokens between checks for cancellation and deadline; SmolLM2 takes 0.25 s for them on two cores
 
 
 class LocalModel:
-    """The spec ``local`` (``path=None``; the weights are downloaded at the first call) or ``local:PATH``.
+    """The model of spec ``local`` (``path=None``; the weights are downloaded at the first call) or ``local:PATH``.
 
-    ``say`` receives messages about a download (default: stderr). ``parallel`` is the number of concurrent calls; with more than one,
-    answers depend on the calls that run at the same time. The model is loaded once, at the first call. It may be used from several event
-    loops. Without ``aclose`` it is freed with the object or at interpreter exit.
+    ``say`` receives messages about a download (default: stderr). ``parallel`` is the number of concurrent calls; if it is greater
+    than 1, answers depend on the calls that run at the same time. The model is loaded once, at the first call, and may be used from
+    several event loops. ``aclose`` frees the model; otherwise it is freed with the object or at interpreter exit.
     """
 
     def __init__(self, path: str | None = None, *, say: Callable[[str], None] | None = None, parallel: int = 1) -> None:
@@ -73,7 +71,7 @@ class LocalModel:
         return "local" if self._path is None else f"local:{self._path}"
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return one complete answer; ``LLMError`` otherwise. ``timeout`` starts once the model is loaded and the call runs."""
+        """Return one complete answer or raise ``LLMError``. ``timeout`` begins when the model is loaded and the call starts."""
         continues = "system" not in options and not options.get("tools") and is_continued(prompt)
         request = _request(prompt, options, continues)
         call = _Call(options.get("timeout", DEFAULT_TIMEOUT), tuple(options.get("choices", ())), continues)
@@ -91,7 +89,7 @@ class LocalModel:
 
 
 async def _wait(job: "Future[Completion]", call: "_Call") -> Completion:
-    """Wait for a call in a thread; if cancelled, stop the call first and wait until it has ended."""
+    """Wait for a call in a thread; on cancellation, stop the call and wait until it has ended."""
     waiting = asyncio.wrap_future(job)
     cancelled = False
     while not waiting.done():
@@ -100,7 +98,7 @@ async def _wait(job: "Future[Completion]", call: "_Call") -> Completion:
         except asyncio.CancelledError:
             cancelled = True
             call.stop.set()
-            job.cancel()  # succeeds while it is queued
+            job.cancel()  # succeeds while the call is queued
     if cancelled:
         with contextlib.suppress(BaseException):  # retrieved, so that asyncio doesn't warn; the cancel is the result
             waiting.exception()
@@ -112,7 +110,7 @@ async def _wait(job: "Future[Completion]", call: "_Call") -> Completion:
 
 @define
 class _Call:
-    """One call as seen by its thread: when to stop, and the output so far."""
+    """One call as seen by its thread: the conditions to stop, and the output so far."""
 
     timeout: float
     choices: tuple[str, ...]
@@ -127,7 +125,7 @@ class _Call:
     tokens: int = 0
 
     def chunk(self, data: Mapping[str, Any]) -> bool:
-        """Process one chunk of the stream; return true to end the generation."""
+        """Process one chunk of the stream; return whether to end the generation."""
         if "error" in data:
             self.failure = data["error"]
             return True
@@ -170,7 +168,7 @@ class _Call:
 
 
 class _Engine:
-    """The model in memory, as used by the threads: loaded by the first thread that needs it."""
+    """The model in memory, shared by the threads. The first thread that needs the model loads it."""
 
     def __init__(self, path: str | None, say: Callable[[str], None], parallel: int) -> None:
         self.closing = threading.Event()
@@ -234,15 +232,16 @@ class _Engine:
                 f"{path} can't be loaded as a model",
                 hint="the file is damaged, or xllamacpp does not support its model",
             ) from error
-        # llama.cpp's loop runs in its own thread, and a server that is dropped before the loop has started never
-        # ends. Generating one token ensures that it has started.
+        # llama.cpp's loop runs in its own thread. A server that is dropped before the loop has started never ends, so
+        # one token is generated, to ensure that the loop has started.
         server.handle_completions({"prompt": "a", "max_tokens": 1, "stream": True}, lambda _: False)
         self._name = path.stem
         return server
 
 
 def _library() -> Any:
-    # OpenMP's threads spin while waiting for one another, which cuts the speed to a fifth on busy cores. Read at import.
+    # By default OpenMP's threads wait actively for one another, which cuts the speed to a fifth on busy cores. The setting is
+    # read when the library is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         import xllamacpp
@@ -260,11 +259,11 @@ def _parameters(xllamacpp: Any, path: Path, parallel: int) -> Any:
     p.model.path = str(path)
     p.n_parallel = max(PREFIXES, parallel)
     p.n_ctx = CONTEXT * p.n_parallel
-    # With slots that share memory, or with flash attention, the order of summation depends on earlier requests,
-    # and so do the answers (log-probabilities off by up to 0.1). So each slot has its own memory.
+    # If slots share memory, or with flash attention, the order of summation depends on earlier requests, and so do the
+    # answers (log-probabilities differ by up to 0.1). Therefore each slot has its own memory.
     p.kv_unified = False
     p.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
-    p.slot_prompt_similarity = 0.5  # at its default of 0.1 the header shared by all prompts selects the wrong slot
+    p.slot_prompt_similarity = 0.5  # with the default of 0.1, the header shared by all prompts selects the wrong slot
     p.cache_ram_mib = 0
     p.n_batch = p.n_ubatch = BATCH
     p.cpuparams.n_threads = max(1, cores // 2)  # generation is limited by memory bandwidth: more threads are slower
@@ -296,10 +295,10 @@ _LABEL = re.compile(r"([^\W\d_][^:\n]{0,39}:)\Z")
 
 
 def is_continued(prompt: str) -> bool:
-    """Return whether a prompt is a pattern to be continued: it ends in a label that was filled in twice before.
+    """Return whether a prompt is a pattern to be continued: it ends with a label that was filled in at least twice before.
 
-    ``Review: ... / Mood: glad / Review: ... / Mood: sad / Review: ... / Mood:`` is an example. A model this small follows
-    such a pattern as plain text, but not inside a chat message (moods of 20 reviews right: 19 against 11).
+    ``Review: ... / Mood: glad / Review: ... / Mood: sad / Review: ... / Mood:`` is an example. A small model continues such a
+    pattern in plain text better than inside a chat message (19 against 11 correct moods for 20 reviews).
     """
     label = _LABEL.search(prompt)
     return label is not None and len(re.findall(rf"^{re.escape(label[1])} ?\S", prompt, re.MULTILINE)) >= 2
@@ -309,7 +308,7 @@ def _request(prompt: str, options: Options, continues: bool) -> dict[str, Any]:
     request: dict[str, Any] = {
         "stream": True,
         "stream_options": {"include_usage": True},
-        "return_progress": True,  # also send chunks while the prompt is processed: the call can be stopped there
+        "return_progress": True,  # also send chunks while the prompt is processed, so that the call can be stopped then
         "temperature": options.get("temperature", 0.0),
         "max_tokens": options.get("max_tokens", DEFAULT_MAX_TOKENS),
         "seed": options.get("seed", DEFAULT_SEED),
@@ -345,7 +344,7 @@ def _request(prompt: str, options: Options, continues: bool) -> dict[str, Any]:
 
 
 def choice_grammar(choices: Sequence[str], before: str = "") -> str:
-    """Return a GBNF grammar that accepts exactly these texts, each after ``before`` (llama.cpp, grammars/README.md)."""
+    """Return a GBNF grammar that accepts exactly ``before`` followed by one of ``choices`` (llama.cpp, grammars/README.md)."""
     if not choices or "" in choices:
         raise BadRequest("choices must be texts of at least one character")
     return "root ::= " + " | ".join(f'"{"".join(map(_gbnf_character, before + choice))}"' for choice in choices)
@@ -359,9 +358,9 @@ def _gbnf_character(character: str) -> str:
 
 
 def _without_patterns(schema: Any) -> Any:
-    """Return the schema without ``pattern``: llama.cpp supports few patterns, and reports the others on stderr.
+    """Return the schema without ``pattern``: llama.cpp supports few patterns and reports the others on stderr.
 
-    Answers must be checked against the whole schema in any case.
+    The caller must check answers against the original schema.
     """
     if isinstance(schema, Mapping):
         kept = {key: value for key, value in schema.items() if not (key == "pattern" and isinstance(value, str))}

@@ -50,7 +50,7 @@ def asked_for(options: Mapping[str, Any] | Options) -> dict[str, Any]:
 
 
 class Own:
-    """Marks this project's clients, which return Completions and respect timeouts: ``as_client`` returns them unchanged."""
+    """Base of knotwork's own clients, which return Completions and respect timeouts. ``as_client`` returns them unchanged."""
 
 
 class Layer(Own):
@@ -67,8 +67,8 @@ class Layer(Own):
 class Patience(float):
     """A timeout in seconds.
 
-    ``queued`` is the time a call waited for its turn, which does not count. ``whole``, if larger, is the total time
-    the call may take when the server asks to retry later.
+    ``queued`` is the time that a call waited for its turn; it does not count against the timeout. ``whole``, if larger, is the
+    total time that the call may take if the server asks to retry later.
     """
 
     queued: float = 0.0
@@ -84,7 +84,7 @@ class Patience(float):
 
 @define(eq=False)
 class _Call:
-    """One caller's call over several requests: a shared timeout, usage and attempts summed."""
+    """One caller's call, which may need several requests: they share a timeout; usage and attempts are summed."""
 
     inner: Client
     options: Options
@@ -98,7 +98,7 @@ class _Call:
         return self.options.get("timeout", _TIMEOUT) - (time.monotonic() - self.started) + self.queued
 
     async def ask(self, prompt: str, share: float = 1.0) -> Completion:
-        """Return the inner client's answer with the usage and attempts of all requests so far; errors carry them too.
+        """Return the inner client's answer with the usage and attempts of all requests so far; errors have both too.
 
         The request gets ``share`` of the remaining seconds.
         """
@@ -132,7 +132,7 @@ class Again(Layer):
     """Repeats the request, at most ``retries`` times (default 2), if an answer is cut, empty or unreadable.
 
     With ``halve`` the first request is abandoned after half of the call's timeout and repeated once, so that one stuck
-    answer does not fail the call. Not suitable for models whose answers are normally slow.
+    request does not fail the call. ``halve`` is not suitable for models whose answers are normally slow.
     """
 
     def __init__(self, inner: Client, *, halve: bool = True) -> None:
@@ -159,12 +159,12 @@ class Again(Layer):
 class Validated(Layer):
     """Checks every answer to a request with ``schema``, ``choices`` or ``tools``, and requests one repair.
 
-    A JSON answer is returned as the JSON alone, a choice as written in ``choices`` (``Completion.raw`` has the original), a
-    tool call as ``Completion.tool``; if tools were offered, words are a valid answer too.
+    A JSON answer is returned as the JSON alone, a choice as written in ``choices``; ``Completion.raw`` has the original answer.
+    A tool call is returned as ``Completion.tool``; if tools were offered, an answer in words is valid too.
     """
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return an answer that fits; raise ``BadAnswer`` if the repaired answer does not fit either."""
+        """Return a valid answer; raise ``BadAnswer`` if the repaired answer is invalid too."""
         if not _check_request(options):
             return await self._inner.generate(prompt, **options)
         asking = _Call(self._inner, options)
@@ -189,7 +189,7 @@ class Validated(Layer):
 
 
 class ModelCheck(Layer):
-    """Warns once if a server answers with a model other than ``model``, the requested one."""
+    """Warns once if a server answers with another model than the requested ``model``."""
 
     def __init__(self, inner: Client, model: str, warn: Callable[[str], None]) -> None:
         super().__init__(inner)
@@ -222,7 +222,7 @@ _VERSION = re.compile(r"[-@:](?:latest|(?:preview|exp)(?:-[\d-]+)?|\d{3,}[\d-]*(
 
 
 def fitting(answer: Completion, options: Options) -> Completion | None:
-    """Return a stored answer as ``Validated`` returns it; None if it does not fit."""
+    """Return a stored answer as ``Validated`` would return it; None if the answer is invalid."""
     if "choices" in options:
         exact = answer.text in options["choices"]
     elif "schema" in options:
@@ -261,7 +261,7 @@ def _check_request(options: Options) -> bool:
 
 
 def _judge(text: str, options: Options) -> tuple[str, str]:
-    """Return the fitting answer and "", or "" and the fault."""
+    """Return the validated answer and "", or "" and the fault."""
     if "tools" in options:
         return text, judge_call(text, options["tools"])[1]
     if (tidy := options.get("tidy")) is not None:
@@ -276,9 +276,9 @@ def _judge(text: str, options: Options) -> tuple[str, str]:
 
 
 class Throttled(Layer):
-    """Allows at most ``max_concurrency`` concurrent calls, and ``per_minute`` call starts per minute; None is no limit.
+    """Allows at most ``max_concurrency`` concurrent calls and ``per_minute`` call starts per minute; None means no limit.
 
-    A rate allows bursts of one second's worth. Waiting time does not count against the call's timeout.
+    Within the rate, as many calls as fit into one second may start at once. Waiting time does not count against the call's timeout.
     """
 
     def __init__(self, inner: Client, *, max_concurrency: int | None = None, per_minute: float | None = None) -> None:
@@ -290,7 +290,7 @@ class Throttled(Layer):
             self._limiter = AsyncLimiter(burst, 60 * burst / per_minute)
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return the inner client's answer once it is this call's turn."""
+        """Wait for this call's turn and return the inner client's answer."""
         started = time.monotonic()
         async with self._slots:
             if self._limiter is not None:
@@ -302,9 +302,9 @@ class Throttled(Layer):
 async def structured(
     client: Any, prompt: str, schema: Mapping[str, Any], /, **options: Unpack[Options]
 ) -> dict[str, Any]:
-    """Return the JSON object that ``client`` answers, checked against ``schema``; raise ``BadAnswer`` if it does not fit.
+    """Return the JSON object answered by ``client``, checked against ``schema``; raise ``BadAnswer`` if the answer is invalid.
 
-    ``client`` is any object that ``as_client`` accepts. One repair round is made, even if the client has no such layer.
+    ``client`` is any object that ``as_client`` accepts. One repair round is made, also for a client without ``Validated``.
     """
     asked: Options = {**options, "schema": schema}
     answer = await Validated(as_client(client)).generate(prompt, **asked)
@@ -321,7 +321,7 @@ class NoText(BadAnswer):
 
 
 class _CustomClient(Own):
-    """A custom client: returns strings or Completions, supports some options or none, may have no ``aclose``."""
+    """A custom client: it returns strings or Completions, supports any number of options, and may have no ``aclose``."""
 
     def __init__(self, ask: Callable[..., Any], close: Callable[[], Any] | None) -> None:
         self._ask = ask
@@ -360,8 +360,8 @@ class _CustomClient(Own):
 def as_client(client: Any) -> Client:
     """Return ``client`` as a ``Client``.
 
-    Accepted: an object with ``generate(prompt, **options)``, or a function of the prompt; async or not (a synchronous one
-    blocks the event loop); the answer a string or a Completion; ``aclose`` is optional. TypeError for anything else.
+    ``client`` is an object with ``generate(prompt, **options)`` or a function of the prompt; it returns a string or a Completion.
+    Either may be synchronous, but then blocks the event loop. ``aclose`` is optional. Raises TypeError for other objects.
     """
     if isinstance(client, Own) and isinstance(client, Client):
         return client

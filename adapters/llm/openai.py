@@ -57,7 +57,7 @@ def _completion(text: str, finish: Any, refusal: Any, usage: Usage, model: Any) 
 
 
 def _text(content: Any) -> str:
-    """Return a message's content: a string, or the text parts of a list."""
+    """Return the text of a message's content, which is a string or a list with text parts."""
     if isinstance(content, list):
         content = "".join(
             part["text"]
@@ -78,7 +78,7 @@ def _calls(found: Any) -> list[dict[str, Any]]:
 
 
 def _part(call: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return a call's name and arguments, or a custom tool's name and input."""
+    """Return the name and arguments of a call, or the name and input of a custom tool's call."""
     custom = call.get("custom")
     inner = custom if isinstance(custom, dict) else call.get("function")
     if not isinstance(inner, dict):
@@ -87,7 +87,7 @@ def _part(call: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _text_and_finish(text: str, calls: list[tuple[Any, Any]], finish: Any, options: Options) -> tuple[str, Any]:
-    """Return the text and finish reason of an answer that may consist of calls; unrequested calls are ignored."""
+    """Return the text and finish reason of an answer that may consist of tool calls; unrequested calls are ignored."""
     if not calls or not (options.get("tools") or options.get("grammar")):
         return text, finish
     if finish in _CALLS:
@@ -114,7 +114,7 @@ class _ToolCalls:
             if not isinstance(key, int):  # some servers omit indices: a part with a name begins a call
                 key = f"call {len(self._names)}" if name or self._last is None else self._last
             self._last = key
-            if not self._names.get(key):  # some servers repeat it in every part
+            if not self._names.get(key):  # some servers repeat the name in every part
                 self._names[key] = name if isinstance(name, str) else ""
             if arguments is not None:
                 written = arguments if isinstance(arguments, str) else json.dumps(arguments)
@@ -165,9 +165,9 @@ _UNKNOWN = re.compile("unsupported|not supported|unknown|unrecogni|forbidden|not
 class OpenAIModel(SDKModel):
     """A model behind chat completions; see ``SDKModel``.
 
-    ``grammar=True`` sends choices as a GBNF grammar (llama.cpp's server). The option ``grammar`` becomes OpenAI's custom tool, at
-    other addresses vLLM's ``structured_outputs`` (formerly ``guided_grammar``); a server that supports neither answers without
-    it. llama.cpp's server gets none: built without llguidance, it would abort.
+    ``grammar=True`` sends choices as a GBNF grammar (llama.cpp's server). The option ``grammar`` is sent to OpenAI as a custom
+    tool, and to other addresses as vLLM's ``structured_outputs`` (formerly ``guided_grammar``); servers without such support
+    answer without a grammar. It is never sent to llama.cpp's server, because builds without llguidance would abort.
     """
 
     _sdk_error = OpenAIError
@@ -238,8 +238,8 @@ class OpenAIModel(SDKModel):
         messages = [{"role": "user", "content": prompt}]
         if system := options.get("system"):
             messages.insert(0, {"role": "system", "content": system})
-        # Put directly into the body: as arguments, the SDK would match them against all its message and format types without
-        # changing anything in them.
+        # Messages and formats are put directly into the body. As arguments, the SDK would compare them with all its types and
+        # change nothing.
         request["messages"] = []
         request["extra_body"]["messages"] = messages
         if (limit := options.get("max_tokens")) is not None:
@@ -262,7 +262,7 @@ class OpenAIModel(SDKModel):
         return {"type": "json_schema", "json_schema": asked}
 
     def _under_grammar(self, text: str, skip: set[str]) -> dict[str, Any]:
-        """Return the request options for an answer under a grammar, empty if all of them were refused."""
+        """Return the request options for an answer under a grammar; empty if the server refused all of them."""
         grammar = read_grammar(text)
         match next((name for name in self._carriers if name not in skip), None):
             case "custom":
@@ -286,12 +286,12 @@ class OpenAIModel(SDKModel):
         for name in _OPTIONAL:
             if name not in request and name not in request["extra_body"]:
                 continue
-            # `stop`, `seed` and similar words occur in many messages: they count as named only if quoted.
+            # `stop`, `seed` and similar words occur in many messages, so they count as a parameter's name only in quotes.
             named = name in words if "_" in name or name == "grammar" else re.search(f"['\"`]{name}\\b", words)
             if str(error.param) != name and not named:
                 continue
             if name == _other(self._limit) or (name == self._limit and not _UNKNOWN.search(words)):
-                return None  # at most the limit's parameter name changes; it is never omitted
+                return None  # the token limit may be sent under its other name, but is never omitted
             if name == "response_format" and "schema" in words:
                 sent = request["extra_body"]["response_format"]["json_schema"]["schema"]
                 return "strict" if self._strict.gives_up(sent) else name
@@ -301,7 +301,7 @@ class OpenAIModel(SDKModel):
         return self._refused_tools(words, request)
 
     def _refused_tools(self, words: str, request: Mapping[str, Any]) -> str | None:
-        """Return the part to omit if ``words`` are about tools; it is remembered unless only these tools are at fault."""
+        """Return the part to omit if ``words`` concern tools. The part is omitted from now on, unless only these tools are invalid."""
         sent = request["extra_body"]
         if "grammar" in words and (carrier := next((name for name in self._carriers if name in sent), None)):
             return carrier  # the server can't parse this grammar
@@ -320,7 +320,7 @@ class OpenAIModel(SDKModel):
         return made
 
     def _notice_ignored(self, text: str) -> None:
-        """Request the shape in the prompt too from now on, because the server ignores ``response_format``."""
+        """Request the shape also in the prompt from now on if ``text`` shows that the server ignores ``response_format``."""
         if not self._in_words and "response_format" not in self._refused:
             try:
                 read_json(text)

@@ -1,4 +1,4 @@
-"""Cassettes: model calls in a file that a person can read and review; one adapter replays it, one records it.
+"""Cassettes: files of model calls that a person can read and review, an adapter that replays them, and one that records them.
 
 A cassette is JSONL with sorted keys. The first line is a header, every other line a request and its result::
 
@@ -6,13 +6,13 @@ A cassette is JSONL with sorted keys. The first line is a header, every other li
     {"answer": {"finish_reason": "stop", "text": "Oslo"}, "request": {"prompt": "Capital of Norway?"}}
     {"error": {"kind": "truncated", "message": "cut", "text": "Os"}, "request": {"prompt": "Capital?"}}
 
-``request`` has the prompt and the options that are part of the request (system, temperature, schema, ...). A request that
-occurs several times is answered in that order, and then by its last answer; ``sample`` selects by index instead.
-``answer`` has text, and may have finish_reason, usage ({"prompt_tokens", "completion_tokens"}) and model (default: the
-header's model). If the request offers tools, it may have ``{"tool": NAME, "arguments": {...}}`` instead of text.
-A hand-written request may be ``{"prompt_contains": "..."}``: it answers every prompt that has this text (and the
-given options, if any) and no exact request; the first such line wins. Empty lines are skipped.
-A cassette never has a key or a header of a call.
+``request`` has the prompt and the options that are part of the request (system, temperature, schema, ...). If a request occurs
+several times, its answers are used in the order of the lines; after that the last answer is repeated. With ``sample``, the answer
+is selected by index instead. ``answer`` has text, and may have finish_reason, usage ({"prompt_tokens", "completion_tokens"}) and
+model (default: the header's model). If the request offers tools, ``answer`` may have ``{"tool": NAME, "arguments": {...}}`` instead
+of text. A hand-written request may be ``{"prompt_contains": "..."}``. Its answer is used for every prompt that contains this text,
+with the given options, if any, and that has no exact request in the cassette; the first such line is used. Empty lines are
+skipped. A cassette never contains a call's key or headers.
 """
 
 from collections.abc import Mapping
@@ -82,9 +82,9 @@ class _Pattern:
 
 
 class ReplayModel(Own):
-    """Answers from the cassette at ``path``; a request that is not in it raises ``NotRecorded``.
+    """Answers from the cassette at ``path``; a request that is not in the cassette raises ``NotRecorded``.
 
-    An unreadable cassette raises ``NotConfigured`` with its file and line. ``spec`` is the model of the recording.
+    An unreadable cassette raises ``NotConfigured`` with the file and line. ``spec`` is the recorded model.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -106,7 +106,7 @@ class ReplayModel(Own):
         return marked(track.next(options.get("sample")).give(), options)
 
     async def aclose(self) -> None:
-        """Do nothing: the cassette was read at the start."""
+        """Do nothing: the whole cassette was read by the constructor."""
 
     def _not_recorded(self, prompt: str) -> str:
         text = f"{self.path.name} has no answer to {_short(prompt)}"
@@ -217,7 +217,7 @@ def _is_text(prompt: str) -> bool:
 
 
 def _short(prompt: str, beside: str = "") -> str:
-    """Return the prompt's first 80 characters, or those around the first difference from ``beside``."""
+    """Return the prompt's first 80 characters, or 80 characters around its first difference from ``beside``."""
     flat = " ".join(prompt.split())
     other = " ".join(beside.split())
     differ = next((i for i, (a, b) in enumerate(zip(flat, other, strict=False)) if a != b), 0)
@@ -229,8 +229,8 @@ def _short(prompt: str, beside: str = "") -> str:
 class RecordModel(Layer):
     """Calls ``inner`` and writes each request with its answer or error to a new cassette at ``path``.
 
-    ``spec`` names the model in the header. The file is created at the first answer, so that a run which fails earlier
-    overwrites nothing; an existing file that is not a cassette is refused (``NotConfigured``). Each line is flushed.
+    ``spec`` is the model's name in the header. The file is created at the first answer, so that a run that fails earlier
+    overwrites nothing. An existing file that is not a cassette is refused (``NotConfigured``). Every line is flushed.
     """
 
     def __init__(self, inner: Client, path: str | Path, spec: str) -> None:
@@ -260,7 +260,7 @@ class RecordModel(Layer):
                 "prompt_tokens": answer.usage.prompt_tokens,
                 "completion_tokens": answer.usage.completion_tokens,
             }
-        if answer.model != self.spec:  # an empty one too: otherwise the header's would be used
+        if answer.model != self.spec:  # also an empty name: otherwise replay would use the header's model
             kept["model"] = answer.model
         self._write(prompt, options, {"answer": kept})
         return answer
@@ -285,7 +285,7 @@ class RecordModel(Layer):
 
     def _write(self, prompt: str, options: Options, came: dict[str, Any]) -> None:
         if not _is_text(prompt):
-            return  # a refused request, which can't be written either
+            return  # the prompt has lone surrogates: the request was refused, and can't be written
         line = canonical({"request": {"prompt": prompt, **asked_for(options)}, **came}) + b"\n"
         if self._end == 0:
             line = canonical({_HEADER: 1, "made_by": "knotwork", "model": self.spec}) + b"\n" + line
@@ -300,7 +300,7 @@ class RecordModel(Layer):
             raise NotConfigured(f"the cassette {self.path} can't be written: {error.strerror or error}") from None
 
     def _append(self, file: FileIO, line: bytes) -> None:
-        """Write a line with one write; a failed write is removed, so that a repeated answer is recorded only once."""
+        """Write a line with one write. Remains of a failed write are removed, so that a repeated answer is recorded only once."""
         try:
             if file.write(line) != len(line):
                 raise OSError(0, "only a part of a line was written")

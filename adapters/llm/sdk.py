@@ -1,4 +1,4 @@
-"""Shared parts of the SDK adapters: one call under its deadline, and every fault translated into an ``LLMError``."""
+"""Shared parts of the SDK adapters: they run a call under its deadline and translate every fault into an ``LLMError``."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -45,19 +45,19 @@ from .strict_schema import Strictness
 from .tools import marked, offered
 
 DEFAULT_TIMEOUT = 120.0
-"""Seconds for a whole call without its own timeout."""
+"""Default timeout of a whole call in seconds."""
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0  # seconds, as in the SDKs
 
 
 class Stream(Protocol):
-    """A streamed answer while its events arrive: the text so far, its usage, and why it ended (None: it has not)."""
+    """A streamed answer while its events arrive: the text so far, the usage, and the finish reason (None: not finished)."""
 
     parts: list[str]
     usage: Usage
     finish: Any
 
     def take(self, event: Mapping[str, Any]) -> bool:
-        """Add an event; return true if it is the last one."""
+        """Add an event; return whether it is the last event."""
         ...
 
     def completion(self) -> Completion:
@@ -68,20 +68,20 @@ class Stream(Protocol):
 class SDKModel(Own, ABC):
     """A model behind an SDK: runs one call under its deadline, and translates every fault into an ``LLMError``.
 
-    ``base_url`` None is the SDK's own address. ``stream=True`` requests a stream and joins it. ``timeout``: seconds for calls
-    without their own timeout. ``max_retries``: how often the SDK repeats a failed request. ``hide``: other keys that no answer
-    may repeat. Parameters that a server refuses by name are omitted from then on; the output's shape is then requested in
-    the prompt.
+    ``base_url`` None means the SDK's default address. ``stream=True`` requests a stream and joins its parts. ``timeout``: default
+    timeout of a call in seconds. ``max_retries``: how often the SDK repeats a failed request. ``hide``: other keys to mask in
+    answers. If a server refuses a parameter by name, the parameter is omitted from then on; if it defines the output's shape, the
+    prompt requests the shape instead.
 
-    An adapter sets ``_sdk``, its SDK's client, and defines requests (``_request``, ``_create``), how an error names a refused
-    parameter (``_refusal``), and how answers are read (``_read_body``, ``_streamed``).
+    An adapter sets ``_sdk``, its SDK's client. Its methods create and send requests (``_request``, ``_create``), find the refused
+    parameter in an error (``_refusal``), and read answers (``_read_body``, ``_streamed``).
     """
 
     _sdk: Any
     _strict: Strictness
     _sdk_error: ClassVar[type[Exception]]
     _refusals: ClassVar[tuple[type[Exception], ...]]
-    """The SDK's exceptions that may name a parameter that the server refuses."""
+    """The SDK's exceptions that may name a refused parameter."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class SDKModel(Own, ABC):
 
     @abstractmethod
     def _refusal(self, error: Any, request: Mapping[str, Any]) -> str | None:
-        """Return the optional part of ``request`` that the error names; remember it unless only this schema is at fault."""
+        """Return the optional part of ``request`` that the error names; omit it from now on unless only this schema is invalid."""
 
     @abstractmethod
     def _read_body(self, body: Mapping[str, Any], options: Options) -> Completion:
@@ -140,7 +140,7 @@ class SDKModel(Own, ABC):
         await self._sdk.close()
 
     async def _ask(self, prompt: str, options: Options) -> Completion:
-        """Send the request, again without each parameter that the server refuses, and read the answer."""
+        """Send the request and read the answer. After a refused parameter, send the request again without that parameter."""
         skip = set(self._refused)
         while True:
             request = self._request(prompt, options, skip)
@@ -167,7 +167,7 @@ class SDKModel(Own, ABC):
         return evolve(answer, text=text, raw="" if text is answer.text else prose_of(answer.text))
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return one complete answer; raise the matching ``LLMError`` of the port's table.
+        """Return one complete answer; raise the matching ``LLMError`` (see the table in ``adapters.llm``).
 
         ``timeout`` (seconds) covers the whole call, including the SDK's retries and their waits.
         """
@@ -188,11 +188,11 @@ class SDKModel(Own, ABC):
         failure.attempts = max(watch.sent, 1)
         unfinished = isinstance(failure, TimedOut | Truncated | EmptyAnswer | BadAnswer)
         failure.lost = failure.lost or ((watch.lost or unfinished) and not failure.usage.total)
-        # Raised outside the handler, so that it does not hold the SDK's exception (with the request and its key).
+        # The error is raised outside the handler, so that it does not reference the SDK's exception (with the request and its key).
         raise failure
 
     async def _ask_until_complete(self, prompt: str, options: Options, watch: Watch) -> Completion:
-        """Send the request, and repeat it if the connection breaks inside the answer; no SDK repeats a broken stream."""
+        """Send the request; repeat it if the connection breaks inside the answer, because no SDK repeats a broken stream."""
         while True:
             try:
                 return await self._ask(prompt, options)
@@ -248,7 +248,7 @@ async def _read_stream(response: httpx2.Response, stream: Stream) -> Completion:
             if data.strip() == "[DONE]" or stream.take(event_object(data)):
                 break
     except LLMError as error:
-        # If the connection breaks after the reason of the end, only the usage is lost.
+        # If the connection breaks after the finish reason, only the usage is lost.
         if stream.finish is None or not isinstance(error, Broken):
             raise unfinished(error, stream.parts, stream.usage) from None
     finally:

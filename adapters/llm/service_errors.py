@@ -1,4 +1,4 @@
-"""The table of server errors: which ``LLMError`` each status, code and message means."""
+"""The table of server errors: maps each status, code and message to an ``LLMError``."""
 
 import json
 import re
@@ -34,11 +34,11 @@ _NO_MODEL = re.compile(
 )
 
 _READ = 4000
-"""Maximum code points of a server's message that are searched: it may send 4 MiB that are slow to search."""
+"""Maximum number of code points searched in a server's message. A message may have 4 MiB, which would take long to search."""
 
 
 def status_error(response: httpx2.Response, body: Mapping[str, Any] | None = None) -> LLMError:
-    """Return the error for a response with a failed status; ``body``, if given, replaces the response's own."""
+    """Return the error for a response with a failed status; ``body``, if given, is used instead of the response's body."""
     if body is None:
         try:
             loaded = json.loads(response.content)
@@ -81,7 +81,7 @@ def _error(status: int, named: str, message: str) -> LLMError:
 
 
 def in_band_error(found: Any) -> LLMError:
-    """Return the error for ``{"error": ...}`` inside a 200 response: its own kind if permanent, else ``BadAnswer``."""
+    """Return the error for ``{"error": ...}`` inside a 200 response: the error's own kind if permanent, else ``BadAnswer``."""
     body = found if isinstance(found, Mapping) else {"message": str(found)}
     code = body.get("code")
     status = int(code) if isinstance(code, int) and 300 <= code < 600 else 400

