@@ -1,8 +1,8 @@
-"""Parse an expression: ``parse_expr``.
+"""Parse an expression with ``parse_expr``.
 
-Modules: ``engine`` (Lark, the grammar and its cache), ``builder`` (nodes from tokens, tables of words). A text that Lark or the
-builder refuses is read again by the tolerant parser in ``recovery``, which accepts common mistakes of people and models, and
-rewrites the expression with ``lang.printer.expr_printer``.
+Modules: ``engine`` (Lark, the grammar and its cache), ``builder`` (nodes from tokens, tables of words). If Lark or the builder
+refuses a text, the tolerant parser in ``recovery`` reads it again. That parser accepts common mistakes of people and models, and
+uses ``lang.printer.expr_printer`` to write corrected expressions.
 """
 
 from attrs import frozen
@@ -15,12 +15,12 @@ from .engine import MAX_LENGTH, Failure, read
 __all__ = ["ExprRead", "parse_expr"]
 
 
-# The parser of expressions. It does not raise for faults in a text.
+# The parser of expressions. It raises no error for a faulty text.
 
 
 @frozen
 class ExprRead:
-    """Result of a parse: the tree, or None and the faults. Spans are in ``source``."""
+    """Result of a parse: the tree, or None and the faults. Spans refer to ``source``."""
 
     expr: Expr | None
     diagnostics: tuple[Diagnostic, ...]
@@ -28,7 +28,7 @@ class ExprRead:
 
 
 def parse_expr(source: Source | str) -> ExprRead:
-    """Read the one expression that is the whole text; blanks and line breaks are ignored."""
+    """Parse a text that is one expression; blanks and line breaks are ignored."""
     source = Source(source) if isinstance(source, str) else source
     text = source.text
     if len(text) > MAX_LENGTH:

@@ -1,4 +1,4 @@
-"""Lark's tokens to nodes, for a valid text; any other is ``Refused`` and explained elsewhere."""
+"""Builds nodes from Lark's tokens if the text is valid; otherwise raises ``Refused``, and ``recovery`` explains the text."""
 
 import math
 import re
@@ -33,10 +33,10 @@ from ...trees.expr import (
     TupleDisplay,
 )
 
-# Numbers and strings of expressions: from the text of a literal to its value.
+# Converts the text of number and string literals to their values.
 
 LARGEST = 2**63 - 1
-"""The largest integer that can be written: 64 bits, with its sign."""
+"""The largest integer that can be written: the largest signed integer of 64 bits."""
 
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _PLAIN = {'"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
@@ -52,7 +52,7 @@ def number(text: str) -> int | float | None:
 
 
 def mended(body: str) -> tuple[str, list[tuple[int, int]]]:
-    """Return ``body``, the inside of a string, with the backslash of each invalid escape doubled, and the places of these."""
+    """Return the string content ``body`` with the backslash of each invalid escape doubled, and the spans of these escapes."""
     wrong: list[tuple[int, int]] = []
 
     def right(match: re.Match[str]) -> str:
@@ -65,7 +65,7 @@ def mended(body: str) -> tuple[str, list[tuple[int, int]]]:
 
 
 def unescaped(body: str) -> str | None:
-    """Return the value of ``body``, the inside of a string; None if it has an escape other than JSON's or ``\\'``."""
+    """Return the value of the string content ``body``; None if it has an escape other than those of JSON or ``\\'``."""
     if "\\" not in body:
         return body
     pieces: list[str] = []
@@ -89,9 +89,9 @@ def _meaning(escape: str) -> str | None:
     return None if 0xD800 <= code <= 0xDFFF else chr(code)
 
 
-# Applies precedence to a flat chain of operands and signs: ``or``, ``and``, ``not``, comparisons, ``+ -``, ``* / // %``,
-# minus, ``**``.
-# Nothing here recurses with the length of the chain. Both parsers, Lark's and the tolerant one, use it.
+# Applies precedence to a flat chain of operands and operators: ``or``, ``and``, ``not``, comparisons, ``+ -``, ``* / // %``,
+# minus, ``**``. The depth of recursion does not grow with the length of the chain. Lark's parser and the tolerant parser use
+# this code.
 
 _SUMS = frozenset({"+", "-"})
 _PRODUCTS = frozenset({"*", "/", "//", "%"})
@@ -99,9 +99,10 @@ _PRODUCTS = frozenset({"*", "/", "//", "%"})
 
 @frozen
 class Sign:
-    """A sign between operands, or before one. Lark's tokens have the same fields.
+    """An operator. Lark's tokens have the same fields.
 
-    ``type`` is NOT and MINUS before an operand (MINUS also between two), BOOL, TEST, NULL_TEST and OPERATOR between.
+    ``type`` is NOT before an operand, MINUS before an operand or between two operands, BOOL, TEST or OPERATOR between two
+    operands, and NULL_TEST after an operand.
     """
 
     type: str
@@ -111,7 +112,7 @@ class Sign:
 
 
 def climb(items: Sequence[Any]) -> Expr:
-    """Return the tree of ``items``: signs (``Sign`` or Lark's tokens) and nodes, in an order that the grammar has."""
+    """Return the tree of ``items``: nodes and operators (``Sign`` or Lark's tokens), in an order that the grammar allows."""
     alternatives: list[Expr] = []
     operands: list[Expr] = []
     at, count = 0, len(items)
@@ -198,7 +199,7 @@ def _product(items: Sequence[Any], at: int) -> tuple[Expr, int]:
 
 
 def _power(items: Sequence[Any], at: int) -> tuple[Expr, int]:
-    """Read ``- a ** - b ** c``: from right to left; a minus binds less tightly than the power after it."""
+    """Read a chain such as ``- a ** - b ** c`` from right to left. A minus binds less tightly than the power after it."""
     item = items[at]
     count = len(items)
     if getattr(item, "type", None) is None and (at + 1 == count or items[at + 1].value != "**"):
@@ -224,10 +225,10 @@ def _power(items: Sequence[Any], at: int) -> tuple[Expr, int]:
     return node, at
 
 
-# Reserved words, and the functions and methods of other languages that have another name here.
+# Reserved words, and the functions and methods of other languages that have another name in expressions.
 
 NAMESPACES = frozenset({"extraction", "meta", "context"})
-"""Names that are allowed before a dot and a name."""
+"""Names that may have a dot and the name of a field after them."""
 
 CONSTANTS: Mapping[str, bool | None] = {
     "null": None, "None": None, "true": True, "True": True, "false": False, "False": False,
@@ -235,39 +236,39 @@ CONSTANTS: Mapping[str, bool | None] = {
 """The valid spellings of null, true and false."""
 
 NO_NUMBERS = frozenset({"nan", "inf", "infinity"})
-"""In lower case, names of other languages for numbers that are not finite."""
+"""Names, in lower case, that other languages use for numbers that are not finite."""
 
 RESERVED = NO_NUMBERS | {
     "and", "or", "not", "in", "is", "if", "else", "for", "null", "none", "true", "false", "nil", "undefined", "lambda",
 }  # fmt: skip
-"""In lower case, words that are not names in any spelling: the language's keywords, and null in other languages."""
+"""Words, in lower case, that cannot be names in any letter case: keywords, and words for null in other languages."""
 
 LIBRARIES = frozenset({"math", "Math", "np", "numpy", "statistics"})
-"""Modules of other languages with functions that have no prefix here."""
+"""Modules of other languages. In expressions, their functions have no prefix."""
 
 RENAMED_FUNCTIONS: Mapping[str, str] = {
     "ceiling": "ceil", "clip": "clamp", "fabs": "abs", "fsum": "sum", "length": "len", "maximum": "max", "minimum": "min",
     "rint": "round", "size": "len", "to_float": "float", "to_int": "int", "to_string": "str", "tostring": "str",
 }  # fmt: skip
-"""In lower case, functions of other languages with another name here."""
+"""Maps functions of other languages, in lower case, to their names in expressions."""
 
 REBUILT = frozenset({"pow", "power", "if", "iif", "where", "coalesce", "ifnull", "nvl", "isnull", "isnone", "is_null"})
-"""In lower case, functions of other languages that are written with signs or ``if`` here."""
+"""Functions of other languages, in lower case, for which expressions use operators or ``if``."""
 
 RENAMED_METHODS: Mapping[str, str] = {
     "casefold": "lower", "endsWith": "endswith", "lowercase": "lower", "startsWith": "startswith", "toLowerCase": "lower",
     "toUpperCase": "upper", "trim": "strip", "uppercase": "upper",
 }  # fmt: skip
-"""Methods of other languages with another name here."""
+"""Maps methods of other languages to their names in expressions."""
 
 CHANGING = frozenset(
     {"append", "add", "clear", "discard", "extend", "insert", "pop", "popitem", "push", "remove", "reverse", "setdefault",
      "sort", "update"}
 )  # fmt: skip
-"""Methods that would change a value."""
+"""Methods of other languages that change a value; expressions have no such methods."""
 
 MEASURING = frozenset({"length", "size", "len", "includes", "contains", "has"})
-"""Methods that are written as a function or with ``in`` here."""
+"""Methods of other languages for which expressions use a function or ``in``."""
 
 
 def foreign_function(name: str) -> bool:
@@ -285,7 +286,7 @@ _FOREIGN_METHODS = CHANGING | MEASURING | RENAMED_METHODS.keys()
 
 
 class Refused(Exception):
-    """The text matches the grammar, but is not allowed by the language."""
+    """Raised for text that matches the grammar but is not allowed in expressions."""
 
 
 class Builder(Transformer[Any, Expr]):
@@ -302,7 +303,7 @@ class Builder(Transformer[Any, Expr]):
         return Conditional(branches, children[-1], span=span)
 
     def chain(self, children: list[Any]) -> Expr:
-        """Build a chain of operands and signs."""
+        """Build the tree of a chain of operands and operators."""
         for at, child in enumerate(children):
             if (
                 type(child) is Literal
@@ -333,7 +334,7 @@ class Builder(Transformer[Any, Expr]):
         return Literal(value, span=Span(token.start_pos, token.end_pos))
 
     def string(self, children: list[Any]) -> Literal:
-        """Build a string in either quotes."""
+        """Build a string in single or double quotes."""
         token = children[0]
         value = unescaped(token.value[1:-1])
         if value is None:
@@ -354,7 +355,7 @@ class Builder(Transformer[Any, Expr]):
         return ListDisplay(tuple(children[1:-1:2]), span=_outer(children))
 
     def dict_display(self, children: list[Any]) -> DictDisplay:
-        """Build ``{key: value}``: key, colon, value, comma and so on."""
+        """Build ``{key: value}``. The children inside the braces are key, colon, value, comma, key and so on."""
         entries = tuple(zip(children[1:-1:4], children[3:-1:4], strict=True))
         return DictDisplay(entries, span=_outer(children))
 
@@ -375,13 +376,13 @@ class Builder(Transformer[Any, Expr]):
         return _comprehension("generator", children)
 
     def only(self, children: list[Any]) -> list[Any]:
-        """Build ``f(element for ...)``: the comprehension as the only argument."""
+        """Return the arguments of ``f(element for ...)``: the parentheses and the comprehension between them."""
         found = _comprehension("generator", children)
         inner = Span(found.element.span.start, found.clauses[-1].span.end)
         return [children[0], evolve(found, span=inner), children[-1]]
 
     def arguments(self, children: list[Any]) -> list[Any]:
-        """Build ``(a, b, name=c)``: the parentheses and the contents."""
+        """Return the arguments ``(a, b, name=c)``: the parentheses and everything between them."""
         return children
 
     def keyword(self, children: list[Any]) -> tuple[str, Expr]:
@@ -410,11 +411,11 @@ class Builder(Transformer[Any, Expr]):
         return Call(name, tuple(positional), tuple(keywords.items()), span=span)
 
     def index(self, children: list[Any]) -> list[Any]:
-        """Build ``[index]``, before its value is known."""
+        """Return the parts of ``[index]``; ``trailed`` combines them with the value before them."""
         return children
 
     def slicing(self, children: list[Any]) -> tuple[list[Any], int]:
-        """Build ``[start:stop:step]``, before its value is known."""
+        """Return the parts of ``[start:stop:step]`` and its end; ``trailed`` combines them with the value before them."""
         parts: list[Expr | None] = [None, None, None]
         at = 0
         for child in children[1:-1]:
@@ -425,7 +426,7 @@ class Builder(Transformer[Any, Expr]):
         return parts, children[-1].end_pos
 
     def trailed(self, children: list[Any]) -> Expr:
-        """Build a value with its suffixes: indices, slices, a namespace's name, methods."""
+        """Build a value with its suffixes: indices, slices, the field of a namespace, methods."""
         node: Expr = children[0]
         start, at, count = node.span.start, 1, len(children)
         while at < count:

@@ -1,4 +1,4 @@
-"""Wrapper around Lark: the parser of expressions, built from its grammar, and the limits of its result."""
+"""Wrapper around Lark: builds the parser of expressions from the grammar, and checks the limits of an expression."""
 
 import re
 from collections.abc import Callable
@@ -26,12 +26,12 @@ MOST_LEVELS = 2
 """Maximum nesting depth of comprehensions."""
 
 _LEVELS_OF_A_BRACKET = 9
-"""Maximum nesting depth of values in one pair of brackets without a repeated sign: an if, the precedence levels, itself."""
+"""Maximum depth of values in one pair of brackets without a repeated operator: an if, the precedence levels, one value."""
 
 
 @frozen
 class Failure:
-    """The text is not an expression. ``offset`` is where Lark stopped; None if the text matches the grammar."""
+    """The text is not a valid expression. ``offset`` is where Lark stopped; None if the text matches the grammar."""
 
     offset: int | None
 
@@ -51,7 +51,7 @@ def _expr() -> Lark:
 
 
 def read(text: str) -> Expr | Failure:
-    """Read the whole of ``text``, at most ``MAX_LENGTH`` characters."""
+    """Parse ``text`` as one expression; it has at most ``MAX_LENGTH`` characters."""
     try:
         expr: Expr = _expr().parse(text)  # type: ignore[assignment]
     except UnexpectedInput as failure:
@@ -72,14 +72,14 @@ def read(text: str) -> Expr | Failure:
 
 @cache
 def automaton() -> Automaton:
-    """Return the states of the parser, for look-ahead."""
+    """Return the automaton of the parser of expressions, for look-ahead."""
     return Automaton(_expr())
 
 
 def follow(text: str, behind: States | None = None) -> Follower | None:
-    """Follow ``text``, which may end anywhere; None if it is invalid before its end. Builds nothing.
+    """Return a follower after ``text``, which may be incomplete; None if it is invalid. Builds no nodes.
 
-    ``behind``: the states after the text before it, which is not read again.
+    ``behind`` are the parser states after the text before ``text``, so that this earlier text is not read again.
     """
     thread = LexerThread(_expr().parser.lexer, LexerState(TextSlice(text, 0, len(text))))
     return automaton().follower("start", behind).over(thread)
@@ -91,7 +91,7 @@ def depth(root: Node) -> int:
 
 
 def levels(root: Node) -> int:
-    """Return the nesting depth of comprehensions: 0 without one."""
+    """Return the nesting depth of comprehensions: 0 if the tree has none."""
     return _deepest(root, lambda node: isinstance(node, Comprehension))
 
 

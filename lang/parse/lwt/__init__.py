@@ -1,11 +1,11 @@
 """Parse prompt scripts.
 
-``parse_lwt`` reads a whole script, strictly or leniently; ``StepFeed`` reads one that is still streaming in.
+``parse_lwt`` parses a whole script, strictly or leniently; ``StepFeed`` parses a script while its text arrives in pieces.
 
-Modules: ``engine`` (Lark, the grammar and its cache, nodes from tokens), ``shapes`` (heads, bullets, fences, options),
-``script`` (the strict and the lenient parser, ``StepFeed``). ``recovery`` explains faulty texts: ``envelope`` and
-``surroundings`` (text around the steps), ``diagnosis`` (faults inside and outside of steps), ``quotes``, ``foreign_syntax``
-(of other languages) and ``references`` (misspelt references, and trying fixes).
+Modules: ``engine`` (Lark, the grammar and its cache, nodes from tokens), ``shapes`` (patterns of heads, bullets, fences and
+options), ``script`` (the strict and the lenient parser, ``StepFeed``). ``recovery`` explains faulty texts: ``envelope`` and
+``surroundings`` (text around the steps), ``diagnosis`` (faults inside and outside of steps), ``quotes`` (missing and inner
+quotes), ``foreign_syntax`` (syntax of other languages) and ``references`` (misspelt references, and tests of fixes).
 """
 
 from .script import StepFeed, parse_lwt

@@ -1,6 +1,6 @@
-"""Wrapper around Lark: builds the parser of prompt scripts from the grammar, and reads a whole text or one step of it.
+"""Wrapper around Lark: builds the parser of prompt scripts from the grammar, and parses a whole script or one step.
 
-Only the tokens for the builder leave this module; failures are reported as offsets and the construct being read.
+Lark's tokens do not leave this module. A failure is reported as an offset and the construct that was being read.
 """
 
 import re
@@ -38,12 +38,12 @@ from ...trees.lwt import (
 from ..lookahead import Automaton, Follower, NoSecondLook, States, lexer_state
 from ..repairs import Unbuildable
 
-# Builds LWT nodes as Lark reduces its rules, so no parse tree is made.
-# Every method is the callback of the rule of the same name in ``lwt.lark`` and takes the rule's children: tokens, which have
-# their offsets, and nodes built before.
+# Builds LWT nodes while Lark reduces its rules, so Lark makes no parse tree.
+# Each method is the callback for the rule of the same name in ``lwt.lark``. Its argument is the list of the rule's children:
+# tokens, which contain their offsets, and nodes that were built before.
 
 MAX_DEPTH = 64
-"""Maximum nesting depth of values. Trees are compared and printed recursively; real scripts are far below it."""
+"""Maximum nesting depth of values. Trees are compared and printed recursively; real scripts are far below this limit."""
 
 _CONSTANTS: dict[str, bool | None] = {
     "true": True, "false": False, "null": None, "True": True, "False": False, "None": None
@@ -59,7 +59,7 @@ _KEY_ESCAPE = re.compile(r"""\\(["'\\])""")
 
 
 def split_reference(text: str, start: int) -> Reference:
-    """Return the parts of a whole reference: ``{(id)}["key"][3]``, which begins at offset ``start``."""
+    """Return the node of a whole reference, such as ``{(id)}["key"][3]``, that begins at offset ``start``."""
     close = text.index(")")
     accessors: list[Accessor] = []
     at = close + 2
@@ -91,7 +91,7 @@ def _bound(digits: str, span: Span) -> int | None:
 
 
 class Builder:
-    """The callbacks. Stateless: one builder serves every parse, in every thread."""
+    """The callbacks. A builder has no state, so one builder can serve all parses in all threads."""
 
     def script(self, children: list[Any]) -> tuple[Step | Comment, ...]:
         """Return all steps and comments."""
@@ -110,7 +110,7 @@ class Builder:
         return Comment(text, span=_span(children[0], length=len(text)))
 
     def call(self, children: list[Any]) -> Call:
-        """Build ``NAME ( arguments )``. Options and arguments are separated; their spans keep the order."""
+        """Build ``NAME ( arguments )``. Arguments and options are stored separately; their order is known from their spans."""
         name, *rest, close = children
         return Call(
             str(name),
@@ -160,7 +160,7 @@ class Builder:
         return ListValue(tuple(items), span=Span(start, close.end_pos))
 
     def record(self, children: list[Any]) -> ObjectValue:
-        """Build ``{"key": value, ...}``; the span as for lists."""
+        """Build ``{"key": value, ...}``. The start of the span is computed as for lists."""
         *entries, close = children
         start = entries[0][0].span.start - 1 if entries else close.start_pos - 1
         return ObjectValue(tuple(entries), span=Span(start, close.end_pos))
@@ -191,7 +191,7 @@ class Builder:
             if kind in ("DOUBLE_ESCAPE", "SINGLE_ESCAPE"):
                 run.append(token[1::2])
             elif kind == "LITERAL_OPEN":
-                run.append(token[1:])  # one brace of {{( is the escape; the braces before it are text
+                run.append(token[1:])  # one brace of {{( is the escape; the other braces are text
             elif not run and after_reference and token.startswith("\\["):
                 run.append(token[1:])  # \[ directly after a reference is a literal [
             else:
@@ -241,11 +241,12 @@ class StepRead:
 
 @frozen
 class Failure:
-    """The place where parsing stopped: at ``offset``, inside a string if ``quote`` (its opening quote, at ``opened``) is set.
+    """A failed parse of a step. Parsing stopped at ``offset``.
 
+    If this place is inside a string, ``quote`` is the string's opening quote, at offset ``opened``; else ``quote`` is "".
     ``after`` names the last construct read: "head", "name", "open" (a call's parenthesis), "comma", "value", "equals",
-    "list", "object", "bar", "key", "colon", "string"; ``inside`` is the innermost open bracket, or "".
-    ``first_string`` is where the step's first string begins. ``unbuildable`` is a fault that is known already.
+    "list", "object", "bar", "key", "colon", "string". ``inside`` is the innermost open bracket, or "". ``first_string`` is the
+    offset of the step's first string, or -1. ``unbuildable`` is the fault if parsing has already identified it.
     """
 
     offset: int
@@ -274,7 +275,7 @@ def _lwt() -> Lark:
 
 
 def reference_pattern() -> str:
-    """Return the grammar's regular expression of a whole reference."""
+    """Return the regular expression by which the grammar recognises a whole reference."""
     pattern: str = _lwt().get_terminal("REFERENCE").pattern.to_regexp()
     return pattern
 
@@ -282,16 +283,16 @@ def reference_pattern() -> str:
 _COMMENTS = re.compile(r"[ \t\n]*+(?:#[^\n]*+(?:\n[ \t\n]*+|\Z))*+")
 _COMMENT = re.compile(r"^[ \t]*+(?P<comment>#[^\n]*)", re.MULTILINE)
 _DEEPEST = 12 * MAX_DEPTH
-"""Maximum number of parser states: more than a value of ``MAX_DEPTH`` needs; for a deeper text, the steps report the fault."""
+"""Maximum number of parser states, enough for ``MAX_DEPTH`` levels. Deeper text is read step by step, which reports the fault."""
 
 MAX_TOKENS = 30_000
-"""Maximum number of tokens of a step: brackets, commas, numbers, names, strings and their parts. Each takes about 0.02 ms;
-larger data belongs in the input or a file.
+"""Maximum number of tokens in a step: brackets, commas, numbers, names, strings and their parts. A token takes about 0.02 ms.
+Larger data belongs in the input or in a file.
 """
 
 
 def read_script(text: str) -> tuple[Step | Comment, ...] | None:
-    """Read a valid script as one text. Return None if it has a fault, or if its size requires reading step by step."""
+    """Parse a valid script as a whole. Return None if it has a fault, or if it is so large that it must be read step by step."""
     if _COMMENTS.fullmatch(text):
         return tuple(_comment(found.start("comment"), found["comment"]) for found in _COMMENT.finditer(text))
     lexer = LexerThread.from_text(_lwt().parser.lexer, TextSlice(text, 0, len(text)))
@@ -317,14 +318,14 @@ def _comment(start: int, written: str) -> Comment:
 
 @cache
 def automaton() -> Automaton:
-    """Return the states of the parser, for look-ahead."""
+    """Return the automaton of the LWT parser, for look-ahead."""
     return Automaton(_lwt())
 
 
 def follow(text: str, start: int = 0, stop: int | None = None, *, behind: States | None = None) -> Follower | None:
-    """Follow ``[start, stop)`` of ``text``, which may end anywhere; None if it is invalid before its end. Builds nothing.
+    """Return a follower after ``[start, stop)`` of ``text``, which may be incomplete; None if it is invalid. Builds no nodes.
 
-    ``behind``: the states after the text before it, which is not read again.
+    ``behind`` are the parser states after the text before ``start``, so that this text is not read again.
     """
     thread = LexerThread(_lwt().parser.lexer, lexer_state(text, start, len(text) if stop is None else stop))
     return automaton().follower("start", behind).over(thread)
@@ -341,9 +342,9 @@ _QUOTES = frozenset({"DOUBLE", "SINGLE", "TRIPLE_DOUBLE", "TRIPLE_SINGLE"})
 
 
 def read_step(text: str, start: int, stop: int | None = None) -> StepRead | Failure:
-    """Read the one step whose head is at ``start``; text after its closing parenthesis is ignored.
+    """Parse the step whose head is at ``start``. Text after the step's closing parenthesis is ignored.
 
-    ``stop`` limits the range (default: the end of the text). The cost is proportional to the step.
+    Parsing goes up to ``stop`` (default: the end of the text). The time is proportional to the length of the step.
     """
     lark = _lwt()
     stop = len(text) if stop is None else stop
@@ -376,7 +377,7 @@ def read_step(text: str, start: int, stop: int | None = None) -> StepRead | Fail
             after = _AFTER.get(kind, "value")
             if kind in _OPENING:
                 brackets.append(_OPENING[kind])
-                if len(brackets) > 2 * MAX_DEPTH:  # refused, and each fix would read them again
+                if len(brackets) > 2 * MAX_DEPTH:  # refused here, because each attempt at a fix would read them again
                     message = f"values are nested more than {MAX_DEPTH} levels deep"
                     return Failure(end, after, unbuildable=Unbuildable("LWT011", message, Span(token.start_pos, end)))
             elif kind in _CLOSING:

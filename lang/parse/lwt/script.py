@@ -1,8 +1,8 @@
-"""The strict and the lenient parser of scripts, over one grammar.
+"""The strict and the lenient parser of scripts. Both use the same grammar.
 
-Strict: the text is read unchanged; every fault is reported, and the valid steps are returned. Lenient, for text from a
-model: faults with edits are fixed and reported as warnings, then the repaired text is read by the same grammar, and every
-span is mapped back to the original text. See ``docs/design/lwt.md#syntax``.
+The strict parser reads the text unchanged. It reports every fault, and returns the valid steps. The lenient parser is for text
+that a model wrote: it fixes faults that have edits and reports them as warnings, parses the repaired text, and maps every span
+back to the original text. See ``docs/design/lwt.md#syntax``.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,27 +24,27 @@ from .recovery.surroundings import LINE_WITH_FENCE, MAX_FENCES
 from .shapes import BULLET, HEAD, end_of_line, next_head, skip_blank
 
 MAX_LENGTH = 4_000_000
-"""Maximum length of a script in code points. A script of 10,000 steps has about a fifth of that."""
+"""Maximum length of a script in code points. A script of 10,000 steps has about a fifth of this length."""
 
 MAX_OPENINGS = 100_000
-"""Maximum number of ``{(`` in a script: each costs a token, and real scripts have far fewer."""
+"""Maximum number of ``{(`` in a script. Each is a token; real scripts have far fewer."""
 
 MAX_FAULTS = 1_000
-"""Maximum number of faults; a text with more is not a script, and parsing stops there with a fault of its own."""
+"""Maximum number of faults. A text with more faults is not a script: a last fault reports that parsing stops."""
 
 MAX_REPAIRS = 2 * MAX_STEPS
-"""Maximum number of faults that the lenient parser fixes: a bullet and a quote in each of ``MAX_STEPS`` steps."""
+"""Maximum number of faults that the lenient parser fixes: two, such as a bullet and a quote, in each of ``MAX_STEPS`` steps."""
 
 _MOST_COMMENTS = 10_000
-"""Maximum number of comments that are tokens of one text. If there are more, each is read by itself, which costs a third."""
+"""Maximum number of comments in a text that is parsed as a whole. With more, each comment is read alone, in a third of the time."""
 
 Items = Sequence[Step | Comment]
 
 
 def parse_lwt(source: Source | str, mode: Mode = "strict", max_steps: int | None = MAX_STEPS) -> Script:
-    """Read a script. Never raises on any text: faults are in the script's ``diagnostics``.
+    """Parse a script. Never raises an error for a text: the faults are in the script's ``diagnostics``.
 
-    A script of more than ``max_steps`` steps is refused (None: no limit). The cost is linear in the text.
+    A script with more than ``max_steps`` steps is refused (None: no limit). The time is linear in the length of the text.
     """
     if isinstance(source, str):
         source = Source(source)
@@ -59,7 +59,7 @@ def parse_lwt(source: Source | str, mode: Mode = "strict", max_steps: int | None
     diagnostics, chain = _unwrapped(text)
     if chain:
         text = chain[-1].text
-        # Steps in strings or quotations become visible only here.
+        # Steps inside strings or quotations can be counted only now.
         if refused := excess(text, max_steps):
             found = [*diagnostics, refused.moved(partial(back, chain))]
             return Script((), source, mode, in_order(found, len(source.text)))
@@ -68,7 +68,7 @@ def parse_lwt(source: Source | str, mode: Mode = "strict", max_steps: int | None
 
 
 def _unwrapped(text: str) -> tuple[list[Diagnostic], list[Repaired]]:
-    """Remove the text around the steps. Return the diagnostics, and the text after each removal."""
+    """Remove the text around the steps, in stages. Return the diagnostics, and the repaired text after each stage."""
     diagnostics: list[Diagnostic] = []
     chain: list[Repaired] = []
     for stage in STAGES:
@@ -81,7 +81,7 @@ def _unwrapped(text: str) -> tuple[list[Diagnostic], list[Repaired]]:
 
 
 def excess(text: str, max_steps: int | None = MAX_STEPS) -> Diagnostic | None:
-    """Return a diagnostic if a text is too large; None otherwise. Only a little of the text is parsed for it."""
+    """Return a diagnostic if a text is too large, else None. At most the first ``max_steps`` + 1 steps are parsed."""
     if len(text) > MAX_LENGTH:
         return Diagnostic(
             "LWT011",
@@ -97,7 +97,7 @@ def excess(text: str, max_steps: int | None = MAX_STEPS) -> Diagnostic | None:
         return Diagnostic("LWT011", "error", message, Span(fence.start("mark"), fence.end("mark")))
     if max_steps is None or next(islice(HEAD.finditer(text), max_steps, None), None) is None:
         return None
-    # So many places look like heads, but prompts may contain some of them.
+    # More than max_steps places look like heads, but some of them may be inside prompts.
     if (at := _step(text, max_steps + 1)) is None:
         return None
     message = f"the script has more than {max_steps:,} steps; this is step {max_steps + 1:,}"
@@ -106,7 +106,7 @@ def excess(text: str, max_steps: int | None = MAX_STEPS) -> Diagnostic | None:
 
 
 def _step(text: str, number: int) -> int | None:
-    """Return where the step with this number, counted from 1, begins. Steps are found as in ``read_piece``."""
+    """Return the offset of step ``number``, counted from 1; None if the text has fewer. Steps are found as in ``read_piece``."""
     at = 0
     while (at := next_place(text, at)) < len(text):
         if text[at] == "#":
@@ -129,12 +129,12 @@ def _step(text: str, number: int) -> int | None:
 
 
 def read_strictly(source: Source, items: Items, faults: Iterable[Fault]) -> Script:
-    """Return the script of a strict parse."""
+    """Return the script that a strict parse found."""
     return Script(tuple(items), source, "strict", in_order((each.diagnostic for each in faults), len(source.text)))
 
 
 def _read(text: str, mode: Mode) -> tuple[Items, list[Fault]]:
-    """Read as one text; if that fails, step by step."""
+    """Parse the text as a whole; if that fails, step by step."""
     if text.count("\n#") > _MOST_COMMENTS:
         return _recover(text, mode)
     items = read_script(text)
@@ -142,7 +142,7 @@ def _read(text: str, mode: Mode) -> tuple[Items, list[Fault]]:
 
 
 def _recover(text: str, mode: Mode) -> tuple[Items, list[Fault]]:
-    """Read every valid step, and explain everything else. Linear in the text."""
+    """Parse every valid step, and explain all other text. The time is linear in the length of the text."""
     items: list[Step | Comment] = []
     faults: list[Fault] = []
     repaired, at, stop = 0, 0, 0
@@ -162,16 +162,16 @@ def _recover(text: str, mode: Mode) -> tuple[Items, list[Fault]]:
 
 
 def too_many_faults(text: str, at: int, count: int) -> Fault:
-    """Return the fault of a text with so many faults before ``at`` that the rest is not read."""
+    """Return the fault that is reported at ``at`` if the text has too many faults; the rest of the text is not read."""
     message = f"more than {count:,} faults; the text from here on is not checked"
     return fault("LWT011", message, at, max(end_of_line(text, at), at + 1))
 
 
 @frozen
 class Piece:
-    """Result of one read: a step or a comment, or its faults; ``end`` is where parsing goes on.
+    """The result of reading one part of a script: a step or a comment, and faults. Parsing continues at ``end``.
 
-    ``stop`` is the place of the next head, if lines before it are not explained yet.
+    ``stop`` is the offset of the next head if lines before that head are not explained yet, else 0.
     """
 
     end: int
@@ -189,9 +189,9 @@ def next_place(text: str, at: int) -> int:
 
 
 def read_piece(text: str, at: int, known: int = 0) -> Piece:
-    """Read the text at ``at``, which is not blank; of the text before it, only the same line matters.
+    """Read the comment, step or other lines that begin at ``at``, a place that is not blank.
 
-    ``known``: the ``stop`` of the previous piece.
+    ``known`` is the ``stop`` of the previous piece.
     """
     if text[at] == "#":
         end = end_of_line(text, at)
@@ -218,7 +218,7 @@ def read_piece(text: str, at: int, known: int = 0) -> Piece:
 
 
 def _before_ignores(text: str, at: int, stop: int) -> int:
-    """Return where unreadable text ends: before the comments at its end, if they belong to the step at ``stop``."""
+    """Return the end of invalid text: ``stop``, or the start of the ``knotwork:`` comments that belong to the step at ``stop``."""
     first = stop
     while (line := text.rfind("\n", 0, max(first - 1, 0)) + 1) > at and text[line:first].lstrip(" \t").startswith("#"):
         first = line
@@ -233,12 +233,12 @@ def _lenient(
     diagnostics: list[Diagnostic],
     chain: list[Repaired],
 ) -> Script:
-    """Make the edits of accepted faults, then those of references, and read the result.
+    """Apply the edits of accepted faults, then the edits of misspelt references, and parse the result.
 
-    ``diagnostics`` and ``chain`` are those of the text removed before.
+    ``diagnostics`` and ``chain`` come from the removal of text around the steps.
     """
-    # An edit can reveal a further fault (a bullet removed, then an inner quote found), but each round removes
-    # the faults that it accepts, so few rounds are needed.
+    # An edit can reveal a further fault: an inner quote is found only after a bullet before the step is removed. Each round
+    # removes the faults that it accepts, so few rounds are needed.
     for _ in range(4):
         accepted = [fault for fault in faults if fault.accepted]
         if not accepted or (len(accepted) >= MAX_REPAIRS and faults[-1].diagnostic.code == "LWT011"):
@@ -261,7 +261,7 @@ def _lenient(
 
 
 def _slips(text: str, items: Items) -> list[Diagnostic]:
-    """Return references with a spelling that the strict parser reads as text."""
+    """Return a diagnostic for each misspelt reference, which the strict parser reads as text."""
     found: list[Diagnostic] = []
     known = {item.id for item in items if isinstance(item, Step)}
     for item in items:
@@ -294,24 +294,24 @@ def _last_wins(items: Items) -> tuple[Items, list[Diagnostic]]:
     return kept, dropped
 
 
-# Reads a script that is still streaming in, leniently: steps are returned as soon as their text is complete.
+# Parses a script leniently while its text arrives: a step is returned as soon as its text is complete.
 
 _LONG = 4_000
 """Maximum length in code points of an incomplete step that is checked for completeness after every line."""
 
 
 class StepFeed:
-    """Takes a script in pieces. A step is complete at a line end after its valid text, or at the next head."""
+    """Takes a script in pieces. A step is complete at the end of the line where its valid text ends, or at the next head."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self._rest = ""
-        self._offset = 0  # of the rest in the whole text
+        self._offset = 0  # where the rest begins in the whole text
         self._begun: set[str] = set()
         self.is_doubtful = False
-        """Whether the text so far may change steps that were returned: it has a fault, or a step with a repeated id."""
+        """Whether steps that were returned may change: the text so far has an error, a repeated id, or a reserved id."""
         self._parts = 0
-        self._enough = 0  # the length of the rest at which it is read again
+        self._enough = 0  # the rest is read again when it has this length
 
     @property
     def source(self) -> Source:
@@ -319,19 +319,19 @@ class StepFeed:
         return Source("".join(self._pieces), "<stream>")
 
     def feed(self, chunk: str) -> list[Step]:
-        """Take the next piece and return the steps that are complete now, with spans in the whole text."""
+        """Take the next piece of text and return the steps that are now complete. Their spans refer to the whole text."""
         self._pieces.append(chunk)
         self._rest += chunk
-        # Only a line end or a parenthesis can complete a step; after any other text nothing is checked.
+        # Only a line end or a parenthesis can complete a step; other text is not checked.
         if not ("\n" in chunk or ")" in chunk) or len(self._rest) < self._enough or self._parts > MAX_STEPS:
             return []
         found = self._take()
-        # A long incomplete step is not read again for every line: that would be quadratic.
+        # A long incomplete step is not read again for every line, which would take quadratic time.
         self._enough = len(self._rest) * 17 // 16 if len(self._rest) > _LONG else 0
         return found
 
     def close(self) -> tuple[list[Step], Script]:
-        """Mark the text as complete. Return the steps not returned yet, and the whole script with diagnostics."""
+        """Mark the text as complete. Return the steps that were not returned before, and the whole script with its diagnostics."""
         script = parse_lwt(self.source, "lenient")
         rest = [step for step in script.steps if step.id not in self._begun]
         self._begun.update(step.id for step in rest)
@@ -354,7 +354,7 @@ class StepFeed:
         return found
 
     def _whole_until(self, text: str, at: int) -> int | None:
-        """Return where the certainly complete part that begins at ``at`` ends, or None if it needs more text."""
+        """Return the end of the part that begins at ``at``, or None if the part may continue in text that has not arrived yet."""
         first = at
         while first < len(text) and text[first] in " \t\r\n":
             first += 1

@@ -1,6 +1,6 @@
-"""The form of lines of a script: heads, near-heads, bullets, fences. Found without parsing.
+"""Patterns that recognise the lines of a script without parsing: heads, malformed heads, bullets, fences, options.
 
-Every pattern is linear on any text: runs of blanks are possessive and everything else is bounded.
+Every regular expression takes linear time on any text: repeated blanks are possessive, and other repetitions are bounded.
 """
 
 import re
@@ -14,7 +14,7 @@ ID = r"[\w][\w\-]*(?:\.[\w][\w\-]*)*"
 """A step's id, as in the grammar."""
 
 HEAD = re.compile(rf"\({ID}\)[ \t]*+=(?!=)")
-"""A step's head, at a place where a step may begin."""
+"""Matches a step's head, at a place where a step may begin."""
 
 _PREFIX = r"(?:(?:[Ss]tep[ \t]{1,4})?\w{0,8}[ \t]{0,4}[:.)]|[-*+•>`#|]{1,4})(?:[ \t]{0,4}[-*+•>`:.)|]){0,4}[ \t]*+"
 
@@ -24,7 +24,7 @@ BULLET = re.compile(rf"(?!#){_PREFIX}(?=\({ID}\)[ \t]*+=)")
 _NEAR = r"[\w][\w.\-+<> ]{0,60}"
 _SIGN = r"(?::=|==|=>|->|=|:|)"
 _GAP = r"[ \t]{0,4}"
-OPERATION = r"(?:LLM|llm|CONST|EACH|EXPR|GASL|SEED|ANSWER)"  # an operation's name separates near-heads from prose
+OPERATION = r"(?:LLM|llm|CONST|EACH|EXPR|GASL|SEED|ANSWER)"  # the name distinguishes malformed heads from prose
 LOOSE_HEAD = re.compile(
     rf"(?P<open>\(?){_GAP}(?P<id>{_NEAR}?){_GAP}(?P<close>\)?){_GAP}(?P<sign>{_SIGN}){_GAP}"
     rf"(?P<op>{OPERATION})(?={_GAP}\()"
@@ -41,7 +41,7 @@ BRACKETED_HEAD = re.compile(
 """A head with its id in other brackets or in quotes: ``[a]=LLM(``, ``"a": LLM(``."""
 
 COLON_HEAD = re.compile(rf"(?P<id>{ID})[ \t]{{0,4}}:[ \t]{{0,4}}(?P<op>{OPERATION})(?=\([ \t]*[\"'\[{{])")
-"""``a: LLM("``; prose has no quote in this place."""
+"""A head with a colon, ``a: LLM("``. In prose, no quote follows the parenthesis."""
 
 _UNNAMED = [re.sub(r"\(\?P<\w+>", "(?:", head.pattern) for head in (BRACKETED_HEAD, COLON_HEAD)]
 _HEAD_LINE = re.compile(
@@ -62,7 +62,7 @@ SMART_QUOTES = "\u201c\u201d\u201e\u201f\u00ab\u00bb\u2018\u2019\u201a\u201b"
 
 
 INVISIBLE = r"\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u2064\u2066-\u206f\u3000\ufeff"
-"""Spaces that scripts do not allow, and invisible characters, as in a character class."""
+"""Spaces that scripts do not allow, and invisible characters, written for use in a character class."""
 EMPTY_LINES = re.compile(r"\n++")
 _BLANKS = re.compile(rf"[ \t\r{INVISIBLE}]*")
 
@@ -74,7 +74,7 @@ def first_shown(text: str, at: int, end: int) -> int:
 
 
 def end_of_line(text: str, offset: int) -> int:
-    """Return the offset of the newline that ends ``offset``'s line, or the end of the text."""
+    """Return the end of the line that contains ``offset``: the offset of its newline, or the length of the text."""
     found = text.find("\n", offset)
     return len(text) if found < 0 else found
 
@@ -89,40 +89,40 @@ def skip_blank(text: str, offset: int) -> int:
 
 
 def start_of_line(text: str, offset: int) -> int:
-    """Return the offset at which ``offset``'s line begins."""
+    """Return the start of the line that contains ``offset``."""
     return text.rfind("\n", 0, offset) + 1
 
 
 def next_head(text: str, offset: int) -> int:
-    """Return where the next line after ``offset``'s own begins that looks like a step, or the end of the text."""
+    """Return the start of the next line that looks like a step, after the line of ``offset``; or the end of the text."""
     found = _HEAD_LINE.search(text, end_of_line(text, offset))
     return found.start() if found else len(text)
 
 
-# Options after a prompt, recognised without parsing: up to the end of a step, valid or with a misspelling.
-# If a quote is missing, these separate the prompt's text from the step's options: a quote goes before them, and no edit makes
-# options part of the text.
+# Recognises options after a prompt, valid or misspelt, up to the end of a step, without parsing.
+# If a quote is missing, these options show where the text of the prompt ends: the quote is inserted before them, and no edit
+# makes options part of the text.
 
 OPTION_NAMES = frozenset(
     (*LLM_OPTIONS, *COMMON_OPTIONS, *(name for signature in BUILTIN.values() for name in signature.options))
 )
-"""The options of all operations. Only these names separate options from a prompt's text."""
+"""The options of all operations. Only these names distinguish options from the text of a prompt."""
 
 _OBJECT = r"\{(?!\()[^{}]{0,2000}(?:\{[^{}]{0,500}\}[^{}]{0,500}){0,9}\}"
-"""An object, possibly nested: the fields of ``type=``."""
+"""An object, possibly nested, such as the fields given with ``type=``."""
 
 _LABELS = r""""[^"\n]*"(?:\s{0,4}\|\s{0,4}"[^"\n]*")*|'[^'\n]*'(?:\s{0,4}\|\s{0,4}'[^'\n]*')*"""
 
 OPTION_VALUE = rf"(?:{_OBJECT}|{_LABELS}|\[[\w \t]{{1,60}}\]|[\w.\-]+)"
-"""An option's value on one line, as far as it differs from a prompt's text."""
+"""The value of an option on one line, in forms that can be distinguished from the text of a prompt."""
 
 _ACCESSORS = r"(?:\[[^\[\]\n]{0,60}\]){0,9}"
 
 REFERENCE = rf"\{{\([\w.\-]{{1,60}}\)\}}{_ACCESSORS}"
-"""A reference on one line, as far as it differs from a prompt's text."""
+"""A reference on one line, in forms that can be distinguished from the text of a prompt."""
 
 _LIKE_REFERENCE = rf"\$?\{{{{1,2}}[ ]?\(?[\w.\-]{{1,60}}{_ACCESSORS}\)?[ ]?\}}{{1,2}}{_ACCESSORS}"
-"""A reference, also with misspelt braces: ``{{name}}``, ``{(name}``."""
+"""A reference, possibly with misspelt braces: ``{{name}}``, ``{(name}``."""
 
 _LIST = r"\[[^\[\]\n]{0,200}\]"
 _TEXT = rf"""(?:"(?>{REFERENCE}|[^"\n])*+"|'(?>{REFERENCE}|[^'\n])*+')"""
@@ -131,13 +131,13 @@ _NAMES = "|".join(sorted(OPTION_NAMES))
 _WORD = r"[A-Za-z_]\w{0,60}"
 _OPTION = rf"\s{{0,18}}[,;]\s{{0,9}}(?:(?:{_NAMES})\s{{0,4}}[=:]|{_WORD}\s{{0,4}}(?:=(?!=)|:(?=\s{{0,4}}\$?\{{)))"
 _NO_COMMA = rf"\s{{1,18}}(?:{_NAMES})\s{{0,4}}=(?!=)"
-_NO_COMMA_EITHER = rf"\s{{1,9}}{_WORD}\s{{0,4}}=(?=\s{{0,4}}\$?\{{)"  # after an expression; text may contain it
+_NO_COMMA_EITHER = rf"\s{{1,9}}{_WORD}\s{{0,4}}=(?=\s{{0,4}}\$?\{{)"  # only after an expression; text may contain it
 _END = r"\s{0,18}[,;]?\s{0,9}[)\]}]{0,3}[;.]?\Z"
-# Each option is atomic: it does not depend on the text after it, and trying all readings of nine takes too long.
+# Each option is an atomic group: it does not depend on the text after it, and backtracking into nine options would take too long.
 _LOOSE_TAIL = re.compile(rf"(?>(?:{_OPTION}|{_NO_COMMA})\s{{0,4}}{_VALUE}(?:\s{{0,9}}\))?){{1,9}}{_END}")
 _BEHIND_EXPRESSION = re.compile(rf"(?>(?:{_OPTION}|{_NO_COMMA}|{_NO_COMMA_EITHER})\s{{0,4}}{_VALUE}){{1,9}}{_END}")
 _LONGEST = 20_000
-"""Maximum number of code points at the end of a step that are searched for options."""
+"""Only this number of code points at the end of a step is searched for options."""
 _ONE = re.compile(rf"\s{{0,9}}[,;]?\s{{0,9}}({_WORD})\s{{0,4}}[=:]\s{{0,4}}({_VALUE})")
 _BEHIND_QUOTE = (
     rf"(?<!\\)[\"']\s{{0,9}}(?:[,;]\s{{0,9}}(?:(?:{_NAMES})\s{{0,4}}[=:]|{_WORD}\s{{0,4}}=(?!=))"
@@ -149,7 +149,7 @@ _SWALLOWED = re.compile(f"{_BEHIND_QUOTE}|{_BEFORE_QUOTE}|{_BEFORE_BARE}")
 
 
 def option_tail(before: str) -> re.Pattern[str]:
-    """Return the pattern of ``before``, at least one option of LLM or value of EXPR, and the closing parenthesis."""
+    """Return a pattern of ``before``, then one to nine options of LLM or values of EXPR, then the closing parenthesis."""
     names = "|".join((*LLM_OPTIONS, *COMMON_OPTIONS))
     return re.compile(
         rf"{before}(?:\s{{0,9}},\s{{0,9}}(?:(?:{names})\s{{0,4}}=\s{{0,4}}{OPTION_VALUE}"
@@ -159,29 +159,30 @@ def option_tail(before: str) -> re.Pattern[str]:
 
 @frozen
 class Tail:
-    """Options up to the end of a step, from offset ``start``; ``is_sure``: a prompt's text cannot look like that."""
+    """The options at the end of a step, from offset ``start``. If ``is_sure``, they cannot be the text of a prompt."""
 
     start: int
     is_sure: bool
 
 
 def loose_tail(text: str, start: int, end: int, *, is_expression: bool) -> Tail | None:
-    """Return the options that end ``[start, end)``, also with misspelt marks, names, references or last bracket.
+    """Return the options at the end of ``[start, end)``, even if their marks, names, references or last bracket are misspelt.
 
-    None if nothing looks like an option. ``is_expression``: the text before is an expression, which has no ``name=``.
+    Return None if nothing looks like an option. If ``is_expression``, the options follow an expression, and since an
+    expression contains no ``name=``, any name counts as an option.
     """
     found = (_BEHIND_EXPRESSION if is_expression else _LOOSE_TAIL).search(text, max(start, end - _LONGEST), end)
     if not found:
         return None
     options = _ONE.findall(found[0])
     if (_BINDING if is_expression else _KNOWN).search(text, start, found.start()):
-        return Tail(found.start(), is_sure=False)  # further options are before these
+        return Tail(found.start(), is_sure=False)  # there may be more options before these
     sure = is_expression or all(is_option(name) or value[0] in "{$" for name, value in options)
     return Tail(found.start(), sure)
 
 
 def swallows(text: str, start: int, end: int) -> bool:
-    """Return whether ``[start, end)``, which is to become text, has a quote followed by an option: that quote is not text."""
+    """Return whether an edit that makes ``[start, end)`` the text of a string would include a quote that delimits an option."""
     return _SWALLOWED.search(text, start, end) is not None
 
 
@@ -197,5 +198,5 @@ def delimits(text: str, at: int) -> bool:
 
 
 def is_option(name: str) -> bool:
-    """Return whether ``name`` is an option of an operation, or a misspelt one."""
+    """Return whether ``name`` is an option of an operation, or a misspelling of one."""
     return name in OPTION_NAMES or nearest(name, OPTION_NAMES) is not None

@@ -1,6 +1,6 @@
-"""The tolerant parser's position in the text: the pieces, the faults found so far, and the parts to rewrite.
+"""``Cursor`` is the tolerant parser's position in the text, with the faults found so far and the parts to rewrite.
 
-``reader`` extends it; the modules of other languages' forms take a ``Cursor``, so they do not import the reader.
+``Reader`` extends ``Cursor``. The modules for syntax of other languages take a ``Cursor``, so they do not import ``reader``.
 """
 
 import re
@@ -22,12 +22,12 @@ class Hole(Node):
 
 
 class TooDeep(Exception):
-    """The nesting is too deep; ``args`` are its place."""
+    """Raised if the nesting is too deep; ``args[0]`` is the span of the place."""
 
 
 @frozen
 class Found:
-    """A fault, and the part of the text that its fix rewrites, with the new tree."""
+    """A fault. If its fix rewrites a part of the text, also the span of that part and its new tree."""
 
     diagnostic: Diagnostic
     part: Span = NOWHERE
@@ -51,7 +51,7 @@ class Cursor:
         self.open: list[str] = []
         self.unclosed: list[Piece] = []
         self.parentheses: set[int] = set()
-        """The places of parentheses that belong to a generator among arguments."""
+        """The offsets of the opening parentheses of generators that are arguments."""
         self.closers = _closers(self.pieces)
         self.last_then = max((at for at, piece in enumerate(self.pieces) if piece.folded == "then"), default=-1)
         self._last_else = {piece.level: at for at, piece in enumerate(self.pieces) if piece.folded in _ELSE}
@@ -59,11 +59,11 @@ class Cursor:
     # Reading
 
     def test(self) -> Expr:
-        """Read a value, including conditionals."""
+        """Read a value, which may be a conditional."""
         raise NotImplementedError
 
     def chain(self, stop: frozenset[str] = frozenset()) -> Expr:
-        """Read operands and signs up to a word of ``stop``, or to the end of a chain."""
+        """Read operands and operators, up to a text in ``stop`` or the end of the chain."""
         raise NotImplementedError
 
     def operand(self) -> Expr:
@@ -73,12 +73,12 @@ class Cursor:
     # Look-ahead
 
     def peek(self, ahead: int = 0) -> Piece:
-        """Return the piece ``ahead`` of the current one; the end piece after the end."""
+        """Return the piece ``ahead`` pieces after the current one; past the end, the last piece, of kind "end"."""
         return self.pieces[min(self.at + ahead, len(self.pieces) - 1)]
 
     @property
     def last(self) -> Piece:
-        """Return the piece before the current one; the first at the beginning."""
+        """Return the piece before the current one; at the beginning, the first piece."""
         return self.pieces[max(0, self.at - 1)]
 
     def take(self) -> Piece:
@@ -97,7 +97,7 @@ class Cursor:
         return piece.kind == "sign" and piece.text in signs
 
     def accept(self, *texts: str) -> Piece | None:
-        """Take the current piece if it is one of these words, in any case, or signs; else return None."""
+        """Take and return the current piece if it is one of ``texts``: signs, or words in any case. Otherwise return None."""
         return self.take() if self.word(*texts) or self.sign(*texts) else None
 
     def later_else(self) -> bool:
@@ -115,7 +115,7 @@ class Cursor:
         self.add(fault(code, message, span.start, span.end, *hints, edits=edits))
 
     def swap(self, code: str, message: str, piece: Piece, right: str) -> None:
-        """Report that ``right`` replaces ``piece``, with blanks if it would touch a word."""
+        """Report a fault whose edit replaces ``piece`` with ``right``, and adds blanks where ``right`` would touch a word."""
         before, behind = self.text[piece.start - 1 : piece.start], self.text[piece.end : piece.end + 1]
         spaced = right
         if right[:1].isalpha() and (before.isalnum() or before == "_"):
@@ -125,7 +125,7 @@ class Cursor:
         self.fault(code, message, piece.span, f"write {right}", edits=(Edit(piece.span, spaced),))
 
     def rewrite(self, code: str, message: str, span: Span, node: Expr, *hints: str) -> Expr:
-        """Report a fault over ``span`` whose fix rewrites ``node`` in its place; return ``node``."""
+        """Report a fault at ``span`` whose fix replaces the text at ``node.span`` with the text of ``node``; return ``node``."""
         found = fault(code, message, span.start, span.end, *hints).diagnostic
         self.found.append(Found(found, node.span, node))
         return node
@@ -148,7 +148,7 @@ class Cursor:
         return self.hole()
 
     def enter(self) -> Piece:
-        """Take an opening bracket; ``close`` takes its closing one."""
+        """Take an opening bracket. ``close`` takes the closing bracket."""
         piece = self.take()
         self.open.append(OPENING[piece.text])
         return piece
@@ -283,7 +283,7 @@ def before(r: Cursor) -> bool:
 
 
 def _assigns(r: Cursor) -> bool:
-    """Return whether ``name = ...`` assigns and does not compare: a text alone, or an ``and`` or ``or``, is compared."""
+    """Return whether ``name = ...`` is an assignment, not a comparison with a single string or in a chain of ``and`` or ``or``."""
     rest = r.pieces[r.at + 2 : -1]
     if r.peek(1).text == ":=":
         return True
@@ -295,7 +295,7 @@ def _assigns(r: Cursor) -> bool:
 
 
 def behind(r: Cursor) -> bool:
-    """Skip invalid text after an expression at the end; return whether the expression before it is the whole."""
+    """Skip an invalid ``;`` or ``.`` after an expression; return False if a ``;`` separates it from another expression."""
     piece = r.peek()
     if not r.sign(";", "."):
         return True

@@ -1,8 +1,8 @@
-"""Explains all faults of a text that is not an expression, and the edits that fix them together.
+"""Explains all faults of a text that is not a valid expression, and finds edits that fix all of them.
 
-The tolerant parser returns a tree and faults. A fault's edits change its own words, or rewrite a part of the text from
-its tree. If the tree is complete, all edits together must give a text that parses to that tree: this is tried before they are
-returned, and if it fails, one edit rewrites the whole text.
+The tolerant parser returns a tree and faults. The edits of a fault change single words, or replace a part of the text with the
+text of its tree. If the tree is complete, the text after all edits must parse to that tree. This is tried before the edits are
+returned; if it fails, one edit rewrites the whole text.
 """
 
 import re
@@ -21,7 +21,7 @@ from .pieces import CLOSING, OPENING, cut
 from .reader import Reader
 
 MOST_FAULTS = 50
-"""Maximum number of faults of one text that are reported."""
+"""Maximum number of faults that are reported for one text."""
 
 
 _DOT_FIRST = re.compile(r"\s*\.(?!\s*\d)")
@@ -35,7 +35,7 @@ def explain(text: str, failure: Failure) -> tuple[Diagnostic, ...]:
     found, tree = _read(text)
     if tree is None:
         found = _certain(text, found)
-    # In their final order: of two edits at one place the first is made first, so the tried edits are those that will be made.
+    # Sorted as they are returned. Of two edits at one place the first is applied first, so the edits are tried in their final order.
     diagnostics = sorted(_with_edits(text, found), key=sort_key)
     if not diagnostics:
         diagnostics = [_generic(text, failure)]
@@ -51,7 +51,7 @@ def explain(text: str, failure: Failure) -> tuple[Diagnostic, ...]:
 
 
 def _uncovered(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """Return the diagnostics without those that repeat one whose edit rewrites their part of the text, or its attributes."""
+    """Leave out diagnostics without edits inside a part that an EXPR007 edit rewrites: EXPR012, and repeats of its message."""
     written = [(edit.span, each.code, each.message) for each in diagnostics for edit in each.edits if edit.text]
 
     def is_covered(one: Diagnostic, span: Span) -> bool:
@@ -65,11 +65,11 @@ def _uncovered(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 _LONGEST_SHOWN = 160
-"""Maximum number of characters of a rewritten expression that a hint shows; the edit has all of it."""
+"""Maximum number of characters of a rewritten expression that is shown in a hint; a longer one is only in the edit."""
 
 
 def _with_rewritten_text(diagnostic: Diagnostic) -> Diagnostic:
-    """Return the diagnostic with the rewritten expression of its edit in a hint, for readers who see only hints."""
+    """Return the diagnostic with a hint that shows the expression in its edit, for readers who see only hints."""
     if len(diagnostic.edits) != 1 or not 0 < len(diagnostic.edits[0].text) <= _LONGEST_SHOWN:
         return diagnostic
     written = diagnostic.edits[0].text
@@ -110,7 +110,7 @@ def _read(text: str) -> tuple[list[Found], Expr | None]:
 
 
 def _unclosed_brackets(reader: Reader) -> Found:
-    """Report the brackets that are open at the end as one fault, at the outermost."""
+    """Report all brackets that are not closed as one fault, placed at the outermost bracket."""
     opened = sorted(reader.unclosed, key=lambda piece: piece.start)
     closers = "".join(OPENING[piece.text] for piece in reversed(opened))
     end = reader.last.end
@@ -123,7 +123,7 @@ def _unclosed_brackets(reader: Reader) -> Found:
             closers = one.diagnostic.edits[-1].text + closers
             reader.found[at] = Found(evolve(one.diagnostic, edits=()))
     message = f"{opened[0].text} is not closed"
-    # Brackets after an unclosed string could be part of it.
+    # Brackets after an unclosed string could be part of that string.
     is_open = any(each.diagnostic.code == "EXPR004" and not each.diagnostic.edits for each in strings)
     edits = () if is_open else (Edit(Span(end, end), closers),)
     return Found(fault("EXPR005", message, opened[0].start, opened[0].end, hint, edits=edits).diagnostic)
@@ -139,7 +139,7 @@ def _too_deep(span: Span) -> Found:
 
 
 def _unique(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """Return the diagnostics without those that repeat one with edits or an earlier one."""
+    """Return one diagnostic for each code, message and span, with edits if one of the equal diagnostics has edits."""
     told: dict[tuple[str, str, Span | None], Diagnostic] = {}
     for diagnostic in diagnostics:
         key = (diagnostic.code, diagnostic.message, diagnostic.span)
@@ -156,7 +156,7 @@ def _generic(text: str, failure: Failure) -> Diagnostic:
 
 
 def _with_edits(text: str, found: list[Found]) -> list[Diagnostic]:
-    """Return the diagnostics; those that rewrite a part get its text, and those inside such a part lose their edits."""
+    """Return the diagnostics. A fault that rewrites a part of the text gets an edit for it; faults inside that part lose theirs."""
     rewriting = [one for one in found if one.rewritten is not None and complete(one.rewritten)]
     outer: list[Found] = []
     for one in sorted(rewriting, key=lambda one: (one.part.start, -one.part.end)):
@@ -177,14 +177,14 @@ def _with_edits(text: str, found: list[Found]) -> list[Diagnostic]:
 
 
 def _text_of(text: str, part: Span, node: Expr) -> str:
-    """Return the text of ``node`` for its place, in parentheses if an adjacent operator would bind a part of it."""
+    """Return the text of ``node`` that replaces ``part``, in parentheses if an adjacent operator could bind only a part of it."""
     before, behind = text[: part.start].rstrip()[-1:], text[part.end :].lstrip()[:1]
     alone = before in ("", "(", "[", "{", ",") and behind in ("", ")", "]", "}", ",")
     return format_expr(node) if alone or rank(node) == VALUE else f"({format_expr(node)})"
 
 
 def _edits_give(text: str, diagnostics: list[Diagnostic], tree: Expr) -> bool:
-    """Return whether all edits together give ``tree``, and each fault's own edits remove it."""
+    """Return whether the text after all edits parses to ``tree``, and the edits of each fault alone remove that fault."""
     mended = apply_edits(text, [edit for diagnostic in diagnostics for edit in diagnostic.edits])
     if len(diagnostics) > MOST_FAULTS or len(mended) > MAX_LENGTH:
         return False
@@ -192,10 +192,10 @@ def _edits_give(text: str, diagnostics: list[Diagnostic], tree: Expr) -> bool:
 
 
 def _with_tried_edits(text: str, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """Return the diagnostics of a text with an unknown tree, with edits only if together they make the text valid.
+    """Return the diagnostics of a text whose tree is unknown, with edits only if all of them together make the text valid.
 
-    A partial fix may do harm, because the text after a fault is read by guess. If all edits together give an expression, a
-    misplaced piece was only a consequence.
+    A partial fix may do harm, because the text after a fault is interpreted by guessing. If the edits make the text valid, faults
+    about misplaced pieces were only consequences and are left out.
     """
     mended = apply_edits(text, [edit for diagnostic in diagnostics for edit in diagnostic.edits])
     sure = [diagnostic for diagnostic in diagnostics if diagnostic.edits or diagnostic.code not in _CONSEQUENCES]
@@ -210,14 +210,14 @@ def _with_tried_edits(text: str, diagnostics: list[Diagnostic]) -> list[Diagnost
 
 
 _CONSEQUENCES = frozenset({"EXPR001", "EXPR002", "EXPR003"})
-"""Faults of a misplaced piece, which another fault may have caused."""
+"""Codes of faults about a misplaced piece, which another fault may have caused."""
 
 
 def _certain(text: str, found: list[Found], times: int = 4) -> list[Found]:
-    """Return the first fault without a fix, and of all others those that occur without it too.
+    """Return the first fault without a fix, and those of the other faults that are certainly not its consequences.
 
-    It affects at most the text after it in the same brackets, up to a comma. That text is removed, and the rest is
-    read again.
+    This fault affects at most the text after it in the same brackets, up to a comma. That text is replaced by a name, and the
+    whole text is read again.
     """
     unsure = [
         one
@@ -242,7 +242,7 @@ def _certain(text: str, found: list[Found], times: int = 4) -> list[Found]:
 
 
 _IN_PLACE = frozenset({"EXPR018", "EXPR021", "EXPR027"})
-"""Faults of a name or a number in a valid place: the text around it is read unchanged."""
+"""Codes of faults in a name or a number. Its place is valid, so the fault does not affect the text around it."""
 
 
 def _start(one: Found) -> int:
@@ -250,7 +250,7 @@ def _start(one: Found) -> int:
 
 
 def _affected_span(text: str, start: int) -> Span:
-    """Return the span from ``start`` to the next comma, or to the bracket that closes the enclosing ones; else to the end."""
+    """Return the span from ``start`` to the next comma or closing bracket outside of inner brackets, or to the end of the text."""
     pieces = cut(text, lambda fault: None)
     level = next((piece.level for piece in pieces if piece.end > start), 0)
     for piece in pieces:
@@ -261,7 +261,7 @@ def _affected_span(text: str, start: int) -> Span:
 
 
 def _each_mends(text: str, diagnostics: list[Diagnostic]) -> bool:
-    """Return whether each fault's edits, made alone, remove it; not checked if too much would be read again."""
+    """Return whether the edits of each fault, applied alone, remove that fault. In a long text this is not checked."""
     if len(text) * len(diagnostics) > _MOST_READ_AGAIN:
         return True
     said = Counter((diagnostic.code, diagnostic.message) for diagnostic in _unique(diagnostics))
@@ -276,4 +276,4 @@ def _each_mends(text: str, diagnostics: list[Diagnostic]) -> bool:
 
 
 _MOST_READ_AGAIN = 20_000
-"""Maximum number of characters that are read again to check that each fault's edits remove it."""
+"""Maximum number of characters that are read again to check faults and edits."""

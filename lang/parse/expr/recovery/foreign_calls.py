@@ -1,4 +1,4 @@
-"""Calls and methods of the tolerant parser, and functions of other languages with another name or form here."""
+"""Reads calls and methods in the tolerant parser, also functions of other languages that expressions name or write differently."""
 
 import math
 
@@ -43,9 +43,9 @@ from .pieces import Piece
 
 
 def clauses(r: Cursor, kind: str, element: Expr, opening: Piece | None) -> Comprehension | None:
-    """Read ``for x in xs if c`` and further ones after ``element``, and the bracket that closes ``opening``.
+    """Read one or more ``for x in xs if c`` after ``element``, and the bracket that closes ``opening``.
 
-    None if it is not a comprehension of the language.
+    Return None if this is not a valid comprehension.
     """
     found: list[Clause] = []
     good = True
@@ -63,7 +63,7 @@ def clauses(r: Cursor, kind: str, element: Expr, opening: Piece | None) -> Compr
         if r.peek().kind != "word" or r.word("in"):
             r.missing("a name")
             good = False
-            if not r.word("in"):  # a part after it is missing for the same reason
+            if not r.word("in"):  # the parts after the name are then missing too
                 r.skip(",")
                 break
         name = r.peek() if r.word("in") else r.take()
@@ -119,9 +119,9 @@ _CONDITIONAL = frozenset({"if", "iif", "where", "and", "or"})
 
 @frozen
 class Arguments:
-    """The arguments in a call's parentheses. ``good``: all of them are valid.
+    """The arguments in the parentheses of a call. ``good`` is whether all of them are valid.
 
-    ``where``: one argument, a comprehension that was written as ``xs where c``.
+    ``where`` is whether the only argument is a comprehension that was written as ``xs where c``.
     """
 
     positional: tuple[Expr, ...]
@@ -133,7 +133,7 @@ class Arguments:
 
 
 def argument_list(r: Cursor, *, comparing: bool = False, counting: bool = False) -> Arguments:
-    """Read ``(a, b, name=c)``; with ``comparing`` an ``=`` in it is a comparison, as in ``IF(x = 1, ...)``."""
+    """Read ``(a, b, name=c)``. If ``comparing``, an ``=`` is a comparison, as in ``IF(x = 1, ...)``."""
     opening = r.enter()
     positional: list[Expr] = []
     keywords: dict[str, Expr] = {}
@@ -166,7 +166,7 @@ def argument_list(r: Cursor, *, comparing: bool = False, counting: bool = False)
 
 
 def _positional(r: Cursor, positional: list[Expr], *, counting: bool) -> bool:
-    """Read one argument, also a comprehension, and append it to ``positional``; return whether it is valid."""
+    """Read one argument, which may be a comprehension, and append it to ``positional``; return whether it is valid."""
     inner = r.peek(1) if r.sign("(") else None
     if inner is not None and _generator_ahead(r):
         opening = r.enter()
@@ -207,7 +207,7 @@ def _generator_ahead(r: Cursor) -> bool:
 
 
 def call(r: Cursor) -> Expr:
-    """Read ``name(...)``, also a function of another language."""
+    """Read ``name(...)``, which may be a function of another language."""
     name = r.take()
     comparing = name.folded in _CONDITIONAL
     arguments = argument_list(r, comparing=comparing, counting=name.folded in ("count", "countif"))
@@ -265,7 +265,7 @@ _LIBRARY_HINTS = {
     "var": f"numpy's var is for a population; {_VARIANCE}", "pvariance": _VARIANCE, "mean": _MEAN, "fmean": _MEAN,
     "average": _MEAN, "multimode": "write `mode(xs)`",
 }  # fmt: skip
-"""Functions of libraries with another meaning here, or another form."""
+"""Maps library functions that have another meaning or form in expressions to hints."""
 
 _REBUILT_HINTS = {
     "pow": "write `a ** b`", "power": "write `a ** b`", "if": _CHOICE, "iif": _CHOICE, "where": _CHOICE, "coalesce": _OR_ELSE,
@@ -342,7 +342,7 @@ def method(r: Cursor, value: Expr) -> Expr:
 
 
 def _as_list(r: Cursor, argument: Expr) -> Expr:
-    """Return a method's argument, which cannot be a generator."""
+    """Return the argument of a method. A generator is not allowed there: it is reported and returned as a list."""
     if not isinstance(argument, Comprehension) or argument.kind != "generator":
         return argument
     start, end = argument.span.start, argument.span.end

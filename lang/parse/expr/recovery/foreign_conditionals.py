@@ -1,4 +1,4 @@
-"""Conditionals of other languages: ``if a then b else c``, ``CASE WHEN``, ``a ? b : c``, ``A if C; B if D; else E``."""
+"""Reads conditionals of other languages: ``if a then b else c``, ``CASE WHEN``, ``a ? b : c``, ``A if C; B if D; else E``."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def conditional(branches: Branches, otherwise: Expr, start: int, end: int) -> Ex
 
 
 def if_then(r: Cursor) -> Expr:
-    """Read ``if a then b elif c then d else e end``, with ``:`` or braces too. The cursor is at ``if``."""
+    """Read ``if a then b elif c then d else e end``, also with ``:`` or braces. The cursor is at ``if``."""
     word = r.take()
     branches: Branches = []
     otherwise: Expr | None = None
@@ -58,7 +58,7 @@ def if_then(r: Cursor) -> Expr:
 
 
 def _condition(r: Cursor) -> Expr:
-    """Read the condition; in parentheses it ends with them if a value follows, as in C."""
+    """Read the condition. If it is in parentheses and a value follows, as in C, it ends at the closing parenthesis."""
     closer = r.closers.get(r.at) if r.sign("(") else None
     if closer is not None and closer + 1 < len(r.pieces):
         behind = r.pieces[closer + 1]
@@ -93,7 +93,7 @@ def _arm(r: Cursor) -> Expr:
 
 
 def is_case(r: Cursor) -> bool:
-    """Return whether the word ``case`` or ``when`` here begins a CASE: a value follows it, which cannot follow a name."""
+    """Return whether the word ``case`` or ``when`` begins a CASE: a value follows the word, so the word is not a name."""
     behind = r.peek(1)
     if behind.kind in ("number", "string"):
         return True
@@ -133,7 +133,7 @@ def case_when(r: Cursor) -> Expr:
 
 
 def ternary(r: Cursor, condition: Expr) -> Expr:
-    """Read ``? b : c`` after a condition, and further ones after it."""
+    """Read one or more ``? b : c`` after a condition."""
     first = r.peek()
     branches: Branches = []
     start = condition.span.start
@@ -149,7 +149,7 @@ def ternary(r: Cursor, condition: Expr) -> Expr:
 
 
 def piecewise(r: Cursor, branches: Branches, word: Piece) -> Expr:
-    """Read on after ``A if C`` without an ``else``: ``; B if D; else E``, also separated by commas or line breaks."""
+    """Read the branches after an ``A if C`` without ``else``: ``; B if D; else E``, also with commas or line breaks for ``;``."""
     start = branches[0][1].span.start
     while r.later_else() or r.word(*_ELSE) or r.sign(";"):
         apart = r.accept(";", ",")
@@ -236,7 +236,7 @@ def _where(r: Cursor) -> Expr | None:
 
 
 def where_in_call(r: Cursor, whole: Expr, *, counting: bool) -> Expr:
-    """Read on in ``count(X where Y)`` or ``sum(X where Y)`` as a comprehension."""
+    """Read ``where Y`` in ``count(X where Y)`` or ``sum(X where Y)``, and return the comprehension of X and Y."""
     word = r.peek()
     condition = _where(r)
     span = Span(whole.span.start, r.last.end)
@@ -268,16 +268,16 @@ _ITEMS = ("e", "x", "row", "r", "item", "extraction_")
 
 
 def _field(node: Expr, name: str) -> Expr:
-    """Return the field that a bare name means."""
+    """Return ``name["field"]`` if ``node`` is the bare name ``field``; return any other node unchanged."""
     if isinstance(node, Name) and node.name != name:
         return Subscript(Name(name), Literal(node.name), span=node.span)
     return node
 
 
 def _of_item(root: Any, name: str, spoken: bool) -> Any:
-    """Return a condition with ``name["field"]`` for its fields: ``extraction.f``, and a bare name that is compared.
+    """Return a condition in which ``name["field"]`` replaces fields: ``extraction.f``, and a bare name before a comparison operator.
 
-    If the text uses ``name`` itself (``spoken``), bare names are unchanged.
+    If the text uses ``name`` itself (``spoken``), bare names stay unchanged.
     """
     if isinstance(root, tuple):
         return tuple(_of_item(part, name, spoken) for part in root)

@@ -1,4 +1,4 @@
-"""Single values of the tolerant parser: literals, names, brackets, comprehensions, and the suffixes of a value."""
+"""Reads single values in the tolerant parser: literals, names, brackets, comprehensions, and the suffixes of a value."""
 
 import re
 from decimal import Decimal, InvalidOperation
@@ -51,7 +51,7 @@ def formatted_string(r: Cursor, piece: Piece) -> Expr:
 
 
 def _parts(body: str) -> list[Expr] | None:
-    """Return literals and ``str(...)`` in turn; None if a part cannot be written that way."""
+    """Return the parts of an f-string as literals and ``str(...)`` calls; None if a part is not a valid expression."""
     found: list[Expr] = []
     text, done = "", 0
     for match in _PART.finditer(body):
@@ -85,7 +85,7 @@ _WORDS_BEFORE = frozenset(
 
 
 _WORDS = RESERVED | _WORDS_BEFORE | {"case", "when", "unless", "then"}
-"""Words that may have another meaning than a function's name before a bracket."""
+"""Words that may not be the name of a function although a bracket follows."""
 
 
 def begins(piece: Piece) -> bool:
@@ -96,7 +96,7 @@ def begins(piece: Piece) -> bool:
 def operand(r: Cursor) -> Expr:
     """Read one value with its suffixes.
 
-    Nested values are read by direct calls from here: a text may nest a hundred of them, and Python's stack is limited.
+    Nested values are read by direct calls, to save stack frames: a text may nest a hundred values, and Python's stack is limited.
     """
     piece = r.peek()
     if r.sign("("):
@@ -127,7 +127,7 @@ def operand(r: Cursor) -> Expr:
 
 
 def _other(r: Cursor, piece: Piece) -> Expr:
-    """Read a literal, a name, a choice, or the text in place of a missing value."""
+    """Read a literal, a name, a conditional or ``*xs``; report a missing value."""
     if piece.kind == "number":
         return _number(r)
     if piece.kind == "string":
@@ -316,7 +316,7 @@ def _list(r: Cursor) -> Expr:
 
 
 def _braces(r: Cursor) -> Expr:
-    """Read an object; a set is written ``set([a, b])``."""
+    """Read an object, or a set ``{a, b}``, which is reported: expressions write ``set([a, b])``."""
     opening = r.enter()
     if r.sign("}"):
         return DictDisplay((), span=Span(opening.start, r.close(opening).end))

@@ -1,7 +1,7 @@
 """Splits any text into words, numbers, strings and signs, including invalid ones, and reports the invalid ones.
 
-The tolerant parser's lexer: it refuses nothing. A piece has its corrected text; the difference from the source is
-a fault, with the edit that fixes it.
+This is the lexer of the tolerant parser, so it accepts any text. Each piece has its corrected text. If that text differs from the
+source, the difference is a fault, and an edit fixes it.
 """
 
 import json
@@ -26,7 +26,7 @@ _LOOSE = re.compile(
 
 
 def numeral(text: str, at: int, level: int, report: Callable[[Fault], None]) -> tuple[int, int | float | None]:
-    """Return the end of the number that begins at ``at``, and its value; None if it is too large or invalid."""
+    """Return the end of the number that begins at ``at``, and its value (None if it is too large or invalid)."""
     thousands = _THOUSANDS.match(text, at)
     if thousands and (level == 0 or (thousands[0].count(",") == 1 and ",0" in thousands[0])):
         right = thousands[0].replace(",", "")
@@ -89,7 +89,7 @@ _RAW = re.compile(r"[\x00-\x1f]")
 
 @frozen
 class Quoted:
-    """A string: its end, and its value; None if the value is uncertain."""
+    """A string: the offset of its end, and its value (None if the value is uncertain)."""
 
     end: int
     value: str | None
@@ -156,7 +156,7 @@ def _string_literal(body: str) -> str:
 
 
 def _unclosed_string(text: str, begin: int, at: int, level: int, report: Callable[[Fault], None]) -> Quoted:
-    """Close a string at the end of the text, before the closing brackets there."""
+    """Return an unclosed string as if it ended before the closing brackets at the end of the text, and report it."""
     quote = text[at] if text[at] in "\"'" else '"'
     tail = _CLOSERS.search(text, at + 1)
     end = len(text)
@@ -194,14 +194,14 @@ def _prefixed(
 
 
 OPENING: Mapping[str, str] = {"(": ")", "[": "]", "{": "}"}
-"""Each opening bracket with the one that closes it."""
+"""Maps each opening bracket to its closing bracket."""
 
 CLOSING = frozenset(OPENING.values())
 
 
 @frozen
 class Piece:
-    """A word, a number, a string, a sign or the end, with its corrected text; ``value`` of numbers and strings.
+    """A word, a number, a string, a sign or the end, with its corrected text. Numbers and strings have a ``value``.
 
     A number or string without a value is invalid. ``level`` is the number of open brackets around it.
     """
@@ -215,12 +215,12 @@ class Piece:
 
     @property
     def span(self) -> Span:
-        """Return its span."""
+        """Return the span of the piece."""
         return Span(self.start, self.end)
 
     @property
     def folded(self) -> str:
-        """Return a word in lower case; "" for other pieces, so that they equal no word."""
+        """Return a word in lower case; for other pieces "", which is not equal to any word."""
         return self.text.lower() if self.kind == "word" else ""
 
 
@@ -274,7 +274,7 @@ def _touching(number: Piece, word: Piece, report: Callable[[Fault], None]) -> No
 
 
 def _skipped(text: str, at: int, report: Callable[[Fault], None]) -> int:
-    """Return where the next piece begins, after blanks and comments."""
+    """Return the offset of the next piece, after blanks and comments; report comments and unusual blanks."""
     while True:
         if found := _BLANK.match(text, at):
             at = found.end()
@@ -293,7 +293,7 @@ def _skipped(text: str, at: int, report: Callable[[Fault], None]) -> int:
 
 
 def _pieces(text: str, at: int, level: int, report: Callable[[Fault], None]) -> Iterator[Piece]:
-    """Yield the pieces that begin at ``at``: one, or a few for one odd character."""
+    """Yield the piece that begins at ``at``; an unusual character may become several pieces."""
     if _QUOTE.match(text, at):
         string = quoted(text, at, level, report)
         yield Piece("string", text[at : string.end], at, string.end, level, string.value)

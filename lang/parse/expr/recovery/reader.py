@@ -1,7 +1,7 @@
-"""The tolerant parser: any text to a tree, with a fault for each invalid construct.
+"""The tolerant parser: reads any text as a tree, and reports a fault for each invalid construct.
 
-It reads the grammar, and also common mistakes of people and models (``foreign_conditionals``, ``foreign_calls``, and the signs
-below). It never looks far ahead and never goes back, so its cost is proportional to the text.
+It reads what the grammar allows, and also common mistakes of people and models (``foreign_conditionals``, ``foreign_calls``, and
+the operators below). It looks only a few pieces ahead and never goes back, so its time is proportional to the length of the text.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from .foreign_conditionals import piecewise, ternary
 from .operands import begins, operand
 from .pieces import Piece
 
-# Signs between two values: signs of the language, of others, and words for them.
+# Operators between two values: signs of expressions and of other languages, and words for them.
 
 BOOLEAN = frozenset({"and", "or"})
 
@@ -41,9 +41,9 @@ _NULLS = frozenset({"null", "none", "nil", "undefined"})
 
 
 def between(r: Cursor, items: list[Expr | Sign], stop: frozenset[str]) -> bool:
-    """Append the sign after the value that ends ``items``; return whether there is one.
+    """Read the operator after the last value of ``items`` and append it; return False if no operator follows.
 
-    A test without a value after it, such as ``IS NULL``, is appended whole.
+    A test that has no value after it, such as ``IS NULL``, is appended as a whole.
     """
     piece = r.peek()
     if piece.folded in stop or (piece.kind == "sign" and piece.text in stop):
@@ -193,7 +193,7 @@ def _phrase(r: Cursor, items: list[Expr | Sign], ahead: int) -> bool:
 
 
 def _left(r: Cursor, items: list[Expr | Sign]) -> Expr:
-    """Remove the left value of a test from ``items`` and return it: up to the last ``and``, ``or``, ``not`` or test."""
+    """Remove the left value of a test from ``items`` and return it: all after the last ``and``, ``or``, ``not`` or test."""
     begin = len(items)
     while begin and not (isinstance(items[begin - 1], Sign) and items[begin - 1].type in ("BOOL", "NOT", "TEST")):  # type: ignore[union-attr]
         begin -= 1
@@ -232,13 +232,13 @@ _STOPS = frozenset(
 
 
 class Reader(Cursor):
-    """Reads the text as one expression: ``whole``."""
+    """Reads a text as one expression with ``whole``."""
 
     _joined = False
     _tests = _operands = 0
 
     def whole(self) -> Expr:
-        """Read everything, and report unread text."""
+        """Read the whole text, and report text that follows the expression."""
         if not before(self):
             return self.hole(0)
         found = self.test()
@@ -293,7 +293,7 @@ class Reader(Cursor):
         return self.rewrite("EXPR032", "several values need brackets", comma.span, node, "write `[a, b]`")
 
     def test(self) -> Expr:
-        """Read a value, including conditionals."""
+        """Read a value, which may be a conditional."""
         self._tests += 1
         if self._tests > MAX_DEPTH + 1:
             raise TooDeep(self.peek().span)
@@ -323,7 +323,7 @@ class Reader(Cursor):
         return Conditional(tuple(branches), value, span=Span(start, value.span.end))
 
     def chain(self, stop: frozenset[str] = frozenset()) -> Expr:
-        """Read operands and signs up to a word of ``stop``, or to the end of a chain."""
+        """Read operands and operators, up to a text in ``stop`` or the end of the chain."""
         self.depth += 1
         if self.depth > MAX_DEPTH + 1:
             raise TooDeep(self.peek().span)
@@ -338,7 +338,7 @@ class Reader(Cursor):
         return climb(items)
 
     def _between(self, items: list[Expr | Sign], stop: frozenset[str]) -> bool:
-        """Read the sign between two values; return false at the end of the chain."""
+        """Read the operator between two values; return False at the end of the chain."""
         while between(self, items, stop):
             if isinstance(items[-1], Sign) and items[-1].type != "NULL_TEST":
                 return True
@@ -374,7 +374,7 @@ class Reader(Cursor):
         return True
 
     def _prefixes(self, items: list[Expr | Sign]) -> None:
-        """Read ``not``, ``-`` and their replacements, where they are allowed."""
+        """Read ``not`` and ``-`` before a value; report ``NOT`` and ``+``."""
         while True:
             piece = self.peek()
             if self.word("not") and self._may_negate(items):

@@ -1,7 +1,7 @@
-"""Explains the faults inside a step, with the edits that fix them.
+"""Explains the faults inside and outside of steps, with the edits that fix them.
 
-An edit is offered only if the step is valid after it: every candidate is tried. If several work, the order
-below decides; it goes from the most common mistakes of models to the rarest.
+Every candidate edit of a step is tried, and is offered only if it helps. If several explainers find a fault, the first one
+decides; they are ordered from the most common mistakes of models to the rarest.
 """
 
 import re
@@ -36,7 +36,7 @@ _OPTION = re.compile(r"[A-Za-z_]\w*[ \t]*=(?!=)")
 
 
 def explain_step(text: str, start: int, stop: int, failure: Failure) -> Fault:
-    """Explain why the step with its head at ``start`` cannot be read. ``stop`` is the place of the next head."""
+    """Explain why the step with its head at ``start`` is invalid. ``stop`` is the offset of the next head."""
     if failure.unbuildable:
         return failure.unbuildable.as_fault()
     step = InvalidStep(text, start, stop, failure)
@@ -100,7 +100,7 @@ def _smart_quotes(step: InvalidStep) -> Fault | None:
 
 
 def _commas(step: InvalidStep) -> Fault | None:
-    """Explain a missing comma before an option, or a surplus one."""
+    """Explain a missing comma before an option, or a surplus comma."""
     text, at = step.text, step.failure.offset
     if step.failure.after == "comma" and text[at : at + 1] == ",":
         surplus = Edit(Span(at, at + 1), "")
@@ -118,7 +118,7 @@ def _commas(step: InvalidStep) -> Fault | None:
 
 
 def _quotes_in_references(step: InvalidStep) -> Fault | None:
-    """Explain ``{(input["name"])}``: a key's quotes end the prompt, because a reference has no brackets in that place."""
+    """Explain ``{(input["name"])}``. This is not a reference, so the quotes of its key end the prompt."""
     first = step.failure.first_string
     if first < 0 or step.failure.quote:
         return None
@@ -132,7 +132,7 @@ def _quotes_in_references(step: InvalidStep) -> Fault | None:
 
 
 def _ends_before(step: InvalidStep) -> bool:
-    """Return whether parsing stopped after the end of the step's own text: at nothing, or at prose after an empty line."""
+    """Return whether parsing stopped after the text of the step: at its end, or at prose after an empty line."""
     text, offset = step.text, step.failure.offset
     if offset >= step.trimmed:
         return True
@@ -160,7 +160,7 @@ _OF_EACH = "|".join(sorted(BUILTIN["EACH"].options.keys() - LLM_OPTIONS.keys()))
 
 
 def _inner_call(step: InvalidStep) -> Fault | None:
-    """Explain ``EACH({(a)}, LLM("...", on_error=drop)``: the inner call must close before options of the outer one."""
+    """Explain ``EACH({(a)}, LLM("...", on_error=drop)``: the inner call must be closed before the options of EACH."""
     option = re.compile(rf"\s{{0,9}},\s{{0,9}}(?:{_OF_EACH})\s{{0,4}}=").search(step.text, step.start, step.trimmed)
     if not option or step.text[option.start() - 1] == ")":
         return None
@@ -206,7 +206,7 @@ def _generic(step: InvalidStep) -> Fault:
     return fault("LWT005", what, offset, offset + len(found[0]), hint)
 
 
-# Explains text outside of the steps: prose, fences, bullets, invalid heads.
+# Explains text outside of the steps: prose, code fences, bullets, invalid heads.
 
 _FULL_ID = re.compile(rf"{ID}\Z")
 _SKETCH = re.compile(r"[+<>…]|\.\.\.|\b[nNi] ?[+\-]")
@@ -229,7 +229,7 @@ def explain_bad_head(text: str, start: int, stop: int) -> Fault | None:
             return fault("LWT010", message, *span, "write all steps, each with its own id, for example (0), (1), (2)")
         mended = re.sub(r"[^\w\-.]+", "_", name).strip("_.-")
         mended = re.sub(r"\.(?=\.)|[.\-]+\Z", "", mended)
-        # "fin al" was meant as (final) if that is referred to, else as (fin_al).
+        # "fin al" becomes final if a reference uses that id or the id is final; otherwise it becomes fin_al.
         joined = re.sub(r"[ \t]+", "", name)
         meant = joined == "final" or f"{{({joined})}}" in text
         good = joined if meant and _FULL_ID.match(joined) else mended if _FULL_ID.match(mended) else ""
@@ -255,13 +255,13 @@ def _malformed(text: str, start: int, head: re.Match[str], name: str) -> Fault:
 
 
 _MOST_LINES = 2_000
-"""Maximum number of lines with faults that are explained at once."""
+"""Maximum number of faults that one call of ``explain_lines`` returns, apart from the prose at its end."""
 
 
 def explain_lines(text: str, start: int, stop: int) -> tuple[list[Fault], int]:
     """Explain the lines of ``[start, stop)``, none of which begins a step. Consecutive lines of prose are one fault.
 
-    Return also where parsing goes on: at ``stop``, or before it, after the last line if there are very many faults.
+    Return the faults, and the offset where parsing continues: ``stop``, or an earlier offset if there are very many faults.
     """
     found: list[Fault] = []
     prose: list[tuple[int, int]] = []
@@ -312,7 +312,7 @@ def _prose(text: str, lines: list[tuple[int, int]]) -> Fault:
     inside = HEAD.search(text, start, end)
     if inside:
         hint = "the head of a step must be at the start of a line; begin a new line before it"
-    # Possible prose gets no edit, and is not removed by the lenient parser either: it may have been a step.
+    # Text that may be a step gets no edit, so the lenient parser does not remove it either.
     edits = tuple(Edit(Span(first, first), "# ") for first, _ in lines) if sure else ()
     return fault("LWT001", what, start, min(end, end_of_line(text, start)), hint, edits=edits, accepted=True)
 
@@ -321,7 +321,7 @@ _STEPLIKE = re.compile(
     r"""["'`{}\[\]()]|\w+[ \t]*:?=(?!=)|.*(?:\b(?:LLM|CONST|EACH|EXPR|GASL|SEED|ANSWER)[ \t]*[("'\[{]|\{\()"""
 )
 _LABELLED = re.compile(r"[A-Za-z][\w ]{0,40}:[ \t]")
-"""``REMAINING: 5``: a value that was requested besides the steps."""
+"""A line such as ``REMAINING: 5``: a value that was requested in addition to the steps."""
 
 
 def is_text(line: str, before: str) -> bool:
@@ -338,7 +338,7 @@ _PROMPT_END = re.compile(r"[\"'\w\]}][ \t]*\)[ \t]*[;,.]?\Z")
 
 
 def ends_a_call(line: str) -> bool:
-    """Return whether a line has more closing parentheses than opening ones, and one at its end, as a part of a step may."""
+    """Return whether a line has more closing than opening parentheses and ends with one: it may be the end of a step."""
     if ")" not in line:
         return False
     body = _ENUMERATOR.sub("", line, count=1)
@@ -346,7 +346,7 @@ def ends_a_call(line: str) -> bool:
 
 
 def explain_rest(text: str, start: int, end: int) -> tuple[Fault, int]:
-    """Explain the text ``[start, end)`` after a step on its line. Return also where parsing goes on."""
+    """Explain the text ``[start, end)`` after a step on the same line. Return the fault, and the offset where parsing continues."""
     first = skip_blank(text, start)
     head = HEAD.search(text, first, end)
     if head and text[first] != "#":

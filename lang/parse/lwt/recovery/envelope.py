@@ -1,8 +1,9 @@
-"""Text that a model writes around a script: thoughts, code fences, JSON, HTML, quotation, labels, prose in any language.
+"""Removes text that a model writes around a script: thoughts, code fences, JSON, HTML, quotation, labels, prose in any language.
 
-The lenient parser removes it before it reads steps, each part with a warning (LWT001, LWT036, LWT037) and its edits.
-Three things are never removed: a line that may be a step or a part of one, unless a fence elsewhere holds the script (it stays
-and is an error); a step in a string; a fault between steps inside a fence. Every stage is linear in the text.
+The lenient parser removes this text before it reads steps. For each part it reports a warning (LWT001, LWT036, LWT037) with
+edits. Three things are never removed: a line that may be a step or a part of a step (it stays and is an error), unless the
+script is inside a fence and the line is not; a step in a string; a fault between steps inside a fence. Every stage takes time
+linear in the length of the text.
 """
 
 import ast
@@ -36,7 +37,7 @@ _CLOSING = re.compile(
 
 
 def open_thought(text: str, start: int) -> int | None:
-    """Return the end of the thoughts that begin at ``start``; -1 if they are not closed, None if no thoughts begin there."""
+    """Return the end of the thoughts that begin at ``start``; -1 if they are not closed; None if no thoughts begin at ``start``."""
     opening = _OPENING.match(text, start)
     if opening is None:
         return None
@@ -45,7 +46,7 @@ def open_thought(text: str, start: int) -> int | None:
 
 
 def _thoughts(text: str) -> Stage:
-    """Remove thoughts, and the drafts of steps in them."""
+    """Remove thoughts, including drafts of steps inside them."""
     if not _OPENING.search(text) and not _CLOSING.search(text):
         return _NOTHING
     found: list[Diagnostic] = []
@@ -119,7 +120,7 @@ _MOST_VALUES = 20
 
 
 def _strings(text: str) -> Stage:
-    """Extract steps from the strings of a JSON text or a Python list, and from lines that are one string each."""
+    """Extract steps from the strings in a JSON text or a Python list, and from lines that each consist of one string."""
     if not re.search(rf"""["'](?:\s|\\n|```\w*)*\({ID}\)[ \t]*=""", text):
         return _NOTHING
     first = _CALL_LINE.search(text)
@@ -155,7 +156,7 @@ def _strings(text: str) -> Stage:
 
 
 def _region(text: str, start: int) -> int | None:
-    """Return the end of the bracketed value or the string that begins at ``start``."""
+    """Return the end of the string or the value in brackets that begins at ``start``; None if it is not closed."""
     depth = 0
     for token in _TOKEN.finditer(text, start):
         if depth == 0 and token.start() != start:
@@ -180,7 +181,7 @@ def _decoded(text: str) -> Any:
 
 
 def _scripts_in(text: str, start: int, end: int) -> list[Span] | Diagnostic:
-    """Return the spans of the strings of a value that contain steps, with their quotes."""
+    """Return the spans, with quotes, of the strings in a value that contain steps; an error if several may be the script."""
     value = _decoded(text[start:end])
     if value is None or len(text) > 1_000_000:
         return []
@@ -267,7 +268,7 @@ _QUOTE_MARK = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 
 
 def _quotation(text: str) -> Stage:
-    """Remove ``> `` before quoted lines, if one of them is a step."""
+    """Remove ``> `` at the start of quoted lines, if one of these lines is a step."""
     found: list[Diagnostic] = []
     taken: list[Edit] = []
     if not re.search(r"^[ \t]*>", text, re.MULTILINE):
@@ -285,9 +286,9 @@ def _quotation(text: str) -> Stage:
 
 
 STAGES: tuple[Callable[[str], Stage], ...] = (_thoughts, _entities, _quotation, _strings, take_off_lines)
-"""The stages of removal, in order; each takes the text that the previous one returned."""
+"""The stages of removal, in order. Each stage takes the text as the previous stage left it."""
 
 
 def is_wrapped(text: str) -> bool:
-    """Return whether a valid text may still contain steps in its comments, as headings."""
+    """Return whether a comment contains a step, as in a heading: then even a valid text may contain further steps."""
     return re.search(rf"^[ \t]*#[^\n]*\({ID}\)[ \t]*=[ \t]*\w+[ \t]*\(", text, re.MULTILINE) is not None

@@ -1,6 +1,6 @@
-"""Syntax of other languages that breaks a step: ``f"..."``, ``+``, ``type: json``, ``yes|no``, backticks, tuples.
+"""Explains syntax of other languages in a step: ``f"..."``, ``+``, ``type: json``, ``yes|no``, tuples, unquoted expressions.
 
-Each explainer takes an invalid step and returns a fault, or None if that syntax is not the cause.
+Each explainer takes an invalid step and returns a fault, or None if its syntax is not the cause.
 """
 
 import re
@@ -31,7 +31,7 @@ _NAMED = r"(?:str\([ \t]*)?\(?[A-Za-z_][\w\-]*\)?\)?"
 
 
 def _concatenation(step: InvalidStep) -> Fault | None:
-    """Explain ``"..." + {(a)} + "..."``, and strings on consecutive lines, as Python joins them."""
+    """Explain ``"..." + {(a)} + "..."``, and strings on consecutive lines: Python would join them."""
     text, at, failure = step.text, step.failure.offset, step.failure
     plus = text.startswith("+", at)
     below = text[at : at + 1] in ('"', "'") and "\n" in text[at - (len(text[:at]) - len(text[:at].rstrip())) : at]
@@ -55,7 +55,7 @@ def _concatenation(step: InvalidStep) -> Fault | None:
 
 
 def _operand_before(step: InvalidStep, at: int, operand: str) -> int | None:
-    """Return where the operand that ends before ``at`` begins."""
+    """Return the start of the operand that ends before ``at``; None if there is none."""
     end = len(step.text[:at].rstrip())
     opened = step.failure.opened
     for start in (opened, *(m.start() for m in re.finditer(rf"(?<=[(,\s]){operand}", step.text[step.start : end]))):
@@ -67,7 +67,7 @@ def _operand_before(step: InvalidStep, at: int, operand: str) -> int | None:
 
 
 def _one_string(chain: str, operand: str, offset: int) -> tuple[Edit, ...]:
-    """Return the edit that makes one string of a chain of operands; no edit if their quotes conflict with their contents."""
+    """Return the edit that joins a chain of operands into one string; () if their quotes conflict with their contents."""
     pieces, mark = [], ""
     for found in re.finditer(operand, chain, re.DOTALL):
         piece = found[0]
@@ -106,7 +106,7 @@ def _choice(step: InvalidStep) -> Fault | None:
 
 
 def _fix(step: InvalidStep, message: str, start: int, end: int, hint: str, *edits: Edit) -> Fault | None:
-    """Return the fault if parsing gets further with its edits; else None, because the cause is another one."""
+    """Return the fault if parsing gets further with its edits. Otherwise return None: the step has a different fault."""
     return fault("LWT005", message, start, end, hint, edits=edits) if step.furthered_by(*edits) else None
 
 
@@ -134,7 +134,7 @@ def _wrong_mark(step: InvalidStep) -> Fault | None:
 
 
 def _is_prose(step: InvalidStep, colon: int) -> bool:
-    """Return whether the word before a colon is not an option of a prompt: ``LLM(Next: ...``."""
+    """Return whether the word before a colon is the start of an unquoted prompt, not an option: ``LLM(Next: ...``."""
     found = re.search(r"\b(?:LLM|llm|Llm|ANSWER)[ \t]*\(\s*(\w+)[ \t]*\Z", step.text[step.start : colon])
     return found is not None and not is_option(found[1]) and not re.compile(r":\s*[\"']").match(step.text, colon)
 
@@ -143,7 +143,7 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 def _brackets(step: InvalidStep) -> Fault | None:
-    """Explain a closing bracket of another kind, a tuple, a reference without its braces."""
+    """Explain a closing bracket of the wrong kind, a tuple, or a reference without braces."""
     text, at, failure = step.text, step.failure.offset, step.failure
     mark, right = text[at : at + 1], _CLOSING.get(failure.inside, ")")
     if failure.after in ("value", "name") and mark and mark in ")]}" and mark != right:
@@ -229,7 +229,7 @@ _TAIL = option_tail("")
 
 
 _FIRST_CLOSES = re.compile(rf"(?:{REFERENCE}|[^\"'])*+[\"'](?<=\w[\"'])\s{{0,9}},\s{{0,9}}[\"']")
-"""The first quote of a text closes a string: ``x", "y``."""
+"""Matches text whose first quote closes a string: ``x", "y``."""
 
 _PROMPT = re.compile(r"\b(?:LLM|llm|Llm)[ \t]*\(\s*")
 
@@ -251,7 +251,7 @@ def _bare_prompt(step: InvalidStep) -> Fault | None:
         if mark and end - begin > 3 and text[end - 3 : end] == mark * 3:
             mark *= 3
         if not mark and text[begin:end].count("'") % 2 and re.search(r"\W'[ ,]", text[begin:end]):
-            continue  # a real quote, not an apostrophe
+            continue  # one of them is a quote, not an apostrophe
         if (
             swallows(text, begin, end)
             or loose_tail(text, begin, end, is_expression=False)
@@ -272,7 +272,7 @@ def _bare_prompt(step: InvalidStep) -> Fault | None:
 
 
 def _ends(text: str, begin: int, trimmed: int) -> list[int]:
-    """Return where an unquoted prompt may end: before options, at its only quote, before a last parenthesis."""
+    """Return the offsets where an unquoted prompt may end: before options, after its closing quote, before a last parenthesis."""
     tails = [found.start() for found in _TAIL.finditer(text, begin, trimmed)]
     quotes = [found.start() + 1 for found in re.compile(r"[\"'](?=\s{0,9}[,)\]}])").finditer(text, begin, trimmed)]
     closing: list[int] = []
@@ -289,7 +289,7 @@ def _quotes(text: str, begin: int, end: int, mark: str) -> list[int]:
 
 
 def _reference(step: InvalidStep) -> Fault | None:
-    """Explain a reference outside of strings with its brackets inside, its braces doubled or spaces in it."""
+    """Explain a misspelt reference outside of strings: with brackets inside the braces, doubled braces, or spaces."""
     text, at = step.text, step.failure.offset
     if step.failure.after not in ("open", "comma", "equals", "list", "colon", "object") or at >= step.stop:
         return None
@@ -302,7 +302,7 @@ def _reference(step: InvalidStep) -> Fault | None:
         return None
     span, right = found
     if re.match(r"[\w\"']", text[span.end : span.end + 1]):
-        return None  # a prompt's first words: its opening quote is missing
+        return None  # these are the first words of a prompt without an opening quote
     what = f"`{shown(text[span.start : span.end], 60)}` is not a reference"
     return _fix(step, what, span.start, span.end, f"write {shown(right, 60)}", Edit(span, right))
 
@@ -310,10 +310,10 @@ def _reference(step: InvalidStep) -> Fault | None:
 FOREIGN = (
     _prefix, _reference, _concatenation, _choice, _bare_prompt, _wrong_mark, _brackets, _inline_comment, _format_call,
 )  # fmt: skip
-"""Explainers in the order of their calls: each before those that would misread its fault. Inner quotes are tried after them."""
+"""Explainers in the order of their calls. Each comes before those that would misread its fault, and before ``inner_quotes``."""
 
 LATE = (_between_values,)
-"""Explainers that run after those in which a quote is text."""
+"""Explainers that run after ``inner_quotes`` and ``open_string``."""
 
 
 # Unquoted expressions: ``when={(score)} > 3``, ``EXPR(n + 1, n={(a)})``.
@@ -323,12 +323,12 @@ _END = re.compile(r"\s{0,99}(?:,\s{0,99}[A-Za-z_]\w{0,60}[ \t]{0,9}=(?!=)|,?\s{0
 _LONGEST = 2_000
 """Maximum length in code points of an unquoted expression; a longer one must be in quotes."""
 _LONGEST_STEP = 20_000
-"""Maximum length in code points of a step that is read again for each possible end of the expression."""
+"""Maximum length in code points of a step with an unquoted expression: it is read again for each possible end."""
 _MOST_ENDS = 4
 
 
 def bare_expression(step: InvalidStep) -> Fault | None:
-    """Return the fault of an unquoted expression, with the edits that add its quotes."""
+    """Return the fault of an unquoted expression, with the edits that add quotes."""
     text, at = step.text, step.failure.offset
     if step.failure.after not in ("value", "name", "open", "equals") or step.failure.quote:
         return None
@@ -354,7 +354,7 @@ _CLOSING_BRACKETS = re.compile(r"[\"'](?=\s{0,9}(?:[,;]\s{0,9}[A-Za-z_]\w{0,60}[
 
 
 def _unopened(step: InvalidStep, begin: int) -> Fault | None:
-    """Explain an expression with only its closing quote: the first unpaired quote before options or before the end."""
+    """Explain an expression that has a closing quote but no opening quote. The closing quote is before options or the end."""
     text, end = step.text, min(step.trimmed, begin + _LONGEST)
     for found in _CLOSING_BRACKETS.finditer(text, begin, end):
         mark, at = found[0], found.start()
@@ -367,7 +367,7 @@ def _unopened(step: InvalidStep, begin: int) -> Fault | None:
 
 
 def _expression_ends(step: InvalidStep, begin: int, at: int) -> Iterator[int]:
-    """Yield the possible ends of the expression: before a following option, else before each parenthesis, the last one first."""
+    """Yield the possible ends of the expression: before each later option, then before each parenthesis from the last to the first."""
     found = list(_END.finditer(step.text, at, min(step.trimmed, begin + _LONGEST)))
     options = [match.start() for match in found if match[0].rstrip()[-1] == "="]
     closing = [match.start() for match in found if match[0].rstrip()[-1] == ")"]
@@ -376,7 +376,7 @@ def _expression_ends(step: InvalidStep, begin: int, at: int) -> Iterator[int]:
 
 
 def _mark(expression: str) -> str:
-    """Return a quote that does not occur in the expression; nothing if both do. Quotes in references do not count."""
+    """Return a kind of quote that the expression does not contain; "" if it contains both. Quotes in references do not count."""
     own = re.sub(REFERENCE, "", expression)
     return '"' if '"' not in own else "'" if "'" not in own else ""
 

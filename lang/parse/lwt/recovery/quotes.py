@@ -1,7 +1,8 @@
-"""Missing quotes, and quotes that are a prompt's text: finds their place, if it can be determined.
+"""Explains missing quotes, and quotes inside the text of a prompt, and finds the place of the fix if it can be determined.
 
-With a missing quote, a step can often be read with one in any of several places, and most of them make its options text of the
-prompt. So text that looks like options stays outside of strings; if only a guess is possible, the fault has a hint and no edit.
+If a quote is missing, a step is often valid with a quote in any of several places. Most of these places would make options part
+of the prompt. So text that looks like options stays outside of strings. If only a guess is possible, the fault has a hint but
+no edit.
 """
 
 import re
@@ -15,13 +16,13 @@ from ..shapes import OPTION_NAMES, Tail, delimits, loose_tail, option_tail, swal
 from .references import InvalidStep
 
 _MOST = 5_000
-"""Maximum number of quotes escaped in one prompt; a text with more is not a prompt, and each costs an edit that is tried."""
+"""Maximum number of quotes that are escaped in one prompt, each with its own edit. A text with more is not a prompt."""
 _TAIL = option_tail("[\"']")
 _NAMED = re.compile(r"([A-Za-z_]\w*)[ \t]*=\s*\Z")
 
 
 def unclosed_before_options(step: InvalidStep) -> Fault | None:
-    """Explain ``"... , type="a" | "b")``: a string's closing quote is missing, so an option's quote closes it."""
+    """Explain ``"... , type="a" | "b")``: the closing quote of a string is missing, so a quote of an option closes the string."""
     for opened in {step.failure.opened: 0, step.failure.first_string: 0}:
         if opened > step.start and (found := _unclosed_at(step, opened)):
             return found
@@ -40,7 +41,7 @@ def _unclosed_at(step: InvalidStep, opened: int) -> Fault | None:
 
 
 def _before(step: InvalidStep, tail: Tail, mark: str) -> tuple[Edit, ...]:
-    """Return the edit that ends a string before options, or before the parenthesis that ends its call before them."""
+    """Return the edit that closes a string before options, or before the parenthesis that precedes these options."""
     at = tail.start
     places = [at, at - 1] if step.text[at - 1] == ")" else [at]
     candidates = [Edit(Span(place, place), mark) for place in places]
@@ -52,7 +53,7 @@ def _before(step: InvalidStep, tail: Tail, mark: str) -> tuple[Edit, ...]:
 
 
 def _other_quote(step: InvalidStep, end: int, mark: str) -> list[Edit]:
-    """Return the edit that replaces an unmatched quote of the other kind before ``end`` with ``mark``, the string's quote."""
+    """Return the edit that replaces an unmatched quote of the other kind before ``end`` with ``mark``, the opening quote."""
     text = step.text
     last = text[end - 1 : end]
     if last not in ("'", '"') or last == mark:
@@ -99,7 +100,7 @@ def unopened_value(step: InvalidStep) -> Fault | None:
 
 
 def stray_quote(step: InvalidStep) -> Fault | None:
-    """Explain ``LLM("Rate {(input)}"", type=int)``: a surplus quote next to the string's own or after another value."""
+    """Explain ``LLM("Rate {(input)}"", type=int)``: a surplus quote next to a quote of the string, or after another value."""
     text, at, failure = step.text, step.failure.offset, step.failure
     candidates: list[Span] = []
     if failure.after == "value" and text[at : at + 1] in ("'", '"'):
@@ -140,7 +141,7 @@ def quoted_name(step: InvalidStep) -> Fault | None:
 
 
 def inner_quotes(step: InvalidStep) -> Fault | None:
-    """Explain an inner quote that ended the prompt too early. The prompt ends at the last quote + ``)`` before the next head."""
+    """Explain an inner quote that ends the prompt too early. The possible ends of the prompt come from ``_closings``."""
     text = step.text
     for opened in _candidates(step):
         mark = text[opened]
@@ -162,9 +163,9 @@ def inner_quotes(step: InvalidStep) -> Fault | None:
 
 
 def _between_delimiters(text: str, start: int, end: int, inner: list[int]) -> list[int]:
-    """Return the quotes in ``[start, end)`` that are text, if others of them end strings before options.
+    """Return the quotes of ``inner`` in ``[start, end)`` that are text, if the other quotes end strings before options.
 
-    An empty list if this cannot be determined: no quote delimits anything, or options would become text.
+    Return an empty list if this cannot be determined: no quote delimits a string, or options would become text.
     """
     delimiters = {at for at in inner if delimits(text, at)}
     masked = list(text[start : end + 1])
@@ -177,7 +178,7 @@ def _between_delimiters(text: str, start: int, end: int, inner: list[int]) -> li
 
 
 def _candidates(step: InvalidStep) -> Iterator[int]:
-    """Yield the possible starts of the cut string: an option's own value, else the prompt."""
+    """Yield the possible starts of the string that ended too early: first the value of an option, then the prompt."""
     opened, first = step.failure.opened, step.failure.first_string
     if first < 0:
         return
@@ -188,7 +189,7 @@ def _candidates(step: InvalidStep) -> Iterator[int]:
 
 
 def _closings(step: InvalidStep, opened: int, mark: str) -> Iterator[int]:
-    """Yield the possible ends of the string: before options that follow it, else at the last quote + ``)``."""
+    """Yield the possible ends of the string: a quote before options, then the last quote before a ``)``, then a quote at the end."""
     tails = [m for m in _TAIL.finditer(step.text, opened + 1, step.stop) if m[0][0] == mark]
     if tails:
         yield tails[-1].start()
@@ -198,7 +199,7 @@ def _closings(step: InvalidStep, opened: int, mark: str) -> Iterator[int]:
         last = match.start()
     if last >= 0:
         yield last
-    # Without the closing parenthesis.
+    # The closing parenthesis may be missing.
     tail = loose_tail(step.text, opened + 1, step.trimmed, is_expression=_is_expression(step, opened))
     before = tail.start - 1 if tail and tail.is_sure else step.trimmed - 1
     if before > max(last, opened) and step.text[before] == mark:
@@ -218,7 +219,7 @@ def _bare_quotes(text: str, start: int, end: int, mark: str) -> list[int]:
 def open_string(step: InvalidStep) -> Fault | None:
     """Explain a string that is not closed before the next head."""
     failure, text = step.failure, step.text
-    # An unclosed string is closed by the next step's quote: then parsing stops after this step.
+    # A quote in the next step closes an unclosed string. Then parsing stops after this step.
     ran_on = failure.first_string >= 0 and failure.offset >= step.stop
     opened = failure.opened if failure.quote or ran_on else failure.first_string
     if opened < 0:
@@ -235,7 +236,7 @@ def open_string(step: InvalidStep) -> Fault | None:
 def _closing_edits(step: InvalidStep, opened: int, mark: str) -> tuple[Edit, ...]:
     """Return the edit that closes the string: before options, else before the last parentheses, else at the end.
 
-    None if the string would include possible options, an unmatched closing bracket, or other paragraphs.
+    Return () if the string would include possible options, an unmatched closing bracket, or other paragraphs.
     """
     text, at = step.text, step.trimmed
     tail = loose_tail(text, opened + len(mark), at, is_expression=_is_expression(step, opened))
@@ -244,7 +245,7 @@ def _closing_edits(step: InvalidStep, opened: int, mark: str) -> tuple[Edit, ...
     inside = text[opened + len(mark) : at]
     if _ends_astray(inside) or swallows(text, opened + len(mark), at):
         return ()
-    # A parenthesis that closes one of the text is text itself.
+    # A parenthesis that closes a parenthesis of the text is part of the text.
     open_ones = max(inside.count(")") - inside.count("("), 0)
     places = [at - count for count in (1, 2) if text[at - count : at] == ")" * count and count <= open_ones]
     candidates = [edit for place in places for edit in _other_quote(step, place, mark)]

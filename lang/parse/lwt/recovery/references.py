@@ -1,7 +1,8 @@
-"""Misspelt references that are read as text: the intended reference, and its exact spelling.
+"""Finds misspelt references, which the parser reads as text, and their right spelling.
 
-Pure text in, diagnostics out. The lenient parser makes the edits (except for LWT024, which stays text), the linter
-reports the same faults in a strict script. LWT.md, "Syntax", lists them.
+The functions take text and return diagnostics. The lenient parser applies the edits; some edits of LWT024 mark the text as
+literal. The linter reports the same faults in a strict script. ``docs/reference/lwt.md`` lists the faults. Also defines
+``InvalidStep``, which tries fixes.
 """
 
 import re
@@ -25,7 +26,7 @@ _DOUBLED = re.compile(rf"\{{\{{\(({_ID})\)({_ACCESSORS}*)\}}\}}({_ACCESSORS}*)")
 _BRACES = re.compile(rf"(?P<reference>{_REFERENCE.pattern})|(?P<run>\{{+)(?P<opening>\(?)|\}}")
 _FREE_TEXT = re.compile(r"\{\(([^{}\n]{0,200})\)\}")
 _MOST = 1000
-"""Maximum number of misspelt references reported in one string; a text with more is not a prompt."""
+"""Maximum number of misspelt references that are reported in one string. A text with more is not a prompt."""
 
 
 _QUOTED_ID = re.compile(rf"\{{\(([\"'])({_ID})\1\)\}}")
@@ -35,7 +36,7 @@ _NEAR = re.compile(r"\{\(+[ \t]{0,4}([\w][\w.\- ]{0,60}?)[ \t]{0,4}(?:\)*[ \t]{0
 
 
 def broken_references(text: str, start: int, stop: int) -> Iterator[tuple[Span, str]]:
-    """Yield the misspelt references with quotes in ``[start, stop)``, which end the string, and their right spelling."""
+    """Yield the spans of misspelt references in ``[start, stop)`` whose quotes may end the string, and their right spelling."""
     at = text.find("{(", start, stop)
     while at >= 0:
         inside = _INSIDE.match(text, at, stop) or _INSIDE_BOTH.match(text, at, stop)
@@ -60,7 +61,7 @@ _BARE = re.compile(rf"\$?\{{{{1,2}}[ \t]{{0,4}}({_ID})[ \t]{{0,4}}\}}{{1,2}}")
 
 
 def right_spelling(text: str, start: int, stop: int) -> tuple[Span, str] | None:
-    """Return the right spelling of a misspelt reference at ``start``, outside of strings."""
+    """Return the span and the right spelling of a misspelt reference at ``start``, outside of strings; None if there is none."""
     inside = _INSIDE.match(text, start, stop) or _INSIDE_BOTH.match(text, start, stop)
     if inside:
         return Span(start, inside.end()), f"{{({inside[1]})}}{inside[2]}"
@@ -78,8 +79,9 @@ def find_slips(raw: str, offset: int, known_ids: Collection[str], *, is_read: bo
     """Return the misspelt references in ``raw``, the text between the quotes of a string, at ``offset`` in its source.
 
     Each diagnostic is a warning whose edits give the strict spelling. ``{{(id)}}`` is reported only if ``id`` is one of
-    ``known_ids``, because it is also the right spelling of a literal ``{(id)}`` before a ``}``; if the edits are going to be made
-    (``is_read``), it is always reported, and the messages describe the text as read. Linear in the length of ``raw``.
+    ``known_ids`` or reserved, because ``{{(id)}}`` is also the right spelling of a literal ``{(id)}`` before a ``}``. If the
+    caller will apply the edits (``is_read``), ``{{(id)}}`` is always reported, and the messages describe the text after the
+    edits. The time is linear in the length of ``raw``.
     """
     if "{(" not in raw:
         return []
@@ -107,7 +109,7 @@ def find_slips(raw: str, offset: int, known_ids: Collection[str], *, is_read: bo
 
 
 def _next_opening(raw: str, at: int) -> tuple[int, int] | None:
-    """Return start and end of the next run of ``{`` with its ``(``. (A regular expression for it would be quadratic.)"""
+    """Return the start and end of the next ``{(`` with all ``{`` before it. (A regular expression would take quadratic time.)"""
     brace = raw.find("{(", at)
     if brace < 0:
         return None
@@ -118,7 +120,7 @@ def _next_opening(raw: str, at: int) -> tuple[int, int] | None:
 
 
 def _unpartnered(raw: str) -> set[int]:
-    """Return the places of every unmatched ``}``, if ``raw`` has more ``}`` than ``{``. Those of references do not count."""
+    """Return the offsets of unmatched ``}`` if ``raw`` has more ``}`` than ``{``, else an empty set. References do not count."""
     places, depth, excess = set(), 0, 0
     for token in _BRACES.finditer(raw):
         if token["reference"]:
@@ -136,7 +138,7 @@ def _unpartnered(raw: str) -> set[int]:
 
 
 def _single(raw: str, start: int, offset: int, known_ids: Collection[str], *, is_read: bool) -> tuple[Diagnostic, int]:
-    """Explain a ``{(`` that does not begin a reference, and return where to go on."""
+    """Return the warning about a ``{(`` that does not begin a reference, and the offset where the search continues."""
     if inside := _INSIDE.match(raw, start) or _INSIDE_BOTH.match(raw, start):
         message, right = (
             f"the brackets of `{_short(inside[0])}` must come after its braces",
@@ -164,19 +166,19 @@ def _single(raw: str, start: int, offset: int, known_ids: Collection[str], *, is
 
 
 def _misspelt(code: str, message: str, span: Span, right: str, otherwise: str, is_read: bool) -> Diagnostic:
-    """Return the warning about a misspelt reference; ``otherwise`` is what it is unless it ``is_read`` as ``right``."""
+    """Return the warning about a misspelt reference. ``otherwise`` describes how it is read if ``is_read`` is False."""
     message = f"{message}; {f'read as `{_short(right)}`' if is_read else otherwise}"
     return Diagnostic(code, "warning", message, span, (f"write `{_short(right)}`",), (Edit(span, right),))
 
 
 def _literal(message: str, span: Span, *hints: str) -> Diagnostic:
-    """Return the warning about text that looks like a reference; its edit makes it literal."""
+    """Return the warning about text that looks like a reference. The edit marks this text as literal."""
     hints = (*hints, "for literal text, write `{{(` instead of `{(`")
     return Diagnostic("LWT024", "warning", message, span, hints, (Edit(Span(span.start, span.start), "{"),))
 
 
 def _several(match: re.Match[str], offset: int, known_ids: Collection[str], *, is_read: bool) -> Diagnostic:
-    """Explain ``{(a), (b)}``: two references if all of it names steps, else text."""
+    """Explain ``{(a), (b)}``: two references if every name is a known id, else text."""
     names = [each[0][1:-1] for each in _ONE_OF_SEVERAL.finditer(match[0])]
     right = _ONE_OF_SEVERAL.sub(lambda each: f"{{{each[0]}}}", match[0][1:-1])
     span = Span(offset + match.start(), offset + match.end())
@@ -207,8 +209,8 @@ def _short(text: str) -> str:
 
 
 # References in the syntax of other languages: ``{name}``, ``{{ name.key }}``, ``${name}``, ``$name``, ``{ (name) }``.
-# All of these are text in LWT and may be meant as such, so only those that name a step or the input are reported. The model would
-# get this text in place of the value.
+# In LWT all of these are text, perhaps intentionally, so they are reported only if they name a step or the input. The model would
+# get the text instead of the value.
 
 _PATH = r"""(?P<path{n}>(?:\.\w{{1,60}}|\[(?:\d{{1,9}}|"[^"\\\n]{{1,60}}"|'[^'\\\n]{{1,60}}')\]){{0,9}})"""
 _LOOKALIKE = re.compile(
@@ -223,14 +225,14 @@ _MOST_LOOKALIKES = 100
 
 
 def has_lookalikes(text: str) -> bool:
-    """Return whether ``find_lookalikes`` may find anything: most scripts have no such text."""
+    """Return whether ``find_lookalikes`` may find something. A fast test, which fails for most scripts."""
     if "$" not in text and text.count("{") == text.count("{("):
         return False
     return any(found[0][1:2] != "(" for found in _FIRST.finditer(text))
 
 
 def path_of(path: str, mark: str) -> str:
-    """Return ``.key[0]`` as accessors: ``["key"][0]``, with single quotes if ``mark``, the string's quote, is single."""
+    """Return ``.key[0]`` as accessors, ``["key"][0]``. The quotes are single if ``mark``, the quote of the string, is single."""
     quote = "'" if mark.startswith("'") else '"'
     pieces = []
     for key, index, double, single in _STEP.findall(path):
@@ -254,7 +256,7 @@ def find_lookalikes(raw: str, offset: int, names: Collection[str], mark: str) ->
     return found
 
 
-# An invalid step, and the means to try fixes: explainers offer only edits that were tried.
+# An invalid step, and methods that try fixes on it. Explainers offer only edits that were tried.
 
 _REST = re.compile(r"[ \t]*+[;,]?[ \t\r]*+(?:(?:#|//|--).*)?\Z")
 
@@ -263,7 +265,7 @@ _LINE = re.compile(r"^.*$", re.MULTILINE)
 
 
 def _without_around(step: str) -> str:
-    """Return the text of a step without the comments after it, and without a fence that opens nothing."""
+    """Return the text of a step without the comments after it, and without an unpaired code fence."""
     fences = [line.start() for line in _LINE.finditer(step) if FENCE.match(step, line.start())]
     if len(fences) % 2:
         step = step[: fences[-1]]
@@ -274,12 +276,12 @@ def _without_around(step: str) -> str:
 
 
 class InvalidStep:
-    """An invalid step with its head at ``start``; ``stop`` is the place of the next head."""
+    """An invalid step with its head at ``start``; ``stop`` is the offset of the next head."""
 
     def __init__(self, text: str, start: int, stop: int, failure: Failure) -> None:
         self.text, self.start, self.stop, self.failure = text, start, stop, failure
         self.name = text[start + 1 : text.index(")", start)]
-        # A semicolon at the end of a line is a separate fault; explain_rest reports it when the step is valid.
+        # A semicolon at the end of a line is a separate fault: explain_rest reports it once the step is valid.
         self.trimmed = start + len(_without_around(text[start:stop]).rstrip("; \t\r\n"))
 
     def _read_with(self, edits: Iterable[Edit]) -> tuple[StepRead | Failure, str]:
@@ -289,29 +291,29 @@ class InvalidStep:
 
     @property
     def is_followed(self) -> bool:
-        """Return whether comments or a fence follow the step: then its last line may not be part of its text."""
+        """Return whether comments or a fence follow the step. Then the last line of the text may not be part of the step."""
         return self.text[self.trimmed : self.stop].strip("; \t\r\n") != ""
 
     def mended_by(self, *edits: Edit) -> bool:
-        """Return whether the step is valid up to the end of its line after ``edits``, ignoring a comment or semicolon."""
+        """Return whether the step is valid after ``edits``, and only a comment or a semicolon follows it on its line."""
         read, mended = self._read_with(edits)
         if not isinstance(read, StepRead):
             return False
         return _REST.match(mended, read.end, end_of_line(mended, read.end)) is not None
 
     def opened_by(self, edit: Edit) -> bool:
-        """Return whether parsing gets past the place of ``edit`` after it, and ends outside of strings."""
+        """Return whether, after ``edit``, parsing gets past the place of the edit and stops outside of strings."""
         read, _ = self._read_with([edit])
         if isinstance(read, StepRead):
             return self.mended_by(edit)
         return not read.quote and self.start + read.offset > edit.span.start
 
     def furthered_by(self, *edits: Edit) -> bool:
-        """Return whether the step is valid after ``edits``, or has its first fault further on, outside of strings."""
+        """Return whether the step is valid after ``edits``, or its first fault comes later and is outside of strings."""
         if self.mended_by(*edits):
             return True
         read, mended = self._read_with(edits)
         if isinstance(read, StepRead) or read.quote:
             return False
-        # Counted from the end: the edits change lengths only before both places.
+        # Both offsets are counted from the end of the text: the edits change lengths only before them.
         return len(mended) - read.offset < self.stop - self.failure.offset - 1

@@ -1,7 +1,7 @@
-"""Lines around the steps of a script that a model wrote: labels before heads, fences, prose in any language.
+"""Handles lines around the steps of a script that a model wrote: labels before heads, fences, prose in any language.
 
-The lenient parser turns text without steps into comments. Text that may be a step, or a part of one, stays and is an error,
-unless all steps are inside of code fences and this text is outside. See ``docs/design/lwt.md#syntax``.
+The lenient parser turns text without steps into comments. Text that may be a step, or a part of a step, stays and is an error,
+unless all steps are inside of code fences and the text is outside. See ``docs/design/lwt.md#syntax``.
 """
 
 import re
@@ -30,11 +30,11 @@ from ..shapes import (
 from .diagnosis import ends_a_call, explain_bad_head, is_text
 
 MAX_FENCES = 10_000
-"""Maximum number of lines of a text that open or close a code fence. The lines around each are explained separately."""
+"""Maximum number of lines with the mark of a code fence in a text. The lines between fences are explained separately."""
 
 
 MOST_BROKEN = 200
-"""Maximum number of invalid steps that are skipped by parsing; after these, only lines are examined."""
+"""Maximum number of invalid steps that are parsed in a text; later steps are examined only line by line."""
 
 
 @frozen
@@ -46,7 +46,7 @@ class Stage:
 
 
 def warned(message: str, start: int, end: int, hint: str, edits: list[Edit], code: str = "LWT001") -> Diagnostic:
-    """Return the warning about removed text."""
+    """Return a warning about text that ``edits`` remove or change."""
     return Diagnostic(code, "warning", message, Span(start, end), (hint,), tuple(edits))
 
 
@@ -60,11 +60,11 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _STEP_WORD = re.compile(r"(?i)steps?\b")
 _FENCE_PREFIX = re.compile(r"[ \t]*(?:[-*+>\u2022]|\d{1,3}[.)])[ \t]+(?=`{3,}|~{3,})")
 _PLAIN = re.compile(rf"([ \t\r{INVISIBLE}]*+)[^\W\d_][^\n(]*+(?=\n|\Z)")
-"""A line that begins with a letter and has no parenthesis: it is text, because heads, fences and comments look different."""
+"""A line that begins with a letter and has no opening parenthesis. It cannot be a head, a fence or a comment, so it is text."""
 _FENCE_MARK = re.compile(r"[ \t]*+(?P<mark>`{3,}+|~{3,}+)[ \t]*+(?P<info>[^\n`]*+)$", re.MULTILINE)
 _FENCE_LINE = re.compile("^" + _FENCE_MARK.pattern, re.MULTILINE)
 LINE_WITH_FENCE = re.compile(r"^[^\n]*?(?P<mark>`{3}|~{3})", re.MULTILINE)
-"""A line that may open or close a code fence. Linear: the search begins only at starts of lines."""
+"""A line that may open or close a code fence. The search takes linear time, because it begins only at starts of lines."""
 _HEADING = re.compile(rf"#{{1,6}}[ \t]*[^\n(]{{0,60}}(?=\({ID}\)[ \t]*=[ \t]*[A-Za-z]\w*[ \t]*\()")
 _CALL_BEHIND = re.compile(r"[ \t]*(?:\w+[ \t]*\(|[\"'\[{(]|-?\d|$|\Z)", re.MULTILINE)
 
@@ -76,7 +76,7 @@ _OPENS_TEXT = re.compile(r"(?:\"\"\"|''')\Z")
 
 
 def _may_be_a_step(line: str) -> bool:
-    """Return whether a line between steps may be a step, or a part of one: then it is not prose."""
+    """Return whether a line between steps may be a step or a part of a step, and therefore may not be prose."""
     if _ONLY_MARKS.match(line) or _OPENS_TEXT.search(line):
         return False
     if (
@@ -91,7 +91,10 @@ def _may_be_a_step(line: str) -> bool:
 
 @define
 class _Line:
-    """A line, or those of a step. ``first``: first visible character. ``kind``: "step", "broken", "fence", "text", "comment"."""
+    """A line, or all lines of a step. ``first`` is the offset of its first visible character.
+
+    ``kind`` is "step", "broken" (an invalid step), "fence", "text" or "comment". ``fence`` is the number of the enclosing fence.
+    """
 
     kind: str
     start: int
@@ -106,7 +109,7 @@ class _Line:
 
 @define
 class _Lines:
-    """Reads a text line by line, and step by step at the steps."""
+    """Splits a text into lines. A step with all its lines counts as one line."""
 
     text: str
     found: list[_Line] = field(factory=list)
@@ -162,7 +165,7 @@ class _Lines:
         return not self.fence and self.text.startswith("##", first) and _HEADING.match(self.text, first) is not None
 
     def _head(self, first: int, end: int) -> int | None:
-        """Return the place of the step's head on this line, with or without a prefix before it."""
+        """Return the offset of the step's head on this line, also after a prefix; None if the line has no head."""
         text = self.text
         if dressed := _DRESSED_HEAD.match(text, first):
             return dressed.start()
@@ -199,7 +202,7 @@ class _Lines:
         return end
 
     def _stop(self, head: int) -> int:
-        """Return the maximum end of an invalid step: before the next head, or the end of its fence."""
+        """Return the furthest possible end of an invalid step: before the next head, or before the end of the fence around it."""
         text = self.text
         stop = next_head(text, head)
         if self.fence:
@@ -241,7 +244,7 @@ _Tell = Callable[..., None]
 
 
 def _compare(text: str, line: _Line, inside: _Line | None, tell: _Tell, told: list[Diagnostic]) -> None:
-    """Report a step outside of the code fences that contain others; ``inside`` is the step with the same id in them."""
+    """Report a step outside of the code fences that contain other steps. ``inside`` is the step in a fence with the same id."""
     end = min(line.end, end_of_line(text, line.first))
     if inside is None:
         message = f"step ({line.name}) is outside the code fence that contains other steps; it is read as well"
@@ -257,7 +260,7 @@ def _compare(text: str, line: _Line, inside: _Line | None, tell: _Tell, told: li
 
 
 _MOST_REMARKS = 500
-"""Maximum number of consecutive lines of text that become comments. Longer text is removed."""
+"""Maximum number of consecutive lines of text that become comments. If a group has more lines, it is removed."""
 _ODD = re.compile(r"[(){=:.\u2026]")
 _ELIDED = re.compile(r"\.\.\.|\u2026")
 
@@ -286,7 +289,7 @@ def _prefixes(text: str, lines: list[_Line], tell: _Tell) -> None:
         prefix = text[line.first : line.prefix_end]
         words = [word for word in _WORD.findall(prefix) if not _STEP_WORD.match(word)]
         if BULLET.match(text, line.first):
-            continue  # explained by the parser of steps
+            continue  # read_piece explains it
         if words and (line.name in proper or not _is_label(line, prefix, words)):
             line.kind = "text"
             line.end = end_of_line(text, line.first)
@@ -302,14 +305,14 @@ def _is_proper(text: str, line: _Line) -> bool:
 
 
 def _is_label(line: _Line, prefix: str, words: list[str]) -> bool:
-    """Return whether the words before a head announce the step, and do not describe it."""
+    """Return whether the words before a head are a label of the step. Otherwise the line is a sentence that mentions a step."""
     if prefix.rstrip()[-1:].isalnum():
         return line.kind == "step" and len(words) <= 2 and not line.has_words_behind
     return True
 
 
 def _groups(lines: list[_Line]) -> Iterator[list[_Line]]:
-    """Yield the runs of lines of text."""
+    """Yield the groups of consecutive lines of text."""
     group: list[_Line] = []
     for line in lines:
         if line.kind == "text" and (not group or (group[-1].end + 1 >= line.start and group[-1].fence == line.fence)):
@@ -323,7 +326,7 @@ def _groups(lines: list[_Line]) -> Iterator[list[_Line]]:
 
 
 def _prose(text: str, group: list[_Line], names: Collection[str], tell: _Tell, *, is_outside: bool) -> None:
-    """Turn lines of text into comments; leave possible steps and certain prose to the parser of steps."""
+    """Turn lines of text into comments. Possible steps, and groups that are certainly prose, are left to ``explain_lines``."""
     bodies = [text[line.first : line.end].strip() for line in group]
     if all(map(is_text, bodies, ["", *bodies])):
         return
@@ -331,7 +334,7 @@ def _prose(text: str, group: list[_Line], names: Collection[str], tell: _Tell, *
     left: list[_Line] = []
     for line, body in zip(group, bodies, strict=True):
         if not _ODD.search(body):
-            continue  # true of most lines: every step has one of these
+            continue  # most lines: a step has at least one of these characters
         later = _LATER_HEAD.search(body)
         is_steplike = _may_be_a_step(body) or bool(later and later["id"] not in names)
         if is_steplike:
