@@ -1,5 +1,5 @@
-"""The data of reports. ``api/reports`` renders them.
+"""The data for reports. ``api/reports`` renders the reports.
 
-State: ``findings`` reads the state, ``steps`` describes commands in plain English, ``drawings`` draws graphs and trees. Run:
-``run_reader`` reads the run's folder, ``narrative`` converts its events into an ``account``.
+For a report on a state, ``findings`` reads the state, ``steps`` describes commands in plain English, and ``drawings`` draws graphs and
+trees. For a report on a run, ``run_reader`` reads the folder of the run, and ``narrative`` converts the events into an ``account``.
 """

@@ -1,7 +1,7 @@
-"""The data of a run's page: sections (a request, a step of a question) with phases, phases with entries, all with figures.
+"""The data for the page about a run: sections (a request, a step of a question) have phases, and phases have entries and figures.
 
-``narrative`` fills it in. Figures count every call of the log; texts are stored up to a limit, with the number of characters left
-out.
+``narrative`` fills in the data. Figures include every call in the log. Texts are stored up to a limit, with the number of characters
+left out.
 """
 
 import math
@@ -15,26 +15,26 @@ from ..results import add_costs
 if TYPE_CHECKING:
     from .drawings import Row, TreeDrawing
 
-# Fields of an event for the page: events come from a file, so a value of another type, or a non-finite number, counts as empty.
+# Functions that read a field of an event. Events come from a file: a value of another type, or a non-finite number, counts as empty.
 
 _MOST = 10**15
-"""Upper limit of a plausible count; an event with a larger one is not from this program."""
+"""Upper limit of a plausible count; this program never writes an event with a larger count."""
 
 
 def text(event: Mapping[str, Any], name: str) -> str:
-    """Return a text field; "" if it is not a text."""
+    """Return the value of a text field; "" if the value is not a string."""
     value = event.get(name)
     return value if isinstance(value, str) else ""
 
 
 def number(event: Mapping[str, Any], name: str) -> int:
-    """Return an integer field; 0 if it is not an integer."""
+    """Return the value of an integer field; 0 if the value is not a plausible integer."""
     value = event.get(name)
     return value if type(value) is int and abs(value) <= _MOST else 0
 
 
 def figure(event: Mapping[str, Any], name: str) -> float | None:
-    """Return a numeric field; None if it is not a finite number."""
+    """Return the value of a numeric field; None if the value is not a plausible finite number."""
     value = event.get(name)
     if type(value) is int:
         return float(value) if abs(value) <= _MOST else None
@@ -42,21 +42,21 @@ def figure(event: Mapping[str, Any], name: str) -> float | None:
 
 
 _TEXT = 40_000
-"""Maximum characters shown of a prompt or an answer."""
+"""Maximum characters that are shown of a prompt or an answer."""
 _PAGE = 6_000_000
 """Maximum characters of all texts on the page."""
 _ENTRIES = 400
-"""Maximum number of entries shown of a phase."""
+"""Maximum number of entries that are shown for a phase."""
 
 
 @define
 class Room:
-    """The number of characters left for texts on the page."""
+    """Counts the space for texts on the page: ``left`` is the number of characters that are still available."""
 
     left: int = _PAGE
 
     def block(self, label: str, text: str, missing: int = 0) -> "Block":
-        """Return a text with its label, cut to the space left; ``missing``: number of characters that the log did not store."""
+        """Return a block with ``text`` cut to the space left; ``missing`` is the number of characters that the log did not store."""
         shown = text[: max(0, min(_TEXT, self.left))]
         self.left -= len(shown)
         return Block(label, shown, len(text) - len(shown) + missing)
@@ -64,7 +64,7 @@ class Room:
 
 @frozen
 class Block:
-    """A collapsible text with its label. ``left_out`` counts characters that are not shown."""
+    """A collapsible text with its label. ``left_out`` is the number of characters that are not shown."""
 
     label: str
     text: str = field(repr=False)
@@ -73,9 +73,9 @@ class Block:
 
 @define
 class Entry:
-    """One entry of a phase. ``status`` is a word that selects the colour, ``outcome`` the result in words.
+    """One entry in a phase. ``status`` is a word that selects the colour, ``outcome`` the result in words.
 
-    ``code`` is shown verbatim; ``lines`` are remarks, such as retries and their reasons.
+    ``code`` is shown verbatim. ``lines`` are remarks, such as retries and their reasons. ``blocks`` are collapsible texts.
     """
 
     kind: str
@@ -104,9 +104,9 @@ class Figures:
         return self.prompt_tokens + self.completion_tokens
 
     def call(self, event: Mapping[str, Any], again: int = 0) -> None:
-        """Count a finished call that was sent again ``again`` times; the field ``calls`` has the exact number if known.
+        """Count a finished call. ``again`` is how often the request was repeated; if the event has a field ``calls``, that number counts.
 
-        A call refused for its budget was not sent. A call marked as not counted is part of another.
+        A call that was refused because of the budget was not sent. A call marked as not counted is included in another call.
         """
         if event.get("counted") is False:
             return
@@ -120,7 +120,7 @@ class Figures:
         self.cost = add_costs(self.cost, figure(event, "cost"))
 
     def add(self, other: "Figures") -> None:
-        """Add the figures of another one."""
+        """Add the figures in ``other``."""
         self.calls += other.calls
         self.cached += other.cached
         self.prompt_tokens += other.prompt_tokens
@@ -131,7 +131,7 @@ class Figures:
 
 @define
 class Phase:
-    """A part of a section. ``status`` is "" if the end is not known; ``left_out`` counts entries that are not shown."""
+    """A part of a section. ``status`` is "" if the end is not known; ``left_out`` is the number of entries that are not shown."""
 
     name: str
     status: str = ""
@@ -140,10 +140,10 @@ class Phase:
     entries: list[Entry] = field(factory=list)
     left_out: int = 0
     document: Block | None = None
-    """The result as a text: a script, a plan, a seed."""
+    """The result of the phase as a text: a script, a plan or a seed."""
 
     def add(self, entry: Entry) -> None:
-        """Add an entry if there is space."""
+        """Add an entry; if the phase has the maximum number of entries, only count it."""
         if len(self.entries) < _ENTRIES:
             self.entries.append(entry)
         else:
@@ -160,7 +160,7 @@ class Section:
     phases: dict[str, Phase] = field(factory=dict)
 
     def phase(self, name: str) -> Phase:
-        """Return the phase of this name, creating it if necessary."""
+        """Return the phase with this name; create the phase if necessary."""
         return self.phases.setdefault(name, Phase(name))
 
     @property
@@ -170,15 +170,15 @@ class Section:
 
     @property
     def status(self) -> str:
-        """The status of the section: that of its last phase."""
+        """The status of the last phase that has a status; "" without such a phase."""
         return next((phase.status for phase in reversed(self.phases.values()) if phase.status), "")
 
 
 @define
 class Account:
-    """The data of a run. ``kind`` is script, seed, rank, compile or ask; ``subject`` its request; ``answer`` its result.
+    """The data about a run. ``kind`` is script, seed, rank, compile or ask; ``subject`` is the request, ``answer`` the result.
 
-    ``attempts`` counts the start and each resumption. ``logged``: its events, including prompts, were stored.
+    ``attempts`` is one more than the number of times the run was resumed. ``logged``: whether events, including prompts, were stored.
     """
 
     kind: str
@@ -197,15 +197,15 @@ class Account:
     facts: list[tuple[str, str]] = field(factory=list)
     warnings: list[str] = field(factory=list)
     evidence: list[tuple[str, str, str]] = field(factory=list)
-    """Key, finding, and its evidence in the graph."""
+    """For each cited finding: its key, the finding, and its evidence in the graph."""
     tree: "list[Row]" = field(factory=list)
-    """The lines of a search's tree."""
+    """The lines that show the tree of a search."""
     tree_left_out: int = 0
     drawn: "TreeDrawing | None" = None
     room: Room = field(factory=Room)
 
     def section(self, key: Any, label: str, title: str = "") -> Section:
-        """Return the section under ``key``, creating it if necessary."""
+        """Return the section for ``key``; create the section if necessary."""
         found = self.sections.setdefault(key, Section(label))
         found.title = found.title or title
         return found
@@ -217,7 +217,7 @@ class Account:
 
     @property
     def by_phase(self) -> list[tuple[str, Figures, int]]:
-        """The total figures and the number of phases of each name, over all sections, in phase order."""
+        """For each phase name: the name, the total figures, and the number of phases in all sections; in the order of first occurrence."""
         found: dict[str, tuple[Figures, int]] = {}
         for section in self.sections.values():
             for phase in section.phases.values():

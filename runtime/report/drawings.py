@@ -1,4 +1,4 @@
-"""Layout of the graph around the findings as SVG shapes. The same findings give the same picture."""
+"""Lays out the graph around the findings, and the tree of a search, as SVG shapes. The same data gives the same picture."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,19 +10,20 @@ from ...adapters.graph import AdapterError, GraphAdapter
 from ..excerpts import cut
 from ..loops.search.trees import Tree, TreeBranch, TreeNode
 
-# Places the labels of nodes with as little overlap of labels and nodes as possible.
+# Placing the labels of nodes, so that labels and nodes overlap as little as possible.
 
 Place: TypeAlias = tuple[float, float, str]
 _Box: TypeAlias = tuple[float, float, float, float]
 
 _LETTER, _LINE, _RADIUS = 6.2, 13.0, 9.0
-"""A letter's average width, a line's height, and a node's radius with some margin, in units of the drawing."""
+"""The average width of a letter, the height of a line, and the radius of a node with some margin, in units of the drawing."""
 
 
 def place_labels(spots: Sequence[Place], *, width: float, height: float) -> list[Place]:
-    """Return for each spot (x, y, name) the start of its label: x, y of the baseline, and SVG's text-anchor.
+    """Return the position of the label for each spot (x, y, name): x and y of the baseline, and the ``text-anchor`` for SVG.
 
-    Labels are placed one after the other: right, left, below or above the node, where they overlap least.
+    Labels are placed one after the other. Each label is placed to the right or left of its node, or below or above it, where it overlaps
+    least with other labels and nodes.
     """
     taken: list[_Box] = [(x - _RADIUS, y - _RADIUS, x + _RADIUS, y + _RADIUS) for x, y, _ in spots]
     found: list[Place] = []
@@ -60,9 +61,9 @@ _COLOURS = 8
 
 @frozen
 class Spot:
-    """A node: its position, its label (cut) and the label's position, its full title, the number of its kind (a colour).
+    """A node in the drawing: its position, its shortened label and the position of the label, its full title, the number of its colour.
 
-    ``anchor`` is SVG's ``text-anchor`` of the name.
+    The kind of a node determines its colour. ``anchor`` is the ``text-anchor`` of the label in SVG.
     """
 
     x: float
@@ -88,7 +89,7 @@ class Line:
 
 @frozen
 class Drawing:
-    """Placed nodes and edges; ``kinds`` are the kinds of nodes with their colours; ``left_out`` counts nodes not drawn."""
+    """A drawing of nodes and edges. ``kinds`` are the kinds of nodes and their colours, ``left_out`` is the number of nodes not drawn."""
 
     spots: tuple[Spot, ...]
     lines: tuple[Line, ...]
@@ -99,10 +100,10 @@ class Drawing:
 
 
 def draw(nodes: Sequence[Any], edges: Sequence[tuple[Any, Any]], graph: GraphAdapter | None) -> Drawing | None:
-    """Lay out the nodes that findings name, with the edges between them; None if there is nothing to draw.
+    """Lay out the nodes that findings name, and the edges between these nodes; return None if there is nothing to draw.
 
-    ``graph``, if available, gives the nodes' names and kinds and all edges among them; otherwise only the edges named by the
-    evidence are drawn.
+    If ``graph`` is given, the names and kinds of the nodes and all edges between the nodes are read from the graph. Otherwise only the
+    edges that the evidence names are drawn.
     """
     shown = list(nodes)[:_MOST_NODES]
     if not shown:
@@ -144,7 +145,7 @@ def _title(name: str, kind: str) -> str:
 
 
 def _places(nodes: Sequence[Any], edges: Sequence[tuple[Any, Any]]) -> dict[Any, tuple[float, float]]:
-    """Return a position for every node. Force-directed by NetworkX, with a fixed seed."""
+    """Return a position for every node, by NetworkX's force-directed layout with a fixed random seed."""
     import networkx as nx
 
     plain = nx.Graph()
@@ -180,17 +181,17 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LABEL else text[: _LABEL - 1] + "…"
 
 
-# The tree of a search as lines, one per branch, indented by depth; the path to the best state is marked.
+# The tree of a search as lines of text: one line for each branch, indented by depth; the path to the best state is marked.
 
 _MOST = 1_000
 _WORDS = 160
 _DEEPEST = 12
-"""Maximum number of indentation levels; deeper branches all have the last level."""
+"""Maximum number of indentation levels; all deeper branches have the last level."""
 
 
 @frozen
 class Row:
-    """A line. ``way``: it is on the path to the best state; ``failed``: the branch had no result."""
+    """A line for a branch. ``way``: the branch is on the path to the best state. ``failed``: the branch has no result."""
 
     depth: int
     text: str
@@ -199,7 +200,7 @@ class Row:
 
 
 def rows(tree: Tree) -> tuple[list[Row], int]:
-    """Return the first lines, parents before children, and the number of remaining lines."""
+    """Return the first lines for ``tree``, parents before children, and the number of remaining lines."""
     way = set(tree.way(tree.best))
     told = [Row(0, f"[0] the state at the beginning, {_state_text(tree.nodes[0])}", way=True)]
     left_out = 0
@@ -239,11 +240,11 @@ def _state_text(node: TreeNode) -> str:
     return f"{worth}{visits}{f', holds {held}' if held else ''}"
 
 
-# The tree of a search drawn as SVG shapes: states from left to right by depth, the path to the best one marked. Merged states and
-# branches without a result only appear in the lines below the picture (``rows``).
+# The tree of a search drawn as SVG shapes: states from left to right by depth; the path to the best state is marked. Merged states and
+# branches without a result appear only in the lines below the picture (``rows``).
 
 _MOST_STATES = 300
-"""Maximum number of states drawn: the first ones of the search."""
+"""Maximum number of states that are drawn: the first states of the search."""
 _ACROSS, _DOWN, _MARGIN = 120.0, 38.0, 40.0
 _TITLE = 300
 
@@ -272,7 +273,7 @@ class Way:
 
 @frozen
 class TreeDrawing:
-    """The picture, in its own units; ``left_out`` counts states that are not drawn."""
+    """The picture of a tree, with its size in units of the drawing; ``left_out`` is the number of states that are not drawn."""
 
     states: tuple[State, ...]
     ways: tuple[Way, ...]
@@ -282,7 +283,7 @@ class TreeDrawing:
 
 
 def draw_tree(tree: Tree) -> TreeDrawing:
-    """Lay out the first states: each is centred above its children. The same tree gives the same picture."""
+    """Lay out the first states from left to right; each state is centred vertically on its children. Equal trees give equal pictures."""
     shown = tree.nodes[:_MOST_STATES]  # parents come before their children
     children: dict[int, list[int]] = {}
     for node in shown[1:]:
@@ -302,7 +303,7 @@ def draw_tree(tree: Tree) -> TreeDrawing:
 
 
 def _state_places(shown: Sequence[TreeNode], children: Mapping[int, Sequence[int]]) -> dict[int, float]:
-    """Return the vertical position of each state, in lines. Iterates from last to first, as a path may be too deep to recurse."""
+    """Return the vertical position of each state, in lines. Does not recurse, because a path may be too deep for recursion."""
     order: list[int] = []
     waiting = [0]
     while waiting:

@@ -1,4 +1,4 @@
-"""The findings of a state: its keys with their items, each with its evidence."""
+"""The findings in a state: the keys of the state with their items, and the evidence for each item."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,18 +11,18 @@ from ...adapters.llm import BY_HAND
 from ..excerpts import abridged, cut
 
 _TITLES = ("name", "label", "title", "id", "answer", "text", "author", "entity")
-"""Fields that name an item, best first."""
+"""Fields that can be the title of an item, the preferred field first."""
 _LONGEST = 300
 _SNIPPET = 600
 _EACH, _ALL = 200, 1_000
-"""Maximum number of findings shown per key, and of all keys together."""
+"""Maximum number of findings that are shown for each key, and for all keys together."""
 _FIELDS, _PIECES = 20, 5
-"""Maximum number of fields shown of a finding, and of pieces of evidence of a kind."""
+"""Maximum number of fields that are shown for a finding, and of pieces of evidence of each kind."""
 
 
 @frozen
 class Asked:
-    """A value made by a model: the model's name, and the items that it cites."""
+    """Evidence from a model's answer: the model's name, and the items that the answer cites."""
 
     model: str
     cited: tuple[str, ...]
@@ -30,11 +30,7 @@ class Asked:
 
 @frozen
 class Finding:
-    """One item: a title, its other fields as texts, and its evidence.
-
-    ``snippets`` are distinct pairs of source and text; ``nodes`` are named by the evidence. ``pieces`` counts all evidence,
-    ``left_out`` the fields that are not shown.
-    """
+    """One item: a title, its other fields as texts, and its evidence. ``left_out`` is the number of fields that are not shown."""
 
     title: str
     fields: tuple[tuple[str, str], ...] = ()
@@ -54,12 +50,12 @@ class Finding:
 
     @property
     def more_nodes(self) -> int:
-        """Number of nodes named by the evidence but not shown."""
+        """Number of nodes that the evidence names but that are not shown."""
         return len(dict.fromkeys(node for piece in self.evidence for node in _nodes(piece))) - len(self.nodes)
 
     @property
     def snippets(self) -> tuple[tuple[str, str], ...]:
-        """The first distinct snippets, each as source and text."""
+        """The first distinct snippets, as pairs of source and text."""
         found = dict.fromkeys(
             (cut(source_of(piece), _LONGEST), cut(str(piece["snippet"]), _SNIPPET))
             for piece in self.evidence
@@ -69,7 +65,7 @@ class Finding:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The documents, files or chunks that the evidence names, for pieces without a snippet."""
+        """The first distinct documents, files or chunks that are named by evidence without a snippet."""
         found = dict.fromkeys(
             cut(source_of(p), _LONGEST) for p in self.evidence if _is_named(p) and not p.get("snippet")
         )
@@ -77,7 +73,7 @@ class Finding:
 
     @property
     def asked(self) -> tuple[Asked, ...]:
-        """The model answers that this item rests on."""
+        """The first distinct model answers that are evidence for this item."""
         made = (piece for piece in self.evidence if piece.get("kind") == "model")
         found = dict.fromkeys(Asked(cut(str(p.get("model") or ""), 100), _short(p.get("cited"))) for p in made)
         return tuple(islice(found, _PIECES))
@@ -90,10 +86,10 @@ class Finding:
 
 @frozen
 class Group:
-    """A key of the state: type, description, number of findings, the first findings; ``backed`` counts those with evidence.
+    """A key of the state: its type, its description, the number of its findings, and the first findings.
 
-    ``by_hand`` counts items from answers that a person wrote in place of a model: they are not among the findings.
-    ``incomplete``: why the key's value is not complete.
+    ``backed`` is the number of findings with evidence. ``by_hand`` is the number of items from answers that a person wrote in place of a
+    model; these items are not findings. ``incomplete`` has the reasons why the value of the key is not complete.
     """
 
     key: str
@@ -112,7 +108,7 @@ class Group:
 
 
 def groups(state: Mapping[str, Any]) -> list[Group]:
-    """Return the keys of the state object in order, each with its first findings and the number of all."""
+    """Return a group for each key of the state object, in order, with the first findings and the number of all findings."""
     provenance, room = state.get("provenance", {}), _ALL
     found: list[Group] = []
     for key, node in _keys(state.get("variables", {})):
@@ -122,7 +118,7 @@ def groups(state: Mapping[str, Any]) -> list[Group]:
 
 
 def _keys(variables: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield every declared key with its object, parents first. The nesting depth of keys is bounded by the plans."""
+    """Yield every declared key with its object, parents first."""
     stack = [(key, node) for key, node in reversed(list(variables.items()))]
     while stack:
         key, node = stack.pop()
@@ -175,7 +171,7 @@ def _group(key: str, node: Mapping[str, Any], evidence: Any, most: int) -> Group
 
 
 def _at(evidence: Any, where: int | str) -> Sequence[Mapping[str, Any]]:
-    """Return the pieces of evidence for an index or a field."""
+    """Return the pieces of evidence for the list index or the field ``where``."""
     if isinstance(evidence, Mapping):
         found = evidence.get(str(where), ())
     elif isinstance(evidence, Sequence) and isinstance(where, int) and where < len(evidence):
@@ -206,7 +202,7 @@ def _text(value: Any) -> str:
 
 
 def _short(ids: Any) -> tuple[str, ...]:
-    """Return the first of some ids, as texts."""
+    """Return the first twelve of ``ids`` as strings."""
     listed = islice(ids, 12) if isinstance(ids, Iterable) and not isinstance(ids, str) else ()
     return tuple(cut(each if isinstance(each, str) else json.dumps(each, ensure_ascii=False), 100) for each in listed)
 
@@ -216,7 +212,7 @@ def _is_named(piece: Mapping[str, Any]) -> bool:
 
 
 def source_of(piece: Mapping[str, Any]) -> str:
-    """Return the source of a piece of graph evidence: its document, file or chunk, else the node or edge itself."""
+    """Return the source of a piece of evidence from the graph: its file, document or chunk, else its nodes."""
     for name in ("file_path", "doc_id", "source_id"):
         if found := piece.get(name):
             return ", ".join(map(str, found)) if isinstance(found, list) else str(found)
@@ -241,7 +237,7 @@ def _listed(value: Any) -> Sequence[Any]:
 
 
 def evidence_graph(found: Sequence[Group]) -> tuple[list[Any], list[tuple[Any, Any]]]:
-    """Return the distinct nodes and edges that the evidence of the findings names, in order."""
+    """Return the distinct nodes and edges that the evidence for the findings names, in order."""
     nodes: dict[Any, None] = {}
     edges: dict[tuple[Any, Any], None] = {}
     for piece in (piece for group in found for finding in group.findings for piece in finding.evidence):
@@ -253,7 +249,7 @@ def evidence_graph(found: Sequence[Group]) -> tuple[list[Any], list[tuple[Any, A
 
 
 def sources_of(state: Mapping[str, Any]) -> int:
-    """Return the number of distinct documents, files or chunks named by the evidence, including that of findings not shown."""
+    """Return the number of distinct documents, files or chunks that the evidence for all findings names, shown or not."""
     found: set[str] = set()
     for beside in (state.get("provenance") or {}).values():
         for pieces in beside.values() if isinstance(beside, Mapping) else beside:

@@ -1,7 +1,7 @@
-"""Converts a run's events into its account: each event goes to its phase, even if several phases run in parallel.
+"""Converts the events of a run into its account: each event is added to its phase, even if several phases run in parallel.
 
-A ranking's events name their request, a question's planner its step, and other events belong to the phase under way. Events come
-from a file: a missing field, or one of another type, counts as empty.
+The events of a ranking name the request, and the planner's events of a question name the step. All other events belong to the phase in
+progress. Events come from a file: a missing field, or a field of another type, counts as empty.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,14 +15,14 @@ from ..runs.event_log import OPENED
 from .account import Account, Entry, Phase, Room, Section, figure, number, text
 from .steps import command_words
 
-# The page entry of one event: a call with its prompt and answer, a repair with rendered diagnostics, a command, a branch.
+# The entry on the page for one event: a call with its prompt and answer, a repair with rendered diagnostics, a command, a branch.
 
 _PICTURED = 20
-"""Maximum number of diagnostics rendered per repair."""
+"""Maximum number of diagnostics that are rendered for a repair."""
 
 
 def call_entry(event: Mapping[str, Any], room: Room, place: str = "") -> Entry:
-    """Return the entry of a call that begins; ``place`` is its step, unless the phase names the step."""
+    """Return the entry for a call that begins; ``place`` is the step of the call, "" if the phase names the step."""
     entry = Entry("call", f"The model was asked{f' for {place}' if place else ''}")
     if prompt := text(event, "prompt"):
         entry.blocks.append(room.block("Prompt", prompt, _lost(event, "prompt")))
@@ -30,7 +30,7 @@ def call_entry(event: Mapping[str, Any], room: Room, place: str = "") -> Entry:
 
 
 def answer_entry(entry: Entry, event: Mapping[str, Any], room: Room) -> None:
-    """Add the answer and its cost."""
+    """Add the answer and its cost to the entry of a call."""
     error, cost, seconds = text(event, "error"), figure(event, "cost"), figure(event, "seconds")
     parts = [error] if error else []
     if event.get("cached") or event.get("calls") == 0:
@@ -45,7 +45,7 @@ def answer_entry(entry: Entry, event: Mapping[str, Any], room: Room) -> None:
 
 
 def remark_entry(event: Mapping[str, Any], room: Room) -> Entry | None:
-    """Return the entry of a separate event: a repair, a tool, a branch ...; None for an event without information for a reader."""
+    """Return the entry for an event that stands alone, such as a repair, a tool call or a branch; None for an event that is not shown."""
     match event.get("event"):
         case "repair.asked":
             return _repair(event, room)
@@ -73,7 +73,7 @@ def remark_entry(event: Mapping[str, Any], room: Room) -> Entry | None:
 
 
 def _repair(event: Mapping[str, Any], room: Room) -> Entry:
-    """Return the entry of an answer returned to the model, with all its diagnostics rendered."""
+    """Return the entry for an answer that was sent back to the model, with its rendered diagnostics."""
     written = text(event, "written")
     found = event.get("diagnostics")
     listed = [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
@@ -86,7 +86,7 @@ def _repair(event: Mapping[str, Any], room: Room) -> Entry:
 
 
 def _pictures(found: Sequence[Mapping[str, Any]], written: str) -> str:
-    """Render diagnostics, given as JSON, over the text that they point into."""
+    """Render diagnostics, given as JSON objects, with the text to which their positions refer."""
     source = Source(written, "<answer>")
     drawn = [picture(_diagnostic(each, len(written)), source) for each in found[:_PICTURED]]
     more = len(found) - len(drawn)
@@ -105,13 +105,13 @@ def _diagnostic(parts: Mapping[str, Any], length: int) -> Diagnostic:
 
 
 def command_entry(event: Mapping[str, Any]) -> Entry:
-    """Return the entry of a command that begins, in words."""
+    """Return the entry for a command that begins; the title is the command in words."""
     command = text(event, "command")
     return Entry("command", command_words(command), "", "", command)
 
 
 def _branch(event: Mapping[str, Any]) -> Entry:
-    """Return the entry of an action's result in a state."""
+    """Return the entry for the result of an action in a state."""
     value, child = figure(event, "value"), figure(event, "child")
     status = text(event, "status")
     led = f" to state {child:.0f}" if child is not None else ""
@@ -127,13 +127,13 @@ def _branch(event: Mapping[str, Any]) -> Entry:
 
 
 def _lost(event: Mapping[str, Any], name: str) -> int:
-    """Return the number of characters of a text that the log did not store."""
+    """Return how many characters of the field ``name`` the log did not store."""
     cut = event.get("cut")
     return max(0, number(cut, name) - len(text(event, name))) if isinstance(cut, Mapping) else 0
 
 
 _TURNS = 100
-"""A planner's call has its step's number times this, plus its turn (``planner.place_of``)."""
+"""The number of a planner's call is the number of its step times this constant, plus its turn (``planner.place_of``)."""
 _PLAN, _EXECUTE, _VALUE = "hypothesize and plan", "execute", "judge states"
 _INTERRUPTED = "interrupted"
 _WARNINGS = 100
@@ -149,7 +149,7 @@ def add_events(account: Account, events: Iterable[Mapping[str, Any]], *, searche
 
 @define
 class _ActivePhase:
-    """A phase under way, its start, and the time of its last event."""
+    """A phase in progress, its start, and the time of its last event."""
 
     phase: Phase
     began: float
@@ -158,7 +158,7 @@ class _ActivePhase:
 
 @define
 class _ActiveEntry:
-    """A call or command under way, and its phase. ``again``: how often the call was sent again."""
+    """A call or command in progress, and its phase. ``again``: how often the call was repeated."""
 
     phase: Phase
     entry: Entry
@@ -167,17 +167,17 @@ class _ActiveEntry:
 
 @define
 class _EventReader:
-    """The events of a run, processed in order."""
+    """Processes the events of a run in order."""
 
     account: Account
     searched: bool
     _step: int = 1
     _attempts: int = 0
     _script: str = "run"
-    """The script step that began last."""
+    """The step of the script that began last."""
     _scripts: set[str] = field(factory=set)
     _begun: dict[int, _ActivePhase] = field(factory=dict)
-    """By request: the phase that is under way."""
+    """Maps each request to its phase in progress."""
     _calls: dict[tuple[Any, ...], list[_ActiveEntry]] = field(factory=dict)
     _commands: dict[tuple[str, str], _ActiveEntry] = field(factory=dict)
 
@@ -233,7 +233,7 @@ class _EventReader:
                     self._phase(event).add(remark)
 
     def end(self) -> None:
-        """Record the work that was under way when the log ended."""
+        """Mark the work that was in progress when the log ended as interrupted."""
         self._interrupted()
 
     # Attribution of an event
@@ -271,7 +271,7 @@ class _EventReader:
         return account.section(_request(event), self._label(event)).phase("other")
 
     def _script_step(self, event: Mapping[str, Any]) -> str:
-        """Return the script step of an event. A command and its calls have their own numbers; the plan names the step."""
+        """Return the step of the script to which an event belongs. A command and its calls have numbers instead; the plan names the step."""
         plan = text(event, "plan").rpartition("/")[2]
         name = plan or text(event, "step")
         return name if name in self._scripts or (name and not self.account.logged) else self._script
@@ -280,7 +280,7 @@ class _EventReader:
         return f"R{_request(event):02}" if self.account.kind == "rank" else "steps"
 
     def _place_of(self, event: Mapping[str, Any], phase: Phase) -> str:
-        """Return the step in a call's title. The numbers of a loop's own calls mean nothing to a reader."""
+        """Return the step for the title of a call; "" for a call that a loop makes, whose number means nothing to a reader."""
         step, item = text(event, "step"), event.get("item")
         if step in ("", "planner", "value") or step.partition(".")[2] == phase.name:
             return ""
@@ -412,7 +412,7 @@ class _EventReader:
     # Interrupted work
 
     def _interrupted(self) -> None:
-        """Mark everything still under way as interrupted: the next attempt begins, or the log ends."""
+        """Mark everything in progress as interrupted, because the next attempt begins or the log ends."""
         for waiting in self._calls.values():
             for begun in waiting:
                 begun.entry.status, begun.entry.outcome = "error", "no answer before the run ended"
@@ -426,7 +426,7 @@ class _EventReader:
         self._begun.clear()
 
     def _timed(self, at: _ActivePhase) -> None:
-        """Count the time of a phase without an end event."""
+        """Add the time of a phase that has no end event to its figures."""
         if self.account.kind != "script" and not self.searched:
             at.phase.figures.seconds += max(0.0, at.last - at.began)
 

@@ -1,6 +1,6 @@
-"""Reads a run's folder, of any kind, for the page: its head, its events, its status, its result.
+"""Reads the folder of a run of any kind for the page: its head, its events, its status, its result.
 
-For runs without stored events only the records are shown (``events_of``): answers without prompts.
+If the events of a run were not stored, only its records are shown (``events_of``): answers without prompts.
 """
 
 import json
@@ -13,13 +13,13 @@ from ..runs.journal import ASK, COMPILE, FILE, RANK, SEED, Damage, RunError, who
 from .account import Account
 from .narrative import add_events
 
-# Events derived from a run's records, if the events were not stored: answers without prompts, costs, statuses.
+# Events that are derived from the records of a run if its events were not stored: answers without prompts, costs, statuses.
 
 _PHASES = ("plan", "expand")
 
 
 def records_of(folder: Path) -> list[dict[str, Any]]:
-    """Return the records of the run in ``folder``, its head first, without damaged ones. Raises ``RunError``."""
+    """Return the undamaged records of the run in ``folder``, its head first. Raises ``RunError``."""
     found = [each[1] for each in whole_records(folder) if not isinstance(each, Damage)]
     if not found:
         raise RunError(f"{folder / FILE} has no complete record", "start a new run")
@@ -68,7 +68,7 @@ def events_of(kind: str, records: Sequence[Mapping[str, Any]]) -> Iterator[dict[
 
 
 def _with_totals(records: Sequence[Mapping[str, Any]]) -> set[int]:
-    """Return the positions of items whose step ended in the same session: that record has their total."""
+    """Return the positions of the items whose step ended in the same session. The record of that step has the total of its items."""
     found: set[int] = set()
     items: dict[Any, list[int]] = {}
     for number, record in enumerate(records):
@@ -83,7 +83,7 @@ def _with_totals(records: Sequence[Mapping[str, Any]]) -> set[int]:
 
 
 def _place(kind: str, name: str) -> tuple[int, str, str]:
-    """Return the request, phase and step of a record."""
+    """Return the request, the phase and the step of a record with the step ``name``."""
     if kind == COMPILE:
         return 0, name, name
     if kind != RANK:
@@ -94,7 +94,7 @@ def _place(kind: str, name: str) -> tuple[int, str, str]:
 
 
 def _call(record: Mapping[str, Any], step: str, request: int, *, counted: bool) -> dict[str, Any]:
-    """Return the end event of a call; if it is not ``counted``, its figures are also in another record."""
+    """Return the event for the end of a call. If not ``counted``, the figures of the call are also included in another record."""
     usage = record.get("usage")
     tokens = usage if isinstance(usage, list) and len(usage) == 2 else [0, 0]
     return {
@@ -151,12 +151,12 @@ def _part(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 _TREE = "tree.json"
-"""The name used in ``question_store``."""
+"""The file name that ``question_store`` uses for the tree of a search."""
 _BRANCH = b'{"event": "branch.'
 _RUNNING = "running or interrupted"
 _EVIDENCE = 50
 _LARGEST = 64 * 1024 * 1024
-"""Maximum bytes read of a file next to the records."""
+"""Maximum size in bytes of a file next to the records; a larger file is not shown."""
 
 
 def read_account(folder: Path) -> Account:
@@ -187,7 +187,7 @@ def read_account(folder: Path) -> Account:
 
 
 def _draw(account: Account, folder: Path) -> None:
-    """Add the tree of a search, if a readable one is stored."""
+    """Add the tree of a search, if a readable tree is stored."""
     from ..loops.search.trees import Tree, TreeError  # imports the search package, which other runs do not need
     from .drawings import draw_tree, rows
 
@@ -203,7 +203,7 @@ def _draw(account: Account, folder: Path) -> None:
 
 
 def _subject(head: Mapping[str, Any]) -> str:
-    """Return the subject of the run: the question, or its name without the command that the page already shows."""
+    """Return the subject of the run: the question, or the name of the run without the command, which the page already shows."""
     return str(head["script"] if head.get("kind") == ASK else head["name"].removeprefix(f"{head.get('kind')} "))
 
 
@@ -219,7 +219,7 @@ def _take(account: Account, record: Mapping[str, Any]) -> None:
 
 
 def _evidence(found: Any) -> list[tuple[str, str, str]]:
-    """Return key, finding and evidence of each item that an answer cites."""
+    """Return the key, the finding and the evidence for each item that an answer cites."""
     told: list[tuple[str, str, str]] = []
     for each in found[:_EVIDENCE] if isinstance(found, list) else ():
         if isinstance(each, Mapping):
@@ -242,7 +242,7 @@ def _evidence(found: Any) -> list[tuple[str, str, str]]:
 
 
 def _documents(account: Account, head: Mapping[str, Any], folder: Path, records: list[dict[str, Any]]) -> None:
-    """Add the files stored next to the records: inputs, and outputs as text."""
+    """Add the documents of the run: its script, task or seed, the files with its input, and the output of a script."""
     room = account.room
     if account.kind == COMPILE:
         account.documents.append(room.block("The task", str(head["script"])))
@@ -279,7 +279,7 @@ def _file(path: Path) -> str | None:
 
 
 def _searched(folder: Path) -> bool:
-    """Return whether the question was answered by a search: then its log has branches."""
+    """Return whether the question was answered by a search: its folder has a tree, or its log has branches."""
     if (folder / _TREE).exists():
         return True
     try:

@@ -1,4 +1,4 @@
-"""The executed steps in plain English: converts history entries for the page."""
+"""Describes the executed steps in plain English: converts the entries of the history for the page."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from ...lang.trees import conditions as c
 from ...lang.trees import gasl as g
 from .account import figure
 
-# Commands and conditions in plain English, for readers who do not know the language.
+# Descriptions of commands and conditions, for readers who do not know the language.
 
 _LONGEST = 160
 
@@ -191,7 +191,7 @@ def _joined(parts: list[str], word: str) -> str:
 
 
 _FIRST, _LAST = 200, 800
-"""Number of entries shown from each end of a long history, which may have a million."""
+"""Number of entries that are shown from the beginning and from the end of a long history, which may have a million entries."""
 
 _OUTCOMES = {
     "success": "done", "empty": "nothing found", "partial": "in part", "binding_failure": "failed: a variable or key is missing",
@@ -199,12 +199,12 @@ _OUTCOMES = {
 }  # fmt: skip
 _ROLLBACK = "rollback"
 _SETTING_UP = ("DECLARE", "RESET")
-"""Commands whose count is the size of existing data, not of their result."""
+"""Commands whose count is the size of existing data, not the size of a result."""
 
 
 @frozen
 class Step:
-    """One step as shown. ``depth``: 0 for a top-level step, more if nested; ``left_out``: number of hidden entries before it."""
+    """One step as shown. ``depth``: 0 for a top-level step, more for a nested step. ``left_out``: number of hidden entries before it."""
 
     number: str
     depth: int
@@ -219,7 +219,7 @@ class Step:
 
 
 def steps_of(history: Sequence[Any]) -> list[Step]:
-    """Return the steps of a history: all of it, or its beginning and end. A step precedes its nested steps."""
+    """Return the steps of a history; for a long history, only those at its beginning and end. A step precedes its nested steps."""
     if len(history) <= _FIRST + _LAST:
         return list(_steps(history))
     gap = len(history) - _FIRST - _LAST
@@ -235,7 +235,7 @@ def _steps(entries: Iterable[Any], left_out: int = 0) -> Iterator[Step]:
 
 
 def _in_order(entries: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Yield a step before its nested steps: the history has it after them, because it ended later."""
+    """Yield each step before its nested steps. In the history, a step comes after its nested steps, because it ended later."""
     parts: list[Mapping[str, Any]] = []
     for entry in entries:
         if entry.get("part") and entry["part"] != _ROLLBACK:
@@ -272,7 +272,7 @@ def _step(entry: Mapping[str, Any], why: str, left_out: int) -> Step:
 
 
 def command_words(command: str) -> str:
-    """Return the command in words; an unreadable or truncated command is shown verbatim."""
+    """Return the command in words; a command that can't be parsed, or is truncated, is returned verbatim (at most 300 characters)."""
     if command.startswith("knotwork state rollback "):
         return f"Restored the state of {command.rsplit(' ', 1)[1][:12]}"
     program = parse_command(command)

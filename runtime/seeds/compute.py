@@ -1,6 +1,6 @@
-"""Computes a result with its status from extractions, without a model: the last step of a run.
+"""Computes a result and its status from extractions, without a model. This is the last step of a run.
 
-See ``docs/design/seed.md#compute``.
+See ``docs/design/seed.md#compute``. Also estimates the cost of a run, and loads and checks a seed.
 """
 
 import json
@@ -42,11 +42,11 @@ _ALLOW = "allow_invalid is the share of kept reviews that may lack the field; th
 
 @frozen
 class Provenance:
-    """The provenance of an output: its steps (itself first), and the extractions and reviews that they used.
+    """The provenance of an output: the steps that compute it (its own step first), and the extractions and reviews that they used.
 
-    ``extractions`` are positions among the extractions that did not fail, ``reviews`` the indices of their reviews.
-    ``explanation`` describes each step. For reviews read in parts, ``parts`` has the text positions of the deciding parts by
-    review and field.
+    ``extractions`` are positions among the extractions that did not fail, ``reviews`` the indices of their reviews. ``explanation``
+    describes each step. For a review that was read in parts, ``parts`` maps the review and the field to the text positions of the parts
+    that determine the value.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Provenance:
 
 @frozen
 class ResultComputer:
-    """Computes results of one seed."""
+    """Computes the results of one seed."""
 
     seed: SeedTree
     allow_invalid: float
@@ -71,8 +71,8 @@ class ResultComputer:
     def of(cls, seed: SeedTree, allow_invalid: float | None = None) -> "ResultComputer":
         """Prepare the computation of ``seed``.
 
-        ``allow_invalid`` is the allowed share of kept reviews that lack a field (None: the seed's own). Raises ``ValueError``
-        for an invalid share.
+        ``allow_invalid`` is the share of kept reviews that may lack a field (None: the share that the seed defines). Raises
+        ``ValueError`` for an invalid share.
         """
         share = seed.allow_invalid if allow_invalid is None else allow_invalid
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
@@ -93,10 +93,10 @@ class ResultComputer:
         cost: float | None = None,
         calls: int = 0,
     ) -> SeedResult:
-        """Return the result for one context: its extractions unchanged, and the values computed from those that did not fail.
+        """Return the result for one context: its extractions, and the values computed from the extractions that did not fail.
 
-        ``reviews`` is the number of reviews in the context (None: the number of extractions). If all extractions of the kept
-        reviews failed, there are no outputs: values computed from an empty list would be wrong.
+        ``reviews`` is the number of reviews in the context (None: the number of extractions). If all extractions failed, the result has no
+        outputs, because values computed from an empty list would be wrong.
         """
         good = [found for found in extractions if not found.failed]
         counts = Counts.of(extractions, len(extractions) if reviews is None else reviews)
@@ -123,7 +123,7 @@ class ResultComputer:
         return "complete" if not errors and len(outputs) == len(set(self.seed.outputs)) else "partial"
 
     def _missing(self, extractions: Sequence[Extraction]) -> Iterator[ResultError]:
-        """Return an error for each field that the outputs use and that too many of the kept reviews lack."""
+        """Yield an error for each field that the outputs use and that too many of the kept reviews lack."""
         kept, failed = len(extractions), sum(1 for found in extractions if found.failed)
         lacking = {
             **{name: (f"the field {name}", sum(name in found.invalid for found in extractions)) for name in sorted(self._reads.fields)},
@@ -177,22 +177,23 @@ def _result_error(error: StepError) -> ResultError:
     return ResultError(error.step, error.kind, error.message, error.hint, error.root, span)
 
 
-# The estimated calls and cost of a run, before any call: the filter's part is exact, the model's part is an estimate.
-# Tokens are characters divided by four, and labelled as an estimate; calls report their own usage afterwards. Repairs and
+# The estimated calls and cost of a run, before any call. The numbers of the filter are exact, those of the model are an estimate.
+# Tokens are characters divided by four, and labelled as an estimate; calls report their actual usage afterwards. Repairs and
 # repeated calls are not included.
 
 _CHARACTERS = 4
 """Approximate number of characters in a token."""
 _ANSWERED = {"int": 4, "float": 6, "bool": 5, "text": 120, "list": 80}
-"""Approximate number of characters of a value, by type except enum."""
+"""Maps each type, except enum, to the approximate number of characters of a value."""
 
 
 @define
 class Estimate:
-    """The estimated size of a run: ``kept`` of ``reviews`` in ``contexts`` go to the model in ``calls`` calls.
+    """The estimated size of a run.
 
-    ``calls_at_most`` applies if two readings always differ. Of the ``characters`` of kept reviews, ``cut_characters`` in
-    ``cut`` reviews would not be read; ``split`` reviews are sent in parts. Tokens are estimates. ``cost`` is in US dollars,
+    ``contexts`` and ``reviews`` are the numbers of contexts and reviews. ``kept`` reviews are sent to the model, in ``calls`` calls, or in
+    ``calls_at_most`` calls if two readings of a review always differ. The kept reviews have ``characters`` characters; ``cut_characters``
+    of them, in ``cut`` reviews, would not be read. ``split`` reviews are sent in parts. Tokens are estimates. ``cost`` is in US dollars;
     None without a price.
     """
 
@@ -200,7 +201,7 @@ class Estimate:
     reviews: int = 0
     kept: int = 0
     unusable: int = 0
-    """Number of reviews without readable text: each fails separately."""
+    """Number of reviews without readable text. The extraction from each of these reviews fails."""
     characters: int = 0
     cut: int = 0
     cut_characters: int = 0
@@ -269,7 +270,7 @@ def estimate(
 
 @define
 class _Counting:
-    """Adds up the estimates of the parts of reviews."""
+    """Adds up the estimates for the parts of reviews."""
 
     seed: SeedTree
     apart: bool
@@ -300,11 +301,11 @@ def _answer_length(fields: list[Extracted]) -> int:
     return length
 
 
-# The result of ``seed.load``: a Formula Seed with a check method, and the error for an unreadable seed.
+# The result of ``seed.load``: a Formula Seed with a check method, and the exception for a seed with errors.
 
 
 class SeedError(ScriptError):
-    """A seed with errors. ``diagnostics`` has at least one error; ``str`` shows the errors with their source lines."""
+    """The seed has errors. ``diagnostics`` has at least one error; ``str`` shows the errors with their source lines."""
 
 
 @frozen(slots=False)
@@ -312,12 +313,12 @@ class FormulaSeed(tree.FormulaSeed):
     """A seed that was read without errors."""
 
     def check(self, data: Any = None) -> list[Diagnostic]:
-        """Return errors and warnings in source order; with contexts as ``data``, also those that depend on the data."""
+        """Return errors and warnings in source order. If ``data`` has contexts, the diagnostics that depend on the data are included."""
         return check(self, data)
 
 
 def load(source: Any) -> FormulaSeed:
-    """Read a seed: a path, its JSON text, its JSON object, or a seed. Raises ``SeedError`` if it has errors, and ``OSError``."""
+    """Read a seed from a path, JSON text, a JSON object or another seed. Raises ``SeedError`` for a seed with errors, and ``OSError``."""
     from ...lang.documents.seed import read_seed
 
     if isinstance(source, tree.FormulaSeed):
@@ -334,7 +335,7 @@ def load(source: Any) -> FormulaSeed:
 
 
 def text_of(source: Any) -> "Source | Mapping[str, Any]":
-    """Return the text or the JSON object of a seed; a path is read. Raises ``OSError``."""
+    """Return the text or the JSON object of a seed. If ``source`` is a path, the file is read. Raises ``OSError``."""
     if isinstance(source, Source | Mapping):
         return source
     if isinstance(source, str) and source.lstrip()[:1] in ("{", ""):
@@ -344,9 +345,9 @@ def text_of(source: Any) -> "Source | Mapping[str, Any]":
 
 
 def check(seed: tree.FormulaSeed, data: Any = None) -> list[Diagnostic]:
-    """Return the diagnostics of ``seed`` in source order; ``data`` is a context or a list of contexts.
+    """Return the diagnostics for ``seed`` in source order; ``data`` is a context or a list of contexts.
 
-    With ``data``, the reviews that the filter keeps are checked as well. Raises ``ContextError`` for an invalid context.
+    If ``data`` is given, the diagnostics also depend on the reviews that the filter keeps. Raises ``ContextError`` for an invalid context.
     """
     from ...lang.linter.seed import Kept
     from ...lang.linter.seed import check as lint
@@ -370,7 +371,7 @@ def check(seed: tree.FormulaSeed, data: Any = None) -> list[Diagnostic]:
 
 
 def require(seed: tree.FormulaSeed, data: Iterable[Any] | None = None) -> None:
-    """Raise ``SeedError`` if ``seed`` has errors."""
+    """Raise ``SeedError`` if ``seed`` has errors; ``data`` has contexts, for the errors that depend on the data."""
     found = check(seed, None if data is None else list(data))
     if has_errors(found):
         raise SeedError(found, seed.source)

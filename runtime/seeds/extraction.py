@@ -1,4 +1,4 @@
-"""Extracts the fields of a review: known values are reused, answers are checked, invalid ones are reported.
+"""Extracts the fields from a review: values in the cache are reused, answers are checked, invalid answers are reported.
 
 See ``docs/design/seed.md#extraction``.
 """
@@ -40,19 +40,22 @@ from .extraction_prompts import (
 from .reviews import Review
 from .seed_results import Extraction
 
-# The extraction cache: a model's value of a field in a review, by model, field and review. See
-# ``docs/design/seed.md#engine``.
-# It is separate from the call cache and finer: a seed with another formula makes no calls, one with another field asks only
-# for that field. Only valid values are stored.
+# The extraction cache maps model, field and review to the value that the model extracted. See ``docs/design/seed.md#engine``.
+# This cache is separate from the call cache and has finer entries: a seed with another formula makes no calls, and a seed with an
+# additional field asks only for that field. Only valid values are stored.
 
 _MISSING = object()
 MOST_PENDING = 500
-"""Maximum number of values in the write queue; above it, callers wait until the writer has caught up."""
+"""Maximum number of values in the write queue. If the queue is longer, callers wait until the writer has taken the values."""
 
 
 @frozen
 class CachedValue:
-    """A field's value, the model's text if it was coerced ("" else), and the deciding parts of a long review."""
+    """The value of a field.
+
+    ``coerced`` is the text that the model wrote if the value was coerced, else "". ``parts`` are the parts of a long review that determine
+    the value.
+    """
 
     value: Any
     coerced: str = ""
@@ -60,9 +63,9 @@ class CachedValue:
 
 
 class ExtractionCache:
-    """The cache in the file ``path``. ``identity`` is the model's spec; ``warn`` gets the one warning about a broken file.
+    """The cache in the file ``path``. ``identity`` is the model's spec; ``warn`` is called at most once, if the file can't be used.
 
-    Memory holds at most ``MOST_PENDING`` queued values, the values of running callers, and those being written.
+    Memory holds at most ``MOST_PENDING`` queued values, the values of running callers, and the values that are being written.
     """
 
     def __init__(
@@ -84,7 +87,7 @@ class ExtractionCache:
         await self._values.opened()
 
     def find(self, keys: Mapping[str, bytes]) -> dict[str, CachedValue]:
-        """Return the known values by field; ``keys`` maps fields to keys."""
+        """Return the stored values by field; ``keys`` maps each field to its key in the cache."""
         found: dict[str, CachedValue] = {}
         for name, key in keys.items():
             value = self._values.value(self._own(key), _MISSING)
@@ -97,9 +100,9 @@ class ExtractionCache:
         return found
 
     async def keep(self, found: Iterable[tuple[bytes, CachedValue]]) -> None:
-        """Store values under their keys, in one write with others that arrive meanwhile.
+        """Store values under their keys. Values that arrive during a write are stored together in the next write.
 
-        Waits while more than ``MOST_PENDING`` values are queued: a model faster than the disk would fill the memory.
+        Waits while more than ``MOST_PENDING`` values are queued; otherwise a model that is faster than the disk would fill the memory.
         """
         for key, kept in found:
             has_more = kept.coerced or kept.parts  # a field's value is never an object
@@ -139,11 +142,11 @@ class ReviewExtraction:
     spent: Spent
     digest: str
     known: bool = False
-    """Whether no call was needed."""
+    """Whether all values came from the cache, so that no call was needed."""
 
 
 class _Salvaged(Layer):
-    """Returns an answer that is still invalid after its repair, because its valid fields are used."""
+    """Returns an answer even if it is still invalid after its repair, because its valid fields can be used."""
 
     async def generate(self, prompt: str, **options: Any) -> Completion:
         try:
@@ -158,8 +161,8 @@ class _Salvaged(Layer):
 class Extractor:
     """Extracts the fields of a seed from reviews, for all contexts of a run, with at most ``limit`` concurrent calls.
 
-    After a failure that every other call would share (an exhausted budget, a wrong key) no more calls are made; ``stopped``
-    has the reason. ``spent`` is the cost of all extractions, including cancelled ones.
+    After a failure that every later call would have too (an exhausted budget, a wrong key), no more calls are made; ``stopped`` has the
+    reason. ``spent`` is the cost of all extractions, including cancelled extractions.
     """
 
     seed: FormulaSeed
@@ -171,7 +174,7 @@ class Extractor:
     events: Events | None = None
     remembered: ExtractionCache | None = None
     strict: bool = False
-    """Whether answers must match exactly: nothing is coerced (``lang.coercion``)."""
+    """Whether answers must match exactly, so that no value is coerced (``lang.coercion``)."""
     spent: Spent = field(factory=Spent, init=False)
     _losses: Losses = field(factory=Losses, init=False)
     _apart: bool = field(init=False)
@@ -195,11 +198,11 @@ class Extractor:
 
     @property
     def stopped(self) -> Failed | None:
-        """Why no more calls are made; None if they are."""
+        """The failure because of which no more calls are made; None if calls are made."""
         return self._losses.of(None)
 
     async def extract(self, step: str, review: Review) -> ReviewExtraction:
-        """Return the extraction of one review, also if it failed; ``step`` names its context in events."""
+        """Return the extraction from one review, also if the extraction failed; ``step`` is the name of the context in events."""
         parts = parts_of(review.text, self.seed.review_handling, self._apart)
         chunks, keys = parts.texts, self._keys(review, parts)
         digest = blake3(b"".join(keys.values())).hexdigest(length=16)
@@ -240,12 +243,12 @@ class Extractor:
         return ReviewExtraction(made, spent, digest)
 
     def digest(self, review: Review) -> str:
-        """Return the hash of all inputs of the review's extraction except the model."""
+        """Return a hash of everything except the model that can change the extraction from ``review``."""
         keys = self._keys(review, parts_of(review.text, self.seed.review_handling, self._apart))
         return blake3(b"".join(keys.values())).hexdigest(length=16)
 
     def _keys(self, review: Review, parts: Parts) -> dict[str, bytes]:
-        """Return by field the hash of all inputs of its value except the model; for a custom prompt, the whole prompt."""
+        """Return for each field a hash of everything except the model that can change its value, such as the text or a custom prompt."""
         chunks = parts.texts
         if self.seed.prompt is not None:
             prompts = [fill_extraction_prompt(self.seed.prompt, chunk, review) for chunk in chunks]
@@ -286,7 +289,7 @@ class Extractor:
     async def _once(
         self, step: str, review: Review, text: str, fields: Sequence[Extracted], spent: Spent, sample: int = 0
     ) -> FieldValues:
-        """Ask for ``fields`` once: choices one by one, the other fields together."""
+        """Ask for ``fields`` once: each choice field in a separate call, the other fields together in one call."""
         asking = [
             self._choice(step, review, build_choice_prompt(each, text), each, spent, sample)
             for each in self._choices
@@ -336,14 +339,14 @@ class Extractor:
     async def _text(
         self, step: str, review: Review, prompt: str, shape: Mapping[str, Any], spent: Spent, sample: int
     ) -> tuple[str, str]:
-        """Return the answer, and its raw text if that is different, else ""."""
+        """Return the answer, and the raw text of the answer ("" if there is no other raw text)."""
         options = {**self.options, **shape, **({"sample": sample} if sample else {})}
         outcome = await self._asker.ask(review.index, prompt, options, step=step, round=spent)
         return outcome.output, outcome.raw
 
 
 def extraction_of(review: Review, parts: Parts | None = None, failed: str = "") -> Extraction:
-    """Return an empty extraction of a review, without values."""
+    """Return an extraction from ``review`` without values."""
     made = Extraction(review.index, {}, review.meta, failed=failed, excerpt=review.excerpt, id=review.id)
     made = evolve(made, invalid_meta=review.invalid_meta)
     if parts is None:
@@ -356,7 +359,7 @@ def _definition(wanted: Extracted) -> list[Any]:
 
 
 async def _together(jobs: Sequence[Coroutine[Any, Any, FieldValues]]) -> list[FieldValues]:
-    """Await ``jobs`` concurrently; if one fails, cancel the others and raise its ``StepFailed``."""
+    """Await ``jobs`` concurrently. If a job fails, cancel the others and raise the exception of the failed job."""
     if len(jobs) == 1:
         return [await jobs[0]]
     try:

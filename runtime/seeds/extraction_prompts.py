@@ -1,7 +1,7 @@
-"""The prompts of a seed for one review, and the JSON Schema of the answer. Seeds 000 and 002.
+"""The prompts that a seed sends for one review, the JSON Schema of the answer, and the reading of the answer. For seeds 000 and 002.
 
-A review is data: it is placed between fences that it can't contain (or, for a choice, on one separate line) and inserted in a
-single pass, so that its text is never read as a placeholder.
+A review is data: it is placed between fences that it can't contain (or, for a choice, on a separate line) and inserted in a single
+pass, so that its text is never read as a placeholder.
 """
 
 import json
@@ -18,19 +18,20 @@ from ...lang.trees.seed import Extracted, FormulaSeed, ReviewHandling
 from ..excerpts import clipped, fenced
 from .reviews import Review
 
-# Reading a model's answer about one review: valid fields, and invalid fields with the model's text.
-# ``lang.coercion`` decides which values are valid; ``lang.answers`` finds the object.
+# Reading a model's answer about one review: the valid fields, and the text that the model wrote for each invalid field.
+# ``lang.coercion`` decides which values are valid; ``lang.answers`` finds the object in the answer.
 
 _RAW = 300
-"""Maximum characters of an invalid model value that are stored."""
+"""Maximum characters that are stored of an invalid value from a model."""
 
 
 @frozen
 class FieldValues:
-    """The fields of an answer: valid values, and by field the model's text for invalid values.
+    """The fields of an answer.
 
-    ``coerced`` has, by field, the model's text of a coerced value; ``read_as`` is how the object was found
-    (``lang.answers``). ``parts`` has, by field, the deciding parts of a long review, from 0.
+    ``values`` has the valid values, ``invalid`` the text that the model wrote for each invalid field, ``coerced`` the text that the model
+    wrote for each coerced value. ``read_as`` is how the object was found in the answer (``lang.answers``). ``parts`` maps each field of a
+    long review to the indices, from 0, of the parts that determine its value.
     """
 
     values: Mapping[str, Any] = field(factory=dict)
@@ -41,14 +42,15 @@ class FieldValues:
 
 
 def kind_of_field(wanted: Extracted) -> Type:
-    """Return the type of a field as ``lang.coercion`` defines it."""
+    """Return the type of a field in the form that ``lang.coercion`` uses."""
     return tuple(wanted.values) if wanted.type == "enum" else wanted.type
 
 
 def answer_coercion(fields: Sequence[Extracted], strict: bool = False) -> Callable[[str], str]:
-    """Return a function that coerces a nearly valid answer: its one object, with each value in its field's type.
+    """Return a function that coerces a nearly valid answer.
 
-    Fields that were not requested are dropped.
+    The function returns the object in the answer as JSON, with each value converted to the type of its field. Fields that were not
+    requested are dropped.
     """
     wanted = {each.name: each for each in fields}
 
@@ -68,7 +70,7 @@ def answer_coercion(fields: Sequence[Extracted], strict: bool = False) -> Callab
 
 
 def read_answer(text: str, fields: Sequence[Extracted], strict: bool = False) -> FieldValues | str:
-    """Return the values of ``fields`` in ``text``; or the reason if it has no readable object."""
+    """Return the values of ``fields`` in the answer ``text``, or the reason why the answer has no readable object."""
     answer = _object(text, fields, strict)
     if isinstance(answer, str):
         return answer
@@ -92,7 +94,7 @@ def read_answer(text: str, fields: Sequence[Extracted], strict: bool = False) ->
 
 
 def read_choice(text: str, wanted: Extracted, strict: bool = False) -> FieldValues:
-    """Return the value in ``text``, the answer for one enum field."""
+    """Return the value of one enum field; ``text`` is the answer for this field."""
     found = as_type(text, tuple(wanted.values), strict=strict)
     if isinstance(found, Unfit):
         return FieldValues(invalid={wanted.name: clipped(text, _RAW)})
@@ -103,7 +105,7 @@ def read_choice(text: str, wanted: Extracted, strict: bool = False) -> FieldValu
 
 
 def _object(text: str, fields: Sequence[Extracted], strict: bool) -> ObjectRead | str:
-    """Return the object that the answer is or contains; or the reason if there is none."""
+    """Return the object that the answer is or contains, or the reason why no object can be read."""
     if strict:
         whole = read(text) if is_json(text) and len(text) <= MAX_ANSWER else None
         if isinstance(whole, Reading) and isinstance(whole.value, dict):
@@ -113,16 +115,16 @@ def _object(text: str, fields: Sequence[Extracted], strict: bool) -> ObjectRead 
     return found if isinstance(found, ObjectRead) else f"the answer can't be used: {found.reason}"
 
 
-# Long reviews, and several readings of one: the parts of a long text that are sent, and the merging of several answers.
+# Long reviews are sent in parts, and a review may be read several times: splitting a text, and merging the answers.
 # See ``docs/design/seed.md#extraction``.
 
 LONGEST_CHOSEN = 2_000
-"""Maximum characters of a review in a choice prompt: a small model has a small context window."""
+"""Maximum characters of a review in a choice prompt, because a small model has a small context window."""
 
 
 @frozen
 class Parts:
-    """The parts of a review for the model. ``spans`` are the positions of ``texts``; ``cut`` characters are in no part."""
+    """The parts of a review to send. ``spans`` are the positions of ``texts``; ``cut`` is the number of characters in no part."""
 
     texts: tuple[str, ...]
     spans: tuple[tuple[int, int], ...]
@@ -130,9 +132,9 @@ class Parts:
 
 
 def parts_of(text: str, handling: ReviewHandling, apart: bool) -> Parts:
-    """Return the parts of ``text`` to send: its beginning, its end, or all of it, split if it is long.
+    """Return the parts of ``text`` to send: its beginning, its end, or the whole text, which is split if it is long.
 
-    If fields are asked for ``apart``, by choices, no part is longer than a choice prompt allows.
+    If ``apart`` (each enum field is requested with a separate choice prompt), no part is longer than a choice prompt allows.
     """
     most = max(1, handling.max_length)
     begin, end = 0, len(text)
@@ -146,9 +148,9 @@ def parts_of(text: str, handling: ReviewHandling, apart: bool) -> Parts:
 
 
 def _split(text: str, start: int, stop: int, most: int, shared: int) -> Iterator[tuple[int, int]]:
-    """Yield the spans of parts of at most ``most`` characters; each begins with the last ``shared`` ones of the previous part.
+    """Yield the spans of parts of at most ``most`` characters. Each part begins with the last ``shared`` characters of the previous part.
 
-    A part ends at white space if its second half has any.
+    A part ends at white space if its second half contains white space.
     """
     while stop - start > most:
         end = start + most
@@ -160,10 +162,10 @@ def _split(text: str, start: int, stop: int, most: int, shared: int) -> Iterator
 
 
 def merged_parts(fields: Sequence[Extracted], said: Sequence[FieldValues]) -> FieldValues:
-    """Return the combined values of several parts of a text.
+    """Return the combined values from several parts of a text.
 
-    The combined value is, for an enum, the one that the seed lists last; for a boolean, whether any is true; for a number,
-    the maximum; for texts and lists, all joined. A field that is invalid in one part is invalid.
+    The combined value of an enum is the value that the seed lists last; of a boolean, true if any value is true; of a number, the maximum;
+    of texts and lists, all values joined. If a field is invalid in one part, the combined field is invalid.
     """
     if len(said) == 1:
         return said[0]
@@ -215,7 +217,7 @@ def _merged_value(wanted: Extracted, found: list[Any]) -> Any:
 def agreement(
     fields: Sequence[Extracted], one: FieldValues, other: FieldValues
 ) -> tuple[FieldValues, tuple[Extracted, ...]]:
-    """Return the values on which two readings agree, and the fields in which they differ. An invalid value always differs."""
+    """Return the values on which two readings agree, and the fields on which they differ. An invalid value never agrees."""
     values: dict[str, Any] = {}
     coerced: dict[str, str] = {}
     differ: list[Extracted] = []
@@ -242,13 +244,13 @@ def _same(one: Any, other: Any) -> bool:
 
 
 TEMPLATE = 1
-"""Version of the wording: extractions made with another version are repeated."""
+"""Version of the prompts' wording. Extractions made with another version are repeated."""
 
 Ask = Literal["auto", "json", "choices"]
 """The way of asking for fields: "json", "choices" or "auto".
 
-"json": all in one object. "choices": each enum field separately, as a choice, for models that are too small for JSON. "auto":
-choices for the local model, JSON for all others and for the formula form's own prompt.
+"json": all fields in one object. "choices": each enum field separately, as a choice, for models that are too small for JSON. "auto":
+choices for the local model; JSON for all other models, and for a seed in the formula form that has its own prompt.
 """
 
 _TYPES = {
@@ -268,7 +270,7 @@ _UNKNOWN = "unknown"
 
 
 def way_of_asking(seed: FormulaSeed, ask: Ask, model: str) -> Literal["json", "choices"]:
-    """Return the way of asking for the fields of ``seed``; ``model`` is the model's spec, "" without a model."""
+    """Return the way of asking for the fields of ``seed``; ``model`` is the model's spec, "" if there is no model."""
     if ask != "auto":
         return ask
     local = model == "local" or model.startswith("local:")
@@ -276,7 +278,7 @@ def way_of_asking(seed: FormulaSeed, ask: Ask, model: str) -> Literal["json", "c
 
 
 def answer_schema(fields: Sequence[Extracted]) -> dict[str, Any]:
-    """Return the schema of an answer: a closed object with all fields. Every field except enums may be null."""
+    """Return the JSON Schema of an answer: an object with all fields and no others. Every field except an enum may be null."""
     properties = {each.name: _field_schema(each) for each in fields}
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
@@ -288,7 +290,7 @@ def _field_schema(wanted: Extracted) -> dict[str, Any]:
 
 
 def build_extraction_prompt(fields: Sequence[Extracted], text: str) -> str:
-    """Return the prompt of the 002 form: the fields with their descriptions, then the review."""
+    """Return the prompt for a seed in the form of seed 002: the fields with their descriptions, then the review."""
     return "\n\n".join(
         [
             "Read the review below and say, in JSON, what it says about each of these fields.",
@@ -319,7 +321,7 @@ def _form(fields: Sequence[Extracted]) -> str:
 
 
 def fill_extraction_prompt(prompt: str, text: str, review: Review) -> str:
-    """Return the formula form's ``extraction_prompt`` with its four placeholders filled in; other braces are text.
+    """Return ``prompt``, the ``extraction_prompt`` of the formula form, with its four placeholders filled in. Other braces are text.
 
     Missing metadata is "unknown". If the prompt has no placeholder for the text, the text is appended.
     """
@@ -336,7 +338,7 @@ def fill_extraction_prompt(prompt: str, text: str, review: Review) -> str:
 
 
 def _dated(meta: Mapping[str, Any]) -> str:
-    """Return the parsed date, never the original text, which would be outside the fences."""
+    """Return the parsed date. The original text is never returned, because it would be outside the fences."""
     date, year, month = meta.get("date"), meta.get("year"), meta.get("month")
     return date or (_UNKNOWN if year is None else f"{year:04}" if month is None else f"{year:04}-{month:02}")
 
@@ -346,10 +348,10 @@ def _number(value: Any) -> str:
 
 
 def build_choice_prompt(wanted: Extracted, text: str) -> str:
-    """Return a prompt for one enum field that ends where the answer begins; the answer is one of the field's values.
+    """Return a prompt for one enum field. The prompt ends where the answer begins; the answer is one of the field's values.
 
-    For a small model: each value is an example after its description, and the review has the same form, on one line, so that
-    it can't contain an example itself. Models that can't follow instructions continue such a pattern well.
+    The prompt is for small models, which can't follow instructions but continue a pattern well. Each value is an example: its description
+    as a review, then the value. The review has the same form; it is on one line, so that it can't contain an example itself.
     """
     label = _one_line(wanted.name)
     examples = [
@@ -361,7 +363,7 @@ def build_choice_prompt(wanted: Extracted, text: str) -> str:
 def build_reconcile_prompt(
     prompt: str, fields: Sequence[Extracted], one: Mapping[str, Any], other: Mapping[str, Any]
 ) -> str:
-    """Return the prompt that decides the ``fields`` in which two readings of a review differ."""
+    """Return the prompt that asks for a decision on the ``fields`` for which two readings of a review differ."""
 
     def said(answers: Mapping[str, Any]) -> str:
         return fenced(json.dumps({each.name: answers.get(each.name) for each in fields}, ensure_ascii=False))

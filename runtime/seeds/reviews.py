@@ -1,7 +1,7 @@
-"""Contexts and their reviews: reads and checks them from JSON, with metadata. See ``docs/design/seed.md#extraction``.
+"""Reads contexts and their reviews from JSON, checks them, and filters the reviews. See ``docs/design/seed.md#extraction``.
 
-A context is ``{"name", ..., "as_of"?, "reviews": [{"text", "stars"?, "useful"?, "date"?, "id"?, ...}]}``. Metadata comes only
-from the review and the context's fixed ``as_of``, never from the clock: the same context gives the same result on every day.
+A context is ``{"name", ..., "as_of"?, "reviews": [{"text", "stars"?, "useful"?, "date"?, "id"?, ...}]}``. Metadata comes only from the
+review and from the fixed ``as_of`` of the context, never from the clock, so that the same context gives the same result on every day.
 """
 
 import datetime
@@ -20,9 +20,9 @@ from ...lang.trees.seed import FormulaSeed, Keep
 from ..excerpts import clipped
 
 # The date of a review in common written forms; only unambiguous forms are accepted.
-# Accepted: ISO dates and datetimes (``2023-05-17``, ``2023-05-17T08:00:00Z``), year first with other marks (``2023/5/17``),
-# month names (``May 17, 2023``, ``17 May 2023``), numeric day and month if one of them is over 12 (``17.05.2023``,
-# ``5/17/2023``) or both are equal. ``2023-05`` and ``2023`` give only a month or a year.
+# Accepted: ISO dates and datetimes (``2023-05-17``, ``2023-05-17T08:00:00Z``), year first with other separators (``2023/5/17``),
+# month names (``May 17, 2023``, ``17 May 2023``), and numeric day and month if one of them is over 12 (``17.05.2023``,
+# ``5/17/2023``) or if both are equal. ``2023-05`` gives only a year and a month, ``2023`` only a year.
 
 _LONGEST = 64
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -39,7 +39,7 @@ _PARTIAL = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
 
 @frozen
 class ReviewDate:
-    """A parsed date; without a day ``date`` is None."""
+    """A parsed date. ``date`` is None if the day is not known."""
 
     year: int
     month: int | None = None
@@ -47,7 +47,7 @@ class ReviewDate:
 
 
 def read_date(text: str) -> ReviewDate | str:
-    """Return the date in ``text``, or the reason why it can't be read, as a clause for a message."""
+    """Return the date in ``text``, or the reason why the date can't be read, as a clause for a message."""
     text = text.strip()
     if not text or len(text) > _LONGEST:
         return "it is not a date"
@@ -84,7 +84,7 @@ def _full_date(text: str) -> datetime.date | str:
 
 
 def _month(name: str) -> int:
-    """Return the number of an English month name or its first three letters (also "sept"), 0 for other names."""
+    """Return the number of the month with this English name or abbreviation (three letters, or "sept"); 0 for other names."""
     name = name.lower()
     if name in _FULL:
         return _FULL.index(name) + 1
@@ -93,28 +93,28 @@ def _month(name: str) -> int:
 
 
 EXCERPT = 120
-"""Maximum characters of a review in a result."""
+"""Maximum characters of a review that a result contains."""
 _LARGEST = 2**63
 _TOLD = 5
 """Number of warnings of one kind that are reported individually."""
 
 
 class ContextError(KnotworkError, ValueError):
-    """An invalid context: not an object, or without a list of reviews. The message gives the reason."""
+    """The context is invalid, for example because it is not an object or has no list of reviews. The message gives the reason."""
 
 
 @frozen
 class Review:
-    """A review as used by a seed."""
+    """A review in the form that a seed uses."""
 
     index: int
     text: str
     meta: Mapping[str, Any]
     id: str | int | None = None
     fault: str = ""
-    """Why its text can't be used, "" if it can; then no call is made and its extraction fails."""
+    """The reason why the text can't be used, "" if the text can be used. With a reason, no call is made and the extraction fails."""
     invalid_meta: Mapping[str, str] = field(factory=dict)
-    """By key of ``meta``, the value that can't be used; the key itself is null."""
+    """Maps keys of ``meta`` to the invalid values in the review; in ``meta``, the value of such a key is null."""
 
     @property
     def excerpt(self) -> str:
@@ -124,7 +124,7 @@ class Review:
 
 @frozen
 class Context:
-    """A context that was read. ``values`` is the object itself, which expressions see as ``context``."""
+    """A context that was read. ``values`` is the JSON object, which expressions can use as ``context``."""
 
     name: str
     index: int
@@ -134,7 +134,7 @@ class Context:
 
 
 def read_context(data: Any, index: int = 0) -> Context:
-    """Read one context; ``index`` is its position among many. Raises ``ContextError``."""
+    """Read one context; ``index`` is its position among all contexts. Raises ``ContextError``."""
     where = f"context {index}"
     if not isinstance(data, Mapping):
         raise ContextError(f"{where} is {kind_of(data)}, not an object")
@@ -162,7 +162,7 @@ def read_context(data: Any, index: int = 0) -> Context:
 
 
 def _as_of(written: Any) -> date | str | None:
-    """Return the reference day for ages, None if not given, or the reason why the value is invalid."""
+    """Return the day from which ages are computed, None if no day is given, or the reason why the value is invalid."""
     if written is None:
         return None
     if isinstance(written, date):
@@ -179,7 +179,7 @@ def _as_of(written: Any) -> date | str | None:
 
 @frozen
 class _Reading:
-    """Reads the reviews of one context and collects warnings. A faulty review affects only itself."""
+    """Reads the reviews of one context and collects warnings. A faulty review does not affect other reviews."""
 
     as_of: date | str | None
     found: list[str] = field(factory=list)
@@ -199,7 +199,7 @@ class _Reading:
             own = None
         if "text" not in data:
             return self._failed(index, 'it has no "text"', own)
-        text = "" if data["text"] is None else data["text"]  # stars without text: exports have null there
+        text = "" if data["text"] is None else data["text"]  # a review with stars only: exports have null as its text
         if fault := _text_fault(text):
             return self._failed(index, f'its "text" can\'t be used: {fault}', own)
         meta: dict[str, Any] = {}
@@ -245,7 +245,7 @@ class _Reading:
 
 
 def _value_text(value: Any) -> str:
-    """Return a value for a message: JSON, on one line, without lone surrogates."""
+    """Return ``value`` for a message, as JSON on one line without lone surrogates."""
     try:
         written = json.dumps(value, default=str)
     except (TypeError, ValueError, RecursionError):
@@ -254,7 +254,7 @@ def _value_text(value: Any) -> str:
 
 
 def _text_fault(value: Any) -> str:
-    """Return why ``value`` is not a usable text, "" if it is."""
+    """Return why ``value`` is not a usable text, "" if it is usable."""
     if not isinstance(value, str):
         return f"it is {kind_of(value)}, not a text"
     if not value.isascii():
@@ -266,7 +266,7 @@ def _text_fault(value: Any) -> str:
 
 
 def _number(value: Any) -> tuple[int | float | None, str]:
-    """Return the number in ``value`` and "", or null and the reason why it is invalid."""
+    """Return the number and "", or None and the reason why ``value`` is invalid (for None, the reason is "")."""
     if value is None:
         return None, ""
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -277,11 +277,11 @@ def _number(value: Any) -> tuple[int | float | None, str]:
 
 
 def contexts_of(data: Any) -> list[Any]:
-    """Return the contexts in a JSON value: the elements of a list, or the value itself."""
+    """Return the contexts in a JSON value: the elements if the value is a list, otherwise the value as the only context."""
     return list(data) if isinstance(data, list | tuple) else [data]
 
 
-# The first step of a run, without a model: filters the reviews. See ``docs/design/seed.md#filter``.
+# The first step of a run filters the reviews, without a model. See ``docs/design/seed.md#filter``.
 
 _PATTERN_BYTES = 64 << 20
 """Maximum memory of all patterns of a filter, in bytes."""
@@ -289,12 +289,12 @@ _LEAST_BYTES = 32 << 10
 
 
 class FilterError(KnotworkError, ValueError):
-    """A keyword that can't be used."""
+    """A keyword can't be used."""
 
 
 @frozen
 class KeywordCount:
-    """The number of reviews that one keyword keeps."""
+    """A keyword, and the number of reviews that match this keyword."""
 
     keyword: str
     kept: int
@@ -302,14 +302,14 @@ class KeywordCount:
 
 @frozen
 class ReviewFilter:
-    """Filters reviews: keeps those with one of the keywords; without keywords, all with a text. Case is ignored."""
+    """Keeps the reviews that match at least one keyword, ignoring case; without keywords, keeps all reviews that have a text."""
 
     keep: Keep
     _tests: tuple[Callable[[str, str], bool], ...]
 
     @classmethod
     def of(cls, seed: FormulaSeed) -> "ReviewFilter":
-        """Prepare the filter of ``seed``. Raises ``FilterError`` for an invalid regular expression."""
+        """Return the filter that ``seed`` defines. Raises ``FilterError`` for an invalid regular expression."""
         words = seed.keep.keywords
         if seed.keep.match == "regex":
             room = max(_LEAST_BYTES, _PATTERN_BYTES // max(1, len(words)))
@@ -326,7 +326,7 @@ class ReviewFilter:
         return any(test(text, folded) for test in self._tests)
 
     def kept(self, reviews: Iterable[Review]) -> list[Review]:
-        """Return the kept reviews in order. A review with an unusable text is kept, because its content is unknown."""
+        """Return the reviews to keep, in order. A review with an unusable text is kept, because its content is unknown."""
         return [review for review in reviews if review.fault or self.keeps(review.text)]
 
     def matching(self, text: str) -> list[bool]:
@@ -359,7 +359,7 @@ def _substring(keyword: str) -> Callable[[str, str], bool]:
 
 
 def _word(keyword: str) -> Callable[[str, str], bool]:
-    """Return a test for the keyword as a whole word, not next to letters, digits or underscores."""
+    """Return a test for the keyword as a whole word: no letter, digit or underscore comes directly before or after the keyword."""
     wanted = keyword.casefold()
     before = r"(?<!\w)" if _in_word(wanted[:1]) else ""
     after = r"(?!\w)" if _in_word(wanted[-1:]) else ""

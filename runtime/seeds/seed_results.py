@@ -1,9 +1,9 @@
-"""The result of a Formula Seed for one context, and its JSON: one line per context, which ``compute`` and ``explain`` read.
+"""The result of a Formula Seed for one context, and its JSON: one line for each context, which ``compute`` and ``explain`` read.
 
 Shape of the JSON: ``{name, index, status, outputs, counts: {reviews, kept, extracted, invalid, failed, coerced, cut,
 cut_characters}, errors: [{step, kind, message, hint, root, span: [start, end] | null}], unknown?: {STEP: rows}, extractions:
 [{review, id?, extraction, meta, invalid?, invalid_meta?, coerced?, read_as?, cut?, parts?, decided?, failed?, excerpt}],
-usage: {calls, prompt_tokens, completion_tokens}, cost, warnings?}``. Indices count from 0; a cost is in US dollars, null if
+usage: {calls, prompt_tokens, completion_tokens}, cost, warnings?}``. Indices count from 0; ``cost`` is in US dollars, null if
 unknown.
 """
 
@@ -22,8 +22,8 @@ from ..results import usage_json
 Status = Literal["complete", "partial", "failed"]
 """Status of a result: complete, partial or failed.
 
-Complete: every output was computed, from fields that all kept reviews have (except for the share in ``allow_invalid``).
-Failed: there are no outputs.
+Complete: every output was computed, from fields that all kept reviews have; the share ``allow_invalid`` of the reviews may lack a field.
+Failed: no output was computed. Partial: all other results.
 """
 
 _STATUSES: Mapping[str, Status] = {status: status for status in get_args(Status)}
@@ -33,10 +33,10 @@ _Value = TypeVar("_Value")
 
 @frozen
 class Counts:
-    """Numbers of reviews of a context: all, kept, extracted, extracted with an invalid field, and failed.
+    """Numbers of reviews in a context: all, kept, extracted, extracted with an invalid field, and failed.
 
-    ``kept`` is the sum of ``extracted`` and ``failed``. ``coerced`` have a value that was coerced. ``cut`` were not read
-    completely: ``cut_characters`` in total were not read.
+    ``kept`` is the sum of ``extracted`` and ``failed``. ``coerced`` is the number of reviews with a coerced value, ``cut`` the number of
+    reviews that were not read completely, and ``cut_characters`` the total number of characters that were not read.
     """
 
     reviews: int = 0
@@ -50,7 +50,7 @@ class Counts:
 
     @classmethod
     def of(cls, extractions: Sequence["Extraction"], reviews: int) -> "Counts":
-        """Count the extractions of a context with this number of reviews."""
+        """Count the extractions of a context that has ``reviews`` reviews."""
         good = [found for found in extractions if not found.failed]
         cut = [found.cut for found in extractions if found.cut]
         return cls(
@@ -59,7 +59,7 @@ class Counts:
         )  # fmt: skip
 
     def as_json(self) -> dict[str, int]:
-        """Return the counts by name."""
+        """Return the counts as a JSON object."""
         return asdict(self)
 
     def __add__(self, other: "Counts") -> "Counts":
@@ -71,13 +71,15 @@ _COUNTS = tuple(each.name for each in fields(Counts))
 
 @frozen
 class Extraction:
-    """The fields that a model extracted from one review. ``review`` is its index in the context, ``id`` its own id, if any.
+    """The fields that a model extracted from one review.
 
-    ``invalid`` has, by field, the model's text of an invalid value; the field is then null. ``invalid_meta`` has, by key of
-    ``meta``, a value of the review that can't be used. ``failed`` is the reason why there is no extraction ("" if there is
-    one). ``excerpt`` is the review's beginning. ``coerced`` has, by field, the model's text of a coerced value
-    (``lang.coercion``), ``read_as`` how its object was found ("exact": the whole answer). ``cut`` characters of the review
-    were not read. ``parts`` are the positions of the parts of a long review, ``decided`` has by field the parts that decided.
+    ``review`` is the index of the review in the context, ``id`` the id in the review, if any. ``extraction`` maps fields to values.
+    ``invalid`` maps each field with an invalid value, which is null in ``extraction``, to the text that the model wrote. ``invalid_meta``
+    maps keys of ``meta`` to values in the review that can't be used. ``failed`` is the reason why the extraction failed ("" if it did
+    not). ``excerpt`` is the beginning of the review. ``coerced`` maps each field with a coerced value to the text that the model wrote
+    (``lang.coercion``). ``read_as`` is how the object was found in the answer ("exact": it is the whole answer). ``cut`` is the number of
+    characters of the review that were not read. ``parts`` are the positions of the parts of a long review; ``decided`` maps each field to
+    the parts that determine its value.
     """
 
     review: int
@@ -96,7 +98,7 @@ class Extraction:
 
     @property
     def row(self) -> dict[str, Any]:
-        """The row for computations: the extraction and the review's metadata, with the unknown values marked."""
+        """The row from which values are computed: the extraction and the review's metadata; invalid values are marked."""
         made: dict[str, Any] = {"extraction": self.extraction, "meta": self.meta}
         if self.invalid:
             made["invalid"] = self.invalid
@@ -105,7 +107,7 @@ class Extraction:
         return made
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the extraction in a result."""
+        """Return the extraction as a JSON object for a result."""
         made: dict[str, Any] = {"review": self.review}
         if self.id is not None:
             made["id"] = self.id
@@ -126,9 +128,10 @@ class Extraction:
 
 @frozen
 class ResultError:
-    """The reason why a step has no value, or (without a step) why the context has no result; ``span`` is in the seed's document.
+    """The reason why a step has no value, or (if ``step`` is "") why the result of the context is not complete.
 
-    ``kind``: as in ``lang.evaluate.seed``, or "context", "extraction", "cancelled".
+    ``kind``: a kind of ``lang.evaluate.seed``, or "context", "extraction", "invalid", "review" or "cancelled". ``span`` is the position in
+    the document of the seed.
     """
 
     step: str
@@ -148,10 +151,10 @@ class ResultError:
 
 @frozen
 class SeedResult:
-    """The result of a seed for one context. ``outputs`` are the requested values, ``values`` all computed values.
+    """The result of a seed for one context. ``outputs`` are the values that the seed outputs, ``values`` are all computed values.
 
-    ``index`` is the context's position among many. ``values`` is empty in a result that was read from JSON. ``calls`` and
-    ``usage`` count only the calls of this run; reused values cost nothing.
+    ``index`` is the position of the context among all contexts. ``values`` is empty in a result that was read from JSON. ``calls``,
+    ``usage`` and ``cost`` cover only the calls of this run; reused values cost nothing.
     """
 
     name: str
@@ -167,31 +170,31 @@ class SeedResult:
     calls: int = 0
     warnings: tuple[str, ...] = ()
     unknown: Mapping[str, int] = field(factory=dict)
-    """By step, the number of extractions that were undecided because a field they read is invalid; ``where`` is false for them.
+    """For each step, the number of extractions for which ``where`` can't be decided because a field is invalid; it then counts as false.
     """
     _provenance: Callable[[str], Any] | None = field(default=None, eq=False, repr=False)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows for computations: those of the extractions that did not fail."""
+        """The rows of the extractions that did not fail. Values are computed from these rows."""
         return [found.row for found in self.extractions if not found.failed]
 
     def provenance(self, name: str) -> Any:
         """Return the provenance of the value ``name``: steps, extractions and reviews (``compute.Provenance``).
 
-        Raises ``ValueError`` for a name that the seed does not compute, and for a result that was read from JSON, because it
-        has no seed (``knotwork.seed.explain`` takes both).
+        Raises ``ValueError`` for a name that the seed does not compute, and for a result that was read from JSON, because such a result
+        has no seed (use ``knotwork.seed.explain``, whose arguments are the seed and the result).
         """
         if self._provenance is None:
             raise ValueError("this result has no seed: use seed.explain(seed, result, context, name)")
         return self._provenance(name)
 
     def with_provenance(self, provenance: Callable[[str], Any]) -> "SeedResult":
-        """Return a copy of the result that computes its provenance by calling ``provenance``."""
+        """Return a copy of the result. The copy computes its provenance by calling ``provenance``."""
         return evolve(self, provenance=provenance)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the result as its JSON object (see the module's docstring)."""
+        """Return the result as a JSON object (for its shape, see the docstring of this module)."""
         made = {
             "name": self.name, "index": self.index, "status": self.status, "outputs": dict(self.outputs),
             "counts": self.counts.as_json(), "errors": [error.as_json() for error in self.errors],
@@ -209,11 +212,11 @@ class SeedResult:
 
 
 class ResultFault(KnotworkError, ValueError):
-    """A text or value that is not a valid result."""
+    """A text or a value is not a valid result."""
 
 
 def read_results(text: str | bytes) -> list[SeedResult]:
-    """Read results: one per line, or a JSON list of them, or one object. Raises ``ResultFault`` with the line's number."""
+    """Read results: one result per line, a JSON list of results, or one JSON object. Raises ``ResultFault`` with the line number."""
     body = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     stripped = body.strip()
     if not stripped:
@@ -242,7 +245,7 @@ def _json(body: bytes, where: str) -> Any:
 
 @frozen
 class _Reader:
-    """Reads the parts of a result; every message begins with the position."""
+    """Reads the parts of a result. Every message begins with ``where``, the position."""
 
     where: str
 
@@ -298,7 +301,7 @@ class _Reader:
     def each(
         self, data: dict[str, Any], name: str, kind: type[_Value], missing: _Value, fits: Callable[[Any], bool], what: str
     ) -> _Value:  # fmt: skip
-        """Return a part whose elements all fit."""
+        """Return the part ``name``. Raises ``ResultFault`` if an element does not fit."""
         found = self.part(data, name, kind, missing)
         elements: Iterable[Any] = found.values() if isinstance(found, dict) else found  # type: ignore[assignment]
         if not all(map(fits, elements)):
@@ -341,7 +344,7 @@ def _is_pair(value: Any) -> bool:
 
 
 def read_extractions(given: Any) -> tuple[Extraction, ...]:
-    """Return the extractions of a result, of its JSON, or of a list of rows. Raises ``ResultFault``."""
+    """Return the extractions in a result, in the JSON of a result, or in a list of rows. Raises ``ResultFault``."""
     if isinstance(given, SeedResult):
         return given.extractions
     if isinstance(given, Mapping) and "extractions" in given:

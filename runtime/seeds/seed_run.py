@@ -1,7 +1,7 @@
-"""Runs a seed: filter, extract, compute, for one context or a stream of contexts.
+"""Runs a seed for one context or a stream of contexts: filters the reviews, extracts fields, computes the result.
 
-Reviews of all open contexts are extracted concurrently. Only as many contexts are open as are needed to use every call slot:
-memory does not grow with their number.
+Reviews of all open contexts are extracted concurrently. A context is opened only when its reviews are needed to keep all calls busy,
+so that memory does not grow with the number of contexts.
 """
 
 import asyncio
@@ -25,23 +25,23 @@ from .reviews import Context, ContextError, Review, ReviewFilter, read_context
 from .seed_results import Counts, Extraction, ResultError, SeedResult
 
 OnResult = Callable[[SeedResult], Awaitable[None] | None]
-"""Called with each result as soon as it is ready. If it is async, the run waits for it: a slow reader slows the run down."""
+"""A function that is called with each result as soon as the result is ready. If it is async, the run waits for it."""
 
 Contexts = Iterable[Any] | AsyncIterable[Any]
 
 
 class ExtractionRecord(Protocol):
-    """Storage of a run for resuming it; ``seed_store.SeedRecorder`` writes to disk."""
+    """Stores a run so that it can be resumed. ``seed_store.SeedRecorder`` stores runs on disk."""
 
     run_id: str
 
     @property
     def damage(self) -> str:
-        """Why the run could not be saved completely; empty if it could."""
+        """The reason why the run could not be saved completely; empty if the run is saved completely."""
         ...
 
     def recall_extraction(self, context: int, review: Review, digest: str) -> Extraction | None:
-        """Return the extraction that an earlier process of this run saved, or None."""
+        """Return the extraction that an earlier process saved for this run, or None."""
         ...
 
     def extracted(self, context: int, read: ReviewExtraction) -> None:
@@ -59,10 +59,11 @@ class ExtractionRecord(Protocol):
 
 @define
 class Totals:
-    """Totals of a run over many contexts; ``calls``, ``usage`` and ``cost`` are those of this process.
+    """Totals of a run over many contexts.
 
-    They include contexts without a result. ``reused`` counts the extractions that an earlier process of the run saved,
-    ``known`` those from the cache. ``stopped`` is the reason why calls stopped early, "" if they did not.
+    ``calls``, ``usage`` and ``cost`` cover this process only, including contexts without a result. ``reused`` is the number of
+    extractions that an earlier process saved for this run, ``known`` the number of extractions from the cache. ``stopped`` is the reason
+    why no more calls were made; "" if calls did not stop early.
     """
 
     contexts: int = 0
@@ -71,7 +72,7 @@ class Totals:
     failed: int = 0
     counts: Counts = field(factory=Counts)
     read_as: dict[str, int] = field(factory=dict)
-    """Number of extractions whose object was not the whole answer, by kind: thinking, fenced, embedded, literal."""
+    """Number of extractions in which the object was not the whole answer, for each kind: thinking, fenced, embedded, literal."""
     calls: int = 0
     usage: Usage = NO_USAGE
     cost: float | None = None
@@ -85,7 +86,7 @@ class Totals:
 
     @property
     def status(self) -> Literal["complete", "partial", "failed", "cancelled"]:
-        """The run's status: complete if every context is; failed if every context is."""
+        """The status of the run: complete if every context is complete, failed if every context has failed."""
         if self.cancelled:
             return "cancelled"
         if self.complete == self.contexts:
@@ -102,9 +103,9 @@ class Totals:
 
 
 async def run_one(seed: FormulaSeed, context: Any, llm: Any, **options: Any) -> SeedResult:
-    """Run ``seed`` for one context. ``options`` are those of ``run_many`` that apply to one context.
+    """Run ``seed`` for one context. ``options`` are the options of ``run_many`` that apply to one context.
 
-    Raises ``ContextError`` and ``FilterError``; any later failure is in the result, also a stop by ``cancel``.
+    Raises ``ContextError`` and ``FilterError``. The result contains any later failure, including cancellation.
     """
     read = context if isinstance(context, Context) else read_context(context)
     found: list[SeedResult] = []
@@ -133,17 +134,17 @@ async def run_many(
     strict_types: bool = False,
     allow_invalid: float | None = None,
 ) -> Totals:
-    """Run ``seed`` for each of ``contexts`` and pass each result to ``on_result``; in the contexts' order if ``ordered``.
+    """Run ``seed`` for each of ``contexts`` and pass each result to ``on_result``, in the order of the contexts if ``ordered``.
 
-    ``llm``: a client as ``adapters.llm.middleware.as_client`` accepts it. ``model`` is its spec: the model's name in the
-    extraction cache, which is the file ``cache`` (None: no cache), and the basis of the way of asking (``ask``). ``options``
-    are passed with each call (``adapters.llm.Options``). At most ``max_concurrency`` calls run at once. ``record`` saves the
+    ``llm``: a client that ``adapters.llm.middleware.as_client`` accepts. ``model`` is its spec, which identifies the model in the
+    extraction cache and determines the way of asking if ``ask`` is "auto". ``cache``: the file of the extraction cache (None: no cache).
+    ``options`` are passed with each call (``adapters.llm.Options``). At most ``max_concurrency`` calls run at once. ``record`` saves the
     run. When ``cancel`` is set, the calls are stopped, open contexts get no result, and ``Totals.cancelled`` is true. With
-    ``strict_types`` no value is coerced (``lang.coercion``). ``allow_invalid`` is the allowed share of a context's kept
-    reviews that lack a field used by its outputs (None: the seed's value, by default none).
+    ``strict_types``, no value is coerced (``lang.coercion``). ``allow_invalid``: of the kept reviews of a context, the share that may lack
+    a field that the outputs use (None: the value in the seed, which is 0 by default).
 
-    An unreadable context gives a failed result and no call. Raises ``FilterError`` and any exception of the iterator of
-    contexts or of ``on_result``; then nothing is running.
+    A context that can't be read gives a failed result and no call. Raises ``FilterError``, and any exception that the iterator of contexts
+    or ``on_result`` raises; nothing is running then.
     """
     if max_concurrency < 1:
         raise ValueError("max_concurrency must be at least 1")
@@ -160,7 +161,7 @@ async def run_many(
 
 
 _MOST_WARNINGS = 1_000
-"""Maximum number of warnings in a run's totals: each context's own warnings are in its result."""
+"""Maximum number of warnings in the totals of a run. The result of a context has all warnings about that context."""
 
 
 @define
@@ -180,7 +181,7 @@ class _Open:
 
 @define
 class _Run:
-    """A running run."""
+    """A run that is in progress."""
 
     extractor: Extractor
     computing: ResultComputer
@@ -206,7 +207,7 @@ class _Run:
         self._window = asyncio.Semaphore(max(16, 4 * self.limit))
 
     async def run(self, cancel: asyncio.Event | None) -> Totals:
-        """Run all contexts; afterwards nothing is running in any case."""
+        """Run all contexts. Nothing is running when this method returns or raises."""
         began = perf_counter()
         if self.events:
             self.events.emit(RunStarted((self.labels,), ""))
@@ -233,7 +234,7 @@ class _Run:
         return totals
 
     def warn(self, message: str, step: str = "") -> None:
-        """Save a warning, up to the maximum number, and send it to the subscribers."""
+        """Save a warning, up to the maximum number of warnings, and send the warning to the subscribers."""
         if len(self.totals.warnings) < _MOST_WARNINGS:
             self.totals.warnings.append(f"{step}: {message}" if step else message)
         if self.events:
@@ -267,7 +268,7 @@ class _Run:
             await self._extract(opened, place)
 
     async def _next(self) -> tuple[_Open, int] | None:
-        """Return the next review to extract, opening contexts as needed; None if there are no more."""
+        """Return the next review to extract, and open contexts as needed; None if no review is left."""
         async with self._turn:
             while True:
                 current = self._current

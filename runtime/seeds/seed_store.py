@@ -1,6 +1,6 @@
-"""Durable runs of a seed: extractions are saved immediately, so that a killed run can be resumed without repeating them.
+"""Durable runs of a seed: each extraction is saved immediately, so that a killed run can be resumed without repeating extractions.
 
-A run's folder is created by ``runtime.runs.journal``. Its records::
+``runtime.runs.journal`` creates the folder of a run. Its records::
 
     {"record": "run_started", "kind": "seed", "run", "time", "script_hash", "input_hash", "versions", "model", "name",
     "script", ...}
@@ -9,8 +9,8 @@ A run's folder is created by ``runtime.runs.journal``. Its records::
     {"record": "context_done", "context", "name", "status", "counts"}
     {"record": "run_finished", "status", "seconds", "usage", "cost", "calls"}
 
-``script`` is the seed's text, ``input_hash`` identifies the contexts ("" for a stream), ``digest`` is the hash of all inputs
-of an extraction except the model. Results are not saved: they are computed again. See ``docs/design/state.md#durable-runs``.
+``script`` is the seed's text, ``input_hash`` identifies the contexts ("" for a stream), ``digest`` is the hash of all inputs of an
+extraction except the model. Results are not saved, because they can be computed again. See ``docs/design/state.md#durable-runs``.
 """
 
 import json
@@ -38,8 +38,8 @@ def start(
 ) -> "SeedRecorder":
     """Create a run folder for ``seed`` and return its recorder. Raises ``RunError``.
 
-    ``contexts`` is their hash (``file_hash``, ``contexts_hash``; "" for a stream), ``model`` a spec as the user wrote it,
-    ``options`` the run's other parameters as JSON: for example the path of the contexts, for resuming.
+    ``contexts`` is the hash of the contexts (``file_hash``, ``contexts_hash``; "" for a stream), ``model`` a spec as the user wrote it.
+    ``options`` are the run's other parameters as JSON, such as the path of the contexts, which is needed to resume the run.
     """
     text = seed_text(seed)
     return SeedRecorder(
@@ -69,7 +69,7 @@ class StoredSeed(StoredRun):
         return len(self._known)
 
     def differences(self, seed: FormulaSeed | None, contexts: str) -> list[str]:
-        """Return what has changed since the run started, in words; ``contexts`` is their hash, "" if unknown."""
+        """Return in words what has changed since the run started; ``contexts`` is the hash of the contexts, "" if unknown."""
         found = []
         if seed is not None and _text_hash(seed_text(seed)) != self.head["script_hash"]:
             found.append("the seed changed")
@@ -79,10 +79,10 @@ class StoredSeed(StoredRun):
         return found
 
     def resume(self, seed: FormulaSeed | None = None, *, contexts: str = "", force: bool = False) -> "SeedRecorder":
-        """Open the run for resuming and return its recorder, which recalls the saved extractions. Raises ``RunError``.
+        """Open the run, so that it can be continued, and return its recorder, which recalls the saved extractions.
 
-        Rejected if the seed or the contexts (each only if given) have changed, or a record is damaged. With ``force`` it is
-        accepted: then reviews are extracted again if their inputs changed or their record is lost.
+        Raises ``RunError`` if the seed or the contexts (each is compared only if given) have changed, or if a record is damaged. With
+        ``force``, changes and damage are accepted: a review is then extracted again if its inputs have changed or its record is lost.
         """
         return self.reopen(
             lambda journal, stored: SeedRecorder(self.run_id, self.path, journal, known=stored._known),
@@ -90,7 +90,7 @@ class StoredSeed(StoredRun):
         )  # fmt: skip
 
     def take(self, record: dict[str, Any]) -> None:
-        """Add a record. Raises ``KeyError``, ``TypeError`` or ``ValueError`` if its form is unknown."""
+        """Add a record. Raises ``KeyError``, ``TypeError`` or ``ValueError`` if the record has an unknown form."""
         super().take(record)
         match record["record"]:
             case "extraction_done":
@@ -111,12 +111,12 @@ load = StoredSeed.load
 
 @define
 class SeedRecorder(RunRecorder):
-    """Writes the records of a seed's run; implements ``seed_run.ExtractionRecord``."""
+    """Writes the records of a run of a seed; implements ``seed_run.ExtractionRecord``."""
 
     _known: Mapping[tuple[int, int], bytes] = field(factory=dict, repr=False)
 
     def recall_extraction(self, context: int, review: Review, digest: str) -> Extraction | None:
-        """Return the saved extraction of the same review with the same inputs, or None."""
+        """Return the saved extraction from the same review with the same inputs, or None."""
         kept = self._known.get((context, review.index))
         if kept is None:
             return None
@@ -150,7 +150,7 @@ class SeedRecorder(RunRecorder):
 def stored_extraction(
     review: Review, extraction: dict[str, Any], invalid: dict[str, str], more: Mapping[str, Any]
 ) -> Extraction:
-    """Return a saved extraction of ``review``; ``more`` is the result of ``rare_fields`` for it."""
+    """Return the saved extraction from ``review``; ``more`` is the result of ``rare_fields`` for this extraction."""
     return Extraction(
         review.index, extraction, review.meta, invalid, excerpt=review.excerpt, id=review.id, invalid_meta=review.invalid_meta,
         coerced=more.get("coerced", {}), read_as=more.get("read_as", "exact"), cut=more.get("cut", 0),
@@ -160,13 +160,13 @@ def stored_extraction(
 
 
 def rare_fields(found: Extraction) -> dict[str, Any]:
-    """Return the rarely present fields of an extraction: how it was read, and from which parts."""
+    """Return the fields that most extractions do not have: how the answer was read, and from which parts of the review."""
     told = found.as_json()
     return {name: told[name] for name in ("coerced", "read_as", "cut", "parts", "decided") if name in told}
 
 
 def file_hash(path: Path) -> str:
-    """Return the hash of a contexts file, equal to ``hash_of`` of its bytes. Raises ``OSError``."""
+    """Return the hash of a file of contexts. The hash is the same as ``hash_of`` of the file's bytes. Raises ``OSError``."""
     from blake3 import blake3
 
     hashed = blake3()
@@ -177,7 +177,7 @@ def file_hash(path: Path) -> str:
 
 
 def contexts_hash(contexts: Any) -> str:
-    """Return a hash of contexts in memory; "" for an iterator, which can't be read twice, and for values that are not JSON."""
+    """Return a hash of contexts in memory. It is "" for an iterator, which can't be read twice, and for values that are not JSON."""
     if not isinstance(contexts, list | tuple):
         return ""
     try:
