@@ -271,7 +271,7 @@ class _EventReader:
         return account.section(_request(event), self._label(event)).phase("other")
 
     def _script_step(self, event: Mapping[str, Any]) -> str:
-        """Return the step of the script to which an event belongs. A command and its calls have numbers instead; the plan names the step."""
+        """Return the script step to which an event belongs. A command and its calls have their own numbers; the plan names the step."""
         plan = text(event, "plan").rpartition("/")[2]
         name = plan or text(event, "step")
         return name if name in self._scripts or (name and not self.account.logged) else self._script

@@ -1,1 +1,1 @@
-"""Shared parts of all HTTP servers: access checks (host, origin, key, rate, size), keys, listening and shutdown."""
+"""The parts that all HTTP servers share: access checks (host, origin, key, rate, size), keys, the listening socket, shutdown."""

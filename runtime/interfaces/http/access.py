@@ -1,7 +1,7 @@
 """Access checks: host, origin and key are checked before any byte of the body is read.
 
-Without keys only this machine reaches the server, but so does a page of any site in this machine's browser: a foreign ``Host`` (a
-name rebound to this machine) and a foreign ``Origin`` are refused.
+Without keys, only this machine can reach the server. But a browser on this machine may show pages from other sites, which could send
+requests; therefore a foreign ``Host`` (a name rebound to this machine) and a foreign ``Origin`` are refused.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from ...api.server_runs import private_folder, read_json
 from .problems import SHUTTING_DOWN, Problem
 from .server import Limits, ServerOptions, is_loopback
 
-# Admission of runs: limits on parallel runs, per key and in total, on requests per minute of a key, and shutdown.
+# Admission of runs: limits on parallel runs, for each key and in total, on requests per minute for each key, and shutdown.
 
 _MINUTE = 60.0
 _SOON = 5
@@ -40,7 +40,7 @@ _SOON = 5
 
 @frozen
 class Owner:
-    """The owner of a request: the key's id, under which its runs are stored, and its name. Without keys all are ``LOCAL``."""
+    """The owner of a request: the id of the key, under which its runs are stored, and the key's name. Without keys, it is ``LOCAL``."""
 
     id: str
     name: str
@@ -52,7 +52,7 @@ LOCAL = Owner("local", "local")
 
 @define(eq=False)
 class RunSlot:
-    """The slot of a run. ``cancel`` is set when shutdown has timed out. ``leave`` (or ``with``) releases the slot."""
+    """The slot of an active run. ``cancel`` is set to cancel the run, for example at shutdown. ``leave`` (or ``with``) releases the slot."""
 
     who: Owner
     cancel: asyncio.Event = field(factory=asyncio.Event)
@@ -73,7 +73,7 @@ class RunSlot:
 
 @define(eq=False)
 class Admission:
-    """Counts runs and requests. Belongs to one event loop."""
+    """Counts runs and requests, and refuses more than the limits allow. Belongs to one event loop."""
 
     limits: Limits
     closing: bool = False
@@ -84,16 +84,16 @@ class Admission:
 
     @property
     def runs(self) -> int:
-        """Number of runs under way."""
+        """Number of active runs."""
         return len(self._places)
 
     def check_open(self) -> None:
-        """Raise ``Problem`` (503) if no more runs may begin."""
+        """Raise ``Problem`` (503) if no more runs may begin because of shutdown."""
         if self.closing:
             raise Problem(*SHUTTING_DOWN, "no new runs are accepted", {"Retry-After": str(_SOON)})
 
     def take(self, who: Owner) -> RunSlot:
-        """Return a slot for a run. Raises ``Problem``: 429 if the key has its share, 503 if all are taken or at shutdown."""
+        """Return a slot for a run. Raises ``Problem``: 429 if the key has its maximum of runs, 503 if no slot is free or at shutdown."""
         self.check_open()
         if who is not LOCAL and self._of[who.id] >= self.limits.runs_per_key:
             raise Problem(
@@ -120,7 +120,7 @@ class Admission:
             self._empty.set()
 
     async def admit(self, who: Owner) -> None:
-        """Count a request of ``who``. Raises ``Problem`` (429) if the key has used its requests of this minute."""
+        """Count a request from ``who``. Raises ``Problem`` (429) if the key has used its requests for this minute."""
         if who is LOCAL:
             return
         limiter = self._rates.get(who.id)
@@ -144,7 +144,7 @@ class Admission:
             place.cancel.set()
 
     async def emptied(self, seconds: float) -> bool:
-        """Wait until no run is under way, at most ``seconds``; return whether none is."""
+        """Wait until no run is active, for at most ``seconds``; return whether all runs have ended."""
         if not self._places:
             return True
         try:
@@ -156,14 +156,14 @@ class Admission:
 
 
 # Client keys: created here, shown once, and stored as hashes in a file that other processes may change. The file is JSON,
-# ``{"keys": [{"name", "id", "sha256", "created"}]}``, mode 0600, replaced as a whole. A key is 32 random bytes, so its plain hash
-# can't be reversed; ``id`` identifies the runs of a key and is never reused.
+# ``{"keys": [{"name", "id", "sha256", "created"}]}``, has mode 0600, and is replaced as a whole. A key has 32 random bytes, so its
+# hash can't be reversed even without a salt. ``id`` identifies the runs of a key and is never reused.
 
 PREFIX = "kw_"
 _BYTES = 32
 _LONGEST_NAME = 80
 _LONGEST_KEY = 200
-"""Maximum characters of a presented key that are read; valid keys are shorter."""
+"""Maximum characters that are read of a key in a request; valid keys are shorter."""
 
 
 class KeysError(KnotworkError):
@@ -177,7 +177,7 @@ class KeysError(KnotworkError):
 
 @frozen
 class Key:
-    """A key as stored: never the key itself."""
+    """The stored data of a key; the key itself is never stored."""
 
     name: str
     id: str
@@ -186,7 +186,7 @@ class Key:
 
 
 def read_keys(path: Path) -> tuple[Key, ...]:
-    """Return the keys in the file; none if it does not exist. Raises ``KeysError``."""
+    """Return the keys in the file; an empty tuple if the file does not exist. Raises ``KeysError``."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -203,7 +203,7 @@ def read_keys(path: Path) -> tuple[Key, ...]:
 
 
 def add_key(path: Path, name: str) -> str:
-    """Create a key called ``name`` and return it: it is never shown again. Raises ``KeysError``."""
+    """Create a key called ``name`` and return the key, which is never shown again. Raises ``KeysError``."""
     name = name.strip()
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
         raise KeysError(
@@ -221,7 +221,7 @@ def add_key(path: Path, name: str) -> str:
 
 
 def remove_key(path: Path, name: str) -> None:
-    """Remove the key called ``name``; running servers then refuse it. Raises ``KeysError``."""
+    """Remove the key called ``name``; running servers then refuse this key. Raises ``KeysError``."""
     with _Locked(path):
         keys = read_keys(path)
         left = tuple(key for key in keys if key.name != name)
@@ -249,7 +249,7 @@ def _write(path: Path, keys: tuple[Key, ...]) -> None:
 
 
 class _Locked:
-    """Locks the file against changes by other processes. Creates its folder if necessary."""
+    """Locks the file against changes by other processes. Creates the file's folder if necessary."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -260,7 +260,7 @@ class _Locked:
         self._file = os.fdopen(lock, "ab")
         try:
             import fcntl
-        except ImportError:  # the platform has no such locks: the replacement is still atomic
+        except ImportError:  # the platform has no such locks; replacing the file is still atomic
             return
         fcntl.flock(self._file, fcntl.LOCK_EX)
 
@@ -270,9 +270,9 @@ class _Locked:
 
 @define(eq=False)
 class Keys:
-    """The keys of a running server. The file is read again after a change, so that a removed key stops working at once.
+    """The keys of a running server. The file is read again after each change, so that a removed key stops working at once.
 
-    Once keys were needed they stay needed, even if the file is removed.
+    If the file has ever had a key, requests need a key from then on, even if the file is removed.
     """
 
     path: Path
@@ -286,9 +286,9 @@ class Keys:
         return bool(self._current()) or self._needed
 
     def owner(self, shown: str) -> Owner | None:
-        """Return the owner of the key ``shown``, None if it is unknown. Raises ``KeysError``.
+        """Return the owner of the key ``shown``; None if the key is unknown. Raises ``KeysError``.
 
-        A wrong key takes as long as a right one: its hash is compared with that of every key, each in constant time.
+        A wrong key takes as long as a valid key, because its hash is compared with the hash of every key, each time in constant time.
         """
         digest = _hash(shown[:_LONGEST_KEY]) if shown.isascii() else ""
         found: Key | None = None
@@ -313,14 +313,14 @@ class Keys:
 
 
 _OPEN = frozenset({"/", "/healthz", "/openapi.json", "/lab", "/lab/"})
-"""Paths that need no key: the page itself has no private data."""
+"""Paths that need no key; the Lab page itself contains no private data."""
 _OPEN_BELOW = "/lab/static/"
 _HOST = re.compile(r"(?:\[([^\[\]]+)\]|([^\[\]:@/\s]+))(?::\d{0,5})?")
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class AccessCheck:
-    """Middleware that admits a request, with ``state["who"]`` set, or raises ``Problem``."""
+    """Middleware that admits a request and sets ``state["who"]`` to its owner, or raises ``Problem``."""
 
     def __init__(self, app: ASGIApp, settings: ServerOptions, keys: Keys, gate: Admission) -> None:
         self._app = app
@@ -329,7 +329,7 @@ class AccessCheck:
         self._gate = gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check the request, then pass it on."""
+        """Check the request, then pass the request on."""
         if scope["type"] == "http":
             headers = Headers(scope=scope)
             who = self._owner_of(scope, headers)
@@ -352,7 +352,7 @@ class AccessCheck:
             ) from None
 
     def _check_place(self, method: str, headers: Headers) -> None:
-        """Refuse requests that another site's page may have sent. Without a host (HTTP/1.0) the sender is not a browser."""
+        """Refuse requests that a page from another site may have sent. A request without a host (HTTP/1.0) is not from a browser."""
         host = headers.get("host")
         if host is not None and not self._is_ours(_name_of(host)):
             raise Problem(
@@ -389,12 +389,12 @@ class AccessCheck:
 
 
 def _is_open(scope: Scope) -> bool:
-    """Return whether the request needs no key. Requests with a body need one: an unauthorised body is never read."""
+    """Return whether the request needs no key. A request with a body always needs a key, so that no unauthorised body is read."""
     path: str = scope["path"]
     return scope["method"] in _SAFE and (path in _OPEN or path.startswith(_OPEN_BELOW))
 
 
 def _name_of(host: str) -> str:
-    """Return the name in a ``Host``, without its port; "" if the header is malformed."""
+    """Return the name in a ``Host`` header, without the port; "" if the header is malformed."""
     found = _HOST.fullmatch(host)
     return (found[1] or found[2]).lower() if found else ""

@@ -1,4 +1,4 @@
-"""The layers that a request passes before the application, in order."""
+"""The middleware layers through which a request passes before it reaches the application."""
 
 import asyncio
 import contextlib
@@ -22,13 +22,13 @@ from .access import AccessCheck, Admission, Keys, Owner
 from .problems import Problem, problem_response
 from .server import Limits, ServerOptions
 
-# Security headers of every response: no sniffing, framing, referrer or foreign content; responses are not cached.
+# The security headers of every response forbid sniffing, framing, referrers and content from other sites; responses are not cached.
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""The Content-Security-Policy: only what the Lab page needs."""
+"""The Content-Security-Policy, which allows only what the Lab page needs."""
 
 _ALL = {
     "Content-Security-Policy": POLICY,
@@ -42,7 +42,7 @@ _ALL = {
 
 
 class SecurityHeaders:
-    """Middleware that adds headers that a route has not set. ``cors``: other sites may read responses to their requests."""
+    """Middleware that adds the security headers that a route has not set. ``cors``: pages from other sites may read responses."""
 
     def __init__(self, app: ASGIApp, cors: bool = False) -> None:
         self._app = app
@@ -51,7 +51,7 @@ class SecurityHeaders:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on; its response gets the headers."""
+        """Pass the request on and add the headers to the response."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -67,20 +67,20 @@ class SecurityHeaders:
         await self._app(scope, receive, with_headers)
 
 
-# Bodies: limits on size and receiving time, and JSON validation, before any route. Only this code parses the body: the value is
-# the scope's ``state["json"]``.
+# Bodies: limits on size and receiving time, and JSON validation, before any route. Only this code parses the body; the parsed value is
+# stored in ``state["json"]`` of the scope.
 
 BRACKETS = 50_000
-"""Maximum opening brackets in a body, including those in texts: an empty list takes far more memory than its two bytes."""
+"""Maximum number of opening brackets in a body, including brackets in strings: an empty list needs far more memory than two bytes."""
 _JSON = "application/json"
 _NAMES = 100
-"""Maximum number of parameters in a request: many more than exist, so that each unknown one can be reported."""
+"""Maximum number of parameters in a request: many more than exist, so that unknown parameters can be reported individually."""
 _LARGE = 64 << 10
-"""Size in bytes from which a body is parsed outside the event loop."""
+"""Minimum size in bytes of a body that is parsed outside the event loop."""
 
 
 class BodyReader:
-    """Middleware that reads the whole body and passes it on in one piece. Raises ``Problem``: 400, 408, 413, 415 or 422."""
+    """Middleware that reads the whole body and passes the body on in one piece. Raises ``Problem``: 400, 408, 413, 415 or 422."""
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
         self._app = app
@@ -161,10 +161,10 @@ def _check_kind(headers: RequestHeaders) -> None:
 
 
 def _parsed(body: bytes) -> Any:
-    """Return the value of ``body``. Also refuse what parsers may accept: duplicate keys, NaN, half a surrogate pair."""
+    """Return the JSON value of ``body``. Raises ``Problem``, also for duplicate keys, NaN and lone surrogates, which parsers may accept."""
     try:
         value = read_json(body.decode("utf-8"))
-        orjson.loads(body)  # refuses numbers beyond a float's range; the other parser reads them as infinity
+        orjson.loads(body)  # refuses numbers beyond the range of a float, which ``read_json`` reads as infinity
     except UnicodeDecodeError:
         raise Problem("faulty-json", 400, "The body is not JSON", "it is not text in UTF-8") from None
     except ValueError as error:
@@ -174,19 +174,19 @@ def _parsed(body: bytes) -> Any:
     return value
 
 
-# The access log: one line on stderr per request. No headers, query or body; a key appears by name.
+# The access log: one line on stderr for each request. A line has no headers, query or body; of the key, it has only the name.
 
 _LONGEST = 200
 
 
 class AccessLog:
-    """Middleware that writes the lines: method, path, status, milliseconds until the last byte, the key's name."""
+    """Middleware that writes the log: method, path, status, milliseconds until the last byte, and the name of the key."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
+        """Pass the request on, then write a line."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -205,17 +205,17 @@ class AccessLog:
             path = printable(scope["path"][:_LONGEST])
             took = (perf_counter() - began) * 1000
             name = printable(who.name) if who is not None else "-"
-            with contextlib.suppress(OSError):  # the reader of the log is gone; still answer
+            with contextlib.suppress(OSError):  # the reader of the log has gone away; the request is still answered
                 print(f"{scope['method']} {path} {status or '-'} {took:.0f} ms {name}", file=sys.stderr, flush=True)
 
 
-# Uncaught errors: a ``Problem`` is sent as it is; any other error is logged, and its text is not sent.
+# Uncaught exceptions: a ``Problem`` is sent to the client; any other exception is logged, and its message is not sent.
 
 LOG = logging.getLogger("knotwork.server")
 
 
 class ErrorResponses:
-    """Middleware that answers errors from the layers below. Once a response has begun it can only be cut off."""
+    """Middleware that sends a problem document for an exception from the inner layers, unless a response has already begun."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -244,7 +244,7 @@ class ErrorResponses:
 
 
 def internal_error(error: Exception) -> Problem:
-    """Log ``error`` under an id, without its text, which may quote a client, and return the problem with the id."""
+    """Log ``error`` with an id and return a problem with this id. The message is not logged, because it may contain client data."""
     number = secrets.token_hex(4)
     while isinstance(error, ExceptionGroup):  # errors of parallel tasks: report the first
         error = error.exceptions[0]
@@ -259,7 +259,10 @@ def internal_error(error: Exception) -> Problem:
 def middleware_layers(
     settings: ServerOptions, keys: Keys, gate: Admission, own: Sequence[Middleware] = ()
 ) -> list[Middleware]:
-    """Return the layers around an application, outermost first. ``own``: the server's, around all that may refuse."""
+    """Return the layers around an application, outermost first.
+
+    ``own`` are additional layers of the server; they are outside the layers that may refuse a request.
+    """
     return [
         *([Middleware(AccessLog)] if settings.log else []),
         Middleware(SecurityHeaders, cors=bool(settings.cors)),

@@ -1,7 +1,7 @@
 """Errors as problem documents (RFC 9457, ``application/problem+json``): definition and serialisation.
 
-``type`` is ``urn:knotwork:problem:NAME``. A document never has internals of the server: an unexpected exception is a 500 with an
-id that is also in the server's log.
+``type`` is ``urn:knotwork:problem:NAME``. A document never reveals internals of the server: for an unexpected exception, it has status
+500 and an id that is also in the server's log.
 """
 
 import json
@@ -15,9 +15,9 @@ from starlette.responses import Response
 
 
 def json_bytes(value: Any) -> bytes:
-    """Return JSON. Half a surrogate pair, which a host's custom client may return, is not valid text and becomes a "?".
+    """Return ``value`` as JSON. Integers may have any size.
 
-    Integers may have any size.
+    A lone surrogate, which a custom client of the host program may return, is not valid text and becomes "?".
     """
     try:
         return orjson.dumps(value)
@@ -31,14 +31,14 @@ _TYPE = "urn:knotwork:problem:"
 OVER_BUDGET = ("over-budget", 502, "The run has used up its budget")
 OUT_OF_TIME = ("out-of-time", 502, "The run has reached its time limit")
 SHUTTING_DOWN = ("shutting-down", 503, "The server is shutting down")
-"""Name, status and title of problems that come from several places."""
+"""Name, status and title of a problem that is raised in several places."""
 
 
 class Problem(Exception):
-    """A request that is answered with an error. Raise it anywhere below the app.
+    """An error with which a request is answered. It may be raised anywhere in the application.
 
-    ``name`` is the last part of ``type`` and is the same for all problems of its kind, as is ``title``; ``detail`` describes this
-    one; ``members`` are further members of the document. ``headers`` are sent with the response.
+    ``name`` is the last part of ``type``. ``name`` and ``title`` are the same for all problems of one kind; ``detail`` describes this
+    problem. ``members`` are additional members of the document. ``headers`` are sent with the response.
     """
 
     def __init__(

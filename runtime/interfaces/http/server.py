@@ -1,4 +1,4 @@
-"""uvicorn with a time limit for request heads, orderly shutdown on signals, and no client data in logs."""
+"""Runs uvicorn with a time limit for request heads, orderly shutdown on signals, and no client data in logs."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ from attrs import frozen
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-# The listening socket, created before anything else, and its address as clients write it.
+# The listening socket, which is created before anything else, and its URL.
 
 
 class PortUnavailable(Exception):
@@ -34,7 +34,7 @@ def listening_socket(host: str, port: int) -> Iterator[socket.socket]:
         raise PortUnavailable(f"{host} is not an address of this machine: {error.strerror}") from None
     with listener:
         try:
-            if sys.platform != "win32":  # on Windows it would let a second server take the port
+            if sys.platform != "win32":  # on Windows, this option would let a second server take the port
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
             listener.listen(2048)
@@ -54,10 +54,11 @@ def url_of(listener: socket.socket) -> str:
 
 
 def protocol_with_timeout(seconds: float) -> type[H11Protocol]:
-    """Return the protocol that closes a connection if a request's head is not complete ``seconds`` after its first byte.
+    """Return a protocol that closes the connection if the head of a request is not complete in time.
 
-    uvicorn's own timer is for idle connections between requests; a client that sends a byte now and then would hold a connection
-    for ever, and a few hundred such connections would block the server.
+    The limit is ``seconds`` from the opening of the connection or, for later requests, from the first byte. uvicorn's own timer is only
+    for idle connections between requests: a client that sends a byte now and then would keep a connection open for ever, and a few
+    hundred such connections would block the server.
     """
 
     class Impatient(H11Protocol):
@@ -71,7 +72,7 @@ def protocol_with_timeout(seconds: float) -> type[H11Protocol]:
             self._wait()
 
         def data_received(self, data: bytes) -> None:
-            """Receive bytes: of a pending head, or of a body."""
+            """Receive bytes of a head or of a body."""
             if self._between():
                 self._wait()
             super().data_received(data)
@@ -99,18 +100,18 @@ def protocol_with_timeout(seconds: float) -> type[H11Protocol]:
 
 
 LAST = 5
-"""Seconds for sending the remaining data after all work has ended."""
+"""Maximum seconds for sending the remaining data after all work has ended."""
 _HEAD = 32 << 10
-"""Maximum bytes of a request's head."""
+"""Maximum bytes of the head of a request."""
 
 
 def uvicorn_config(app: ASGIApp, *, head_seconds: float, idle: int, lifespan: Literal["on", "off"]) -> uvicorn.Config:
     """Return uvicorn's settings.
 
-    ``head_seconds``: time limit for a request's head; ``idle``: maximum seconds of silence between requests; ``lifespan``: "off"
-    if the caller enters the application's lifespan itself.
+    ``head_seconds``: time limit in seconds for the head of a request; ``idle``: maximum seconds of silence between requests; ``lifespan``:
+    "off" if the caller enters the lifespan of the application itself.
     """
-    # uvicorn would log tracebacks, which may quote clients; ``unexpected`` logs the important part.
+    # uvicorn would log tracebacks, which may contain client data; ``internal_error`` logs the important part.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL + 1)
     return uvicorn.Config(
         app, http=protocol_with_timeout(head_seconds), ws="none", lifespan=lifespan, log_config=None, access_log=False,
@@ -120,7 +121,7 @@ def uvicorn_config(app: ASGIApp, *, head_seconds: float, idle: int, lifespan: Li
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which reports when it is ready, and calls ``heard`` for a signal. Create it in its event loop."""
+    """uvicorn's server, which calls ``ready`` when it accepts requests, and ``heard`` for each signal. Create it in its event loop."""
 
     def __init__(
         self, config: uvicorn.Config, ready: Callable[[], None], heard: "Callable[[Server, int], None]"
@@ -131,31 +132,32 @@ class Server(uvicorn.Server):
         self._loop = asyncio.get_running_loop()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to accept requests, and report it."""
+        """Start to accept requests, then call ``ready``."""
         await super().startup(sockets)
         self._ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Handle a signal. It is not raised again at the end, as uvicorn does: an orderly shutdown is not a failure."""
+        """Handle a signal. uvicorn would raise the signal again at the end; here it does not, because the shutdown is orderly."""
         self._loop.call_soon_threadsafe(self._heard, self, sig)
 
 
 def stop(server: Server, number: int) -> None:
-    """Stop after the requests under way are answered; a second Ctrl-C stops at once."""
+    """Stop the server after the active requests are answered; a second Ctrl-C stops it at once."""
     if server.should_exit and number == signal.SIGINT:
         server.force_exit = True
     server.should_exit = True
 
 
-# Settings of the access checks: the server's address, allowed origins, and limits on clients.
+# Settings for the access checks: the address of the server, allowed origins, and limits on clients.
 
 
 @frozen
 class Limits:
     """The limits on clients.
 
-    ``rate``: requests per minute of one key. ``runs``: maximum under way in total; ``runs_per_key``: of one key. Without keys
-    only ``runs`` applies. ``body_bytes``: maximum size of a request's body; ``body_seconds``: time limit for receiving it.
+    ``rate``: maximum requests per minute for each key. ``runs``: maximum number of active runs in total; ``runs_per_key``: maximum number
+    of active runs for each key. Without keys, only ``runs`` applies. ``body_bytes``: maximum size of the body of a request;
+    ``body_seconds``: time limit in seconds for receiving the body.
     """
 
     rate: float = 120.0
@@ -166,16 +168,16 @@ class Limits:
 
 
 class ServerOptions(Protocol):
-    """The address, allowed origins and limits of a server: part of each server's own settings."""
+    """The address, the allowed origins and the limits of a server. The settings of each server include these options."""
 
     @property
     def host(self) -> str:
-        """The address that the server listens on."""
+        """The address at which the server listens."""
         ...
 
     @property
     def cors(self) -> tuple[str, ...]:
-        """Origins whose pages may send requests."""
+        """The origins from which pages may send requests."""
         ...
 
     @property
@@ -190,7 +192,7 @@ class ServerOptions(Protocol):
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether ``host`` (a name, or an address as URLs write it) is always this machine."""
+    """Return whether ``host`` (a name, or an address in the form used in URLs) always refers to this machine."""
     if host.lower() == "localhost":
         return True
     try:

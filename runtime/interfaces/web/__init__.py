@@ -1,1 +1,1 @@
-"""The HTTP server: iterative answers and scripts as an API, and the Lab page. Needs the extra ``server``."""
+"""The HTTP server: an API for iterative answers and scripts, and the Lab page. Needs the extra ``server``."""

@@ -1,4 +1,4 @@
-"""The requests and responses of answers: JSON objects for clients, and the models that describe and validate them."""
+"""The requests and responses for answers: JSON objects for clients, and the pydantic models that describe and validate the objects."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
@@ -11,16 +11,16 @@ from ..http.problems import OUT_OF_TIME, OVER_BUDGET, Problem
 from .history import Row, StoredRun
 
 _EXCERPT = 200
-"""Maximum characters of the instruction in a list."""
+"""Maximum characters of an instruction in a list of runs."""
 
 
 def answer_request_of(request: "GenerateAnswerRequest") -> AnswerRequest:
-    """Return the request in the form of the runtime. Raises ``RequestError``."""
+    """Return the request in the form that the runtime uses. Raises ``RequestError``."""
     return AnswerRequest(**request.model_dump(exclude={"model"}) | {"checks": tuple(request.checks)})
 
 
 def with_iteration(row: Row, iteration: dict[str, Any], event: int) -> Row:
-    """Return ``row`` with a finished iteration; ``event`` is the number of its event."""
+    """Return ``row`` updated for a finished iteration; ``event`` is the number of the event for that iteration."""
     evaluation, usage = iteration["evaluation"], iteration["usage"]
     score = None if evaluation is None else evaluation["score"]
     if score is not None and (row.score is None or score > row.score):
@@ -39,7 +39,7 @@ def with_iteration(row: Row, iteration: dict[str, Any], event: int) -> Row:
 
 
 def with_result(row: Row, answered: Answered, event: int) -> Row:
-    """Return ``row`` at the end of its run."""
+    """Return ``row`` updated for the end of the run; ``event`` is the number of the last event."""
     return evolve(
         row,
         status=answered.status,
@@ -57,7 +57,7 @@ def with_result(row: Row, answered: Answered, event: int) -> Row:
 
 
 def first_event(row: Row) -> dict[str, Any]:
-    """Return the first event of a run: its constant data."""
+    """Return the first event of a run, which has the data that does not change during the run."""
     return {
         "event": "run", "run": row.id, "created": _iso(row.created), "model": row.model, "instruct": _excerpt(row.instruct),
         "iter_max": row.iter_max, "score_threshold": row.score_threshold,
@@ -65,7 +65,7 @@ def first_event(row: Row) -> dict[str, Any]:
 
 
 def summary(row: Row) -> dict[str, Any]:
-    """Return ``RunSummary``."""
+    """Return the JSON object that ``RunSummary`` describes."""
     names = ("status", "stopped", "model", "score", "score_threshold", "iterations", "iter_max", "calls", "cost")
     return {name: getattr(row, name) for name in names} | {
         "id": row.id, "created": _iso(row.created), "instruct": _excerpt(row.instruct), "seconds": round(row.seconds, 3),
@@ -82,7 +82,7 @@ def _excerpt(text: str) -> str:
 
 
 def result(run: StoredRun) -> dict[str, Any]:
-    """Return ``RunResult``: the results of the run so far."""
+    """Return the results of the run so far, as the JSON object that ``RunResult`` describes."""
     row, iterations = run.row, [part.body for part in run.parts]
     best = None if row.best is None or row.best >= len(iterations) else iterations[row.best]
     return {
@@ -116,7 +116,7 @@ def _metadata(row: Row) -> dict[str, Any]:
 
 
 def detail(run: StoredRun) -> dict[str, Any]:
-    """Return ``RunDetail``."""
+    """Return the JSON object that ``RunDetail`` describes."""
     return {**summary(run.row), "request": run.request, "result": result(run)}
 
 
@@ -129,11 +129,11 @@ FAILURES = {
     "no_progress": ("no-answer", 502, "No answer was evaluated"),
     "interrupted": ("interrupted", 502, "The server stopped before the run ended, and no answer was evaluated"),
 }
-"""Name, status and title of the problem, by the reason why the run stopped."""
+"""Maps the reason why a run stopped to the name, status and title of the problem."""
 
 
 def last_event(run: StoredRun) -> tuple[str, dict[str, Any] | Problem]:
-    """Return the last event of a finished run: "result" with its response, or "problem" if it has no answer."""
+    """Return the last event of a finished run: "result" with the response, or "problem" if the run has no answer."""
     row, response = run.row, result(run)
     if row.status != "failed" and row.best is not None:
         return "result", response
@@ -142,8 +142,8 @@ def last_event(run: StoredRun) -> tuple[str, dict[str, Any] | Problem]:
     return "problem", Problem(*kind, response["metadata"]["reason"], {"Location": f"/lab/runs/{row.id}"}, **members)
 
 
-# The models of requests and responses. Unknown names are refused and types are not converted: "3" is not an integer, and ``true`` is
-# not a number. Bounds, defaults and descriptions of the seed's parameters are those of the seed.
+# The pydantic models of requests and responses. Unknown names are refused and types are not converted: "3" is not an integer, and
+# ``true`` is not a number. Parameters of the seed project have the same bounds, defaults and descriptions as in the seed project.
 
 CHECKS = 20
 """Maximum number of checks in a request."""
@@ -159,7 +159,7 @@ REQUEST: dict[str, Any] = {
     "iter_max": 5,
     "score_threshold": 0.85,
 }
-"""The example of the documentation."""
+"""The example in the documentation."""
 
 _CHECKED: dict[str, Any] = {
     "instruct": "Say in one sentence what a hash is.",
@@ -203,7 +203,7 @@ RESPONSE: dict[str, Any] = {
 }  # fmt: skip
 
 
-# FastAPI leaves out what is null in an example.
+# The examples have no null values, because FastAPI omits them.
 _SUMMARY: dict[str, Any] = {
     "id": RUN, "created": "2026-11-22T08:00:34.680+00:00", "status": "best", "stopped": "", "model": "default",
     "instruct": "Explain quantum computing", "score": 0.7, "score_threshold": 0.85, "iterations": 1, "iter_max": 5,

@@ -26,11 +26,11 @@ from .event_stream import EventResponse, live_chunks, stored_chunks
 from .live_runs import Runs
 from .web_models import Context, ParsedBodyRoute, RequestOwner, ServerContext
 
-# ``GET /lab/about``: what the server offers, for the form of the Lab page.
+# ``GET /lab/about`` describes the server's models, templates and limits for the form on the Lab page.
 
 
 def about_of(parts: ServerContext, templates: Mapping[str, Template]) -> About:
-    """Return models, templates, bounds and limits of the server."""
+    """Return the models, the templates, the bounds of parameters, and the limits of the server."""
     served, limits = parts.served, parts.settings.limits
     return About(
         version=__version__,
@@ -92,7 +92,7 @@ STREAMED: dict[str, Any] = {
 router = APIRouter(prefix="/lab", tags=["answers"], route_class=ParsedBodyRoute)
 
 MOST = 100
-"""Maximum number of runs per page of the list."""
+"""Maximum number of runs on one page of the list."""
 
 
 def _runs_of(request: Request) -> Runs:

@@ -31,7 +31,7 @@ from .web_models import Context, ServerContext, ServerSettings
 
 
 class Heads:
-    """Middleware that serves HEAD with GET. Once the head is sent, the route sees a client disconnect."""
+    """Middleware that serves HEAD with the route for GET. After the head is sent, the route is told that the client disconnected."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -60,7 +60,7 @@ class Heads:
         await self._app({**scope, "method": "GET"}, gone, head)
 
 
-# ``GET /healthz``: whether the server accepts runs. ``GET /``: redirect to the Lab page.
+# ``GET /healthz`` reports whether the server accepts runs. ``GET /`` redirects to the Lab page.
 
 health_router = APIRouter(tags=["server"])
 
@@ -87,7 +87,7 @@ async def root() -> RedirectResponse:
     return RedirectResponse("/lab")
 
 
-# The OpenAPI document: title, version, the problems common to all operations, and the key.
+# The OpenAPI document: title, version, the key, and the problems that all operations have in common.
 
 _ABOUT = """\
 Iterative answers (generate, evaluate, feed back, until an answer is good enough) and prompt scripts.
@@ -165,7 +165,7 @@ def _with_problems(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def create_app(settings: ServerSettings) -> FastAPI:
-    """Return the application for ``settings``. Its lifespan opens models and history and raises ``NotConfigured``."""
+    """Return the application for ``settings``. Entering its lifespan opens the models and the history, and may raise ``NotConfigured``."""
     keys, gate = Keys(settings.keys), Admission(settings.limits)
 
     @asynccontextmanager
@@ -206,18 +206,19 @@ def _middleware(settings: ServerSettings, keys: Keys, gate: Admission) -> list[M
 
 
 # The server process: listening and graceful shutdown.
-# The first SIGTERM or Ctrl-C refuses new runs, waits the grace period for active ones, then cancels them: finished iterations are
-# saved, and followers receive the end. The second signal cancels at once. uvicorn waits for open streams before it ends an
-# application, so runs are ended before uvicorn is stopped.
+# After the first SIGTERM or Ctrl-C, the server refuses new runs, waits for active runs during the grace period, then cancels them:
+# finished iterations are saved, and followers receive the end. After the second signal, the server cancels active runs at once. uvicorn
+# waits for open streams before it ends an application, so runs are ended before uvicorn is stopped.
 
 _IDLE = 30
 """Seconds that a connection may be idle between requests."""
 
 
 def serve(settings: ServerSettings, ready: Callable[[str], None]) -> bool:
-    """Serve until a signal arrives; ``ready`` is called with the URL once requests are accepted.
+    """Serve until a signal arrives; ``ready`` is called with the URL when the server accepts requests.
 
-    Returns False if a second signal cut the shutdown short. Raises ``NoPort``, ``NotConfigured`` and the errors of ``Runs.open``.
+    Returns False if a second signal cut the shutdown short. Raises ``PortUnavailable``, ``NotConfigured`` and the errors that
+    ``Runs.open`` raises.
     """
     with listening_socket(settings.host, settings.port) as made:
         return asyncio.run(_serve(settings, made, lambda: ready(url_of(made))))
@@ -233,7 +234,7 @@ async def _serve(settings: ServerSettings, made: socket.socket, ready: Callable[
 
 
 class _Ending:
-    """Graceful shutdown in our order instead of uvicorn's."""
+    """Graceful shutdown that ends the runs first and then stops uvicorn."""
 
     def __init__(self, app: FastAPI, grace: float) -> None:
         self._application = app
@@ -241,7 +242,7 @@ class _Ending:
         self._under_way: asyncio.Task[None] | None = None
 
     def heard(self, server: Server, number: int) -> None:
-        """Start the shutdown; if it has started already, cut it short."""
+        """Start the shutdown; if the shutdown has already started, cut it short."""
         gate = self._application.state.parts.gate
         if self._under_way is None:
             gate.close()
@@ -254,7 +255,7 @@ class _Ending:
             self._under_way.cancel()
 
     async def _end(self, server: Server) -> None:
-        """Let runs finish, cancel the remaining ones, then stop uvicorn."""
+        """Wait for active runs, cancel the runs that remain, then stop uvicorn."""
         state = self._application.state
         gate = state.parts.gate
         try:

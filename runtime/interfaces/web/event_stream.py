@@ -1,7 +1,7 @@
 """The events of an active run: numbered, bounded, and readable by any number of followers, each at its own pace.
 
-Followers share one log and hold only an event number, so a slow follower costs no memory. A follower that falls behind the log's
-bounds gets a "gap" event with the missed numbers; the history has the iterations and the end.
+Followers share one log, and each follower stores only the number of an event, so a slow follower needs no memory. If a follower needs
+events that the log has dropped, it gets a "gap" event with the missing numbers; the history has the iterations and the end.
 """
 
 import asyncio
@@ -21,14 +21,14 @@ from .history import StoredRun
 _MOST = 4096
 """Maximum number of stored events of an active run."""
 _LARGEST = 8 << 20
-"""Maximum bytes of the stored events."""
+"""Maximum total size in bytes of the stored events of an active run."""
 _LEFT_OUT = {CallStarted.name: "prompt", CallFinished.name: "text"}
-"""Long fields left out: prompts follow from request and feedback, answers are in candidate.written."""
+"""Long fields that are omitted: a prompt follows from the request and the feedback, and answers are in ``candidate.written``."""
 
 
 @frozen
 class StreamEvent:
-    """An event as sent: its number in the run from 1, its name, its JSON."""
+    """An event to send: its number in the run (from 1), its name, its JSON."""
 
     id: int
     name: str
@@ -37,7 +37,7 @@ class StreamEvent:
 
 @define(eq=False)
 class Stream:
-    """The events of one run. ``began``: start by ``time.perf_counter``; events give seconds since then. For one event loop."""
+    """The events of one run. ``began`` is the start by ``time.perf_counter``; events have seconds since then. For one event loop only."""
 
     began: float
     last: int = 0
@@ -48,7 +48,7 @@ class Stream:
     _changed: asyncio.Event = field(factory=asyncio.Event)
 
     def emit(self, event: Event) -> None:
-        """Add an event of the runtime; use this method as a subscriber."""
+        """Add an event from the runtime. This method is meant to be used as a subscriber."""
         data = as_json(event)
         data.pop(_LEFT_OUT.get(event.name, ""), None)
         self.append(event.name, data | {"at": round(event.at - self.began, 3)})
@@ -69,14 +69,14 @@ class Stream:
         self._wake()
 
     def thin(self) -> None:
-        """Drop all but the last event: the run has ended, and followers that have not read them are too slow."""
+        """Drop all events except the last one: the run has ended, and followers that have not read the events yet are too slow."""
         while len(self._kept) > 1:
             self._forget()
 
     async def after(self, last: int, patience: float) -> AsyncIterator[list[StreamEvent]]:
-        """Yield the events after number ``last`` in batches, and an empty batch after each ``patience`` seconds without events.
+        """Yield the events after number ``last`` in batches, and an empty batch after each ``patience`` seconds without an event.
 
-        Dropped events are replaced by an event "gap" with the missing numbers. Ends when the stream is closed.
+        An event "gap" with the missing numbers replaces the events that were dropped. Ends when the stream is closed.
         """
         while True:
             batch = self._since(last)
@@ -112,19 +112,19 @@ class Stream:
         self._changed = asyncio.Event()
 
 
-# Server-sent events of a run: from the stream while it is active, from the history afterwards.
-# ``id`` is the event's number in its run, from 1, and never changes: after a lost connection a client sends the last id it has in
-# ``Last-Event-ID`` and gets the following events.
+# Server-sent events of a run: from the stream while the run is active, from the history afterwards.
+# ``id`` is the number of the event in its run, from 1, and never changes. After a lost connection, a client sends the last id that it
+# received in ``Last-Event-ID`` and gets the later events.
 
 HEARTBEAT = 15.0
-"""Seconds without an event after which a comment is sent: proxies close idle connections."""
+"""Seconds without an event after which a comment is sent, because proxies close idle connections."""
 
 _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}  # makes a proxy forward each event at once
 _CHUNK = 1 << 16
 
 
 class EventResponse(EventSourceResponse):
-    """A response that streams events. It closes the generator as soon as the client disconnects."""
+    """A response that streams events. When the client disconnects, the generator of the events is closed at once."""
 
     def __init__(self, chunks: AsyncGenerator[bytes], location: str = "") -> None:
         super().__init__(chunks, headers=_HEADERS | ({"Location": location} if location else {}))
@@ -139,7 +139,7 @@ class EventResponse(EventSourceResponse):
 
 
 async def live_chunks(stream: Stream, last: int = 0, heartbeat: float = HEARTBEAT) -> AsyncGenerator[bytes]:
-    """Yield the run's events after number ``last`` in wire format until the run ends."""
+    """Yield the events after number ``last`` in wire format, until the run ends."""
     async for batch in stream.after(last, heartbeat):
         if not batch:
             yield KEEPALIVE_COMMENT
@@ -148,15 +148,15 @@ async def live_chunks(stream: Stream, last: int = 0, heartbeat: float = HEARTBEA
 
 
 async def stored_chunks(run: StoredRun, last: int = 0) -> AsyncGenerator[bytes]:
-    """Yield the events of a finished run after number ``last`` from the history."""
+    """Yield the events after number ``last`` of a finished run, in wire format, from the history."""
     for chunk in _chunks([event for event in _events(run, last) if event.id > last]):
         yield chunk
 
 
 def _events(run: StoredRun, last: int) -> list[StreamEvent]:
-    """Return beginning, iterations and end.
+    """Return the events for the beginning, the iterations and the end of the run.
 
-    An interrupted run may have sent more events than were saved, so its end is numbered after ``last``.
+    An interrupted run may have sent more events than were saved, so the number of its end is higher than ``last``.
     """
     row = run.row
     events = [StreamEvent(1, "run", json_bytes(first_event(row)))]
@@ -181,10 +181,10 @@ def _events(run: StoredRun, last: int) -> list[StreamEvent]:
 
 
 def _chunks(batch: Sequence[StreamEvent]) -> list[bytes]:
-    """Return the events in wire format, small ones combined."""
+    """Return the events in wire format; small events are combined into one chunk."""
     chunks, chunk = [], b""
     for event in batch:
-        # Unicode line separators do not end a line of an event, but many clients split there.
+        # A Unicode line separator does not end a line of an event, but many clients split the line there.
         data = event.data.decode().replace("\x85", r"\u0085").replace("\u2028", r"\u2028").replace("\u2029", r"\u2029")
         chunk += format_sse_event(data_str=data, event=event.name, id=str(event.id))
         if len(chunk) >= _CHUNK:

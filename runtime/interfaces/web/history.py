@@ -1,8 +1,8 @@
 """The server's history of runs: a SQLite file, written and read by one thread.
 
-A run's row is committed before its first call; each iteration and the end are committed before they are reported. A run without
-an end when the file is opened was interrupted; its finished iterations remain. Every query names an owner, so that no client sees
-the runs of another.
+The row of a run is committed before the first call; each iteration and the end are committed before they are reported. If a run has no
+end when the file is opened, it was interrupted; its finished iterations remain. Every query names an owner, so that no client sees the
+runs of another client.
 """
 
 import asyncio
@@ -22,16 +22,16 @@ from ...api.gasl import StoreError
 from ...api.server_runs import private_folder
 from ..http.problems import json_bytes
 
-# A stored run: its row for lists, and the whole run with request and iterations.
+# A stored run: the row for lists, and the whole run with its request and its iterations.
 
 
 @frozen
 class Row:
-    """The list entry of a run. ``created``: seconds since 1970; ``best``: the index of the best iteration, or None.
+    """The entry of a run in a list. ``created``: seconds since 1970; ``best``: the index of the best iteration, or None.
 
-    ``status``: running, accepted, best, failed, or interrupted (the server ended before the run did). ``instruct`` is not cut.
-    ``score``, ``seconds``, ``calls``, tokens and ``cost`` cover the finished iterations, and the run when it has ended.
-    ``last_event``: the number of the last event sent.
+    ``status``: running, accepted, best, failed, or interrupted (the server stopped before the run ended). ``instruct`` is the whole
+    instruction. ``score``, ``seconds``, ``calls``, tokens and ``cost`` cover the finished iterations or, after the end, the whole run.
+    ``last_event``: the number of the last event.
     """
 
     id: str
@@ -67,20 +67,20 @@ COLUMNS = ", ".join(attribute.name for attribute in fields(Row))
 
 @frozen
 class StoredIteration:
-    """A finished iteration: its number, the number of its event, its JSON object."""
+    """A finished iteration: its number, the number of its event, and its JSON object."""
 
     number: int
     event: int
     body: dict[str, Any]
 
     def values(self) -> tuple[Any, ...]:
-        """Return number, event and the object's bytes."""
+        """Return the number, the number of the event, and the JSON object as bytes."""
         return self.number, self.event, json_bytes(self.body)
 
 
 @frozen
 class StoredRun:
-    """A whole run. ``metadata`` is that of its response, empty before the end."""
+    """A whole run. ``metadata`` is the metadata of the response; it is empty before the end of the run."""
 
     row: Row
     request: dict[str, Any]
@@ -89,12 +89,12 @@ class StoredRun:
 
 
 def read_row(found: tuple[Any, ...]) -> Row:
-    """Return the ``Row`` for a result of ``SELECT`` ``COLUMNS``."""
+    """Return the ``Row`` for a database row with the columns ``COLUMNS``."""
     return Row(*found)
 
 
 def read_kept(found: tuple[Any, ...], parts: list[tuple[Any, ...]]) -> StoredRun:
-    """Return the run for a database row with request and metadata and the rows of its iterations."""
+    """Return the run for a database row (``COLUMNS``, request, metadata) and the rows of its iterations."""
     *row, request, metadata = found
     read = tuple(StoredIteration(number, event, orjson.loads(body)) for number, event, body in parts)
     return StoredRun(read_row(tuple(row)), orjson.loads(request), orjson.loads(metadata), read)
@@ -118,7 +118,7 @@ _TABLES = (
     " event INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (run, number))",
 )
 _OWN_FAULT = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError, OverflowError, UnicodeEncodeError)
-"""Errors caused by one write alone: the other writes of its transaction are then tried separately."""
+"""Errors that one write causes. If a transaction with several writes fails in this way, each write is tried in its own transaction."""
 
 
 class HistoryError(StoreError):
@@ -128,8 +128,8 @@ class HistoryError(StoreError):
 class History:
     """The runs of all owners in the file ``path`` (created with mode 0600, its folder with 0700).
 
-    ``keep``: maximum number of runs per owner; the oldest finished runs are deleted. ``busy``: seconds to wait for another
-    process. Only one process at a time can open the file. For one event loop.
+    ``keep``: maximum number of runs for each owner; the oldest finished runs are deleted. ``busy``: seconds to wait if another process
+    has locked the file. Only one server at a time can open the history. For one event loop only.
     """
 
     def __init__(self, path: Path, keep: int, busy: float = 2.0) -> None:
@@ -144,7 +144,7 @@ class History:
         self._closed = False
 
     async def open(self) -> int:
-        """Open the file and return the number of runs without an end. Raises ``HistoryError``."""
+        """Open the file, mark runs without an end as interrupted, and return the number of these runs. Raises ``HistoryError``."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._worker, self._open)
         except BaseException:
@@ -168,7 +168,7 @@ class History:
     async def replace_run(
         self, row: Row, request: Mapping[str, Any], metadata: Mapping[str, Any], parts: tuple[StoredIteration, ...]
     ) -> None:
-        """Store a whole run in one transaction, replacing any earlier data of it. Raises ``HistoryError``."""
+        """Store a whole run in one transaction; this replaces earlier data about the run. Raises ``HistoryError``."""
         request_body, body = json_bytes(request), json_bytes(metadata)
 
         def write(file: sqlite3.Connection) -> None:
@@ -198,7 +198,10 @@ class History:
         return await self._read(read)
 
     async def page(self, owner: str, limit: int, before: str | None = None) -> tuple[list[Row], bool]:
-        """Return the owner's newest runs older than ``before``, and whether there are more. Raises ``HistoryError``."""
+        """Return the newest ``limit`` runs of the owner, only runs older than ``before`` if given, and whether more runs follow.
+
+        Raises ``HistoryError``.
+        """
 
         def read(file: sqlite3.Connection) -> tuple[list[Row], bool]:
             query = f"SELECT {COLUMNS} FROM runs WHERE owner = ? AND id < ? ORDER BY id DESC LIMIT ?"  # noqa: S608 - a constant
@@ -221,7 +224,7 @@ class History:
         return await self._work(lambda: self._one(read))
 
     async def _write(self, write: Callable[[sqlite3.Connection], Any]) -> Any:
-        """Run ``write`` in the next transaction; writes that arrive while the disk is busy share one transaction."""
+        """Run ``write`` in the next transaction. Writes that arrive during a transaction share the next transaction."""
         if self._closed:
             raise HistoryError("the history is closed")
         done = asyncio.get_running_loop().create_future()
@@ -266,7 +269,7 @@ class History:
         return left.rowcount
 
     def _prepare(self, file: sqlite3.Connection) -> None:
-        """Create the tables in a new file; check that an existing file is undamaged and a history."""
+        """Create the tables in a new file; check that an existing file is a history and is not damaged."""
         (application,), (version,) = (
             file.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version")
         )
@@ -311,7 +314,7 @@ class History:
             raise HistoryError(f"the history can't be read: {error}") from None
 
     def _together(self, writes: list[Callable[[sqlite3.Connection], Any]]) -> list[Any]:
-        """Do all ``writes`` in one transaction; return the result or the error of each."""
+        """Run all ``writes`` in one transaction; return the result or the error for each write."""
         file = self._file
         if file is None:
             return [HistoryError("the history is not open")] * len(writes)

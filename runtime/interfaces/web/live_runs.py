@@ -1,6 +1,6 @@
-"""Active and stored answer runs: start, list, fetch, cancel and delete, each by its owner.
+"""Active and stored runs of answers: an owner can start, list, fetch, cancel and delete runs.
 
-A run belongs to the server, not to the request that started it: the client may disconnect and follow it again later.
+A run does not end with the request that started it: the client may disconnect and follow the run again later.
 """
 
 import asyncio
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
     from .answer_responses import GenerateAnswerRequest
     from .web_models import ServerSettings
 
-# An active run: its task, its events, and its history, which stores each iteration before followers receive it.
+# An active run: its task, its events, and the history, which stores each iteration before followers receive the iteration.
 
 _LINGER = 30.0
-"""Seconds that a run's events stay available to slow followers after its end."""
+"""Seconds after the end of a run during which its events stay available to slow followers."""
 
 
 @define(eq=False)
 class LiveRun:
-    """A run from start to end. ``seconds``: its time limit.
+    """A run from its start to its end. ``seconds`` is the time limit.
 
-    After the end ``outcome`` is the response, or the problem that explains why there is no response.
+    After the end, ``outcome`` is the response, or the problem that explains why the run has no response.
     """
 
     id: str
@@ -58,7 +58,7 @@ class LiveRun:
     _templates: Mapping[str, Template]
     _seconds: float
     substitution: str = ""
-    """Message that another model than the requested one answers; empty if the requested one does."""
+    """The message that another model than the requested model answers; empty if the requested model answers."""
     stream: Stream = field(init=False)
     row: Row = field(init=False)
     task: "asyncio.Task[None]" = field(init=False)
@@ -67,7 +67,7 @@ class LiveRun:
     _parts: list[StoredIteration] = field(factory=list, init=False)
     _metadata: dict[str, Any] = field(factory=dict, init=False)
     _lost: str = field(default="", init=False)
-    """Why the history is missing a part of the run; empty if it is complete."""
+    """The reason why a part of the run is missing in the history; empty if the history is complete."""
 
     def __attrs_post_init__(self) -> None:
         self.stream = Stream(time.perf_counter())
@@ -86,7 +86,7 @@ class LiveRun:
         self.task = asyncio.create_task(self._go(), name=f"run {self.id}")
 
         def thin(stream: "weakref.ref[Stream]") -> None:
-            if (held := stream()) is not None:  # a follower still reads it
+            if (held := stream()) is not None:  # a follower still reads the stream
                 held.thin()
 
         def over(task: "asyncio.Task[None]") -> None:
@@ -102,7 +102,7 @@ class LiveRun:
         self.task.add_done_callback(over)
 
     async def started(self) -> None:
-        """Wait until the run is stored or storing it has failed, so that a client can find a run once it knows its id."""
+        """Wait until the run is stored or storing has failed, so that a client that knows the id can find the run."""
         await self._started.wait()
 
     def cancel(self) -> None:
@@ -133,7 +133,7 @@ class LiveRun:
             raise
 
     async def _iterated(self, iteration: Iteration) -> None:
-        """Store a finished iteration; the service emits its event afterwards."""
+        """Store a finished iteration. The service emits the event for the iteration afterwards."""
         event = self.stream.last + 1
         part = StoredIteration(iteration.iteration_number, event, iteration.as_json())
         row = with_iteration(self.row, part.body, event)
@@ -150,13 +150,13 @@ class LiveRun:
         await self._end(with_result(self.row, answered, self.stream.last + 1), metadata)
 
     async def _broken(self, error: BaseException) -> None:
-        """End a run that was cancelled from outside or failed with an internal error. Finished iterations remain."""
+        """End a run whose task was cancelled, or which failed with an internal error. Finished iterations remain."""
         is_cancelled = isinstance(error, asyncio.CancelledError)
         metadata = {} if is_cancelled else {"reason": "internal error of the server; see its log"}
         await self._end(evolve(self.row, status="interrupted", last_event=self.stream.last + 1), metadata)
 
     async def _end(self, row: Row, metadata: dict[str, Any]) -> None:
-        """Store the end, then send it."""
+        """Store the end of the run, then send the last event."""
         await self._store(self._history.finish_run(row, metadata))
         self.row, self._metadata = row, metadata
         if self._lost:
@@ -165,7 +165,7 @@ class LiveRun:
         self.stream.append(name, self.outcome.as_json() if isinstance(self.outcome, Problem) else self.outcome)
 
     async def _store(self, writing: Any) -> None:
-        """Wait for a write to the history. If it fails, the run continues: its answer is already being paid for."""
+        """Wait for a write to the history. If writing fails, the run continues, because its calls are already paid for."""
         if self._lost:
             writing.close()
             return
@@ -176,7 +176,7 @@ class LiveRun:
             LOG.warning("run %s can't be stored for now: %s", self.id, error.message)
 
     async def _store_all(self) -> None:
-        """Try once more to store the whole run; if that fails too, add a warning to the response."""
+        """Try once more to store the whole run. If storing fails again, add a warning to the response."""
         try:
             run = self.stored
             await self._history.replace_run(run.row, run.request, run.metadata, run.parts)
@@ -193,7 +193,7 @@ _PATIENCE = 5.0
 
 @define(eq=False)
 class Runs:
-    """The runs of one server, for one event loop. ``found``: number of runs left without an end by an earlier process."""
+    """The runs of one server, for one event loop only. ``found``: number of runs that an earlier process left without an end."""
 
     settings: "ServerSettings"
     served: ServedModels
@@ -206,7 +206,7 @@ class Runs:
 
     @classmethod
     async def open(cls, settings: "ServerSettings", served: ServedModels, gate: "Admission") -> "Runs":
-        """Open the history and read the templates. Raises ``HistoryError``; for templates ``RequestError`` and ``OSError``."""
+        """Open the history and read the templates. Raises ``HistoryError``, and ``RequestError`` or ``OSError`` for the templates."""
         templates = {} if settings.templates is None else read_templates(settings.templates)
         history = History(settings.history, settings.keep)
         found = await history.open()
@@ -219,7 +219,7 @@ class Runs:
         return cls(settings, served, gate, history, templates, found)
 
     async def start(self, who: "Owner", request: "GenerateAnswerRequest") -> LiveRun:
-        """Start a run and return it once it is stored. Raises ``Problem`` (unknown model, no free slot) and ``RequestError``."""
+        """Start a run and return it when it is stored. Raises ``UnknownModel``, ``Problem`` (no free slot) and ``RequestError``."""
         found = self.served.find(request.model)
         wanted = answer_request_of(request)
         await check_answer_request(wanted, self.templates)
@@ -244,7 +244,10 @@ class Runs:
         return found if found is not None and found.row.owner == who.id else None
 
     async def page(self, who: "Owner", limit: int, before_id: str | None = None) -> tuple[list[Row], bool]:
-        """Return the owner's newest runs older than ``before_id``, and whether there are more. Raises ``Problem``."""
+        """Return the newest ``limit`` runs of the owner, only runs older than ``before_id`` if given, and whether more runs follow.
+
+        Raises ``Problem``.
+        """
         before = dict(self._live)
         try:
             rows, more = await self.history.page(who.id, limit, before_id)
@@ -287,7 +290,7 @@ class Runs:
             raise Problem("no-such-run", 404, "Unknown run", "it may have been deleted, or belong to another key")
 
     async def drain(self, grace: float) -> None:
-        """Refuse new runs; wait ``grace`` seconds for active runs, then end them with their best answers so far."""
+        """Refuse new runs; wait ``grace`` seconds for active runs, then end the remaining runs with their best answers so far."""
         self.gate.close()
         live = list(self._live.values())
         if live and grace > 0:
@@ -303,7 +306,7 @@ class Runs:
         await self.history.aclose()
 
     async def _wait_for(self, runs: "list[LiveRun]") -> None:
-        """Wait for the cancelled ``runs``; cancel the tasks of those that do not end in time."""
+        """Wait for the cancelled ``runs``; if a run does not end in time, cancel its task."""
         tasks = [run.task for run in runs]
         if not tasks:
             return
@@ -323,11 +326,11 @@ class Runs:
 
 
 def with_final_status(row: Row) -> Row:
-    """Return the row of an inactive run; if its end could not be written, the status is "interrupted"."""
+    """Return the row of an inactive run; if the end of the run could not be written, the status is "interrupted"."""
     return evolve(row, status="interrupted") if row.status == "running" else row
 
 
 def unreadable(error: HistoryError) -> Problem:
-    """Return the problem for an unreadable history; details go to the server's log only."""
+    """Return the problem for a history that can't be read; the details are written only to the server's log."""
     LOG.warning("%s", error)
     return Problem("history-unavailable", 503, "The history can't be read now", headers={"Retry-After": "5"})

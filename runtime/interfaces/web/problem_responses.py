@@ -1,4 +1,4 @@
-"""Problem documents for exceptions of FastAPI and of the runtime."""
+"""Problem documents for exceptions raised by FastAPI and by the runtime."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,15 +20,15 @@ OF_HTTP = {
     404: ("not-found", 404, "Not found"),
     405: ("method-not-allowed", 405, "The method is not allowed here"),
 }
-"""Problem name, status and title, by HTTP status of errors raised by FastAPI."""
+"""Maps the HTTP status of an error raised by FastAPI to the name, status and title of the problem."""
 _METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 _FAULTS = 50
-"""Maximum number of faults reported per request."""
+"""Maximum number of faults that are reported for a request."""
 _LONGEST = 200
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Make ``app`` return problem documents for exceptions of FastAPI and of the runtime."""
+    """Make ``app`` return problem documents for exceptions raised by FastAPI and by the runtime."""
 
     async def invalid_request(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for it
@@ -69,7 +69,7 @@ def add_handlers(app: FastAPI) -> None:
 
 
 def _methods(request: Request) -> list[str]:
-    """Return all methods allowed for the path; the router itself reports those of the first route only."""
+    """Return all methods that are allowed for the path. The router itself reports only the methods of the first matching route."""
     asked = {name: request.scope[name] for name in ("type", "path", "root_path", "headers")}
     routes = request.app.routes
 
@@ -81,9 +81,9 @@ def _methods(request: Request) -> list[str]:
 
 
 def invalid(errors: Sequence[Mapping[str, Any]], found: int | None = None) -> Problem:
-    """Return the problem for an invalid request: each fault with its JSON pointer and a message.
+    """Return the problem for an invalid request, with the JSON pointer and a message for each fault.
 
-    ``found``: the number of all faults, if ``errors`` has only the first ones.
+    ``found`` is the number of all faults; it is needed only if ``errors`` does not have all faults.
     """
     found = len(errors) if found is None else found
     detail = "; ".join(
@@ -94,7 +94,7 @@ def invalid(errors: Sequence[Mapping[str, Any]], found: int | None = None) -> Pr
 
 
 def refused_script(diagnostics: Sequence[Mapping[str, Any]]) -> Problem:
-    """Return the problem for a script with errors; nothing of it was run."""
+    """Return the problem for a script with errors. No part of such a script is run."""
     errors = [found for found in diagnostics if found["severity"] == "error"]
     first = f"{errors[0]['message']} ({errors[0]['code']})" if errors else ""
     more = f"; and {len(errors) - 1} more" if len(errors) > 1 else ""
@@ -118,7 +118,7 @@ def _invalid_of(request: Request, error: RequestValidationError) -> Problem:
 
 
 def _message(fault: Mapping[str, Any]) -> str:
-    """Return the message for a fault, with the allowed values; our own wording where there is one."""
+    """Return the message for a fault, with the allowed values; some messages from pydantic are replaced."""
     allowed = fault.get("ctx", {})
     match fault["type"]:
         case "model_attributes_type":
@@ -147,7 +147,7 @@ def _suggestion(name: str, model: type[BaseModel] | None) -> dict[str, Any]:
 
 
 def _model_of(request: Request) -> type[BaseModel] | None:
-    """Return the model of the route's body, or None."""
+    """Return the pydantic model of the body that the route expects, or None."""
     body = getattr(request.scope.get("route"), "body_field", None)
     kind = getattr(getattr(body, "field_info", None), "annotation", None)
     return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None

@@ -1,4 +1,4 @@
-"""``POST /scripts/run`` and its streaming form: one run for each request, never stored, ended when the client disconnects."""
+"""``POST /scripts/run`` and its streaming form: one run for each request. A run is never stored, and ends if the client disconnects."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -23,14 +23,14 @@ from .problem_responses import refused_script
 from .web_models import Context, ParsedBodyRoute, RequestOwner, ServerContext
 
 _LINGER = 5.0
-"""Seconds that a run has to end after it was cancelled."""
+"""Seconds that a cancelled run has to end before its task is cancelled."""
 
 
 @define(eq=False)
 class ScriptRun:
-    """An active run. After its end ``outcome`` is the response, or the problem that explains why there is no response.
+    """A run of a script. After the end, ``outcome`` is the response, or the problem that explains why the run has no response.
 
-    ``seconds``: its time limit. The slot is released at the end.
+    ``seconds`` is the time limit. The slot is released at the end.
     """
 
     checked: CheckedScript
@@ -57,7 +57,7 @@ class ScriptRun:
         return self.outcome
 
     async def end(self) -> None:
-        """Cancel the run and wait for its end: the client has disconnected."""
+        """Cancel the run, because the client has disconnected, and wait for its end; a finished run is unchanged."""
         if not self._task.done():
             self.place.cancel.set()
             await asyncio.wait([self._task], timeout=_LINGER)
@@ -99,13 +99,13 @@ class ScriptRun:
             self._cached += event.cached
 
     def _cancelled(self, **members: Any) -> Problem:
-        """Return the problem of a cancelled run: its time limit, or the server's shutdown."""
+        """Return the problem for a cancelled run; the cause is the time limit or the shutdown of the server."""
         if self._late:
             return Problem(*OUT_OF_TIME, f"a run has {self.seconds:g} seconds", **members)
         return Problem(*SHUTTING_DOWN, "the run was cancelled", {"Retry-After": "5"}, **members)
 
     def _response(self, run: Run) -> dict[str, Any] | Problem:
-        """Return the document of a run with an output, otherwise a problem that contains the document."""
+        """Return the document for a run with an output; for a run without an output, return a problem that contains the document."""
         document = run_json(run, self._cached, self.checked.script.source, self.checked.plan.diagnostics)
         if self.models.substitution:
             document["warnings"] = [self.models.substitution, *document.get("warnings", ())]
@@ -122,7 +122,7 @@ class ScriptRun:
 # Requests and responses of ``/scripts/run``, for validation and for the OpenAPI document.
 
 LONGEST = 50_000
-"""Characters of a script."""
+"""Maximum characters of a script."""
 
 _SCRIPT = """\
 (mood)=EACH({(input)}["reviews"], LLM("Is this review glad or sad? {(item)}", type="glad" | "sad"))

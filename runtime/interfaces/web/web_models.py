@@ -16,12 +16,12 @@ from ..http.server import Limits
 
 @frozen
 class ServerSettings:
-    """The settings of ``create_app``. ``models``: at least one; the first is the default.
+    """The settings for ``create_app``. ``models``: at least one model; the first is the default.
 
-    ``history``: the SQLite file of answers. ``keys``: the key file (``http.access.Keys``). ``templates``: the file of named
-    prompts. ``keep``: maximum number of stored runs per key. ``cors``: allowed origins of other pages (default: none). ``grace``:
-    seconds given to active answers at shutdown. ``cache``: whether calls are cached. ``log``: whether to log each request on
-    stderr.
+    ``history``: the SQLite file of the answer history. ``keys``: the key file (``http.access.Keys``). ``templates``: the file of named
+    prompt templates. ``keep``: maximum number of stored runs for each key. ``cors``: origins from which other pages may send requests
+    (default: none). ``grace``: seconds that active answers have to end at shutdown. ``cache``: whether calls are cached. ``log``: whether
+    to log each request on stderr.
     """
 
     models: tuple[Model, ...]
@@ -43,11 +43,11 @@ class ServerSettings:
             raise ValueError("a server needs a model")
 
 
-# Routes whose body ``Bodies`` has parsed already: FastAPI does not parse it again.
+# The body of a request has already been parsed by ``BodyReader``, so FastAPI does not parse the body again.
 
 
 class ParsedBodyRoute(APIRoute):
-    """A route that uses the body already parsed by ``Bodies``."""
+    """A route that uses the body that ``BodyReader`` has parsed."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the request handler."""
@@ -65,12 +65,12 @@ class _Parsed(Request):
         return self.state.json
 
 
-# Shared objects of the routes, as parameters ``parts: TheParts`` and ``who: TheCaller``.
+# The objects that routes share. A route gets them as the parameters ``parts: Context`` and ``who: RequestOwner``.
 
 
 @frozen
 class ServerContext:
-    """The server's settings, keys, gate and models, for the lifetime of the app."""
+    """The settings, keys, admission and models of the server, which exist for the lifetime of the application."""
 
     settings: ServerSettings
     keys: Keys
@@ -79,7 +79,7 @@ class ServerContext:
 
 
 def parts_of(request: Request) -> ServerContext:
-    """Return the parts of the app that received ``request``."""
+    """Return the shared objects of the application that received ``request``."""
     parts: ServerContext = request.app.state.parts
     return parts
 
@@ -95,7 +95,7 @@ def who_of(
     request: Request,
     bearer: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)],  # for the OpenAPI document
 ) -> Owner:
-    """Return the owner of the request. ``http.access.AccessCheck`` has verified the key before the body was read."""
+    """Return the owner of the request. ``http.access.AccessCheck`` verified the key before the body was read."""
     who: Owner = request.state.who
     return who
 

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Request, Response
 
 __all__ = ["FILES", "PAGE", "packaged_file", "router"]
 
-# Serves the Lab page and its files: a fixed list of packaged files, each with its type and an entity tag.
-# A path from a client is only compared with this list, never looked up on disk.
+# Serves the Lab page and its files: a fixed list of packaged files, each with its media type and an entity tag.
+# A path from a client is only compared with this list and never used to open a file.
 
 PAGE = "index.html"
 FILES = (
@@ -37,7 +37,7 @@ FILES = (
     "vendor/jsdiff/diff/word.js",
     "vendor/jsdiff/util/string.js",
 )
-"""The files of the page, except the page itself, by their paths in ``static``."""
+"""The paths, relative to ``static``, of all files of the page except the page itself."""
 
 _TYPES = {
     "css": "text/css; charset=utf-8",
@@ -48,14 +48,14 @@ _TYPES = {
 _TEXT = "text/plain; charset=utf-8"
 
 _KEPT = {"cache-control": "no-cache"}
-"""Browsers ask each time, and get 304 as long as the file is unchanged."""
+"""Makes browsers ask for a file each time; the response is 304 while the file is unchanged."""
 
 router = APIRouter(include_in_schema=False)
 
 
 @frozen
 class Packaged:
-    """A file as it is sent: its bytes, its media type, and its entity tag with the quotes."""
+    """A file to send: its bytes, its media type, and its entity tag including the quotes."""
 
     content: bytes
     media_type: str
