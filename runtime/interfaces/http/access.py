@@ -52,7 +52,7 @@ LOCAL = Owner("local", "local")
 
 @define(eq=False)
 class RunSlot:
-    """The slot of an active run. ``cancel`` is set to cancel the run, for example at shutdown. ``leave`` (or ``with``) releases the slot."""
+    """The slot of an active run. Setting ``cancel`` cancels the run, as at shutdown. ``leave`` (or ``with``) releases the slot."""
 
     who: Owner
     cancel: asyncio.Event = field(factory=asyncio.Event)

@@ -357,7 +357,7 @@ def _update(file: sqlite3.Connection, row: Row, metadata: bytes | None) -> None:
 
 
 def _locked(path: Path) -> int:
-    """Acquire the lock file next to the file; the system releases it when the process ends."""
+    """Lock the lock file next to ``path`` and return its file descriptor; the system releases the lock when the process ends."""
     lock = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

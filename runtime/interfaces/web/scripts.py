@@ -263,7 +263,7 @@ async def stream_script(asked: RunScriptRequest, parts: Context, who: RequestOwn
 
 
 async def _start(asked: RunScriptRequest, parts: ServerContext, who: Owner) -> ScriptRun:
-    """Check the script, take a slot and start the run. Raises ``Problem``."""
+    """Check the script, take a slot and start the run. Raises ``UnknownModel`` and ``Problem``."""
     served = parts.served
     models = served.for_run(asked.model)
     place = parts.gate.take(who)  # before the check: checking a large script is work too
