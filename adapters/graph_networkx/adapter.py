@@ -1,4 +1,4 @@
-"""A NetworkX graph behind the port: each method delegates to the module that implements it."""
+"""The graph port's implementation for NetworkX graphs: each method calls the module that implements it."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,10 +30,10 @@ _NAMES = ("name", "label", "title")
 class NetworkXAdapter:
     """A ``Graph``, ``DiGraph``, ``MultiGraph`` or ``MultiDiGraph`` behind the graph port. See ``GraphAdapter`` for the methods.
 
-    Derived data (columns, indexes, adjacency) are cached next to the graph until NetworkX's methods change it.
-    ``strict`` caches nothing and reads the live graph every time, for graphs whose attributes are written directly
-    (``graph.nodes[a]["x"] = 1``). After occasional direct writes, call ``invalidate`` instead. ``told`` lists the changes made by
-    loading, in words.
+    Derived data (columns, indexes, adjacency) are cached next to the graph until one of NetworkX's methods changes the graph.
+    ``strict`` caches nothing and always reads the live graph, for graphs whose attributes are written directly
+    (``graph.nodes[a]["x"] = 1``). After occasional direct writes, call ``invalidate`` instead. ``told`` lists, in words, the
+    changes made while loading.
     """
 
     def __init__(self, graph: "nx.Graph[Any]", name: str = "", strict: bool = False, told: Sequence[str] = ()) -> None:
@@ -57,7 +57,7 @@ class NetworkXAdapter:
         return _all_items(self.edges(conditions, limit=limit, caps=Caps(max_results=maxsize)))
 
     def find_paths(self, starts: Sequence[NodeId], ends: Sequence[NodeId], max_length: int) -> list[list[NodeId]]:
-        """Return the simple paths from a start to an end, as lists of ids; paths that differ only in parallel edges appear once.
+        """Return the simple paths from a start to an end as lists of ids. Paths that differ only in parallel edges appear once.
 
         Raises ``AdapterError`` if there are more than a million paths or the search takes longer than ``Caps`` allow.
         """
@@ -66,7 +66,7 @@ class NetworkXAdapter:
         return [list(nodes) for nodes in dict.fromkeys(tuple(item["nodes"]) for item in found)]
 
     def get_node(self, name_or_id: NodeId) -> Item | None:
-        """Return the node with this id, else the only node with this name, label or title; None if none or several match."""
+        """Return the node with this id, else the node with this name, label or title; None if no node or several match."""
         node = find_node(self.graph, self._kept(), name_or_id)
         if node is not MISSING:
             return node_item(node, self.graph.nodes[node])
@@ -78,7 +78,7 @@ class NetworkXAdapter:
 
     @property
     def schema(self) -> Schema:
-        """The summary of the graph; computed once."""
+        """The summary of the graph, computed once."""
         return self._kept().part("schema", lambda: summarise(self.graph, self.name))
 
     def texts(self, kind: Literal["nodes", "edges"], name: str, most: int = MOST_TEXTS) -> list[str]:
@@ -165,7 +165,7 @@ class NetworkXAdapter:
         return connect(self.graph, left, right, via=tree_of(via), caps=caps)
 
     def measure(self, algorithm: str, among: Sequence[NodeId] | None = None, *, caps: Caps = DEFAULT_CAPS) -> Found:
-        """Return a measure for each node; see ``GraphAdapter.measure``. Raises ``AdapterError``."""
+        """Return an algorithm's value for each node; see ``GraphAdapter.measure``. Raises ``AdapterError``."""
         from .measures import measure
 
         return measure(self.graph, algorithm, among, caps=caps)
@@ -178,7 +178,7 @@ class NetworkXAdapter:
         return tuple(MEASURES)
 
     def explain(self, kind: Literal["nodes", "edges", "paths"], where: Condition | None, **rest: Any) -> Plan:
-        """Return the plan of a search without running it; columns may be built. ``rest``: the other arguments of ``paths``.
+        """Return the plan of a search without running the search. Columns may be built. ``rest``: the other arguments of ``paths``.
 
         Raises ``ConditionError``.
         """
@@ -222,7 +222,7 @@ def _query(
 # Summary of a graph (``lang.schema``), computed in one pass over its attributes, and the hash that detects changes.
 
 MOST_DISTINCT = 10_000
-"""Distinct values counted per attribute; with more, ``distinct`` is None and the frequent values cover the counted part only."""
+"""Maximum distinct values counted per attribute. If exceeded, ``distinct`` is None and frequent values are of the counted part."""
 
 MOST_VALUES = 20
 MOST_LABELS = 200
@@ -250,7 +250,7 @@ _SHOWN = frozenset(_KINDS) - {float}
 
 @define
 class _Tally:
-    """Value counts of one attribute. Numbers, booleans and texts are counted apart: 1 equals 1.0 but not true."""
+    """Value counts of one attribute. Numbers, booleans and texts are counted separately: 1 equals 1.0 but not true."""
 
     count: int = 0
     types: Counter[str] = field(factory=Counter)
@@ -270,7 +270,7 @@ class _Tally:
 
     def attribute(self, name: str) -> Attribute:
         counted: list[tuple[Any, int]] = [*self.texts.items(), *self.numbers.items(), *self.booleans.items()]
-        # Most frequent first; ties are ordered independently of the graph's order.
+        # The most frequent values come first; the order of ties does not depend on the graph's order.
         frequent = nsmallest(MOST_VALUES, counted, key=lambda pair: (-pair[1], type(pair[0]) is not str, str(pair[0])))
         full = any(len(counter) >= MOST_DISTINCT for counter in (self.texts, self.numbers))
         return Attribute(
@@ -329,7 +329,7 @@ def _tally(
     above: str = "",
     depth: int = 1,
 ) -> None:
-    """Add the attributes in ``rows`` to ``tallies``. ``own``: names that the item's own fields have."""
+    """Add the attributes in ``rows`` to ``tallies``. ``own``: the names of the item's own fields."""
     columns: dict[Any, list[Any]] = {}
     for row in rows:
         for name, value in row.items():
@@ -341,7 +341,7 @@ def _tally(
         if len(tallies) >= _MOST_ATTRIBUTES:
             return
         dotted = f"{above}attr.{name}" if name in own else f"{above}{name}"
-        # Convert values to their item form; the values of a loaded graph already have it.
+        # Convert values to the form that items show; the values of a loaded graph already have that form.
         if not set(map(type, values)) <= _SHOWN:
             values = [value if type(value) in _SHOWN else item_value(value) for value in values]
         tallies.setdefault(dotted, _Tally()).add(values)
@@ -352,7 +352,8 @@ def _tally(
 def _classifier(tallies: Mapping[str, _Tally], names: Sequence[str]) -> tuple[str | None, dict[str, int]]:
     """Return the first of ``names`` that classifies items, and its values with counts, most frequent first.
 
-    Most of its values are texts, and either the name means a type or its values repeat (a label may also be each node's name).
+    An attribute classifies items if most of its values are texts, and if its name means a type or its values repeat. Values must
+    repeat because a label may also be each node's name.
     """
     for name in names:
         tally = tallies.get(name)
@@ -375,9 +376,10 @@ _OPTIONS = (
 
 
 def graph_hash(graph: "nx.Graph[Any]") -> str:
-    """Return the blake3 hash of the graph's kind, nodes and edges with attributes, in the graph's order (the order of results).
+    """Return the blake3 hash of the graph's kind, nodes and edges with their attributes.
 
-    Two loads of one file give the same hash; the order of attributes does not matter.
+    The order of nodes and edges matters, because results have that order; the order of attributes does not. Loading a file twice
+    gives the same hash.
     """
     digest = blake3()
     digest.update(orjson.dumps([graph.is_directed(), graph.is_multigraph()]))
@@ -393,6 +395,6 @@ def _digest(digest: blake3, rows: Iterable[Any]) -> None:
         try:
             written = orjson.dumps(piece, option=_OPTIONS)
         except (TypeError, ValueError):
-            # A graph that was not normalised: names that are not texts, numpy values, integers beyond 64 bits.
+            # The graph was not normalised: it has names that are not strings, numpy values, or integers beyond 64 bits.
             written = orjson.dumps(json_value(piece), option=_OPTIONS)
         digest.update(written)

@@ -1,7 +1,7 @@
 """Interrupts pure-Python work on timeout or cancellation; NetworkX's algorithms can't be cancelled themselves.
 
-A separate thread watches the clock and raises an exception in the working thread; the interpreter delivers it at the next
-bytecode. Calls into C end only when they return.
+A separate thread watches the clock and raises an exception in the working thread; the interpreter delivers the exception at the
+next bytecode. A call into C can't be interrupted before it returns.
 """
 
 import ctypes
@@ -16,11 +16,11 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 _LOOK = 0.05
-"""Seconds between two checks of the clock, and between two alarms if the first was swallowed."""
+"""Seconds between two checks of the clock, and between two exceptions if the first exception had no effect."""
 
 _ALGORITHMS = frozenset({"networkx", __name__.partition(".")[0]})
 _MISSES = 200
-"""Checks, a millisecond each, that find the thread outside the algorithm before it is assumed to be working."""
+"""Maximum number of checks, a millisecond apart, that find the thread outside the algorithm; then it is interrupted anyway."""
 
 
 class Ended(Exception):
@@ -55,19 +55,19 @@ class Alarm(Generic[T]):
             finally:
                 self._stop(watcher)
         except (Late, Ended):
-            self._stop(watcher)  # the alarm may have arrived meanwhile
+            self._stop(watcher)  # the exception may have arrived while the watcher was being stopped
             if not result:
                 raise
         return result[0]
 
     def _stop(self, watcher: threading.Thread) -> None:
-        """Ensure that no alarm arrives any more, including one already under way."""
+        """Ensure that no further exception arrives, not even a pending one."""
         while True:
             try:
                 self._done.set()
                 watcher.join()
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(threading.get_ident()), None)
-                for _ in range(3):  # a pending alarm is delivered here
+                for _ in range(3):  # a pending exception is delivered here
                     pass
             except (Late, Ended):
                 continue
@@ -78,29 +78,29 @@ class Alarm(Generic[T]):
             reason = Ended if self._ended() else Late if monotonic() > self._until else None
             if reason is None or not self._at_work(thread):
                 continue
-            with suppress(AttributeError):  # not supported by this interpreter: the algorithm runs to its end
+            with suppress(AttributeError):  # if the interpreter does not support this, the algorithm runs to its end
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(reason))
             if self._done.wait(_LOOK):
                 return
 
     def _at_work(self, thread: int) -> bool:
-        """Return whether the thread is inside the algorithm; an exception raised in the interpreter's own callbacks is lost."""
+        """Return whether the thread is inside the algorithm: elsewhere, in the interpreter's callbacks, an exception would be lost."""
         frame = sys._current_frames().get(thread)
         name = "" if frame is None else str(frame.f_globals.get("__name__"))
         self._missed += 1
         return name != __name__ and (name.partition(".")[0] in _ALGORITHMS or self._missed > _MISSES)
 
 
-# A graph that cancels an algorithm whose result is no longer wanted. NetworkX's algorithms have no cancellation, but slow ones
-# iterate over the nodes repeatedly, so they get the same graph in a subclass that checks on each iteration.
+# A graph that cancels an algorithm whose result is no longer wanted. NetworkX's algorithms can't be cancelled, but slow algorithms
+# iterate over the nodes repeatedly. So they get the same graph as an instance of a subclass that checks on each iteration.
 
 
 def watched(graph: Any, ended: Callable[[], bool], *, rows: bool = False) -> Any:
-    """Return ``graph`` (shared, not copied) in a subclass whose iteration raises ``Ended`` once ``ended()`` is true.
+    """Return ``graph``, shared and not copied, as an instance of a subclass; iteration raises ``Ended`` once ``ended()`` is true.
 
-    Results are identical: the order of nodes is unchanged. ``rows``: also check on access to a node's neighbours, attributes and
-    degree, for algorithms that use only those; this adds a small cost per node. Graphs that an algorithm creates from the class
-    of its argument are watched too.
+    Results are identical, because the order of nodes is unchanged. ``rows``: also check on each access to a node's neighbours,
+    attributes or degree, for algorithms that do not iterate over nodes; this adds a small cost per access. If an algorithm creates
+    graphs with the class of its argument, those graphs are checked too.
     """
     kind: Any = type(graph)
 
@@ -133,7 +133,7 @@ def watched(graph: Any, ended: Callable[[], bool], *, rows: bool = False) -> Any
             return super().degree
 
     made = object.__new__(WithRows if rows else Watched)
-    # Cached views refer to their graph, so each of the two graphs makes its own.
+    # Cached views refer to their graph, so each of the two graphs creates its own views.
     views = {name for each in kind.__mro__ for name, value in vars(each).items() if isinstance(value, cached_property)}
     made.__dict__ = {name: value for name, value in vars(graph).items() if name not in views}
     return made

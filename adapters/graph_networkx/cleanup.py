@@ -1,7 +1,7 @@
-"""Normalisation of a loaded graph: undo conventions of writing tools, convert values that JSON can't hold, report each change.
+"""Normalisation of a loaded graph: undo conventions of graph-writing tools, convert values that JSON can't hold, report the changes.
 
-A column (an attribute over all nodes, or over all edges) is converted as a whole, so that its values have one type. Ids never
-merge: if two ids would become equal, both stay unchanged, with a warning.
+A column (the values of an attribute in all nodes, or in all edges) is converted as a whole, so that its values have one type. Ids
+are never merged: if two ids would become equal, both stay unchanged and a warning is given.
 """
 
 import math
@@ -29,14 +29,14 @@ _SAYS: dict[ChangeKind, str] = {
 }
 
 HABITS: frozenset[ChangeKind] = frozenset({"quotes", "lists", "lines", "numbers"})
-"""Conventions of some tools, kept unchanged with ``raw``. The other changes are needed for items to be JSON."""
+"""Changes that undo conventions of some tools; ``raw`` disables them. The other changes are needed to write items as JSON."""
 
 
 @frozen
 class Change:
-    """One kind of change in one place: ``where`` is ``node id``, ``node NAME`` or ``edge NAME``; ``count`` is the values changed.
+    """One kind of change in one place: ``where`` is ``node id``, ``node NAME`` or ``edge NAME``.
 
-    ``examples``: at most three pairs of before and after.
+    ``count``: number of changed values. ``examples``: at most three pairs of old and new values.
     """
 
     kind: ChangeKind
@@ -51,14 +51,14 @@ class Change:
 
     @property
     def told(self) -> str:
-        """Place, change, count, one example, and how to disable it, in one line for the user."""
+        """One line for the user: place, change, count, one example, and the way to disable the change."""
         example = f", {self.example}" if self.examples else ""
         switch = "; --raw (in Python raw=True) keeps them unchanged" if self.habit else ""
         return f"{self.where}: {self.says} ({self.count:,} value{'' if self.count == 1 else 's'}{example}){switch}"
 
     @property
     def example(self) -> str:
-        """The first example as text, "" if there is none."""
+        """The first example as text; "" without examples."""
         return "".join(f"{shortened(before)} -> {shortened(after)}" for before, after in self.examples[:1])
 
     @property
@@ -69,7 +69,7 @@ class Change:
 
 @define
 class ChangeLog:
-    """Collects changes by kind and place, in order of first occurrence, and warnings."""
+    """Collects warnings, and changes by kind and place in the order of their first occurrence."""
 
     counts: dict[tuple[ChangeKind, str], int] = field(factory=dict)
     examples: dict[tuple[ChangeKind, str], list[tuple[Any, Any]]] = field(factory=dict)
@@ -97,11 +97,11 @@ def shortened(value: Any) -> str:
     return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
-# Conventions of graph-writing tools (nano-graphrag, LightRAG), undone per column, never because of a single value:
+# Conventions of graph-writing tools (nano-graphrag, LightRAG). They are undone for whole columns, never because of a single value:
 # - Quotes around whole values ('"PERSON"') are removed if every text of the column is quoted and all values are text or null.
-# - ``<SEP>`` between the texts of several chunks is split if every text has it (at least two texts), if every part is quoted,
-#   or if the column is one that these tools join (``JOINED``) in a graph with their mark: a ``source_id`` of blank-free names.
-#   Names and ids become lists; prose becomes lines, so that CONTAINS still finds words in it.
+# - Texts are split at ``<SEP>``, which separates the texts of several chunks, in three cases: every text has ``<SEP>`` (at least two
+#   texts), every part is quoted, or the column is in ``JOINED`` and the graph has the tools' mark: a ``source_id`` of names without
+#   blanks. Names and ids become lists; prose becomes lines, so that CONTAINS still finds words in the prose.
 # - Numbers written as text ("16.0") are converted if every text is a number. CSV and similar formats have no types.
 SEPARATOR = "<SEP>"
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
@@ -111,13 +111,13 @@ _PROSE_NAMES = frozenset({"description", "summary", "content", "text", "abstract
 JOINED = frozenset(
     {"source_id", "source_ids", "chunk_id", "chunk_ids", "doc_id", "file_path", "file_paths", "description", "keywords"}
 )
-"""Columns in which nano-graphrag and LightRAG join the texts of several chunks."""
+"""Names of columns in which nano-graphrag and LightRAG join the texts of several chunks."""
 
 _MARK = "source_id"
 
 
 def is_marked(columns: Mapping[Any, Sequence[Any]]) -> bool:
-    """Return whether these columns come from a tool that joins texts: the sources are names without blanks."""
+    """Return whether these columns come from a tool that joins texts: the values of ``source_id`` are names without blanks."""
     sources = columns.get(_MARK)
     if not sources:
         return False
@@ -127,12 +127,12 @@ def is_marked(columns: Mapping[Any, Sequence[Any]]) -> bool:
 def without_habits(
     values: list[Any], kinds: set[type], where: str, log: ChangeLog, *, marked: bool = False
 ) -> list[Any]:
-    """Return a column's values without tool conventions, logged under ``where``; the same list if nothing changes.
+    """Return a column's values without tool conventions; the same list if nothing changes. Changes are logged under ``where``.
 
     ``kinds``: the types of the values, text included. ``marked``: the graph comes from a tool that joins texts.
     """
     if not kinds <= {str, type(None)}:
-        return values  # mixed types: the column is not all text
+        return values  # the column has values that are not text
     texts = [value for value in values if type(value) is str]
     joined = _is_joined(texts, where, marked)
     pieces = [piece for text in texts for piece in text.split(SEPARATOR)] if joined else texts
@@ -170,9 +170,9 @@ def _is_joined(texts: Sequence[str], where: str, marked: bool) -> bool:
 
 
 def stripper(texts: Iterable[str]) -> Callable[[str], str] | None:
-    """Return a function that removes the quotes, or None unless every non-empty text is quoted as a whole.
+    """Return a function that removes the quotes if every non-empty text is quoted as a whole, else None.
 
-    In \'"a" and "b"\' the quotes enclose two parts, not the whole text.
+    The text \'"a" and "b"\' is not quoted as a whole: its quotes enclose two parts.
     """
     quoted = 0
     for text in texts:
@@ -184,20 +184,20 @@ def stripper(texts: Iterable[str]) -> Callable[[str], str] | None:
 
 
 _PARTS = re.compile(r'\A"[^"]*\S"\s[^"]*\s"[^"\s]')
-"""A text that begins with a quoted part, followed by unquoted text and another quoted part."""
+"""Matches a text that begins with a quoted part, followed by unquoted text and another quoted part."""
 
 
 def _is_prose(where: str, pieces: Sequence[str]) -> bool:
-    """Return whether a joined column is prose (its parts become lines) and not a list of names or ids."""
+    """Return whether a joined column has prose, whose parts become lines, and not lists of names or ids."""
     if where.partition(" ")[2] in _PROSE_NAMES:
         return True
     return sum(map(len, pieces)) > 60 * len(pieces) and sum(p.count(" ") for p in pieces) > 6 * len(pieces)
 
 
 def _as_numbers(values: list[Any], kinds: set[type], where: str, log: ChangeLog) -> list[Any]:
-    """Return the column as numbers if every non-null value is a number in text form, without losing digits; else unchanged.
+    """Return the column as numbers if every non-null value is a number written as text and no digits get lost; else unchanged.
 
-    Texts with leading zeros or signs stay text: postal codes, telephone numbers. One fraction makes all values floats.
+    A column with leading zeros or plus signs stays text (postal codes, telephone numbers). One fraction makes all values floats.
     """
     if not kinds <= {str, type(None)}:
         return values
@@ -224,7 +224,7 @@ def _as_numbers(values: list[Any], kinds: set[type], where: str, log: ChangeLog)
 
 
 _TELLING = HABITS - {"numbers"}
-"""Conventions that identify a graph written by such a tool."""
+"""Kinds of changes that show that a graph was written by such a tool."""
 
 
 def normalise(
@@ -233,8 +233,8 @@ def normalise(
     """Return the normalised graph, the changes made, and warnings.
 
     ``raw`` keeps tool conventions and makes only the changes that JSON needs. With ``owned`` the given graph may be modified.
-    Without it, the graph is never modified: a copy is returned only if a tool left quotes or ``<SEP>`` in it, because types that
-    a program chose are intended. The adapter applies the other listed changes only to items.
+    Without ``owned`` the graph is never modified. A modified copy is returned only if a tool left quotes or ``<SEP>`` in the
+    graph, because types set by a program are intentional. The adapter applies the other listed changes only to items.
     """
     log = ChangeLog()
     ids, keys = _new_ids(graph, log, raw), _new_keys(graph, log)
@@ -245,7 +245,7 @@ def normalise(
     else:
         _attributes(graph, log, raw, write=False)
         if any(kind in _TELLING for kind, _ in log.counts):
-            graph = _relabelled(graph, ids, keys)  # a copy, including its attributes
+            graph = _relabelled(graph, ids, keys)  # the attributes are copied too
             _attributes(graph, ChangeLog(), raw, write=True)
         elif any(kind in HABITS for kind, _ in log.counts):
             return normalise(graph, raw=True, owned=False)
@@ -256,7 +256,7 @@ def normalise(
 
 
 def _new_ids(graph: "nx.Graph[Any]", log: ChangeLog, raw: bool) -> dict[Any, Any]:
-    """Return the ids that change. All final ids are distinct."""
+    """Map the ids that change to their new ids. All final ids are distinct."""
     needed: dict[Any, Any] = {node: fit_id(node) for node in graph if type(node) is not str and type(node) is not int}
     texts = [node for node in graph if type(node) is str]
     needed |= {node: fit for node in texts if (fit := fit_text(node)) != node}
@@ -283,7 +283,7 @@ def _new_ids(graph: "nx.Graph[Any]", log: ChangeLog, raw: bool) -> dict[Any, Any
 
 
 def _keep_apart(graph: "nx.Graph[Any]", needed: dict[Any, Any], habit: dict[Any, Any], log: ChangeLog) -> None:
-    """Undo each change that would make two ids equal, and the changes that conflict as a result."""
+    """Undo each change that would make two ids equal, and each change that conflicts with an id kept that way."""
     kept: list[Any] = []
     while habit:
         final = Counter(needed.get(node, habit.get(node, node)) for node in graph)
@@ -302,7 +302,7 @@ def _keep_apart(graph: "nx.Graph[Any]", needed: dict[Any, Any], habit: dict[Any,
 
 
 def _new_keys(graph: "nx.Graph[Any]", log: ChangeLog) -> dict[Any, Any]:
-    """Return text replacements for the keys of parallel edges that JSON can't hold."""
+    """Map the keys of parallel edges that JSON can't hold to strings."""
     if not graph.is_multigraph():
         return {}
     found: dict[Any, Any] = {}
@@ -318,7 +318,7 @@ def _new_keys(graph: "nx.Graph[Any]", log: ChangeLog) -> dict[Any, Any]:
 
 
 def _relabelled(graph: "nx.Graph[Any]", ids: dict[Any, Any], keys: dict[Any, Any]) -> "nx.Graph[Any]":
-    """Return a copy with new ids and keys, in the same order. Keys that would collide are numbered."""
+    """Return a copy with new ids and keys, in the same order. Keys that would become equal are numbered."""
     made: Any
     if graph.is_multigraph():
         made = nx.MultiDiGraph() if graph.is_directed() else nx.MultiGraph()
@@ -353,7 +353,7 @@ def _attributes(graph: "nx.Graph[Any]", log: ChangeLog, raw: bool, *, write: boo
 
 
 def _rows_by_attribute(rows: Iterable[dict[Any, Any]]) -> dict[Any, list[dict[Any, Any]]]:
-    """Return, by attribute, the data of the nodes or edges that have it."""
+    """Map each attribute to the data of the nodes or edges that have the attribute."""
     columns: dict[Any, list[dict[Any, Any]]] = {}
     for row in rows:
         for name in row:
@@ -403,12 +403,12 @@ def _columns(
 
 
 def _as_json_column(values: list[Any], where: str, log: ChangeLog, given: list[Any]) -> list[Any] | None:
-    """Return a column's values as JSON; None if they equal the ``given`` ones."""
+    """Return a column's values as JSON; None if they equal ``given``."""
     kinds = set(map(type, values))
     if kinds <= {bool, type(None)}:
         return None if values is given else values
     fit = [value if is_fit(value) else json_value(value) for value in values]
-    if float in kinds:  # conditions and orders use them; only exported JSON can't hold them
+    if float in kinds:  # keep infinities and NaN for conditions and orders; only exported JSON can't hold them
         fit = [
             before if after is None and type(before) is float else after
             for before, after in zip(values, fit, strict=True)

@@ -1,4 +1,4 @@
-"""Column types: values are coded by number, so that a comparison is evaluated once per distinct value."""
+"""Column types: numbers are stored as they are; other values have codes, so that a comparison is evaluated once per distinct value."""
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
@@ -14,13 +14,13 @@ from ...lang.evaluate.conditions.interpreter import leaf_test
 from ...lang.trees.conditions import Comparison, NullTest, Operator, Variable
 from .rows import plain
 
-# Search for a text in many texts at once: all texts are stored in one buffer, which is searched as a whole.
+# Search for a string in many texts at once: all texts are stored in one buffer, which is searched as a whole.
 
 _BETWEEN = b"\xff"
 """Separator before and after each text; the byte never occurs in UTF-8, so no match spans two texts."""
 _LARGEST = 256 << 20
 _MANY, _FAR = 100, 2000
-"""A needle with this many matches within this many bytes each counts as frequent."""
+"""A needle counts as frequent if its first ``_MANY`` matches lie within ``_MANY * _FAR`` bytes."""
 
 
 @frozen(eq=False)
@@ -57,12 +57,12 @@ class TextSearch:
             places.append(at)
             if len(places) == _MANY and at < _MANY * _FAR:
                 next_place = partial(self.buffer.find, needle)  # fast for frequent needles
-            # Continue with the next text, so that each text counts once.
+            # Continue with the next text, so that each text is counted once.
             at = next_place(self.buffer.find(_BETWEEN, at + 1))
         return np.searchsorted(self.first, np.array(places, np.int64) + before, "right") - 1
 
     def _rare(self, needle: bytes) -> Callable[[int], int]:
-        """Return a function from an offset to the next offset of ``needle`` (-1: none), fast for rare needles."""
+        """Return a function that finds the next ``needle`` from an offset on (-1: none); it is fast for rare needles."""
         import re2
 
         options = re2.Options()
@@ -85,7 +85,7 @@ Array: TypeAlias = NDArray[Any]
 
 
 def right_of(leaf: Comparison) -> Any:
-    """Return the right-hand value of a comparison; a list as a tuple."""
+    """Return the right-hand value of a comparison; a list is returned as a tuple."""
     assert not isinstance(leaf.right, Variable)  # noqa: S101  # conditions come bound
     return constant_of(leaf.right)
 
@@ -101,14 +101,14 @@ def is_number(value: Any) -> bool:
 
 
 _FEW_VALUES = 4096
-"""Up to this many distinct texts are tested one by one; more are searched in a buffer."""
+"""Up to this many distinct texts are tested one by one; if there are more, they are searched in a buffer."""
 _FEW_ROWS = 50
-"""If fewer than one row in this many matches, rows are gathered by index instead of by table lookup."""
+"""If less than 1 of this many rows matches, the rows are found with the index instead of with a table of codes."""
 
 
 @define(eq=False)
 class Coded:
-    """Values of any type by code: 0 is null, ``code`` is ``values[code - 1]``. ``known`` maps an identity to its code."""
+    """Values of any type by code: code 0 means null, other codes mean ``values[code - 1]``. ``known`` maps identities to codes."""
 
     codes: Array
     values: list[Any]
@@ -137,9 +137,9 @@ class Coded:
         return self._table(leaf, wanted)[codes]
 
     def _equal(self, leaf: Leaf) -> tuple[list[int] | None, bool]:
-        """Return the codes of the values equal to the right-hand value, and whether ``leaf`` is true or false for them.
+        """Return the codes of the values equal to the right-hand value, and whether ``leaf`` is true or false for these values.
 
-        None if ``leaf`` is not an equality.
+        The codes are None if ``leaf`` is not an equality.
         """
         if isinstance(leaf, NullTest):
             return [0], not leaf.negated
@@ -154,7 +154,7 @@ class Coded:
         return sorted(code for code in codes if code is not None), operator in ("=", "IN")
 
     def _table(self, leaf: Leaf, wanted: bool) -> Mask:
-        """Return, for each code, whether ``leaf`` is ``wanted`` for its value."""
+        """Return, for each code, whether ``leaf`` has the result ``wanted`` for the code's value."""
         table = np.zeros(len(self.values) + 1, np.bool_)
         few, holds = self._equal(leaf)
         if few is not None:
@@ -186,7 +186,7 @@ class Coded:
         return self._search.find(leaf.operator, right_of(leaf))
 
     def _searched(self, leaf: Leaf) -> Mask:
-        """Return, for each row, whether its text matches; few matching rows are gathered by the index."""
+        """Return, for each row, whether its text matches. If few rows match, they are found with the index."""
         codes = self._texts(leaf) + 1
         mask: Mask = np.zeros(len(self.codes), np.bool_)
         if int(self._counted()[codes].sum()) * _FEW_ROWS < len(mask):
@@ -212,7 +212,7 @@ class Coded:
         return self._fit
 
     def _found(self, leaf: Leaf) -> list[int] | None:
-        """Return the codes of the values for which ``leaf`` is true, if ``leaf`` is an equality."""
+        """Return the codes of the values for which ``leaf`` is true; None if ``leaf`` is not an equality."""
         codes, holds = self._equal(leaf)
         return codes if holds else None
 
@@ -256,15 +256,15 @@ class Coded:
         return int(self.codes[at]) == (0 if live is None else self.known.get(identity(live)))
 
 
-# A column of numbers: the values as floats, null as NaN, and their sort order for selective ranges.
+# A column of numbers: the values as floats, with NaN for null, and their sort order, which is used for selective ranges.
 
 _EXACT = 2**53 - 1
-"""Largest integer that a float represents unambiguously: the float 2**53 may come from 2**53 + 1."""
+"""Largest integer that a float represents unambiguously: the float 2**53 may also be the result of converting 2**53 + 1."""
 
 
 @define(eq=False)
 class Numbers:
-    """Numbers and nulls. Every integer is small enough to be exact as a float."""
+    """Numbers and nulls. Every integer is small enough for an exact float."""
 
     values: NDArray[np.float64]
     _sorted: tuple[Array, NDArray[np.float64]] | None = None
@@ -280,7 +280,7 @@ class Numbers:
             return _number_mask(values, operator, right, wanted) if not _inexact(right) else None
         if operator in ("IN", "NOT IN") and isinstance(right, tuple | list):
             return self._members(values, leaf, right, wanted)
-        # Every number gives the same result for a value of another type.
+        # A comparison with a value of another type has the same result for every number.
         answer = leaf_test(leaf)(0.5)
         return ~np.isnan(values) if answer is wanted else np.zeros(len(values), np.bool_)
 
@@ -348,7 +348,7 @@ class Numbers:
 
 
 def numbers_of(raw: Sequence[Any], integers: bool) -> NDArray[np.float64] | None:
-    """Return ``raw`` as floats, None as NaN; None if an integer is not exact as a float. ``integers``: ``raw`` has integers."""
+    """Return ``raw`` as floats, with NaN for None; None if an integer has no exact float. ``integers``: ``raw`` has integers."""
     try:
         values = np.array(raw, np.float64)  # None becomes NaN
     except OverflowError:
@@ -359,12 +359,12 @@ def numbers_of(raw: Sequence[Any], integers: bool) -> NDArray[np.float64] | None
 
 
 def _inexact(number: float) -> bool:
-    """Return whether ``number`` is an integer too large to be exact as a float."""
+    """Return whether ``number`` is an integer that is too large for an exact float."""
     return isinstance(number, int) and abs(number) > _EXACT
 
 
 def _number_mask(values: Array, operator: Operator, right: float, wanted: bool) -> Any:
-    """Compare with a number. A comparison with NaN, which means null, is neither true nor false."""
+    """Compare ``values`` with a number. A comparison with NaN, which means null, is neither true nor false."""
     match operator, wanted:
         case ("=", True) | ("!=", False):
             return values == right
@@ -378,4 +378,4 @@ def _number_mask(values: Array, operator: Operator, right: float, wanted: bool) 
             return values > right
         case (">=", True) | ("<", False):
             return values >= right
-    return np.zeros(len(values), np.bool_)  # the other operators are unknown for numbers
+    return np.zeros(len(values), np.bool_)  # the result of the other operators is unknown for numbers

@@ -1,4 +1,4 @@
-"""``FIND nodes`` and ``FIND edges``: the matching rows, their order, and how they were found."""
+"""``FIND nodes`` and ``FIND edges``: the search for matching rows, their order, and a description of the search."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -25,9 +25,9 @@ Row = TypeVar("Row", bound=tuple[Any, ...])
 
 
 def ordered(rows: Sequence[Row], order: Sequence[Order], readers: Callable[[Field], Reader]) -> list[Row]:
-    """Return ``rows`` sorted by the fields of ``order``, the first one first."""
+    """Return ``rows`` sorted by the fields of ``order``, first by the first field."""
     result = list(rows)
-    for each in reversed(order):  # sorting is stable: the last field first
+    for each in reversed(order):  # sorting is stable, so sort by the last field first
         read = readers(Field(each.field.parts)).read
         keyed = [(sort_key(plain(read(*row))), row) for row in result]
         null = sort_key(None)
@@ -37,7 +37,7 @@ def ordered(rows: Sequence[Row], order: Sequence[Order], readers: Callable[[Fiel
 
 
 def by_columns(graph: Any, kept: Computed, kind: Kind, order: Sequence[Order], positions: Any) -> Any:
-    """Return ``positions`` sorted by the fields of ``order``, using their columns (an array)."""
+    """Return the array ``positions`` sorted by the fields of ``order``; the values are read from columns."""
     import numpy as np
 
     keys = []
@@ -50,14 +50,14 @@ def by_columns(graph: Any, kept: Computed, kind: Kind, order: Sequence[Order], p
     return np.lexsort(keys)
 
 
-# From the id that an item shows to the graph's own node, or ``MISSING``.
+# Conversion of an item's id to the graph's node, or to ``MISSING``.
 
 MISSING: Any = object()
 """Marker for an unknown id."""
 
 
 def find_node(graph: Any, kept: Computed, identifier: Any) -> Any:
-    """Return the node with id ``identifier``, or ``MISSING``. A node that is neither text nor integer is found by its text."""
+    """Return the node with id ``identifier``, or ``MISSING``. A node that is not a string or an integer is found by its text."""
     if isinstance(identifier, bool) or not isinstance(identifier, str | int):
         return MISSING
     if identifier in graph:
@@ -66,7 +66,7 @@ def find_node(graph: Any, kept: Computed, identifier: Any) -> Any:
 
 
 def _texts(graph: Any, kept: Computed) -> Mapping[str, Any]:
-    """Return the nodes whose item ids are generated texts, by that text; if two share a text, the first one."""
+    """Map generated item ids to their nodes, which are not strings or integers; an id of several nodes maps to the first node."""
 
     def make() -> dict[str, Any]:
         texts: dict[str, Any] = {}
@@ -78,16 +78,16 @@ def _texts(graph: Any, kept: Computed) -> Mapping[str, Any]:
     return kept.part("texts", make)
 
 
-# Detection of attributes written without NetworkX's methods, which empty no cache (NetworkX issue 7344).
-# Every search that uses columns compares a few rows of them with the live graph, other rows each time. On a difference, a
+# Detection of attributes written without NetworkX's methods: such a write does not clear the cache (NetworkX issue 7344).
+# Every search that uses columns compares some of their rows with the live graph, different rows each time. If they differ, a
 # warning is issued and the columns are rebuilt.
 
 AuditColumns: TypeAlias = "tuple[tuple[Column, Callable[..., Any]], ...]"
-"""Columns, each with a function that reads the same value from a row of the live graph."""
+"""Columns, each with a function that reads the column's value from a row of the live graph."""
 
 _ROWS = 8
 _STRIDE = 2_654_435_761
-"""Knuth's multiplier: spreads the checked rows of successive searches over the graph."""
+"""Knuth's multiplier, which spreads the checked rows of successive searches over the graph."""
 
 
 class StaleGraphWarning(UserWarning):
@@ -105,7 +105,7 @@ def warn_stale() -> None:
 
 
 def audit_columns(graph: Any, kept: Computed, kind: Kind, where: Condition) -> AuditColumns:
-    """Return the columns that ``where`` reads, and how to read the same values from the live graph."""
+    """Return the columns that ``where`` reads, each with a function that reads the same value from the live graph."""
     pairs = []
     for at in {field.path: field for field in fields_of(where)}.values():
         column = column_of_field(graph, kept, kind, Field(at.path))
@@ -125,7 +125,7 @@ def agrees_with_graph(kept: Computed, table: "Table", columns: AuditColumns) -> 
 
 
 _RECHECKED = 64
-"""Up to this many hits are all rechecked at once; of more hits a sample is rechecked, and the others when they are read."""
+"""Up to this many hits are all rechecked at once. Of more hits, a sample is rechecked at once and the others when they are read."""
 _SAMPLED = 8
 _SAMPLE = 1000
 _CHUNK = 8192
@@ -139,9 +139,9 @@ def predicate_of(graph: Any, kind: Kind, where: Condition) -> Predicate:
 def positions_of(
     graph: Any, kept: Computed, kind: Kind, where: Condition, deadline: Deadline, strict: bool
 ) -> tuple[Any, str, Predicate]:
-    """Return the ascending positions of the rows for which ``where`` is true, how they were found, and the compiled ``where``.
+    """Return the ascending positions of the rows that satisfy ``where``, the kind of search used, and the compiled ``where``.
 
-    Rows found by columns are not rechecked here: the caller rechecks the rows that it shows.
+    This function does not recheck rows found by columns: the caller rechecks the rows that it shows.
     """
     import numpy as np
 
@@ -163,7 +163,7 @@ def positions_of(
 
 
 def plan_of(graph: Any, kept: Computed, kind: Kind, where: Condition | None, strict: bool) -> Plan:
-    """Return how ``find`` would search. Rows are counted if an index can count them, else estimated from a sample."""
+    """Return the plan that ``find`` would use. Rows are counted if an index can count them, else estimated from a sample."""
     size = graph.number_of_nodes() if kind == "nodes" else graph.number_of_edges()
     if where is None:
         return Plan("scan", size, ("no condition: returns all",))
@@ -204,9 +204,9 @@ def find(
 ) -> Found:
     """Find nodes or edges. Raises ``ConditionError``.
 
-    Up to some sixty hits are rechecked against the full condition on the live graph at once; of more hits a sample is, and the
-    others when their items are read. If a hit fails, attributes were written without NetworkX's methods: the cache is discarded
-    with a ``StaleGraphWarning``, and the live graph is scanned.
+    Up to some sixty hits are rechecked against the full condition on the live graph at once. Of more hits, a sample is rechecked at
+    once and the others when their items are read. If a hit fails, attributes were written without NetworkX's methods: the cache is
+    discarded with a ``StaleGraphWarning``, and the live graph is scanned.
     """
     deadline = Deadline.of(caps)
     question = None if where is None else _prepared(graph, kept, kind, where, strict)
@@ -258,7 +258,7 @@ def _scan_result(
 ) -> Found:
     deadline = Deadline.of(caps)
     most = caps.max_results if limit is None else min(limit, caps.max_results)
-    # One row more than is shown tells whether a cap cut the result.
+    # One row more than is shown is searched for, to know whether a cap cut the result.
     rows, examined = scan(rows_of(graph, kind), predicate, None if order else most + 1, deadline)
     if order:
         rows = ordered(rows, order, readers_of(graph, kind))
@@ -275,7 +275,7 @@ def _limited(
     used: str,
     examined: int,
 ) -> Found:
-    """Return ``rows`` within the limit and the caps. A cap does not count as hit if the limit is no larger than the cap."""
+    """Return ``rows`` within the limit and the caps. If the limit is not larger than the cap, the cap was not hit."""
     most = caps.max_results if limit is None else min(limit, caps.max_results)
     capped = len(rows) > caps.max_results and (limit is None or limit > caps.max_results)
     hit = (("max_results",) if capped else ()) + (("timeout_s",) if deadline.hit else ())
@@ -295,7 +295,7 @@ class _Prepared:
 def _prepared(graph: Any, kept: Computed, kind: Kind, condition: Condition, strict: bool) -> _Prepared:
     def make() -> _Prepared:
         where = simplified(condition)
-        # Compile first: an invalid condition is refused before columns are built for it.
+        # Compile first, so that an invalid condition is refused before columns are built for the condition.
         predicate = predicate_of(graph, kind, where)
         decision = decide(graph, kept, kind, where, strict)
         return _Prepared(predicate, decision, () if decision.way == "scan" else audit_columns(graph, kept, kind, where))

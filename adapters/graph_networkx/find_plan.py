@@ -1,7 +1,7 @@
-"""Decision how a search runs: by an index, by columns, or by a scan of the live graph. EXPLAIN shows this decision.
+"""The decision whether a search uses an index, columns, or a scan of the live graph. EXPLAIN shows this decision.
 
-Only the operands of the outermost AND are considered separately. The index of the operand with the fewest rows, by count, is
-used if these are less than a tenth of all rows: above that, scanning a whole column is faster than gathering single rows.
+Only the operands of the outermost AND are considered separately. The operand with the fewest rows, by count, is answered by its
+index if it has less than a tenth of all rows; with more rows, scanning a whole column is faster than gathering single rows.
 """
 
 from collections.abc import Iterable
@@ -17,20 +17,20 @@ from .rows import DEGREES, Kind, attribute_reader, degree_of, node_id, plain, re
 from .tables import Computed, keeps
 
 _SMALL = 256
-"""A graph with fewer rows is scanned: that is faster than building columns."""
+"""A graph with fewer rows is scanned, because a scan is faster than building columns."""
 _SELECTIVE = 0.10
 _TELLING = 0.01
 _MOST_FIELDS = 64
 _MOST_LEAVES = 256
-"""A condition with more fields or comparisons is evaluated row by row, which can be stopped at the time limit."""
+"""A condition with more fields or comparisons is evaluated row by row, so that the search can stop at the time limit."""
 
 
 @frozen
 class Decision:
-    """How a search runs. ``first`` is the operand that an index answers; ``rest`` are the operands that columns answer.
+    """The decision for one search. ``first``: the operand answered by an index. ``rest``: the operands answered by columns.
 
     ``exact``: index and columns answer the whole condition; otherwise the remaining rows are tested one by one.
-    ``rows``: number of rows that the index gives.
+    ``rows``: number of rows that the index finds.
     """
 
     way: Literal["index", "columns", "scan"]
@@ -42,7 +42,7 @@ class Decision:
 
 
 def decide(graph: Any, kept: Computed, kind: Kind, where: Condition | None, strict: bool) -> Decision:
-    """Decide how a search for ``where`` runs. Builds the columns that it needs, once."""
+    """Return the decision for a search with ``where``. The columns that it needs are built, once."""
     size = graph.number_of_nodes() if kind == "nodes" else graph.number_of_edges()
     if where is None or strict or size < _SMALL or not keeps(graph):
         return Decision("scan", "scan")
@@ -71,7 +71,7 @@ def decide(graph: Any, kept: Computed, kind: Kind, where: Condition | None, stri
 
 
 def selected(graph: Any, kept: Computed, kind: Kind, decision: Decision) -> Any:
-    """Return the ascending positions of the rows that satisfy the operands of the index and the columns (an array)."""
+    """Return an array: the ascending positions of the rows that satisfy the operands answered by the index and the columns."""
     import numpy as np
 
     from .tables import mask_of
@@ -104,7 +104,7 @@ def fields_of(condition: Condition) -> Iterable[Field]:
 
 
 def column_of_field(graph: Any, kept: Computed, kind: Kind, at: Field) -> Any:
-    """Return the column of a field; None if it can't have one (its values nest too deeply)."""
+    """Return the column of a field; None if a column is impossible, because the field's values nest too deeply."""
     return kept.part(("column", kind, at.path), lambda: _build_column(graph, kept, kind, at.path))
 
 
@@ -140,7 +140,7 @@ _EQUAL, _RANGE, _HOPELESS = 0, 1, 2
 
 
 def _promise(operand: Condition) -> int:
-    """Return how likely an index helps: an equality, a range, or another operand."""
+    """Return the rank of an operand by how likely an index helps: equalities, then ranges, then all others."""
     if not isinstance(operand, Comparison) or isinstance(operand.left, Bound) or not isinstance(operand.left, Field):
         return _HOPELESS
     if operand.operator in ("=", "IN"):
@@ -149,7 +149,7 @@ def _promise(operand: Condition) -> int:
 
 
 def operands_of(where: Condition | None) -> list[Condition]:
-    """Return the operands of the outermost AND; the condition itself if it is no AND."""
+    """Return the operands of the outermost AND; a list with the condition itself if it is not an AND."""
     found: list[Condition] = []
     stack = [where] if where is not None else []
     while stack:
@@ -162,7 +162,7 @@ def operands_of(where: Condition | None) -> list[Condition]:
 
 
 def _answerable(graph: Any, kept: Computed, kind: Kind, operand: Condition) -> bool:
-    """Return whether columns can answer ``operand``: it reads few fields, all have columns, and no number is too large."""
+    """Return whether columns can answer ``operand``: it reads few fields, all fields have columns, and no number is too large."""
     fields = {at.path for at in fields_of(operand)}
     leaves = [node for node in walk(operand) if isinstance(node, Comparison | NullTest)]
     if len(fields) > _MOST_FIELDS or len(leaves) > _MOST_LEAVES or any(at.quantifier for at in fields_of(operand)):
@@ -184,7 +184,7 @@ def _fits(leaf: Comparison | NullTest) -> bool:
     return False
 
 
-# The distinct texts of a field in a graph, to suggest corrections for a text without matches.
+# The distinct texts of a field in a graph, used to suggest corrections for a text without matches.
 
 
 def texts_of(graph: Any, kept: Computed, kind: Kind, name: str, most: int) -> list[str]:

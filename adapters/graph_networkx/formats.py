@@ -1,7 +1,8 @@
-"""Edge lists in CSV and TSV: the first line names the columns, ``source`` and ``target`` among them; every other line is an edge.
+"""Graph formats: edge lists in CSV and TSV, node-link JSON, GEXF and generated graphs; and guarded XML parsing.
 
-A column ``key`` distinguishes parallel edges; other columns are attributes. Ids are texts, edges are directed, an empty cell is
-an absent attribute. Numbers are converted later, per column, with the other text conventions (``normalise``).
+The first line of an edge list names the columns, including ``source`` and ``target``; every other line is an edge. A column
+``key`` distinguishes parallel edges; other columns are attributes. Ids are strings, edges are directed, and an empty cell means that
+the attribute is missing. Numbers are converted later, per column, together with the other text conventions (``normalise``).
 """
 
 import csv
@@ -20,14 +21,14 @@ from attrs import frozen
 from ...lang.diagnostic import nearest
 from ..graph import AdapterError
 
-# Guarded XML parsing with Python's expat: no document type and so no entities, bounded depth and tokens, errors with lines.
-# Before expat 2.6, feeding a huge tag in small pieces takes quadratic time, so the size of a tag or comment is bounded too.
+# Guarded XML parsing with Python's expat: a document type, and therefore entities, are refused; depth and tokens are bounded; errors
+# have line numbers. Before expat 2.6, parsing a huge tag in small pieces takes quadratic time, so the size of tags is bounded too.
 
 DEEPEST = 100
 """Maximum element depth. NetworkX's own files have 4 levels, yEd's fewer than 20."""
 
 LONGEST_TAG = 16 * 2**20
-"""Maximum bytes of a single tag, comment or instruction. Text between tags is not limited by this."""
+"""Maximum bytes of a single tag, comment or instruction. The limit does not apply to text between tags."""
 
 _PIECE = 2**20
 
@@ -47,7 +48,7 @@ def parse_xml(
     *,
     parser: "expat.XMLParserType | None" = None,
 ) -> None:
-    """Call ``start``, ``end`` and ``text`` for the content of ``data``, as expat does; names keep their prefixes.
+    """Call ``start``, ``end`` and ``text`` for the content of ``data``, like expat's handlers; names keep their prefixes.
 
     Raises ``AdapterError`` with the line if ``data`` is not well-formed, has a document type, or is nested too deeply.
     """
@@ -90,7 +91,7 @@ def parse_xml(
     except expat.ExpatError as error:
         raise _not_well_formed(error, data, name) from None
     except (LookupError, ValueError, UnicodeError) as error:
-        # An encoding unknown to Python, or a multi-byte encoding that expat can't read.
+        # The encoding is unknown to Python, or is a multi-byte encoding that expat can't read.
         raise fault(name, 1, f"the file's encoding can't be read: {error}", "save it as UTF-8") from None
 
 
@@ -171,17 +172,17 @@ def read_edges(data: bytes, name: str, warn: Callable[[str], None], *, kind: str
 
 
 # Node-link: ``{"directed", "multigraph", "graph", "nodes": [{"id", ...}], "edges" or "links": [{"source", "target", ...}]}``.
-# The shape of NetworkX, and of d3 if its links name ids. Strict: no duplicate names, and only valid JSON numbers.
+# NetworkX writes this form, and d3 does if its links name ids. Duplicate names and invalid JSON numbers are refused.
 
 _SHAPE = '{"nodes": [{"id": "a"}, {"id": "b"}], "edges": [{"source": "a", "target": "b"}]}'
 
 
 class _Strict(ValueError):
-    """Input that the JSON module accepts and this reader does not."""
+    """Input that the JSON module accepts and this reader refuses."""
 
 
 def read_node_link(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.Graph[Any]":
-    """Return the graph in ``data``. Without "multigraph", parallel edges make it a multigraph. Raises ``AdapterError``."""
+    """Return the graph in ``data``. If "multigraph" is missing, parallel edges make a multigraph. Raises ``AdapterError``."""
     document = _parsed_json(data, name)
 
     def fail(message: str, hint: str = f"the shape is {_SHAPE}") -> NoReturn:
@@ -253,7 +254,7 @@ def _objects(document: dict[str, Any], part: str, fail: Callable[[str], NoReturn
 
 
 def _id(value: Any) -> Any:
-    """Return ``value`` as a NetworkX id: a list as a tuple; None if it is not a valid id."""
+    """Return ``value`` as a NetworkX id, None if it is not a valid id. A list becomes a tuple."""
     if isinstance(value, list):
         return tuple(_id(item) for item in value)
     if isinstance(value, bool | dict) or value is None:
@@ -273,7 +274,7 @@ def _parsed_json(data: bytes, name: str) -> Any:
         raise _Strict(f"{word} is not valid JSON; write null")
 
     def integer(digits: str) -> int:
-        # Longer numbers do not fit into a graph and would take quadratic time to parse.
+        # Longer numbers are not allowed in a graph, and parsing takes quadratic time.
         if len(digits) > 400:
             raise _Strict(f"a number has {len(digits):,} digits")
         return int(digits)
@@ -297,12 +298,12 @@ def _parsed_json(data: bytes, name: str) -> Any:
         ) from None
 
 
-# ``nx:NAME`` and ``nx:NAME(arguments)``: NetworkX's own graphs, from a list of those that are bounded and need no file.
-# Arguments are numeric literals; random graphs use seed 0 unless one is given. The number of edges is estimated and checked
-# before a graph is generated.
+# ``nx:NAME`` and ``nx:NAME(arguments)``: NetworkX's own graphs, limited to a list of generators with bounded size and without files.
+# Arguments are numeric literals; the default seed of random graphs is 0. The number of edges is estimated and checked before a
+# graph is generated.
 
 LARGEST = 2_000_000
-"""Maximum estimated nodes and edges, together, of a generated graph."""
+"""Maximum size of a generated graph: its estimated nodes and edges, added."""
 
 _PLAIN = (
     "bull", "chvatal", "cubical", "davis_southern_women", "desargues", "diamond", "dodecahedral",
@@ -354,7 +355,7 @@ _CALL = re.compile(r"([A-Za-z0-9_]{1,60})(?:\(([0-9eE.,+\- ]{0,100})\))?", re.AS
 
 
 def generators() -> tuple[str, ...]:
-    """Return the names that ``nx:`` accepts, with brackets for those that take numbers."""
+    """Return the names that ``nx:`` accepts. Names that take numbers are followed by brackets."""
     return tuple(sorted([*_PLAIN, *(f"{name}(...)" for name in _SIZED)]))
 
 
@@ -417,7 +418,7 @@ def _generated(name: str, function: str, numbers: tuple[int | float, ...], keywo
     return graph
 
 
-# GEXF, through NetworkX's own reader: the XML is checked first, and the reader's exceptions are translated.
+# GEXF is read by NetworkX's reader. The XML is checked first, and the reader's exceptions are translated.
 
 _FAULTS = (
     nx.NetworkXException,
@@ -431,7 +432,7 @@ _FAULTS = (
     TypeError,
     ValueError,
 )
-"""Exceptions that the reader raises on files of the wrong shape; it validates little."""
+"""Exceptions that the reader raises for invalid files, which it hardly validates."""
 
 
 def read_gexf(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.Graph[Any]":

@@ -1,7 +1,7 @@
-"""GML: ``graph [ node [ id 1 label "a" ] edge [ source 1 target 1 ] ]``. Read like NetworkX, in one pass and with line numbers.
+"""GML: ``graph [ node [ id 1 label "a" ] edge [ source 1 target 1 ] ]``.
 
-NetworkX's additions are read too: ``multigraph``, ``key``, lists by repeated keys. Source: Himsolt, "GML: A
-portable Graph File Format", 1997.
+The results are those of NetworkX's reader, but files are read in one pass and errors have line numbers. NetworkX's additions are
+supported: ``multigraph``, ``key``, and lists written as repeated keys. Source: Himsolt, "GML: A portable Graph File Format", 1997.
 """
 
 import re
@@ -31,7 +31,7 @@ _LONGEST_INTEGER = 400
 
 @define
 class _Block:
-    """The pairs between two brackets: the values of each key in order, and the line where the block began."""
+    """The pairs between two brackets: the values of each key in order, and the block's first line."""
 
     at: int
     pairs: dict[str, list[Any]]
@@ -42,7 +42,7 @@ def read_gml(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.Graph[A
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        # The format is ASCII; files with other characters are mostly ISO 8859-1.
+        # The format is ASCII. Files with other characters are mostly written in ISO 8859-1.
         text = data.decode("latin-1")
     return _Reader(text, name, warn).graph()
 
@@ -73,7 +73,7 @@ class _Reader:
             at = match.end()
 
     def blocks(self) -> _Block:
-        """Return the file as a block; iterative, so that depth is limited only by its bound."""
+        """Return the file as a block. The parser is iterative, so only its own bound limits the depth."""
         stack = [_Block(0, {})]
         key: str | None = None
         for kind, written, at in self.tokens():
@@ -101,7 +101,7 @@ class _Reader:
     def value(self, key: str, kind: str, written: str, at: int) -> Any:
         match kind:
             case "integer":
-                # A longer one would take quadratic time to parse.
+                # Parsing an integer takes quadratic time, so longer integers are refused.
                 if len(written) > _LONGEST_INTEGER:
                     self.fail(f"a number has {len(written):,} digits", at)
                 return int(written)
@@ -117,7 +117,7 @@ class _Reader:
         self.fail(f"invalid value of {key[:40]}: {written[:40]}", at, "a text needs double quotes")
 
     def plain(self, values: list[Any]) -> Any:
-        """Return a key's single value, or a list if there are several values or one is marked as a list."""
+        """Return a key's single value; return a list if the key has several values or is marked as a list."""
         values = [self.attributes(value) if isinstance(value, _Block) else value for value in values]
         if values[0] == _LIST:
             return values[1:]
@@ -172,7 +172,7 @@ class _Reader:
         return graph
 
     def nodes(self, top: _Block) -> dict[Any, tuple[Any, dict[str, Any]]]:
-        """Return each node's name and attributes, by its id."""
+        """Map each node's id to its name and attributes."""
         found: dict[Any, _Block] = {}
         for node in self.inside(top, "node"):
             id = self.one(node, "id", "a node")

@@ -1,7 +1,7 @@
 """GraphML read in one pass, compatible with NetworkX but with line numbers in errors and limits for untrusted files.
 
-Warns where NetworkX's reader is silent: nodes named only by edges, nested graphs flattened, a second graph ignored.
-Defaults of keys are applied. Of yEd's extensions, labels, shapes and positions are read.
+Unlike NetworkX's reader, this reader warns about nodes that are named only by edges, flattened nested graphs, and an ignored second
+graph. Defaults of keys are applied. Of yEd's extensions, labels, shapes and positions are read.
 Source of the format: graphml.graphdrawing.org, primer and specification 1.0.
 """
 
@@ -40,7 +40,7 @@ class _Key:
 
 @define
 class _Element:
-    """A node, an edge or a graph while it is being read."""
+    """A node, edge or graph that is being read."""
 
     kind: Literal["node", "edge", "graph"]
     line: int
@@ -51,7 +51,7 @@ class _Element:
 def read_graphml(data: bytes, name: str, warn: Callable[[str], None]) -> "nx.Graph[Any]":
     """Return the graph in ``data``; a multigraph if it has parallel edges. ``name`` is used in messages.
 
-    Ids are texts. An edge's id becomes its key in a multigraph (an integer if it parses as one), else its attribute ``id``.
+    Ids are strings. In a multigraph an edge's id becomes its key (as an integer if possible); otherwise its attribute ``id``.
     Raises ``AdapterError``.
     """
     reader = _Reader(name, warn)
@@ -71,7 +71,7 @@ class _Reader:
     directed: bool = False
     graph_data: dict[str, Any] = field(factory=dict)
     graphs: int = 0
-    # Parser position: the open elements, the enclosing tags, and the text gathered in <data> or <default>.
+    # Parser position: the open elements, the enclosing tags, and the text collected in <data> or <default>.
     open: list[_Element] = field(factory=list)
     path: list[str] = field(factory=list)
     skipping: int = 0
@@ -243,7 +243,7 @@ class _Reader:
                 self.key_open = (at, line, _Key(key.name, key.type, key.domain, self.value(key, text)))
             return
         if not self.open:
-            return  # data of the whole file, which belong to no graph
+            return  # the data belong to the file, not to a graph
         if (known := self.keys.get(id or "")) is None:
             near = nearest(id or "", self.keys)
             self.fail(
@@ -314,7 +314,7 @@ class _Reader:
         return graph
 
     def add_parallel(self, graph: Any) -> None:
-        """Add the edges with their keys; an edge without a key gets the number that NetworkX would assign."""
+        """Add the edges with their keys. An edge without a key gets the number that NetworkX would assign."""
         for source, target, element in self.edges:
             key: Any = element.attributes.get("id") or element.data.get("key")
             if isinstance(key, str) and _INTEGER.fullmatch(key) and str(int(key)) == key:

@@ -1,6 +1,7 @@
 """Load a graph from a file, a NetworkX generator or a program, with a report of the changes made.
 
-Files are read here and never passed to NetworkX by path: it would unpack ``.gz`` without a limit. Pickles are refused.
+Files are read here and never passed to NetworkX by path, because NetworkX would unpack ``.gz`` files without a limit. Pickles are
+refused.
 """
 
 import os
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from .adapter import NetworkXAdapter
 
 LARGEST_FILE = 512 * 2**20
-"""Maximum bytes of a graph file (default)."""
+"""Default of the maximum size of a graph file in bytes."""
 
 _SUFFIXES = {
     ".graphml": "graphml",
@@ -37,9 +38,10 @@ _READABLE = ".graphml, .gexf, .gml, .json (node-link), .csv or .tsv (edges), or 
 
 @frozen
 class LoadReport:
-    """Source and changes of a loaded graph. ``seconds``: reading and normalising; ``copied``: a graph object was copied.
+    """The source of a loaded graph and the changes made while loading.
 
-    ``format`` is "graphml", "gml", "gexf", "json", "csv", "generator" or "networkx".
+    ``seconds``: time for reading and normalising. ``copied``: whether the given graph object was copied. ``format`` is "graphml",
+    "gml", "gexf", "json", "csv", "generator" or "networkx".
     """
 
     source: str
@@ -61,7 +63,7 @@ class LoadReport:
 
     @property
     def told(self) -> tuple[str, ...]:
-        """The changes and warnings to show to the user, one line each. Ids come in any form."""
+        """The changes and warnings to show to the user, one line each."""
         return (*(change.told for change in self.changes), *self.warnings)
 
     def as_lines(self) -> Iterator[str]:
@@ -120,7 +122,7 @@ class Loaded:
 def load(
     source: "nx.Graph[Any] | str | Path", *, raw: bool = False, strict: bool = False, largest: int = LARGEST_FILE
 ) -> Loaded:
-    """Return the graph of ``source`` (file, ``nx:NAME`` or graph) and a report. See ``read_graph``, ``NetworkXAdapter``."""
+    """Load the graph of ``source`` (file, ``nx:NAME`` or graph), with a report. See ``read_graph``, ``NetworkXAdapter``."""
     from .adapter import NetworkXAdapter
 
     graph, report = read_graph(source, raw=raw, largest=largest)
@@ -132,10 +134,10 @@ def read_graph(
 ) -> "tuple[nx.Graph[Any], LoadReport]":
     """Return a graph with JSON ids and attributes, and a report of the changes made.
 
-    ``source``: a path (GraphML, GEXF, GML, node-link JSON, edge CSV or TSV, by suffix, else by content), ``nx:NAME``, or
-    a NetworkX graph. A graph object is never modified; it is used directly, unless a tool left quotes or ``<SEP>`` in it: then it
-    is copied and reported. ``raw`` keeps quotes, ``<SEP>`` and numbers written as text. ``largest``: maximum bytes of a file.
-    Raises ``AdapterError``.
+    ``source``: a path, ``nx:NAME``, or a NetworkX graph. A file is GraphML, GEXF, GML, node-link JSON, or an edge list in CSV or
+    TSV, recognised by its suffix, else by its content. A graph object is never modified. If a tool left quotes or ``<SEP>`` in the
+    graph object, it is copied and the report says so; else it is used directly. ``raw`` keeps quotes, ``<SEP>`` and numbers written
+    as text. ``largest``: maximum size of a file in bytes. Raises ``AdapterError``.
     """
     began = time.perf_counter()
     warnings: list[str] = []
@@ -207,7 +209,7 @@ def _reader(format: str) -> "Callable[[bytes, str, Callable[[str], None]], nx.Gr
 
 
 def _bytes(path: Path, name: str, largest: int) -> bytes:
-    """Return the file's content. Only regular files are opened: a pipe would block, a device never ends."""
+    """Return the file's content. Only regular files are opened, because a pipe could block and a device may never end."""
     try:
         about = path.stat()
         if stat.S_ISDIR(about.st_mode):
@@ -223,7 +225,7 @@ def _bytes(path: Path, name: str, largest: int) -> bytes:
     except PermissionError:
         raise AdapterError(f"{name}: no permission to read it", hint="change its permissions, or copy it") from None
     except (OSError, ValueError) as error:
-        # ValueError: a file name with a zero byte.
+        # A ValueError is raised for a file name with a zero byte.
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise AdapterError(f"{name}: can't be read: {why.lower()}") from None
     if len(data) > largest:
@@ -238,7 +240,7 @@ def _too_large(name: str, largest: int) -> AdapterError:
 
 
 def _path_hint(path: Path, name: str) -> str:
-    """Return a hint for a missing path: a file with a similar name, or a generator."""
+    """Return a hint for a missing path that names a similar file or a generator."""
     from .formats import generators
 
     try:

@@ -1,7 +1,7 @@
-"""``MEASURE``: NetworkX's algorithms by name, called through its dispatching functions, so that a backend can be used.
+"""``MEASURE``: NetworkX's algorithms by name, called through NetworkX's dispatching functions, so that a backend can be used.
 
-Results are deterministic: seeds are fixed, and groups are numbered by size. A graph that an algorithm can't process is adapted
-in the usual way (parallel edges as one), noted in ``Found.used``, or refused.
+Results are deterministic: seeds are fixed, and groups are numbered by size. If an algorithm can't process a graph, the graph is
+refused or adapted in the usual way (for example, parallel edges are merged); ``Found.used`` names the adaptation.
 """
 
 import math
@@ -21,12 +21,12 @@ from .cancellable import Alarm, Ended, Late, watched
 from .neighbourhood import resolved
 from .rows import Deadline, node_id
 
-# Betweenness accumulated source by source, so that partial results remain usable at the time limit.
-# The algorithm is Brandes' (2001), as in ``networkx.betweenness_centrality``, on lists of integers.
+# Betweenness is computed source by source, so that partial results can be used at the time limit.
+# The algorithm is that of Brandes (2001), as in ``networkx.betweenness_centrality``, but on lists of integers.
 
 
 class PathSums:
-    """Number of shortest paths through each node, from the sources so far. ``done`` counts these sources."""
+    """Number of shortest paths through each node, from the sources processed so far; ``done`` is the number of these sources."""
 
     def __init__(self, graph: Any) -> None:
         import numpy as np
@@ -43,7 +43,7 @@ class PathSums:
         return self._state[0]
 
     def add(self, source: int) -> None:
-        """Add the shortest paths from one node; if interrupted, they count completely or not at all."""
+        """Add the shortest paths from one node. After an interruption, either all or none of these paths are counted."""
         import numpy as np
 
         nexts = self._next
@@ -72,7 +72,7 @@ class PathSums:
         self._state = (count + 1, sums + np.array(share))
 
     def values(self) -> dict[Any, float]:
-        """Return the normalised betweenness of each node; an estimate if not every node was a source."""
+        """Return the normalised betweenness of each node; the values are estimates if not every node was a source."""
         done, sums = self._state
         count = len(self.nodes)
         if not done:
@@ -84,13 +84,13 @@ class PathSums:
 
 
 _STEPS_A_SECOND = 1_000_000
-"""Approximate edges that a Python search traverses per second; decides when betweenness is estimated."""
+"""Approximate number of edges that a Python search traverses per second; used to decide whether betweenness is estimated."""
 
 _LOUVAIN_STEPS_A_SECOND = 20_000
-"""Approximate nodes and edge ends that louvain processes per second, over all its rounds."""
+"""Approximate number of nodes and edge ends that louvain processes per second, over all its rounds."""
 
 _GRACE = 0.25
-"""Seconds past the limit after which an algorithm is interrupted; algorithms that check the clock have ended by then."""
+"""Seconds after the time limit at which an algorithm is interrupted; algorithms that check the clock have ended by then."""
 
 _SEED = 0
 
@@ -100,7 +100,7 @@ Values: TypeAlias = Mapping[Any, Any]
 
 @define
 class _Task:
-    """Input of an algorithm and its notes on the run. ``nodes``: the nodes whose values are wanted."""
+    """The input of an algorithm, and the notes that it makes while it runs. ``nodes``: the nodes whose values are wanted."""
 
     graph: Any
     nodes: list[Any]
@@ -110,10 +110,10 @@ class _Task:
     notes: list[str] = field(factory=list)
     caps_hit: list[str] = field(factory=list)
     partial: Callable[[], Values] | None = None
-    """Returns the partial result, if that is useful at the time limit."""
+    """Returns the partial result at the time limit; None if a partial result is of no use."""
 
     def simple(self, *, directed: bool = True, loops: bool = True, rows: bool = False) -> Any:
-        """Return the graph as the algorithm needs it: no attributes, parallel edges merged, interruptible.
+        """Return the graph in the form that algorithms need: without attributes, parallel edges merged, interruptible.
 
         ``rows``: see ``watched``.
         """
@@ -137,7 +137,7 @@ class _Task:
         return made
 
     def weight(self) -> str | None:
-        """Return ``weight`` if every edge with a weight has a finite number of at least 0, else None."""
+        """Return "weight" if the weight of every edge that has one is a finite number of at least 0, else None."""
         seen = False
         for _, _, value in self.graph.edges(data="weight"):
             if value is None:
@@ -151,11 +151,12 @@ class _Task:
 
 
 def measure(graph: Any, algorithm: str, among: Sequence[NodeId] | None = None, *, caps: Caps = DEFAULT_CAPS) -> Found:
-    """Return ``{"id", algorithm: value}`` for each node, or each of ``among``, in that order. ``Stoppable`` caps can end it.
+    """Return ``{"id", algorithm: value}`` for each node, or for each of ``among`` in that order.
 
-    The whole graph is always measured; ``among`` selects the nodes shown. Values are integers for counts and groups, else floats.
-    Values not computed within the time limit are omitted or estimated (betweenness, by the shortest paths from sampled nodes),
-    with ``timeout_s`` in ``caps_hit``. Raises ``AdapterError``, also if the time limit left no result.
+    ``Stoppable`` caps can cancel the computation. The whole graph is always measured; ``among`` selects the nodes shown. Counts and
+    groups are integers, other values floats. Values not computed within the time limit are omitted; betweenness is estimated from
+    the shortest paths from sampled nodes. In both cases ``caps_hit`` contains ``timeout_s``. Raises ``AdapterError``, also if the
+    time limit left no result.
     """
     name = algorithm.lower()
     if (known := MEASURES.get(name)) is None:
@@ -185,7 +186,7 @@ def measure(graph: Any, algorithm: str, among: Sequence[NodeId] | None = None, *
 
 
 def _done_in_time(task: _Task, name: str) -> Values:
-    """Return an algorithm's partial result at the time limit. Raises ``AdapterError`` if it has none."""
+    """Return an algorithm's partial result at the time limit. Raises ``AdapterError`` if it has no partial result."""
     values = task.partial() if task.partial is not None else {}
     if not values:
         raise AdapterError(
@@ -251,7 +252,7 @@ def _betweenness(task: _Task) -> Values:
     count, cost = len(sums.nodes), graph.number_of_nodes() + 2 * graph.number_of_edges()
     enough = int(task.seconds * _STEPS_A_SECOND / max(1, cost))
     sources = list(range(count))
-    if enough < 4 * count:  # the time may not suffice: then the first sources represent all
+    if enough < 4 * count:  # the time may not suffice; if so, the first sources represent all nodes
         sources = Random(_SEED).sample(sources, max(1, min(enough, count)))  # noqa: S311 - a sample, no secret
 
     def estimated() -> Values:
@@ -341,7 +342,7 @@ def _components(task: _Task) -> Values:
 
 def _communities(task: _Task) -> Values:
     weight = task.weight()
-    # Integers as nodes: louvain iterates over sets, whose order must not depend on this process's text hashing.
+    # The nodes are integers: louvain iterates over sets, whose order must not depend on this process's string hashing.
     nodes = list(task.graph)
     levels: list[Iterable[Collection[int]]] = []
 
@@ -393,7 +394,7 @@ def _partition(task: _Task, graph: Any, levels: list[Iterable[Collection[int]]])
 
 
 def _numbered(graph: Any, groups: Iterable[Collection[Any]]) -> Values:
-    """Return each node's group: 0 is the largest; ties are ordered by the earliest added node."""
+    """Return each node's group number. Group 0 is the largest; groups of one size are ordered by the node added first."""
     place = {node: at for at, node in enumerate(graph)}
     ranked = sorted((-len(group), min(place[node] for node in group), list(group)) for group in groups)
     return {node: number for number, (_, _, group) in enumerate(ranked) for node in group}
@@ -401,7 +402,7 @@ def _numbered(graph: Any, groups: Iterable[Collection[Any]]) -> Values:
 
 @frozen
 class Measure:
-    """An algorithm: how it is computed, whether it needs a directed graph, and alternative names."""
+    """An algorithm: its function, whether it needs a directed graph, and its alternative names."""
 
     compute: Callable[[_Task], Values]
     directed: bool = False

@@ -1,7 +1,7 @@
 """``WALK``, ``SUBGRAPH`` and ``CONNECT``: the neighbourhood of nodes, and the edges between two sets of nodes.
 
-Orders are fixed: nearest first, then adjacency order; edges in the graph's own order. A search cut by a cap returns its partial
-result and reports the cap.
+Results have a fixed order: nodes nearest first, then in adjacency order; edges in the graph's own order. If a cap cuts a search,
+the partial result is returned and the cap is reported.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ Row = tuple[Any, Any, Any, Any]
 
 
 def resolved(graph: Any, ids: Iterable[NodeId]) -> list[Any]:
-    """Return the graph's nodes for the item ids ``ids``, without duplicates, in that order; unknown ids are ignored."""
+    """Return the graph's nodes for the item ids ``ids``, in the same order, without duplicates. Unknown ids are ignored."""
     kept = computed(graph)
     found = (find_node(graph, kept, id) for id in ids)
     return list(dict.fromkeys(node for node in found if node is not MISSING))
@@ -49,9 +49,9 @@ def walk(
 
 
 def subgraph(graph: Any, centers: Sequence[NodeId], radius: int, *, caps: Caps = DEFAULT_CAPS) -> Found:
-    """Return one item with the nodes within ``radius`` of a center and the edges between them; nothing without a center.
+    """Return one item with the nodes within ``radius`` of a center and the edges between them; no item if no center exists.
 
-    At most ``caps.max_results`` nodes, and as many edges. See ``GraphAdapter.subgraph``.
+    The item has at most ``caps.max_results`` nodes and as many edges. See ``GraphAdapter.subgraph``.
     """
     deadline = Deadline.of(caps)
     origin = resolved(graph, centers)
@@ -113,7 +113,10 @@ def _spread(
     room: int,
     deadline: Deadline,
 ) -> tuple[list[Any], int, tuple[str, ...]]:
-    """Return ``origin`` plus at most ``room`` nodes around it, nearest first, the edges examined, and the caps hit."""
+    """Return the nodes, the number of edges examined, and the caps hit.
+
+    The nodes are ``origin`` and at most ``room`` nodes around ``origin``, nearest first.
+    """
     reached = dict.fromkeys(origin)
     frontier, examined = origin, 0
     for _ in range(depth):
@@ -139,14 +142,14 @@ class _Edges:
     def __init__(self, graph: Any, via: Condition | None) -> None:
         self._graph = graph
         self._predicate: Predicate | None = None if via is None else predicate_of(graph, "edges", via)
-        # In an undirected graph, the end that was added first is the source in conditions, whatever the walking direction.
+        # In an undirected graph, conditions treat the end that was added first as the source, whatever the walking direction.
         turned = via is not None and not graph.is_directed() and any(at.path[0] in _ENDS for at in fields_of(via))
         self._place = {node: at for at, node in enumerate(graph)} if turned else None
 
     def ends(self, frontier: Iterable[Any], direction: Direction) -> Iterator[tuple[Any, int]]:
-        """Yield the nodes one edge away, in order, with repetitions, and how many edges were examined for each.
+        """Yield the nodes one edge away, in order and with repetitions, each with the number of edges examined to find it.
 
-        A node of None stands for edges examined without a result.
+        If the node is None, the edges were examined without a result.
         """
         steps = self._steps(frontier, direction)
         if self._predicate is None:

@@ -1,4 +1,4 @@
-"""``FIND paths``: from its conditions (start, end, intermediate nodes and edges) to the resulting items."""
+"""``FIND paths``: evaluates the conditions (start, end, intermediate nodes and edges) and returns the resulting items."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -19,9 +19,9 @@ from .paths import Block, Endpoints, Filter, Shortest, search_paths
 from .rows import Deadline, Items, edge_item, edge_readers, node_id, node_readers, path_item, plain
 from .tables import Computed
 
-# Parts of a path condition that can be checked early: on the path's ends, its length, its nodes and edges.
-# Only operands of the outermost AND are split off, and every path found is checked against the full condition, so a part that
-# is not recognised here costs time but never changes the result.
+# Parts of a path condition that can be checked early: conditions on the path's ends, length, nodes and edges.
+# Only operands of the outermost AND are recognised. Every path found is checked against the full condition, so a part that is not
+# recognised costs time but never changes the result.
 
 
 @frozen
@@ -40,7 +40,7 @@ class PathParts:
         return all(evaluate(condition, lambda _: length) is True for condition in self.lengths)
 
     def longest(self) -> int | None:
-        """Return the greatest length that may satisfy the condition; None if unbounded."""
+        """Return the greatest length that may satisfy the condition; None if the length is not bounded."""
         numbers = [0.0]
         for condition in self.lengths:
             for node in walk(condition):
@@ -51,7 +51,7 @@ class PathParts:
 
 
 def both(left: Condition | None, right: Condition | None) -> Condition | None:
-    """Return the conjunction of both conditions; None is always true."""
+    """Return the conjunction of both conditions. None means a condition that is always true."""
     if left is None or right is None:
         return left or right
     return And((left, right))
@@ -81,7 +81,7 @@ def parts_of(where: Condition | None) -> PathParts:
 
 
 def _without_prefix(condition: Condition) -> Condition:
-    """Return a condition without the first name of its fields; a bare ``source`` becomes its id."""
+    """Return the condition with the first name removed from its fields; a field ``source`` or ``target`` alone becomes ``id``."""
     if isinstance(condition, Not):
         return Not(_without_prefix(condition.operand))
     if isinstance(condition, Comparison | NullTest):
@@ -91,7 +91,7 @@ def _without_prefix(condition: Condition) -> Condition:
 
 
 def path_readers(graph: Any) -> Any:
-    """Return the readers for rows ``(nodes, edges)``; an edge is ``(source, target, key, attributes)``."""
+    """Return the field readers for rows ``(nodes, edges)``; an edge is ``(source, target, key, attributes)``."""
     of_node, of_edge, attributes = node_readers(graph), edge_readers(graph), graph.nodes
 
     def read(at: Field) -> Reader:
@@ -122,14 +122,14 @@ def path_readers(graph: Any) -> Any:
 
 _FEW = 64
 _ESTIMATED = 3
-"""Length from which the number of shortest paths is estimated."""
+"""Path length from which on the number of shortest paths is estimated."""
 
 
 @frozen
 class PathQuery:
     """A ``FIND paths`` query. ``starts`` and ``ends`` are ids, a condition on nodes, or None for any node.
 
-    ``max_length`` is the value of MAXLEN; if None, the cap applies, and shortest paths are unbounded.
+    ``max_length`` is the value of MAXLEN. If it is None, the cap applies; the length of shortest paths is then unbounded.
     """
 
     starts: Sequence[NodeId] | Condition | None = None
@@ -146,7 +146,7 @@ class _Late(Exception):
 
 
 def find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: bool) -> Found:
-    """Find paths. The time limit includes building the tables at the first search. Raises ``ConditionError``."""
+    """Find paths. The time limit includes the building of the tables for the first search. Raises ``ConditionError``."""
     deadline = Deadline.of(caps)
 
     def look() -> None:
@@ -208,7 +208,7 @@ def _find_paths(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict
 
 
 def _prepared(graph: Any, kept: Computed, where: Condition | None) -> tuple[Predicate | None, PathParts]:
-    """Return the condition as a predicate over rows ``(nodes, edges)``, and its parts that are checked early."""
+    """Return the condition as a predicate over rows ``(nodes, edges)``, and the parts that are checked early."""
     if where is None:
         return None, PathParts()
 
@@ -223,9 +223,9 @@ def _longest(query: PathQuery, caps: Caps) -> Caps:
 
 
 def lengths_of(parts: PathParts, caps: Caps, nodes: int) -> tuple[list[int], bool]:
-    """Return the lengths to search, and whether the condition asks for longer paths than the cap allows.
+    """Return the path lengths to search, and whether the condition asks for longer paths than the cap allows.
 
-    A condition without a length asks for paths up to the cap only.
+    A condition that does not mention the length asks only for paths up to the cap.
     """
     longest = min(caps.max_path_length, max(nodes - 1, 0))
     lengths = [length for length in range(1, longest + 1) if parts.allows(length)]
@@ -237,7 +237,7 @@ def lengths_of(parts: PathParts, caps: Caps, nodes: int) -> tuple[list[int], boo
 
 @frozen(eq=False)
 class _End:
-    """The start or end of paths: positions (None: any node), how they were found, and the condition still to check."""
+    """The start or end of paths: positions (None: any node), the kind of search used, and the condition still to check."""
 
     at: Any
     used: str
@@ -272,7 +272,7 @@ def _path_filter(
     start: Callable[..., bool] | None,
     end: Callable[..., bool] | None,
 ) -> "Keep | None":
-    """Return a filter for paths that satisfy everything on the live graph; None if there is nothing to check."""
+    """Return a filter that checks paths on the live graph against all conditions; None if nothing needs to be checked."""
     if predicate is None and start is None and end is None:
         return None
     data = graph.nodes
@@ -307,11 +307,11 @@ def _rows(graph: Any, kept: Computed, block: Block) -> list[Row]:
 def _first_paths(
     graph: Any, kept: Computed, blocks: Iterator[Block], keep: Keep | None, most: int
 ) -> tuple[list[Row], int]:
-    """Return at most ``most`` paths accepted by ``keep``, and how many were examined."""
+    """Return at most ``most`` paths accepted by ``keep``, and the number of paths examined."""
     found: list[Row] = []
     examined = 0
     for block in blocks:
-        done, size = 0, _FEW  # pieces of growing size: the first paths are often enough
+        done, size = 0, _FEW  # the pieces grow, because the first paths are often enough
         while done < len(block.nodes):
             piece = Block(block.nodes[done : done + size], block.edges[done : done + size])
             done, size = done + size, min(size * 2, 8192)
@@ -327,8 +327,8 @@ def _first_paths(
 class _EachPair:
     """The shortest paths accepted by ``keep`` for each pair of start and end, with at most ``longest`` edges.
 
-    If ``keep`` accepts none of a pair's shortest paths, ``longer`` gives its simple paths of the next lengths. ``cut``: a pair
-    may have a path longer than ``longest``.
+    If ``keep`` accepts none of a pair's shortest paths, ``longer`` yields the pair's simple paths of the next lengths. ``cut``:
+    whether a pair may have a path longer than ``longest``.
     """
 
     graph: Any
@@ -340,7 +340,7 @@ class _EachPair:
     longest: int
     cut: bool = False
     _left: dict[tuple[int, int], None] = field(factory=dict)
-    """Pairs without an accepted path so far."""
+    """Pairs for which no path has been accepted yet."""
 
     def blocks(self) -> Iterator[Block]:
         """Yield the paths, shorter ones first."""
@@ -365,7 +365,7 @@ class _EachPair:
                 yield from self._of(self.longer([length], starts), before)
 
     def _of(self, blocks: Iterator[Block], pairs: Sequence[tuple[int, int]]) -> Iterator[Block]:
-        """Yield the accepted paths of ``pairs``. Pairs with an accepted path are complete."""
+        """Yield the accepted paths of ``pairs``. A pair with an accepted path needs no longer paths."""
         wanted, done = set(pairs), set[tuple[int, int]]()
         for block in blocks:
             couples = list(zip(block.nodes[:, 0].tolist(), block.nodes[:, -1].tolist(), strict=True))
@@ -382,7 +382,7 @@ class _EachPair:
 
 
 def path_plan(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: bool) -> Plan:
-    """Return how ``find_paths`` would search: starts and ends, early checks, estimated number of paths."""
+    """Return the plan that ``find_paths`` would use: starts and ends, early checks, estimated number of paths."""
     parts = _prepared(graph, kept, query.where)[1]
     starts, used_starts, many_starts = _end_plan(graph, kept, query.starts, parts.starts, strict)
     ends, used_ends, many_ends = _end_plan(graph, kept, query.ends, parts.ends, strict)
@@ -414,7 +414,7 @@ def path_plan(graph: Any, kept: Computed, query: PathQuery, caps: Caps, strict: 
 def _end_plan(
     graph: Any, kept: Computed, given: Sequence[NodeId] | Condition | None, also: Condition | None, strict: bool
 ) -> tuple[tuple[str, ...], str, int | None]:
-    """Return notes, how ends would be found, and how many there may be; None for all nodes."""
+    """Return notes, the way the ends would be found, and their estimated number; None for all nodes."""
     if given is None or not isinstance(given, Sequence):
         where = both(given, also)
         if where is None:

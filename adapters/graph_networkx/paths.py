@@ -1,9 +1,9 @@
 """``FIND paths``: simple paths, shorter first, pruned from both ends, searched in compressed sparse rows.
 
-For each length in turn, blocks of partial paths, stored as arrays, grow by one edge at a time. Partial paths that can't reach an
-end with exactly the remaining edges are dropped: the nodes that can are computed backwards from the ends, as long as that is
-cheaper than growing forwards from the starts. A block that would grow too large is split, so memory stays bounded however many
-paths there are. Paths of one length are in the order of the starts, then of the edges in the graph.
+The lengths are searched one after the other. Blocks of partial paths, stored as arrays, grow by one edge at a time. Partial paths
+that can't reach an end with exactly the remaining edges are dropped. To know the nodes that can reach an end, the search also goes
+backwards from the ends, as long as that is cheaper than growing forwards from the starts. A block that would grow too large is
+split, so memory stays bounded for any number of paths. Paths of one length are in the order of the starts, then of the edges.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from ...lang.evaluate.conditions import Predicate
 from .rows import Deadline
 from .tables import Adjacency, Table, distinct
 
-# Filter for the nodes or edges allowed on a path, evaluated once for each node or edge visited by a search.
+# A filter for the nodes or edges allowed on a path, evaluated once for each node or edge that a search visits.
 
 _UNASKED, _NO, _YES = 0, 1, 2
 
@@ -31,7 +31,7 @@ class Filter:
         self._answers = np.zeros(len(table), np.uint8)
 
     def allowed(self, positions: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return, for each position, whether its node or edge may be on a path."""
+        """Return, for each position, whether the node or edge at the position may be on a path."""
         answers = self._answers[positions]
         unasked = positions[answers == _UNASKED]
         if len(unasked):
@@ -44,7 +44,7 @@ class Filter:
 
 
 _BLOCK = 1 << 16
-"""Edges by which a block of partial paths may grow in one step."""
+"""Maximum number of edges by which a block of partial paths grows in one step."""
 
 Array = NDArray[Any]
 
@@ -67,7 +67,7 @@ class Block:
 
 @define
 class _Levels:
-    """For each number of remaining edges, the nodes from which a walk of that length reaches an end; None: unknown, or any."""
+    """For each number of remaining edges, the nodes from which a walk of that length reaches an end."""
 
     forward: Adjacency
     backward: Adjacency | None
@@ -77,7 +77,7 @@ class _Levels:
     _masks: list[Array] = field(factory=list)
 
     def grow(self, length: int) -> None:
-        """Grow backwards from the ends, while that is cheaper than going forwards from the starts over ``length`` edges."""
+        """Search backwards from the ends, as long as that is cheaper than searching ``length`` edges forwards from the starts."""
         if self.points.ends is None or self.backward is None:
             return
         if not self._masks:
@@ -94,7 +94,7 @@ class _Levels:
                 steps, ahead = steps + 1, ahead * spread
 
     def open(self, left: int) -> Array | None:
-        """Return the nodes allowed with ``left`` edges remaining; None if all are."""
+        """Return a mask of the nodes allowed with ``left`` edges remaining; None if all nodes are allowed."""
         return self._masks[left] if left < len(self._masks) else None
 
     def _mask(self, nodes: Array) -> Array:
@@ -112,10 +112,10 @@ def search_paths(
     edges: Filter | None,
     deadline: Deadline,
 ) -> Iterator[Block]:
-    """Yield the simple paths from a start to an end (start ≠ end) of each of ``lengths``, ascending, in blocks.
+    """Yield the simple paths from a start to an end (start ≠ end) in blocks, for each of ``lengths``, which are ascending.
 
-    ``nodes`` and ``edges`` filter what may be on a path. The caller stops iterating when it has enough; the search stops after
-    ``deadline``.
+    ``nodes`` and ``edges`` filter the nodes and edges allowed on a path. The caller stops iterating when it has enough paths; the
+    search stops after ``deadline``.
     """
     starts = points.starts
     if nodes is not None:
@@ -160,7 +160,7 @@ def _grow(
 
 
 def split(block: Block, forward: Adjacency, most: int = _BLOCK) -> tuple[Block, Block | None]:
-    """Return the first paths (at least one) that may grow by at most ``most`` edges in one step, and the remaining paths."""
+    """Return the first paths (at least one) that together have at most ``most`` next edges, and the remaining paths."""
     total = np.cumsum(forward.degrees(block.nodes[:, -1]))
     if total[-1] <= most:
         return block, None
@@ -190,7 +190,7 @@ def _step(block: Block, forward: Adjacency, mask: Array | None, nodes: Filter | 
 
 
 def _extended(block: Block, owner: Array, heads: Array, taken: Array, edges: Filter | None) -> Block:
-    """Return the paths ``owner`` of ``block``, each extended by an edge that ``edges`` allows and its node."""
+    """Return the paths ``owner`` of ``block``, each extended by an edge that ``edges`` allows and by the node it leads to."""
     if edges is not None:
         keep = edges.allowed(taken)
         owner, taken, heads = owner[keep], taken[keep], heads[keep]
@@ -200,13 +200,13 @@ def _extended(block: Block, owner: Array, heads: Array, taken: Array, edges: Fil
     )
 
 
-# ``FIND paths ... SHORTEST``: the shortest paths of each pair, breadth first, of any length.
-# From each start, distances are computed level by level. The paths to the ends of one level grow forwards along edges that lead
-# one level further, through nodes reached backwards from these ends, so every partial path is a prefix of a result.
+# ``FIND paths ... SHORTEST``: the shortest paths of each pair, of any length, by breadth-first search.
+# From each start, distances are computed level by level. The paths to the ends of one level grow forwards along edges that lead one
+# level further. They use only nodes that were reached backwards from these ends, so every partial path is a prefix of a result.
 _PAIRS_BLOCK = 1 << 12
-"""Edges by which a block of partial paths may grow in one step; small, so that the first paths come soon."""
+"""Maximum number of edges by which a block of partial paths grows in one step; small, so that the first paths come soon."""
 _KEPT = 50_000_000
-"""Maximum distances cached between levels; beyond that, each level is recomputed from its start."""
+"""Maximum number of distances cached between levels. Beyond that number, each level is recomputed from its start."""
 
 PathArray = NDArray[Any]
 
@@ -220,7 +220,7 @@ class _Distances:
     last: PathArray
     level: int = 0
     open: int = 0
-    """Ends not reached yet."""
+    """Number of ends not reached yet."""
 
 
 @frozen(eq=False)
@@ -234,7 +234,7 @@ class Reached:
 
 @define(eq=False)
 class Shortest:
-    """The shortest paths between two sets of nodes. ``nodes`` and ``edges`` filter what may be on a path."""
+    """The shortest paths between two sets of nodes. ``nodes`` and ``edges`` filter the nodes and edges allowed on a path."""
 
     points: Endpoints
     forward: Adjacency
@@ -249,7 +249,7 @@ class Shortest:
     _done: set[int] = field(factory=set)
 
     def __attrs_post_init__(self) -> None:
-        """Drop the starts that may not be on a path."""
+        """Drop the starts that are not allowed on a path."""
         self._size = len(self.forward.first) - 1
         starts = self.points.starts
         self._starts = starts if self.nodes is None else starts[self.nodes.allowed(starts)]
@@ -264,7 +264,7 @@ class Shortest:
         return len(self._done) == len(self._starts)
 
     def at(self, length: int) -> Iterator[Reached]:
-        """Yield each start that has ends at this distance, in order. Call with ascending lengths, from 1."""
+        """Yield each start that has ends at distance ``length``, in order. Call this with ascending lengths, from 1."""
         for number in range(len(self._starts)):
             if number in self._done:
                 continue
@@ -278,7 +278,7 @@ class Shortest:
                 yield Reached(known.start, ends, self._paths(known, ends, length))
 
     def has_more(self, length: int) -> bool:
-        """Return whether an end is further away than ``length``. On timeout, ``deadline`` is set."""
+        """Return whether an end is further away than ``length``. On timeout, ``deadline.hit`` is true."""
         while not self.is_over and not self.deadline.passed():
             length += 1
             if next(self.at(length), None) is not None:
