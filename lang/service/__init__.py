@@ -1,9 +1,11 @@
-"""Queries of editors, the REPL, notebooks and agents about a text: pure functions over the same parser, printer and checker.
+"""The language service: what editors, the REPL, notebooks and agents can ask about a text.
+
+All functions are pure, and use the same parsers, printers and checkers as the rest of the project.
 
 ``language`` is "lwt", "gasl", "expr" (one expression) or "seed" (the JSON document); a GASL plan in JSON is not supported.
-``source`` is a text, a ``Source``, or a ``Reading`` of one (``read``), which is parsed only once.
-Every offset and span counts code points; an offset outside of the text is moved into it.
-No function raises for faults in a text, and none does I/O.
+``source`` is a string, a ``Source`` or a ``Reading``. A ``Reading``, which ``read`` returns, is parsed only once.
+Offsets and spans count code points. An offset outside the text means the nearest end of the text.
+No function raises an exception for faults in a text, and no function does I/O.
 """
 
 from ..diagnostic import Diagnostic, Edit, has_errors
@@ -63,10 +65,10 @@ def _read_at(language: Language, source: Text, offset: int) -> tuple[Reading, in
 
 
 def complete(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> tuple[Completion, ...]:
-    """Return the possible texts at ``offset``, the best first, at most 200: what the grammar allows next, and the fitting names.
+    """Return at most 200 completions at ``offset``, best first: words that the grammar allows there, and names that fit.
 
-    Each, put in place of its span, gives a text that the parser accepts up to the cursor. If the cursor is inside of a word
-    or a string, the span extends to its end.
+    If a completion's text replaces its span, the parser accepts the result up to the cursor. If the cursor is inside a word or a
+    string, the span extends to the end of the word or string.
     """
     from .completion import completions
 
@@ -75,7 +77,7 @@ def complete(language: Language, source: Text, offset: int, known: Known = _NOTH
 
 
 def hover(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> Hover | None:
-    """Return the description of the token at ``offset``: a command's reference, a variable's producer, a field's values."""
+    """Describe the token at ``offset``: the reference of a command, the command that binds a variable, the values of a field."""
     from .navigation import hover_at
 
     reading, offset = _read_at(language, source, offset)
@@ -83,7 +85,7 @@ def hover(language: Language, source: Text, offset: int, known: Known = _NOTHING
 
 
 def definition(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> Place | None:
-    """Return the definition of the name at ``offset``: the step, the command that binds the variable, the seed's field."""
+    """Return where the name at ``offset`` is defined: in a step, in the command that binds the variable, or in a seed's field."""
     from .navigation import definition_of, names_in
 
     reading, offset = _read_at(language, source, offset)
@@ -91,7 +93,7 @@ def definition(language: Language, source: Text, offset: int, known: Known = _NO
 
 
 def references(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> tuple[Place, ...]:
-    """Return every place that names the same thing as the name at ``offset``, including its definition, in source order."""
+    """Return all places that refer to the same thing as the name at ``offset``, in source order. They include its definition."""
     from .navigation import names_in, places
 
     reading, offset = _read_at(language, source, offset)
@@ -99,7 +101,7 @@ def references(language: Language, source: Text, offset: int, known: Known = _NO
 
 
 def renamable(language: Language, source: Text, offset: int, known: Known = _NOTHING) -> Place | Diagnostic:
-    """Return the place of the name at ``offset`` if it can be renamed, else a diagnostic with the reason."""
+    """Return the place of the name at ``offset`` if the name can be renamed, else a diagnostic with the reason."""
     from .navigation import renamable_at
 
     reading, offset = _read_at(language, source, offset)
@@ -109,10 +111,10 @@ def renamable(language: Language, source: Text, offset: int, known: Known = _NOT
 def rename(
     language: Language, source: Text, offset: int, new: str, known: Known = _NOTHING
 ) -> tuple[Edit, ...] | Diagnostic:
-    """Return the edits that rename the name at ``offset`` everywhere in the text, or a diagnostic with the reason for refusal.
+    """Return the edits that rename the name at ``offset`` everywhere in the text, or a diagnostic that says why it is refused.
 
-    The renamed text has the same names at the same places and the same diagnostics there; a rename that would change
-    them is refused. The diagnostic's code is ``KW005``.
+    A rename is refused if it would change what any other name refers to, or any diagnostic. The code of the returned diagnostic is
+    ``KW005``.
     """
     from .navigation import rename_edits
 
@@ -121,37 +123,38 @@ def rename(
 
 
 def symbols(language: Language, source: Text) -> tuple[Symbol, ...]:
-    """Return the definitions of the text, in source order."""
+    """Return the definitions in the text, in source order."""
     from .navigation import symbols_of
 
     return symbols_of(read(language, source))
 
 
 def folds(language: Language, source: Text) -> tuple[Fold, ...]:
-    """Return the foldable parts: blocks, steps over several lines, runs of comments, objects and lists of a document."""
+    """Return the parts that can be folded: blocks, steps of several lines, successive comments, and a document's objects and lists."""
     from .navigation import folds_of
 
     return folds_of(read(language, source))
 
 
 def tokens(language: Language, source: Text) -> tuple[Token, ...]:
-    """Return the semantic tokens of the text; in invalid parts, each word is classified by itself."""
+    """Return the semantic tokens of the text. In invalid parts, each word is classified without its context."""
     from .semantic_tokens import tokens_in
 
     return tokens_in(read(language, source))
 
 
 def diagnose(language: Language, source: Text, known: Known = _NOTHING) -> tuple[Diagnostic, ...]:
-    """Return the diagnostics of the checker, given ``known``, in source order."""
+    """Return the checker's diagnostics for the text and ``known``, in source order."""
     from .model import diagnostics_of
 
     return diagnostics_of(read(language, source), known)
 
 
 def formatted(reading: Reading) -> str | None:
-    """Return a script or a program in its canonical format; None if it has errors, or for JSON, which editors format themselves.
+    """Return a script or a program in its canonical format.
 
-    Raises ``RuntimeError`` if the formatted text has another meaning, which is an internal error.
+    Return None if the text has errors or is in another language (editors format JSON themselves). Raises ``RuntimeError`` if the
+    formatted text would have another meaning; this is an internal error.
     """
     if reading.language not in ("lwt", "gasl") or has_errors(reading.faults):
         return None
@@ -167,7 +170,7 @@ def formatted(reading: Reading) -> str | None:
 
 
 def has_rule(code: str) -> bool:
-    """Return whether the reference of rules describes this code."""
+    """Return whether the reference of rules describes the code ``code``."""
     from ..catalogue.rules import RULES
 
     return code in RULES

@@ -1,4 +1,4 @@
-"""The names in a text, with their places."""
+"""Finds the names in a text, and their places."""
 
 import json
 import re
@@ -27,15 +27,15 @@ from .model import Language, Reading, SymbolKind
 
 
 def unquoted(name: str) -> str | None:
-    """Return a name unchanged if it needs no quotes or escapes: letters, digits and ``_``."""
+    """Return a name unchanged if it consists of ASCII letters, digits and ``_`` and does not begin with a digit, otherwise None."""
     return name if name.isidentifier() and name.isascii() else None
 
 
 class Occurrence(NamedTuple):
-    """``span`` names ``name``, which is a thing of ``kind`` in ``scope`` (equal scope and name mean the same thing).
+    """An occurrence of ``name`` at ``span``. Occurrences with the same kind, name and scope refer to the same thing.
 
-    ``written`` returns the text of another name at this place, None if it is not allowed; ``fixed`` is the reason if renaming is
-    impossible. A file has thousands of occurrences, so they are tuples.
+    ``written`` converts another name to the text to be written at this place; None if that name is not allowed. ``fixed`` is the
+    reason why the name can't be renamed, "" if it can. A file has thousands of occurrences, so they are tuples.
     """
 
     kind: SymbolKind
@@ -48,7 +48,7 @@ class Occurrence(NamedTuple):
 
     @property
     def thing(self) -> tuple[str, str, int]:
-        """Return the identity of the named thing."""
+        """The identity of the thing that is named: its kind, name and scope."""
         return self.kind, self.name, self.scope
 
 
@@ -56,17 +56,17 @@ Names: TypeAlias = tuple[Occurrence, ...]
 """All names in a text, in source order."""
 
 
-# The programs and expressions in the strings of a script: their texts, and their places in the script.
+# Finds the programs and expressions in the strings of a script, and maps their places to places in the script.
 
 _FARTHEST = 300
-"""Maximum number of characters by which escapes and references may have moved a place."""
+"""Maximum number of characters by which escapes and references before a place may move it."""
 
 
 @frozen
 class EmbeddedText:
-    """A string of ``call`` that is a program or an expression: ``text`` is its value, with names in place of references.
+    """A string in ``call`` that is a program or an expression. ``text`` is its value, with names in place of references.
 
-    ``given`` are the options that give an expression its values.
+    ``given`` are the options that define the values an expression can use.
     """
 
     language: Language
@@ -77,13 +77,13 @@ class EmbeddedText:
     _places: Places = field(repr=False, eq=False)
 
     def outside(self, span: Span) -> Span | None:
-        """Return the span in the script of a part of the text; None if the script does not have it verbatim."""
+        """Return where the script contains the part ``span`` of the text; None if the script does not contain it verbatim."""
         return self._places.verbatim(span)
 
     def inner(self, offset: int) -> int | None:
-        """Return the offset in the text of a place in the script; None if there is none."""
+        """Convert an offset in the script to an offset in the text; None if no place in the text corresponds to it."""
         guess = offset - self.span.start
-        # Escapes and references change the length of the text compared with the script.
+        # Because of escapes and references, the text and its source in the script have different lengths.
         wanted = Span(offset, offset)
         return next((at for at in _around(guess, len(self.text)) if self.outside(Span(at, at)) == wanted), None)
 
@@ -96,7 +96,7 @@ def _around(guess: int, most: int) -> Iterator[int]:
 
 
 def embedded_texts(item: Step | Comment, text: str) -> Iterator[EmbeddedText]:
-    """Yield the programs and expressions of a step; its spans are those of ``text``."""
+    """Yield the programs and expressions in a step of the script ``text``."""
     if isinstance(item, Comment):
         return
     for call in walk(item):
@@ -117,7 +117,7 @@ def embedded_texts(item: Step | Comment, text: str) -> Iterator[EmbeddedText]:
         yield EmbeddedText("expr", said.text(placeholder), call, template.span, given, Places(Source(text), said))
 
 
-# The names of a GASL program: variables and keys of the state.
+# Finds the names in a GASL program: variables, and keys of the state.
 
 _IN_BRACES = re.compile(r"\$\{[ \t]*(?P<name>[A-Za-z_][A-Za-z0-9_]*|`(?:[^`\r\n]|``)+`)")
 _STATE_KEY = "a key of the state can't be renamed: stored data uses its name"
@@ -125,7 +125,7 @@ _ERROR_NAME = "the name error is set by CATCH and can't be renamed"
 
 
 def gasl_occurrences(text: str, items: tuple[Item, ...]) -> Iterator[Occurrence]:
-    """Yield the names in the items of a program, as far as ``text`` was read."""
+    """Yield the names in the items of a program. Parts of ``text`` that could not be parsed have no items."""
     for item in items:
         for node in walk(item):
             into = getattr(node, "into", None)
@@ -153,13 +153,13 @@ def _name(name: str) -> str | None:
         return None
 
 
-# The names of an expression: the variables of its comprehensions, and its given values.
+# Finds the names in an expression: the variables of its comprehensions, and the values given to it.
 
 _FOR = re.compile(r"for\s+(?P<name>[A-Za-z_][A-Za-z0-9_]*)")
 
 
 def expr_occurrences(expr: Expr, text: str) -> Iterator[Occurrence]:
-    """Yield the names in the expression. Given values have the scope 0, a variable of a comprehension the scope of its clause."""
+    """Yield the names in the expression. Given values have scope 0; a comprehension's variable has the scope of its clause."""
     stack: list[tuple[Node, Mapping[str, int]]] = [(expr, {})]
     while stack:
         node, bound = stack.pop()
@@ -182,7 +182,7 @@ def expr_occurrences(expr: Expr, text: str) -> Iterator[Occurrence]:
 
 
 def fields_in(expr: Expr, text: str) -> Iterator[tuple[str, Span]]:
-    """Yield the extracted fields in the expression, ``extraction.x`` and ``e["x"]``, with the spans of their names."""
+    """Yield the names of extracted fields in the expression (``extraction.x`` and ``e["x"]``), with the spans of the names."""
     for place in Context(expr).places:
         node = place.node
         if isinstance(node, Field) and node.namespace == "extraction":
@@ -197,11 +197,11 @@ def _children(node: Node) -> list[Node]:
     return [child for child in walk(node, lambda each: each is node) if child is not node]
 
 
-# The names of a script: its steps, the names in references, and the variables of the programs and expressions in its strings.
+# Finds the names in a script: its steps, the names in references, and the variables of programs and expressions in its strings.
 
 
 def lwt_occurrences(text: str, items: tuple[Step | Comment, ...]) -> Iterator[Occurrence]:
-    """Yield the names in the items of a script, as far as ``text`` was read."""
+    """Yield the names in the items of a script. Parts of ``text`` that could not be parsed have no items."""
     has_others = "GASL" in text or "EXPR" in text
     for step in items:
         if isinstance(step, Comment):
@@ -224,7 +224,7 @@ def _program(inside: EmbeddedText) -> Iterator[Occurrence]:
 
 
 def _expression(inside: EmbeddedText) -> Iterator[Occurrence]:
-    """Yield the names in an expression: an option defines a value, under the same name."""
+    """Yield the names in an expression, and the options of its call. Each option defines the value of the same name."""
     own = inside.call.span.start + 1
     for option in inside.given:
         start = option.span.start
@@ -239,14 +239,14 @@ def _id(name: str) -> str | None:
     return name if re.fullmatch(ID, name) and name not in RESERVED else None
 
 
-# The names of a seed: its steps (filters too) and its extracted fields, in the document's strings and in their expressions.
+# Finds the names in a seed: its steps, including filters, and its extracted fields. They occur in strings and in expressions.
 
 _EXPRESSIONS = ("expr", "formula", "when")
 _TAKEN = frozenset({"extractions"})
 
 
 def seed_occurrences(reading: Reading) -> Iterator[Occurrence]:
-    """Yield the names in the seed, as far as the document can be read."""
+    """Yield the names in the part of the seed that can be read."""
     text, root = reading.text, reading.document.root
     if root is None:
         return
@@ -300,7 +300,7 @@ def _where(text: str, node: JsonNode, key: str, names: set[str]) -> Iterator[Occ
 def _string(
     text: str, node: JsonNode | None, kind: str, *, before: str = "", defines: bool = False
 ) -> Iterator[Occurrence]:
-    """Yield the name in a string without escapes."""
+    """Yield the name in a string, after ``before``. Strings with escapes are skipped."""
     if node is None or not isinstance(node.value, str):
         return
     name = node.value[len(before) :]
@@ -318,7 +318,7 @@ def _names_of_expression(reading: Reading, node: JsonNode) -> Iterator[Occurrenc
     said, shift = node.value, 0
     read = reading.parsed(said)
     if read.expr is None:
-        said, shift = f"0 {said}", 2  # a rule of a case with a source begins with a comparison
+        said, shift = f"0 {said}", 2  # in a case with a source, a rule begins with a comparison sign
         read = reading.parsed(said)
     if read.expr is None:
         return

@@ -1,6 +1,6 @@
-"""Pygments lexers over the tokens, so that documents, consoles and notebooks highlight the languages as editors do.
+"""Pygments lexers based on the semantic tokens. Documents, consoles and notebooks then highlight the languages as editors do.
 
-Entry points of ``pygments.lexers``; Pygments is installed with rich.
+The lexers are registered as entry points of ``pygments.lexers``. Pygments is installed with rich.
 """
 
 from collections.abc import Iterator
@@ -21,12 +21,12 @@ _TYPES: dict[TokenType, Any] = {
 
 
 class _Service(Lexer):  # type: ignore[misc]  # Pygments has no types
-    """The common base of the lexers."""
+    """The base class of the lexers."""
 
     language: ClassVar[Language]
 
     def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, Any, str]]:
-        """Yield the tokens of the text and, between them, blanks and punctuation."""
+        """Yield the tokens of the text, and the blanks and punctuation between them."""
         at = 0
         for each in semantic_tokens.tokens_of(self.language, text):
             yield from _between(text, at, each.start)
@@ -42,7 +42,7 @@ def _between(text: str, start: int, end: int) -> Iterator[tuple[int, Any, str]]:
 
 
 class LwtLexer(_Service):
-    """Prompt scripts."""
+    """The lexer for prompt scripts."""
 
     name = "LWT"
     aliases: ClassVar[list[str]] = ["lwt"]
@@ -51,7 +51,7 @@ class LwtLexer(_Service):
 
 
 class GaslLexer(_Service):
-    """Commands on graphs."""
+    """The lexer for commands on graphs."""
 
     name = "GASL"
     aliases: ClassVar[list[str]] = ["gasl"]
@@ -60,7 +60,7 @@ class GaslLexer(_Service):
 
 
 class ExprLexer(_Service):
-    """Expressions."""
+    """The lexer for expressions."""
 
     name = "Knotwork expression"
     aliases: ClassVar[list[str]] = ["knotwork-expr", "expr"]
@@ -69,7 +69,7 @@ class ExprLexer(_Service):
 
 
 class SeedLexer(_Service):
-    """Formula Seeds."""
+    """The lexer for Formula Seeds."""
 
     name = "Formula Seed"
     aliases: ClassVar[list[str]] = ["formula-seed", "seed"]

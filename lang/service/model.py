@@ -1,6 +1,6 @@
 """The values of the language service, and ``Reading``: a parsed text whose results are computed once for several queries.
 
-All positions are code points of the given text.
+All positions count the code points of the given text.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
@@ -46,10 +46,10 @@ SymbolKind = Literal["step", "variable", "key", "command", "block", "field", "co
 
 @frozen
 class Completion:
-    """A text that is allowed at the cursor: it replaces ``span`` by ``text``, in the syntax of the language.
+    """A completion that is allowed at the cursor. It replaces ``span`` by ``text``, which is in the syntax of the language.
 
-    ``detail`` is a short description, ``documentation`` is Markdown. ``rank`` is unique and 0 for the best one. Editors filter by
-    ``match`` while the user types (the text without quotes and backticks).
+    ``detail`` is a short description, ``documentation`` is Markdown. ``rank`` is unique; the best completion has rank 0. While the
+    user types, editors filter by ``match``, which is the text without quotes and backticks.
     """
 
     text: str
@@ -63,7 +63,7 @@ class Completion:
 
 @frozen
 class Hover:
-    """The description of the text under ``span``, in Markdown. Text from data is escaped."""
+    """The description of the text at ``span``, in Markdown. Text from data is escaped."""
 
     text: str
     span: Span
@@ -71,7 +71,7 @@ class Hover:
 
 @frozen
 class Symbol:
-    """A definition in a text: ``span`` is the whole definition, ``name_span`` its name."""
+    """A definition in a text. ``span`` is the span of the whole definition, ``name_span`` the span of its name."""
 
     name: str
     kind: SymbolKind
@@ -83,16 +83,16 @@ class Symbol:
 
 @frozen
 class Place:
-    """A place in the text that defines or names something."""
+    """A place in the text that contains a name. ``defines``: the place defines the name."""
 
     span: Span
     defines: bool = False
 
 
 class Token(NamedTuple):
-    """A part of the text with its type. Tokens are in order, do not overlap, and never span lines.
+    """A part of the text with its type. Tokens are in order, do not overlap, and never extend over several lines.
 
-    A file has thousands of them, so they are tuples.
+    A file has thousands of tokens, so they are tuples.
     """
 
     start: int
@@ -101,13 +101,13 @@ class Token(NamedTuple):
 
     @property
     def span(self) -> Span:
-        """The place of the token."""
+        """The span of the token."""
         return Span(self.start, self.end)
 
 
 @frozen
 class Fold:
-    """Lines (from 1, both inclusive) that can be folded into the first."""
+    """Lines that can be folded into the first of them. Lines count from 1, and both ends are included."""
 
     first_line: int
     last_line: int
@@ -116,7 +116,7 @@ class Fold:
 
 @frozen
 class StateKey:
-    """A declared key of the state."""
+    """A key that the state declares."""
 
     type: StateType
     description: str = ""
@@ -124,9 +124,9 @@ class StateKey:
 
 @frozen
 class Variable:
-    """A variable that is bound before the text runs: a short description of its value ("12 nodes"), and its fields.
+    """A variable that is bound before the text runs: a short description of its value ("12 nodes"), and the value's fields.
 
-    ``many``: the value is a list, and the fields are those of its items.
+    ``many``: the value is a list, and ``fields`` are the fields of its items.
     """
 
     holds: str = ""
@@ -136,11 +136,12 @@ class Variable:
 
 @frozen
 class Known:
-    """Data outside of the text. Missing data is neither offered nor checked.
+    """Data from outside the text. Where data is missing, nothing is offered or checked.
 
-    ``variables`` are GASL's variables, an expression's names or, in LWT, values of earlier steps (a REPL's), by name. ``input`` is
-    the run's input. ``models`` are the names that the host offers, ``measures`` the algorithms of the graph engine (None:
-    unknown), ``ceiling`` the maximum values of caps, ``operations`` those of the language and of plugins.
+    ``variables`` maps names to variables: in GASL its variables, in expressions their names, in LWT the values of earlier steps of a
+    REPL session. ``input`` is the input of the run. ``models`` are the model names that the host offers, ``measures`` the algorithms
+    of the graph engine (both None: unknown). ``ceiling`` has the maximum values of caps. ``operations`` has the operations of the
+    language and of plugins.
     """
 
     schema: Schema | None = None
@@ -153,7 +154,7 @@ class Known:
     operations: Mapping[str, Signature] = field(default=BUILTIN)
 
 
-# Data as Markdown: names, values and prompts are escaped and truncated.
+# Converts data to Markdown: names, values and prompts are escaped and truncated.
 
 _LONGEST = 60
 _OFFERED = 10
@@ -161,18 +162,18 @@ _MARKUP = frozenset("\\`*_{}[]()<>#+-!|~&$")
 
 
 def excerpt(text: str, most: int = _LONGEST) -> str:
-    """Return ``text`` on one line, truncated, without control characters."""
+    """Return ``text`` on one line, truncated to ``most`` characters, with control characters escaped."""
     flat = " ".join(text[: most * 4].split())
     return printable(flat if len(flat) <= most and len(text) <= most * 4 else flat[: most - 1] + "…")
 
 
 def plain(text: str, most: int = 400) -> str:
-    """Return ``text`` as Markdown, with markup escaped."""
+    """Return ``text`` as Markdown on one line: truncated, with markup escaped."""
     return "".join(f"\\{letter}" if letter in _MARKUP else letter for letter in excerpt(text, most))
 
 
 def code(text: str, most: int = _LONGEST) -> str:
-    """Return ``text`` as code inside a line."""
+    """Return ``text`` as inline code in Markdown, truncated."""
     shown = excerpt(text, most)
     fence = "`"
     while fence in shown:
@@ -182,7 +183,7 @@ def code(text: str, most: int = _LONGEST) -> str:
 
 
 def block(text: str, language: str, most: int = 2_000) -> str:
-    """Return ``text`` as a block of code, truncated."""
+    """Return ``text`` as a code block in Markdown, truncated."""
     shown = "\n".join(printable(line) for line in (text if len(text) <= most else text[: most - 1] + "…").split("\n"))
     fence = "```"
     while fence in shown:
@@ -191,7 +192,7 @@ def block(text: str, language: str, most: int = 2_000) -> str:
 
 
 def joined(texts: Iterable[str], total: int | None = None) -> str:
-    """Return at most ten Markdown texts, joined by commas, and the number of the others."""
+    """Return the first ten Markdown texts, joined by commas, and the number of further texts (of ``total``, if given)."""
     known = list(texts)
     shown = known[:_OFFERED]
     more = (len(known) if total is None else total) - len(shown)
@@ -199,7 +200,7 @@ def joined(texts: Iterable[str], total: int | None = None) -> str:
 
 
 def value_text(value: Any) -> str:
-    """Return a scalar as GASL writes it."""
+    """Return a scalar as it is written in GASL."""
     if isinstance(value, str):
         return format_text(value)
     if value is None or isinstance(value, bool):
@@ -208,7 +209,7 @@ def value_text(value: Any) -> str:
 
 
 def of_attribute(attribute: Attribute) -> str:
-    """Return a description of an attribute: its types, the number of items that have it, its frequent values."""
+    """Return a description of an attribute: its types, the number of items that have it, and its frequent values."""
     types = ", ".join(
         f"{kind} ({count:,})" if len(attribute.types) > 1 else kind for kind, count in attribute.types.items()
     )
@@ -224,7 +225,7 @@ _T = TypeVar("_T")
 
 @frozen(slots=False, eq=False)
 class Reading:
-    """A text in a language, and the results of parsing it. Each is computed on first use and cached."""
+    """A text in a language, with its parse results. Each result is computed on first use and cached."""
 
     language: Language
     source: Source
@@ -232,45 +233,45 @@ class Reading:
 
     @property
     def text(self) -> str:
-        """Return the text."""
+        """The text."""
         return self.source.text
 
     @cached_property
     def script(self) -> Script:
-        """Return the text as a script, parsed strictly."""
+        """The text as a script, parsed strictly."""
         return parse_lwt(self.source)
 
     @cached_property
     def program(self) -> Program:
-        """Return the text as a GASL program."""
+        """The text as a GASL program."""
         return parse_gasl(self.source)
 
     @cached_property
     def expression(self) -> ExprRead:
-        """Return the text as an expression."""
+        """The text as an expression."""
         return parse_expr(self.text)
 
     def parsed(self, expression: str) -> ExprRead:
-        """Return an expression in the text, parsed once however often it occurs."""
+        """Parse an expression that occurs in the text. Equal expressions are parsed only once."""
         return self.once(("expression", expression), lambda _: parse_expr(expression))
 
     @cached_property
     def seed(self) -> "SeedRead":
-        """Return the text as a seed."""
+        """The text as a seed."""
         from ..documents.seed import seed_in
 
         return seed_in(self.document)
 
     @cached_property
     def document(self) -> "JsonRead":
-        """Return the text as a JSON document."""
+        """The text as a JSON document."""
         from ..documents.json_text import read_json
 
         return read_json(self.source)
 
     @property
     def faults(self) -> tuple[Diagnostic, ...]:
-        """Return the parser's faults, which depend only on the text."""
+        """The faults that the parser found. They depend only on the text."""
         match self.language:
             case "lwt":
                 return self.script.diagnostics
@@ -283,7 +284,7 @@ class Reading:
 
     @property
     def items(self) -> tuple[Span, ...]:
-        """Return the spans of the steps or commands."""
+        """The spans of the steps or commands; empty for expressions and seeds."""
         match self.language:
             case "lwt":
                 return tuple(step.span for step in self.script.steps)
@@ -292,7 +293,7 @@ class Reading:
         return ()
 
     def once(self, what: Hashable, find: "Callable[[Reading], _T]") -> _T:
-        """Return the result of ``find`` for the text, computed once per key ``what``."""
+        """Return the result of ``find`` for this reading. The result is computed once for each key ``what``."""
         if what not in self._notes:
             self._notes[what] = find(self)
         found: _T = self._notes[what]
@@ -300,11 +301,11 @@ class Reading:
 
 
 Text: TypeAlias = Reading | Source | str
-"""A text as the service takes it: a ``Reading`` is not parsed again."""
+"""The forms in which the service accepts a text. A ``Reading`` is not parsed again."""
 
 
 def read(language: Language, text: Text) -> Reading:
-    """Return the reading of a text. Raises ``ValueError`` for a reading in another language."""
+    """Return ``text`` as a ``Reading``. Raises ``ValueError`` if ``text`` is a ``Reading`` in another language."""
     if isinstance(text, Reading):
         if text.language != language:
             raise ValueError(f"the text was read as {text.language}, not as {language}")
@@ -314,13 +315,13 @@ def read(language: Language, text: Text) -> Reading:
 
 @cache
 def seed_schemas() -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the JSON Schemas of seeds: declarative form and formula form. They are made from pydantic models, which is slow."""
+    """Return the JSON Schemas of seeds: declarative form and formula form. Cached, because pydantic creates them slowly."""
     from ..documents import seed as seeds
 
     return seeds.SEED_SCHEMA, seeds.SEED_SCHEMA_000
 
 
-# The checker of each language, given data from outside the text.
+# Runs the checker of each language with data from outside the text.
 
 _Found = list[tuple[Known, tuple[Diagnostic, ...]]]
 

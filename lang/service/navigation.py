@@ -1,6 +1,7 @@
-"""Definitions, references and renaming of names. The same for all languages.
+"""Definitions, references and renaming of names, outlines, folding and hover text. All languages use the same functions.
 
-A rename is tried on a copy first: the copy must parse, have the same names at the same places, and the same diagnostics.
+A rename is first tried on a copy. In the copy, every other name must still refer to the same thing, and the diagnostics must be the
+same as before.
 """
 
 import re
@@ -46,7 +47,7 @@ _LONGEST = 200
 
 
 def occurrences_in(language: Language, text: Text) -> Names:
-    """Return all names in the text, in source order."""
+    """Return all names in a text in ``language``, in source order."""
     return names_in(read(language, text))
 
 
@@ -71,13 +72,13 @@ def _names(reading: Reading) -> Names:
 
 
 def occurrence_at(found: Sequence[Occurrence], offset: int) -> Occurrence | None:
-    """Return the occurrence at ``offset``, or right before it: a cursor right after a name is on it."""
+    """Return the occurrence at ``offset``; if there is none, the occurrence that ends at ``offset``."""
     on = next((each for each in found if each.span.covers(offset)), None)
     return on or next((each for each in found if each.span.end == offset), None)
 
 
 def definition_of(found: Sequence[Occurrence], offset: int) -> Place | None:
-    """Return the definition of the name at ``offset``: the same place, else above, nearest first, else below."""
+    """Return the definition of the name at ``offset``: the last one at or above this place, otherwise the first one below."""
     at = occurrence_at(found, offset)
     if at is None:
         return None
@@ -88,7 +89,7 @@ def definition_of(found: Sequence[Occurrence], offset: int) -> Place | None:
 
 
 def places(found: Sequence[Occurrence], offset: int) -> tuple[Place, ...]:
-    """Return every place that names the same thing as the name at ``offset``."""
+    """Return all places that refer to the same thing as the name at ``offset``."""
     at = occurrence_at(found, offset)
     return () if at is None else tuple(Place(each.span, each.defines) for each in found if each.thing == at.thing)
 
@@ -125,7 +126,7 @@ _WORDS = {"computation": "step"}
 
 
 def _fault(at: Occurrence, same: Sequence[Occurrence], found: Sequence[Occurrence], new: str, known: Known) -> str:
-    """Return why the name cannot be changed, or ""."""
+    """Return why the name can't be changed to ``new``; "" if it can."""
     fixed = next((each.fixed for each in same if each.fixed), "")
     if fixed:
         return fixed
@@ -135,8 +136,8 @@ def _fault(at: Occurrence, same: Sequence[Occurrence], found: Sequence[Occurrenc
         return "the name is empty" if not new.strip() else f"a name has at most {_LONGEST} characters"
     if any(each.written(new) is None for each in same):
         return f"{_short(new)} can't be the name of a {_WORDS.get(at.kind, at.kind)}"
-    # Variables of two strings or two comprehensions do not conflict; if one would capture another, the check of the copy
-    # finds it.
+    # Variables of different strings or comprehensions do not conflict. If the new name would capture another variable, the check of
+    # the copy finds this.
     near = (each for each in found if at.kind != "variable" or not at.scope or each.scope in (0, at.scope))
     if new != at.name and any(each.name == new and each.kind == at.kind for each in near):
         return f"a {_WORDS.get(at.kind, at.kind)} {_short(new)} exists already"
@@ -148,7 +149,7 @@ def _fault(at: Occurrence, same: Sequence[Occurrence], found: Sequence[Occurrenc
 
 
 def _unreadable(reading: Reading, at: Occurrence, same: Sequence[Occurrence]) -> str:
-    """Return the reason for refusal if a part of the text that could not be read contains the name."""
+    """Return the reason to refuse the rename if a part of the text that could not be parsed contains the name; otherwise ""."""
     if not reading.faults:
         return ""
     words = len(re.findall(rf"(?<!\w){re.escape(at.name)}(?!\w)", reading.text))
@@ -156,7 +157,7 @@ def _unreadable(reading: Reading, at: Occurrence, same: Sequence[Occurrence]) ->
 
 
 def _change_of_meaning(reading: Reading, edits: Sequence[Edit], at: Occurrence, new: str, known: Known) -> str:
-    """Return what else a rename would change, or ""."""
+    """Return what else a rename would change; "" if it changes nothing else."""
     made = repair(reading.text, edits)
     later_reading = Reading(reading.language, Source(made.text, reading.source.name))
     after = names_in(later_reading)
@@ -182,7 +183,7 @@ def _change_of_meaning(reading: Reading, edits: Sequence[Edit], at: Occurrence, 
 
 
 def _identities(found: Iterable[Occurrence]) -> list[tuple[int, int, str, int]]:
-    """Return all occurrences, each with the first one of the same thing."""
+    """Return the span and kind of each occurrence, with the start of the first occurrence that refers to the same thing."""
     ordered = sorted(found, key=lambda each: (each.span.start, each.span.end))
     first: dict[tuple[str, str, int], int] = {}
     return [
@@ -191,7 +192,7 @@ def _identities(found: Iterable[Occurrence]) -> list[tuple[int, int, str, int]]:
 
 
 def _ends_back(made: Repaired, span: Span) -> tuple[int, int]:
-    """Return the original start and end of a span, as ``back_span`` does, without making spans for thousands of names."""
+    """Return the original start and end of a span. Does the same as ``back_span``, but creates no ``Span``: there are thousands."""
     start = made.back(span.start)
     return start, max(start, made.back(span.end))
 
@@ -208,7 +209,7 @@ def _short(name: str) -> str:
     return printable(name if len(name) <= 60 else name[:59] + "…")
 
 
-# The definitions in a text, as an outline.
+# Returns the definitions in a text as an outline.
 
 
 def symbols_of(reading: Reading) -> tuple[Symbol, ...]:
@@ -234,7 +235,7 @@ def symbols_of(reading: Reading) -> tuple[Symbol, ...]:
 
 
 _DEEPEST = 60
-"""Maximum depth of nested commands in the outline; faulty texts may be nested more deeply."""
+"""Maximum depth of nested commands in the outline. Faulty texts may be nested more deeply."""
 
 
 def _items(items: Iterable[Item], text: str, depth: int = 0) -> Iterator[Symbol]:
@@ -282,7 +283,7 @@ def _symbols_of_list(node: JsonNode | None, kind: SymbolKind, detail: str) -> It
             yield Symbol(name.value, kind, item.span, name.span, about if isinstance(about, str) else "")
 
 
-# The foldable parts of a text.
+# Finds the parts of a text that can be folded.
 
 _COMMENTS = re.compile(r"(?:^[ \t]*+#[^\n]*+(?:\n|\Z)){2,}", re.MULTILINE)
 
@@ -332,7 +333,7 @@ def _seed_folds(reading: Reading) -> Iterator[tuple[int, int]]:
             waiting += [*node.fields.values(), *node.items]
 
 
-# Hover text: the description that completion offers for the token, and the bindings and uses of a name.
+# Builds hover text: the description that completion offers for the token, and how often a name is used.
 
 _BRACKETS = re.compile(r"\[[^\[\]\n]*\]")
 _NAMING = frozenset({"variable", "step", "property", "string"})
@@ -354,7 +355,7 @@ def hover_at(reading: Reading, offset: int, known: Known) -> Hover | None:
 
 
 def _offered(reading: Reading, token: Token, span: Span, known: Known) -> Completion | None:
-    """Return the completion offered at the end of ``span``, if it equals the text there."""
+    """Return the completion at the end of ``span`` whose text equals the text of ``span``; None if no completion does."""
     said = reading.text[span.start : span.end]
     end = span.end
     is_text = said[:1] in "\"'" and len(said) > 1 and said[-1] == said[0]
@@ -370,13 +371,13 @@ def _offered(reading: Reading, token: Token, span: Span, known: Known) -> Comple
 
 
 def _accessor(text: str, token: Token, offset: int) -> Span | None:
-    """Return the brackets at ``offset``, if they follow a reference."""
+    """Return the span of the accessor in brackets at ``offset``. ``token`` has the accessors of a reference."""
     parts = _BRACKETS.finditer(text, token.start, token.end)
     return next((Span(*part.span()) for part in parts if part.start() <= offset <= part.end()), None)
 
 
 def _inside(reading: Reading, offset: int, known: Known) -> Hover | None:
-    """Return the hover text of a word in a string that is a program or an expression."""
+    """Return the hover text at ``offset`` if this is in a string that is a program or an expression, otherwise None."""
     if "GASL" not in reading.text and "EXPR" not in reading.text:
         return None
     for step in reading.script.steps:
@@ -398,7 +399,7 @@ def _plain(text: str) -> str:
 
 
 def _token(tokens: Sequence[Token], offset: int) -> Token | None:
-    """Return the token at ``offset``, or the one that ends there."""
+    """Return the token at ``offset``, or else the token that ends there."""
     place = bisect_right(tokens, offset, key=lambda token: token.start) - 1
     if place < 0:
         return None
@@ -417,13 +418,13 @@ def _about(found: Completion, reading: Reading, token: Token) -> str:
         return f"**{found.kind}** {name}\n\n{found.documentation}"
     if not found.detail and not found.documentation:
         form = _form(reading, token) if reading.language == "gasl" else ""
-        return f"**{found.kind}** {name}, in\n\n{form}" if form else ""  # the word alone adds no information
+        return f"**{found.kind}** {name}, in\n\n{form}" if form else ""  # without a form, the hover text would repeat the word
     head = f"**{found.kind}** {name}" + (f" · {plain(found.detail)}" if found.detail else "")
     return f"{head}\n\n{found.documentation}" if found.documentation else head
 
 
 def _form(reading: Reading, token: Token) -> str:
-    """Return the form of the command that contains the token."""
+    """Return the syntax of the command that contains the token, as a code block; "" if it is unknown."""
     tokens = tokens_in(reading)
     place = bisect_right(tokens, token.start, key=lambda each: each.start) - 1
     command = next((each for each in reversed(tokens[: place + 1]) if each.type == "command"), None)
@@ -432,7 +433,7 @@ def _form(reading: Reading, token: Token) -> str:
 
 
 def _uses(reading: Reading, offset: int) -> list[str]:
-    """Return the use count of the name defined at ``offset``; nothing if ``offset`` is not at a definition."""
+    """Return a sentence on how often the name defined at ``offset`` is used; an empty list if ``offset`` is not at a definition."""
     found = names_in(reading)
     at = occurrence_at(found, offset)
     if at is None:

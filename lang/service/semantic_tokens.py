@@ -14,7 +14,7 @@ from ..parse.lwt.engine import reference_pattern
 from ..parse.lwt.shapes import HEAD
 from .model import Language, Reading, Token, TokenType
 
-# The tokens of a script. A step extends from its head to its closing parenthesis; text between steps has no tokens.
+# Finds the tokens of a script. A step extends from its head to its closing parenthesis. Text between steps has no tokens.
 
 _OUTSIDE = re.compile(
     rf"^[ \t]*+(?:(?P<comment>\#[^\n]*+)|(?={HEAD.pattern})(?P<head>\([^)]*+\)[ \t]*+)=)", re.MULTILINE
@@ -63,7 +63,7 @@ def _line(line: str) -> tuple[Token, ...] | None:
 
 
 def _collect(text: str, match: re.Match[str], found: list[Token]) -> tuple[int, bool]:
-    """Collect the tokens of the comment or step that ``match`` begins; return its end, and whether that is certain."""
+    """Add the tokens of the comment or step that begins with ``match`` to ``found``. Return its end, and whether the end is certain."""
     if match["comment"] is not None:
         start = match.start("comment")
         found.append(Token(start, start + len(match["comment"].rstrip()), "comment"))
@@ -80,7 +80,7 @@ _TYPES: dict[str, TokenType] = {
 
 
 def _step(text: str, at: int, found: list[Token]) -> tuple[int, bool]:
-    """Collect the tokens of a step after its head; return its end, and whether its last parenthesis was found."""
+    """Add the tokens of a step after its head to ``found``. Return its end, and whether its last parenthesis was found."""
     depth = 0
     for match in _inside().finditer(text, at):
         kind = match.lastgroup or ""
@@ -135,8 +135,8 @@ def _reference(text: str, start: int, end: int) -> Iterator[Token]:
             yield Token(name.end(), end, "property")
 
 
-# The tokens of a GASL text. The parser classifies a statement's words, once for all statements of the same shape.
-# The shape is the statement with each name, text and number replaced by a sample: a file of a thousand lines has a few dozen.
+# Finds the tokens of a GASL text. The parser classifies the words of a statement, once for all statements of the same shape. The
+# shape is the statement with each name, string and number replaced by a sample. A file of a thousand lines has a few dozen shapes.
 
 _LEXEME = re.compile(
     r"""(?P<newline>\n)|(?P<comment>\#[^\n]*+)"""
@@ -151,7 +151,7 @@ _GASL_TYPES: dict[str, TokenType] = {
     "string": "string", "variable": "variable", "number": "number", "path": "property", "quoted": "variable", "word": "variable",
     "sign": "operator", "comment": "comment",
 }  # fmt: skip
-"""The type of a piece that no parser has read."""
+"""The types of pieces that are classified without the parser."""
 _LONGEST_SHAPE = 400
 
 Lexeme = tuple[str, int, int]
@@ -178,7 +178,7 @@ def _open_brackets(line: str) -> int:
 
 
 def _of_chunk(text: str) -> tuple[tuple[int, int, TokenType], ...]:
-    """Return the tokens of a statement: its line, and the lines that its brackets include."""
+    """Return the tokens of a statement. ``text`` is its line, with the further lines that its brackets include."""
     chunk: list[Lexeme] = []
     shape: list[str] = []
     known = keywords()
@@ -203,7 +203,7 @@ def _of_chunk(text: str) -> tuple[tuple[int, int, TokenType], ...]:
 
 @lru_cache(maxsize=2048)
 def _types(shape: str) -> tuple[TokenType | None, ...]:
-    """Return the type of each piece of a shape; None for brackets and commas."""
+    """Return the type of each piece of a shape. The type of brackets and commas is None."""
     follower = follow(shape)
     pieces = _pieces(shape)
     if follower is None or len(follower.met) != len(pieces):
@@ -217,7 +217,7 @@ def _pieces(shape: str) -> list[re.Match[str]]:
 
 
 def _plain(shape: str) -> tuple[TokenType | None, ...]:
-    """Return types for an invalid statement: each word is classified by itself."""
+    """Return the types for an invalid statement. Each word is classified without its context."""
     known = keywords()
     found: list[TokenType | None] = []
     for place, match in enumerate(_pieces(shape)):
@@ -234,12 +234,12 @@ def _type(terminals: list[str], place: int) -> TokenType | None:
     before = terminals[place - 1] if place else ""
     after = terminals[place + 1] if place + 1 < len(terminals) else ""
     if terminal in _command_terminals():
-        # JOIN a WITH b ON id: a word that begins commands does so only at the beginning, and after THEN or ELSE.
+        # JOIN a WITH b ON id: a word that can begin a command begins one only at the start of a statement, or after THEN or ELSE.
         return "command" if not place or before in ("_THEN", "_ELSE", "THEN", "ELSE") else "keyword"
     if terminal == "IDENTIFIER":
         if after == "COLUMN_TYPE":
             return "property"
-        return "function" if before == "_USING" else "variable"  # a text follows every other USING
+        return "function" if before == "_USING" else "variable"  # after any other USING comes a string
     if terminal in _BY_TERMINAL:
         return _BY_TERMINAL[terminal]
     said = automaton().spellings.get(terminal, ("",))[0]
@@ -263,7 +263,7 @@ def _command_words() -> frozenset[str]:
     return frozenset(said for name in _command_terminals() for said in automaton().spellings.get(name, ()))
 
 
-# The tokens of an expression, as far as the parser accepts it; after that, each word is classified by itself.
+# Finds the tokens of an expression. If the parser does not accept the expression, each word is classified without its context.
 
 _EXPR_LEXEME = re.compile(
     r"""(?P<string>"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?)|(?P<number>[0-9][0-9.]*+)|(?P<word>[^\W\d]\w*+)"""
@@ -286,7 +286,7 @@ def expr_tokens(text: str) -> Iterator[Token]:
 
 
 def _lines(text: str, start: int, end: int, kind: TokenType) -> Iterator[Token]:
-    """Yield a token, or one for each line that it spans: ``is not null`` may span several."""
+    """Yield a token, or one token for each line: ``is not null`` may extend over several lines."""
     for match in re.finditer(r"[^\r\n]+", text[start:end]):
         yield Token(start + match.start(), start + match.end(), kind)
 
@@ -325,7 +325,7 @@ def _expr_plain(text: str) -> Iterator[Token]:
         yield Token(*match.span(), found)
 
 
-# The tokens of a seed's document: keys, values, and those of the expressions inside its strings.
+# Finds the tokens of a seed's document: keys, values, and the tokens of expressions in its strings.
 
 _JSON_LEXEME = re.compile(
     r'(?P<key>"(?:[^"\\\n]|\\[^\n])*+"(?=[ \t\r\n]*+:))|(?P<string>"(?:[^"\\\n]|\\[^\n])*+"?)'

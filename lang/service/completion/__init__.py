@@ -1,4 +1,4 @@
-"""Completion in any of the languages."""
+"""Completion in all of the languages."""
 
 import re
 
@@ -11,7 +11,7 @@ __all__ = ["completed"]
 
 
 def completions(reading: Reading, offset: int, known: Known) -> tuple[Completion, ...]:
-    """See ``service.complete``. The module of a language is imported on its first use."""
+    """See ``service.complete``. The module for a language is imported on its first use."""
     found: tuple[Completion, ...]
     match reading.language:
         case "gasl":
@@ -28,13 +28,13 @@ def completions(reading: Reading, offset: int, known: Known) -> tuple[Completion
     return over_the_rest(found, reading.text, offset)
 
 
-# Completion of the codes in an ignore comment: ``# knotwork: ignore[LWT024]``.
+# Completes the codes in an ignore comment: ``# knotwork: ignore[LWT024]``.
 
 _OPEN = re.compile(r"[ \t]*#[ \t]*knotwork:[ \t]*ignore\[(?:[A-Za-z0-9]+[ \t]*,[ \t]*)*(?P<typed>[A-Za-z0-9]*)")
 
 
 def complete_ignored(text: str, offset: int, language: Language) -> tuple[Completion, ...]:
-    """Return the codes allowed at ``offset``: those of the language's warnings and hints; an error cannot be silenced."""
+    """Return completions with the codes allowed at ``offset``: the codes of the language's warnings and hints, but not of errors."""
     match = _OPEN.fullmatch(text, text.rfind("\n", 0, offset) + 1, offset)
     if match is None:
         return ()

@@ -18,7 +18,7 @@ from ..model import Completion, CompletionKind, Known
 from .gasl_names import GaslScope, bindings_in
 from .place import MARK, Before, Candidate, Found, Tongue, found_by, ranked, words
 
-# The cursor's place in a GASL text: in a string, a name, a variable; and the statement around it, without the others.
+# Finds the place of the cursor in a GASL text: a string, a name or a variable. Only the statement around the cursor is parsed.
 
 _PIECE = re.compile(
     r"""(?P<string>"(?:[^"\\\r\n]|\\[^\r\n])*+(?P<ended_string>")?|'(?:[^'\\\r\n]|\\[^\r\n])*+(?P<ended_single>')?)"""
@@ -29,14 +29,17 @@ _PIECE = re.compile(
 )
 _BLOCK_LINE = re.compile(r"^[ \t]*+(TRY|CATCH[ \t]++ANY|FINALLY|END)(?=[ \t\r]*+(?:#|$))", re.IGNORECASE | re.MULTILINE)
 _LONGEST = 20_000
-"""Maximum number of characters of a statement before the cursor that are parsed."""
+"""Maximum number of characters of a statement that are parsed before the cursor."""
 _MOST_LINES_BACK = 60
-"""Maximum number of lines above the cursor's line in which the statement may begin."""
+"""Maximum number of lines above the cursor that are searched for the start of the statement."""
 
 
 @frozen
 class Cursor:
-    """The incomplete text at the cursor: it begins at ``begin``, and ``typed`` is its present part. ``quote``: of its string."""
+    """The incomplete text at the cursor. It begins at ``begin``; ``typed`` is the part before the cursor.
+
+    ``quote`` is the quote of the string around the cursor.
+    """
 
     kind: Literal["nothing", "comment", "string", "variable", "word"]
     begin: int
@@ -45,7 +48,7 @@ class Cursor:
 
 
 def cursor_at(text: str, offset: int) -> Cursor:
-    """Return the incomplete text at ``offset``. Strings, names and comments end on their line, so other lines are ignored."""
+    """Return the incomplete text at ``offset``. Strings, names and comments end on their line, so only this line is read."""
     line = text.rfind("\n", 0, offset) + 1
     last: re.Match[str] | None = None
     for match in _PIECE.finditer(text, line, offset):
@@ -66,7 +69,7 @@ def cursor_at(text: str, offset: int) -> Cursor:
 
 
 def before_cursor(text: str, begin: int) -> Before | None:
-    """Follow the parser from the beginning of the statement to ``begin``; None if the text in between is invalid."""
+    """Parse from the start of the statement to ``begin``. Return the text and the parser's states; None if the text is invalid."""
     for start in _starts(text, begin):
         if begin - start > _LONGEST:
             continue
@@ -76,7 +79,7 @@ def before_cursor(text: str, begin: int) -> Before | None:
         if follower is None:
             continue
         if follower.met and follower.met[-1].terminal == "_NEWLINE":
-            # The text above is complete. Without it, the same states recur and can be cached.
+            # The text above is a complete statement. Without it, equal states recur, and their results can be cached.
             fresh = _start_of_statement(text, begin) if not _has_reason(follower.met) else None
             if fresh is not None:
                 return fresh
@@ -95,13 +98,13 @@ def _start_of_statement(text: str, begin: int) -> Before | None:
 
 
 def _starts(text: str, begin: int) -> list[int]:
-    """Return possible beginnings of the statement around ``begin``, the likeliest first."""
+    """Return possible starts of the statement around ``begin``, most probable first."""
     line = text.rfind("\n", 0, begin) + 1
     found = [line]
     at = line
     for _ in range(_MOST_LINES_BACK):
         if HEAD_LINE.match(text, at):
-            # A line that begins like a statement is its beginning; any other may continue the line above it.
+            # A line that begins like a statement starts one. Any other line may continue the line above.
             return [at] if at == line else [at, line]
         if at == 0:
             return found if line == 0 else [0, line]
@@ -110,7 +113,7 @@ def _starts(text: str, begin: int) -> list[int]:
 
 
 def opened_blocks(text: str, stop: int) -> str:
-    """Return the keywords of the innermost block that is open at ``stop``, as a text by themselves."""
+    """Return the keywords of the innermost block that is open at ``stop``, as a program without commands; "" if none is open."""
     blocks: list[list[str]] = []
     for match in _BLOCK_LINE.finditer(text, 0, stop):
         word = match[1].upper().split()[0]
@@ -128,7 +131,7 @@ def opened_blocks(text: str, stop: int) -> str:
 _MARKS = {
     "IDENTIFIER": (MARK,), "PATH": (MARK, f"node.{MARK}"), "STRING": (f'"{MARK}"',), "VARIABLE": (f"${{{MARK}}}",),
 }  # fmt: skip
-"""Spellings of the mark in place of a name or a text: the four terminals of the grammar that contain one. ANY takes paths."""
+"""Maps the four terminals that contain a name or a string to spellings of the mark. ANY takes only the second spelling of a path."""
 
 
 def complete_gasl(source: Source, offset: int, known: Known) -> tuple[Completion, ...]:
@@ -170,7 +173,7 @@ def _words(scope: GaslScope, cursor: Cursor, before: Before) -> Iterator[Candida
 
 
 def _constants(scope: GaslScope, before: Before) -> frozenset[str] | None:
-    """Return which of TRUE, FALSE and NULL fit as the value; None if unknown, or if no value is allowed."""
+    """Return which of TRUE, FALSE and NULL fit as the value at the cursor; None if unknown, or if no value is allowed there."""
     tongue = _tongue()
     found = found_by(tongue, before, f'"{MARK}"', "STRING")
     return None if found is None else scope.constants(found[0], _statements(found[1]))
@@ -187,7 +190,7 @@ def _commands() -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def _words_behind(before: Before) -> tuple[Found, ...]:
-    """Return the words that may follow; at beginnings of statements they are few and cached."""
+    """Return the words that may follow. They are cached, because statements have few different beginnings."""
     return tuple(words(_tongue(), before))
 
 
@@ -205,7 +208,7 @@ def _names(scope: GaslScope, cursor: Cursor, before: Before) -> Iterator[Candida
 
 
 def _fitting(candidates: Iterable[Candidate], text: str, offset: int, cursor: Cursor) -> Iterator[Candidate]:
-    """Yield the candidates adapted to this place: a quote or a brace that the editor has closed already is not closed again."""
+    """Yield the candidates adapted to this place: without a closing quote or brace if one already follows the cursor."""
     for each in candidates:
         if cursor.kind == "string":
             if each.text[0] == '"':

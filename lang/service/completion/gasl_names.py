@@ -1,4 +1,4 @@
-"""Names and values allowed at a place of a GASL command: variables, keys, fields and values of the graph, measures, settings."""
+"""Names and values allowed at a place in a GASL command: variables, keys, the graph's fields and values, measures, settings."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ from ...trees.gasl import Key, Name, Path, Statement
 from ..model import Known, block, excerpt, of_attribute, plain, value_text
 from .place import MARK, Candidate, Way
 
-# Bindings of the commands above the cursor, found without parsing; only commands that the current one depends on are parsed.
+# Finds what the commands above the cursor bind, without parsing them. Only commands on which the current command depends are parsed.
 
 _NAME = r"(?:[A-Za-z_][A-Za-z0-9_]*|`(?:[^`\r\n]|``)+`)"
 _BINDS = re.compile(
@@ -39,18 +39,18 @@ _LINES_BACK = 60
 
 @frozen
 class Bindings:
-    """Variables by name, each with the place of its last binding; keys with their types."""
+    """The names bound in a text. ``variables`` maps each variable to the offset of its last binding, ``keys`` each key to its type."""
 
     variables: dict[str, int]
     keys: dict[str, str]
 
 
 def bindings_in(text: str, stop: int) -> Bindings:
-    """Return the variables bound and the keys declared in the text before ``stop``, whether or not it is valid."""
+    """Return the variables bound and the keys declared before ``stop``. The text may be invalid."""
     found = Bindings({}, {})
     for match in _BINDS.finditer(text, 0, stop):
         if name := match["name"]:
-            found.variables.pop(name := identifier(name), None)  # the last one bound comes last
+            found.variables.pop(name := identifier(name), None)  # keeps the variables in the order of their last bindings
             found.variables[name] = match.start("name")
         elif key := match["key"]:
             found.keys[key] = match["type"].upper()
@@ -58,7 +58,7 @@ def bindings_in(text: str, stop: int) -> Bindings:
 
 
 def statement_text(text: str, offset: int) -> str:
-    """Return the statement that contains ``offset``."""
+    """Return the text of the statement that contains ``offset``."""
     start = text.rfind("\n", 0, offset) + 1
     at = start
     for _ in range(_LINES_BACK):
@@ -71,7 +71,7 @@ def statement_text(text: str, offset: int) -> str:
 
 
 def statements_for(text: str, names: Iterable[str], bound: Bindings) -> list[Statement]:
-    """Return the statements that bind ``names``, and their dependencies, dependencies first; at most twenty."""
+    """Return the statements that bind ``names``, and those on which they depend, in source order. At most twenty are parsed."""
     found: dict[int, list[Statement]] = {}
     waiting, seen = list(names), set(names)
     while waiting and len(found) < _MOST_READ:
@@ -93,12 +93,15 @@ def _known_names(piece: str, known: Collection[str]) -> list[str]:
 
 
 _WITH_FIELDS = 3
-"""Maximum number of variables whose fields are searched: for each, its statement and its dependencies are parsed."""
+"""Maximum number of variables whose fields are determined, because this parses a variable's statement and its dependencies."""
 
 
 @frozen(slots=False)
 class GaslScope:
-    """The names available at a place: the text, the bindings before the place, the typed text, and data from outside the text."""
+    """Finds the names available at a place, from the text, the bindings before the place, and data from outside the text (``known``).
+
+    ``typed`` is the text typed so far.
+    """
 
     text: str
     bound: Bindings
@@ -106,7 +109,7 @@ class GaslScope:
     typed: str = ""
 
     def candidates(self, way: Way, items: tuple[Statement, ...]) -> Iterator[Candidate]:
-        """Yield the candidates for the mark. ``items`` are the parsed statement with the mark."""
+        """Yield the candidates for the mark at the end of ``way``. ``items`` is the parsed statement that contains the mark."""
         holder, name = way[-1]
         around = way[-2] if len(way) > 1 else (None, "")
         if isinstance(holder, Name) and around[1] != "into":
@@ -175,10 +178,10 @@ class GaslScope:
         for setting in SETTINGS.values():
             yield Candidate(setting.key, "setting", setting.kind, plain(setting.doc))
 
-    # Fields and values
+    # The fields and values that conditions and commands may name.
 
     def fields(self, way: Way, items: tuple[Statement, ...]) -> Iterator[Candidate]:
-        """Yield the fields of the command's input."""
+        """Yield the fields that the input of the command has."""
         holder = way[-1][0]
         for parts, attribute, detail in self._fields_at(way, items):
             tested = format_condition(NullTest(Field(parts)))[
@@ -189,7 +192,7 @@ class GaslScope:
             yield Candidate(said, "field", detail, about, match=".".join(parts))
 
     def values(self, way: Way, items: tuple[Statement, ...]) -> Iterator[Candidate]:
-        """Yield the frequent values of the compared field, or the values of a setting."""
+        """Yield the frequent values of the field that is compared, or the possible values of a setting."""
         command = next((node for node, _ in reversed(way) if isinstance(node, gasl.SetCommand)), None)
         if command is not None:
             if command.key.text == "llm.model":
@@ -214,7 +217,7 @@ class GaslScope:
                 )
 
     def constants(self, way: Way, items: tuple[Statement, ...]) -> frozenset[str] | None:
-        """Return which of TRUE, FALSE and NULL fit at the mark; None if unknown."""
+        """Return which of TRUE, FALSE and NULL fit at the mark; None if this is unknown."""
         if any(isinstance(node, gasl.SetCommand) for node, _ in way):
             return frozenset()
         test = next((node for node, _ in reversed(way) if isinstance(node, Comparison)), None)
@@ -231,7 +234,7 @@ class GaslScope:
     def _fields_at(
         self, way: Way, items: tuple[Statement, ...], field: Field | None = None
     ) -> Iterator[tuple[tuple[str, ...], Attribute | None, str]]:
-        """Yield the paths allowed at the mark (or for ``field``), with their attributes if known."""
+        """Yield the field paths allowed at the mark (or in place of ``field``), each with its attribute (if known) and a description."""
         step = self._step(way, items)
         if step is None:
             return
@@ -317,7 +320,7 @@ def _names_of(node: object) -> Iterator[Name]:
 
 
 def _parts(name: str) -> tuple[str, ...]:
-    """Return a column's name as the parts of a path: ``right.weight`` needs no backticks."""
+    """Return a column's name as the parts of a path, because ``right.weight`` needs no backticks as a path."""
     parts = tuple(name.split("."))
     return parts if all(parts) else (name,)
 

@@ -20,7 +20,7 @@ from ..model import Completion, Known, Variable, block, excerpt, plain, value_te
 from .gasl_completion import complete_gasl
 from .place import MARK, Before, Candidate, Tongue, Way, complete_expr, found_by, ranked, words
 
-# Candidates for a place of a script: operations, options and their values, references to steps and into the input.
+# Finds candidates for a place in a script: operations, options and their values, references to steps and into the input.
 
 _STEP_HEAD = re.compile(rf"^[ \t]*+\((?P<id>{ID})\)[ \t]*+=(?!=)", re.MULTILINE)
 _NAMED = re.compile(rf"\{{\((?P<id>{ID})\)\}}")
@@ -37,16 +37,16 @@ _BEGINS: Mapping[str, frozenset[str]] = {
     "list": frozenset({"["}), "call": frozenset(), "int": frozenset(), "float": frozenset(), "nothing": frozenset(),
     "strings": _QUOTE_MARKS | {"["},
 }  # fmt: skip
-"""The signs that may begin a value of each kind; for other kinds, any sign."""
+"""Maps kinds of values to the signs that may begin such a value. Values of other kinds may begin with any sign."""
 
 
 def step_ids(text: str) -> dict[str, int]:
-    """Return the ids of steps with their places in the heads, found without parsing; of two with the same id the last."""
+    """Return the ids of steps with their offsets, found without parsing. If an id occurs twice, its last offset is returned."""
     return {match["id"]: match.start("id") for match in _STEP_HEAD.finditer(text)}
 
 
 def heads(text: str) -> Iterator[Candidate]:
-    """Yield heads for missing steps that are referred to, and for the final one."""
+    """Yield heads for the steps that references name but that are missing, and for the step ``final`` if it is missing."""
     known = step_ids(text)
     wanted = dict.fromkeys(match["id"] for match in _NAMED.finditer(text))
     for name in (*wanted, "final"):
@@ -57,7 +57,7 @@ def heads(text: str) -> Iterator[Candidate]:
 
 
 def references(text: str, known: Known, own: str, in_each: bool, at: int) -> Iterator[Candidate]:
-    """Yield references allowed in the step ``own``: steps above first, then those below."""
+    """Yield the references allowed in the step ``own``: to the steps above, nearest first, then to those below."""
     if in_each:
         yield Candidate("{(item)}", "variable", "the current element of EACH", match="item")
         yield Candidate("{(index)}", "variable", "the index of the element, from 0", match="index")
@@ -80,7 +80,7 @@ def _step_text(text: str, name: str, offset: int) -> tuple[str, str]:
 
 
 def accessors(text: str, name: str, way: str, known: Known, quote: str) -> Iterator[Candidate]:
-    """Yield the keys of the value at the end of a reference, if known: from the input, or from a CONST."""
+    """Yield the keys of the value at the end of a reference. The value must be known: from the input or from a CONST step."""
     value = _value(text, name, known)
     for part in _ACCESSOR.findall(way):
         value = _part(value, part.strip("\\\"'"))
@@ -127,11 +127,11 @@ def _value_summary(value: Any) -> str:
     return value_text(value)
 
 
-# Calls
+# Finds candidates inside calls.
 
 
 def _takes_call(outer: Call, way: Way, known: Known) -> bool:
-    """Return whether a call is allowed at the mark in ``outer``: as an argument of that kind."""
+    """Return whether ``outer`` takes a call as its argument at the mark."""
     signature = known.operations.get(outer.operation)
     place = len(outer.arguments) - 1
     in_option = any(isinstance(node, Option) for node, _ in way)
@@ -140,14 +140,14 @@ def _takes_call(outer: Call, way: Way, known: Known) -> bool:
 
 
 def named(way: Way, known: Known) -> Iterator[Candidate]:
-    """Yield the candidates for a bare name at the mark: an operation, an option's name, an option's value."""
+    """Yield the candidates for a name without quotes at the mark: operations, option names, or values of an option."""
     holder, attribute = way[-1]
     if isinstance(holder, Call) and attribute == "operation":
         outer = next((node for node, _ in reversed(way[:-1]) if isinstance(node, Call)), None)
         if outer is not None and not _takes_call(outer, way, known):
             return
         for name, signature in known.operations.items():
-            if outer is None or name == "LLM":  # the only operation that runs for each element
+            if outer is None or name == "LLM":  # only LLM can run for each element
                 yield Candidate(name, "operation", plain(signature.doc), _example(signature))
     elif isinstance(holder, Option):
         yield from options_of(way, known)
@@ -159,7 +159,7 @@ def named(way: Way, known: Known) -> Iterator[Candidate]:
 
 
 def options_of(way: Way, known: Known) -> Iterator[Candidate]:
-    """Yield the options that the call around the mark does not have yet."""
+    """Yield the options that the call around the mark may have but does not have yet."""
     call = _call(way)
     signature = known.operations.get(call.operation) if call is not None else None
     if call is None or signature is None:
@@ -172,7 +172,7 @@ def options_of(way: Way, known: Known) -> Iterator[Candidate]:
 
 
 def strings_for(way: Way, known: Known) -> Iterator[str]:
-    """Yield the texts allowed for the option at the mark."""
+    """Yield the strings allowed as the value of the option at the mark."""
     spec = _spec(way, known)
     if spec is None:
         return
@@ -194,13 +194,13 @@ def _spec(way: Way, known: Known) -> OptionSpec | None:
 
 
 def takes_references(way: Way, known: Known) -> bool:
-    """Return whether a reference is allowed at the mark: not in a constant."""
+    """Return whether a reference is allowed at the mark. Constants can't contain references."""
     kind = kind_at(way, known)
     return kind is None or (kind != "nothing" and kind not in _NO_REFERENCE)
 
 
 def kind_at(way: Way, known: Known) -> str | None:
-    """Return the kind of the argument or option at the mark, "nothing" after the last argument, None for an unknown call."""
+    """Return the kind of the argument or option at the mark; "nothing" after the last argument, None if the kind is unknown."""
     call, spec = _call(way), _spec(way, known)
     if spec is not None:
         return spec.kind
@@ -214,14 +214,14 @@ def kind_at(way: Way, known: Known) -> str | None:
 
 
 def may_begin(sign: str, kind: str | None) -> bool:
-    """Return whether a value of a kind may begin with a sign; signs that do not begin a value are always allowed."""
+    """Return whether a value of the kind may begin with the sign. True for signs that never begin a value."""
     if sign not in _OPENING or kind is None:
         return True
     return sign in _BEGINS.get(kind, _OPENING)
 
 
 def numbers_for(way: Way, known: Known) -> Iterator[Candidate]:
-    """Yield the smallest number allowed for the option at the mark, as an example."""
+    """Yield the smallest number allowed as the value of the option at the mark, as an example."""
     spec = _spec(way, known)
     if spec is not None and spec.kind in ("int", "float") and spec.minimum is not None:
         most = f" to {spec.maximum:,}" if spec.maximum is not None else " on"
@@ -229,7 +229,10 @@ def numbers_for(way: Way, known: Known) -> Iterator[Candidate]:
 
 
 def embedded_in(way: Way, text: str, offset: int, known: Known) -> tuple[str, list[str]]:
-    """Return the language of the string at the mark ("" for a prompt) and the names in an expression: the options after it."""
+    """Return the language of the string at the mark, and the names that an expression there can use.
+
+    The language is "" for a prompt. The names are those of the options after the expression.
+    """
     call, spec = _call(way), _spec(way, known)
     in_option = any(isinstance(node, Option) for node, _ in way)
     if in_option or call is None:
@@ -250,7 +253,7 @@ def _example(signature: Signature) -> str:
     return block(signature.example, "lwt") if signature.example else ""
 
 
-# The cursor's place in a script: in a head, a reference, a string, a word; and the step around it, without the others.
+# Finds the place of the cursor in a script: a head, a reference, a string or a word. Only the step around the cursor is parsed.
 
 _HEAD_LINE = re.compile(rf"^[ \t]*+(?={HEAD.pattern})", re.MULTILINE)
 _REFERENCE = re.compile(
@@ -266,9 +269,10 @@ _MOST_HEADS = 4
 
 @frozen
 class Cursor:
-    """The incomplete text: it begins at ``begin``, ``typed`` is its present part; ``before`` is the step up to ``begin``.
+    """The incomplete text at the cursor. It begins at ``begin``; ``typed`` is the part before the cursor.
 
-    ``of`` and ``way`` are a reference's name and the accessors before the incomplete one; ``quote``: of the string around it.
+    ``before`` is the step's text up to ``begin``. In a reference, ``of`` is its name, and ``way`` are the accessors before the
+    incomplete accessor. ``quote`` is the quote of the string around the cursor.
     """
 
     kind: Literal["word", "reference", "accessor", "head", "string"]
@@ -281,7 +285,7 @@ class Cursor:
 
 
 def cursor_at(text: str, offset: int) -> Cursor | None:
-    """Return the incomplete text at ``offset``; None in a comment, in prose, and if the step is invalid before it."""
+    """Return the incomplete text at ``offset``; None in a comment, between steps, or if the step is invalid before ``offset``."""
     line = text.rfind("\n", 0, offset) + 1
     if text[line:offset].lstrip().startswith("#"):
         return None
@@ -301,7 +305,7 @@ def _head(text: str, line: int, offset: int) -> Cursor:
 
 
 def _starts(text: str, offset: int) -> list[int]:
-    """Return possible beginnings of the step around ``offset``, the nearest first: an apparent head may be inside a string."""
+    """Return possible starts of the step around ``offset``, nearest first. What looks like a head may be part of a string."""
     from_ = max(0, offset - _LONGEST_STEP)
     return [match.end() for match in _HEAD_LINE.finditer(text, from_, offset)][-_MOST_HEADS:][::-1]
 
@@ -337,7 +341,7 @@ def _before(text: str, start: int, begin: int) -> tuple[Before, list[Met]] | Non
 
 
 def _open_quote(before: tuple[Before, list[Met]]) -> str:
-    """Return the quote of the string that is open at the end of a text, or an empty text."""
+    """Return the quote of the string that is open at the end of a text; "" if no string is open."""
     if not _TEXTS.intersection(automaton().accepts(before[0].states)):
         return ""
     opened = next((met for met in reversed(before[1]) if met.terminal in _QUOTES), None)
@@ -372,7 +376,7 @@ def _tongue() -> Tongue:
 
 
 def _closed(candidates: Iterator[Candidate], text: str, offset: int, closing: str) -> Iterator[Candidate]:
-    """Yield the candidates without the closing signs that the editor has added already."""
+    """Yield the candidates without the closing signs that already follow the cursor, because editors add them."""
     there = next((closing[at:] for at in range(len(closing)) if text.startswith(closing[at:], offset)), "")
     for each in candidates:
         said = each.text.removesuffix(there) if there else each.text
@@ -401,14 +405,15 @@ def _strings(text: str, offset: int, cursor: Cursor, known: Known) -> Iterator[C
 def _embedded(text: str, offset: int, cursor: Cursor, known: Known) -> tuple[Completion, ...]:
     """Return the completions in a string that is a program or an expression.
 
-    Empty after an escape, or in a program after a reference: there the string's value differs from its source text.
+    Return no completions after an escape, or in a program after a reference, because there the value of the string differs from its
+    source text.
     """
     typed = cursor.typed
     found = _in_string(cursor)
     if found is None or "\\" in typed:
         return ()
     language, names = embedded_in(found, text, offset, known)
-    if language == "expr":  # a reference is a name there
+    if language == "expr":  # in an expression, a reference stands for a name
         typed = re.sub(reference_pattern(), lambda match: "r" * len(match[0]), typed)
     if "{(" in typed:
         return ()
@@ -420,7 +425,7 @@ def _embedded(text: str, offset: int, cursor: Cursor, known: Known) -> tuple[Com
     begin = cursor.begin + len(cursor.quote)
     fitting = [each for each in inner if not set(each.text) & {cursor.quote[0], "\\", "{"}]
     if kind_at(found, known) == "condition" and any(each.kind == "function" for each in fitting):
-        # A value is allowed wherever a function is; a condition can name only values of steps.
+        # A value is allowed wherever a function is allowed. The only values that a condition can name are those of steps.
         own = cursor.before.text[1 : cursor.before.text.find(")")]
         values = references(text, known, own, False, cursor.begin)
         fitting[:0] = ranked(values, text[begin + fitting[0].span.start : offset], fitting[0].span)

@@ -1,8 +1,8 @@
-"""The words that the parser allows at the cursor, and the meaning of a name there.
+"""Finds the words that the parser allows at the cursor, and what a name at the cursor would mean.
 
-There is no table of allowed words. The text before the cursor is completed in the shortest way that the grammar allows, with a
-mark at the cursor, and parsed; the mark's place in the tree is its meaning: the variable that
-``COUNT`` takes, the field on the left of a comparison.
+The allowed words come from the grammar, not from a table. To find the meaning of a name, the text before the cursor is extended by
+a mark and by the shortest ending that the grammar allows, and then parsed. The place of the mark in the tree is the meaning: for
+example the variable that ``COUNT`` takes, or the field on the left side of a comparison.
 """
 
 import re
@@ -25,20 +25,27 @@ from ...trees.seed import Extracted
 from ..model import Completion, CompletionKind, Known, Variable, code, excerpt, joined, plain
 
 MARK = "knotwork_is_here"
-"""A name that does not occur in texts."""
+"""The mark: a name that does not occur in texts."""
 
 Way: TypeAlias = tuple[tuple[Any, str], ...]
-"""The nodes from the root to the mark, each with the field that contains the next one; the last field is the mark's own."""
+"""The path to the mark: the nodes from the root on, each with the field that contains the next node, or at the end the mark."""
 
 _WORDY = re.compile(r"[\w`]")
 _DEVIATIONS = 16
 _LONGEST_READ = 3_000
-"""Maximum number of characters before the cursor parsed again per word; beyond it, words have the spelling of the grammar."""
+"""Maximum number of characters before the cursor that are parsed again for each word.
+
+If there are more, the allowed words are offered without parsing, and have the spelling of the grammar.
+"""
 
 
 @frozen
 class Tongue:
-    """The functions of one language. ``read`` returns a tree or None, ``written`` its canonical text; ``blank`` joins words."""
+    """The functions for one language.
+
+    ``read`` returns the tree of a text, or None if the text is invalid. ``written`` returns the canonical text of a tree. ``blank``
+    is put between words.
+    """
 
     automaton: Automaton
     read: Callable[[str], Any]
@@ -48,7 +55,7 @@ class Tongue:
 
 @frozen
 class Before:
-    """The relevant text before the completed word, and the parser's states after it."""
+    """The relevant text before the word to complete, and the states of the parser after this text."""
 
     text: str
     states: States
@@ -56,14 +63,14 @@ class Before:
 
 @frozen
 class Found:
-    """A keyword allowed at the cursor, and its terminal."""
+    """A word or sign of the grammar that is allowed at the cursor, and its terminal."""
 
     terminal: str
     text: str
 
 
 def _endings(tongue: Tongue, states: States, deviations: int) -> Iterator[list[str]]:
-    """Yield the shortest ending, then some with deviations: ``max()`` is accepted by the grammar but not by the builder."""
+    """Yield the shortest ending, then up to ``deviations`` others: the builder may refuse the shortest ending, such as ``max()``."""
     automaton = tongue.automaton
     shortest = automaton.ending(states)
     yield shortest
@@ -81,7 +88,7 @@ def _endings(tongue: Tongue, states: States, deviations: int) -> Iterator[list[s
 
 
 def _ended(tongue: Tongue, before: Before, written: str, states: States) -> tuple[Any, tuple[str, ...]] | None:
-    """Parse the text before the cursor with ``written`` after it, completed. None if no ending makes it valid."""
+    """Parse the text before the cursor, followed by ``written`` and an ending. Return the tree and the ending, None if none is valid."""
     samples = tongue.automaton.samples
     for ending in _endings(tongue, states, _DEVIATIONS if len(before.text) <= _LONGEST_READ else 0):
         tail = tongue.blank.join(samples[name] for name in ending)
@@ -92,7 +99,10 @@ def _ended(tongue: Tongue, before: Before, written: str, states: States) -> tupl
 
 
 def words(tongue: Tongue, before: Before) -> list[Found]:
-    """Return the words and signs of the grammar that may follow, in the printer's spelling; of synonyms, the printer's."""
+    """Return the words and signs of the grammar that may follow, in the printer's spelling.
+
+    Of several synonyms, only those that the printer writes are returned, if there are any.
+    """
     automaton = tongue.automaton
     if len(before.text) > _LONGEST_READ:
         accepted = automaton.accepts(before.states)
@@ -124,12 +134,15 @@ def _has(printed: str, word: str) -> bool:
 
 
 def _touches(text: str, word: str) -> bool:
-    """Return whether ``word`` would merge with the text before it."""
+    """Return whether ``word`` would merge with the end of ``text`` into one word."""
     return _WORDY.match(text[-1:]) is not None and _WORDY.match(word) is not None
 
 
 def found_by(tongue: Tongue, before: Before, written: str, *terminals: str) -> tuple[Way, Any] | None:
-    """Return the meaning of the mark in ``written``, and its tree; None if ``terminals``, as which it is read, are invalid."""
+    """Return the path to the mark in ``written``, and the tree; None if ``written`` is not allowed at the cursor.
+
+    ``terminals`` are the terminals of ``written``.
+    """
     after = tongue.automaton.after(before.states, *terminals)
     if after is None or _touches(before.text, written):
         return None
@@ -139,7 +152,7 @@ def found_by(tongue: Tongue, before: Before, written: str, *terminals: str) -> t
 
 
 def _way(root: Any) -> Way | None:
-    """Return the path to the mark."""
+    """Return the path to the mark in a tree; None if the tree does not contain the mark."""
     stack: list[tuple[Any, Way]] = [(root, ())]
     while stack:
         value, way = stack.pop()
@@ -154,8 +167,8 @@ def _way(root: Any) -> Way | None:
     return None
 
 
-# Text after the cursor that belongs to the completed text: the rest of a word or a string, and its closing sign.
-# ``LL|M(`` completed to ``LLM`` is ``LLM(``, not ``LLMM(``.
+# Replaces text after the cursor that a completion already contains: the rest of a word or a string, and its closing sign. With the
+# cursor at ``|`` in ``LL|M(``, the completion ``LLM`` gives ``LLM(``, not ``LLMM(``.
 
 _REST = re.compile(r"\w+")
 _PATH = re.compile(r"\w+(?:\.\w+)*")
@@ -165,7 +178,7 @@ _QUOTES = "\"'`"
 
 
 def over_the_rest(found: tuple[Completion, ...], text: str, offset: int) -> tuple[Completion, ...]:
-    """Return completions that also replace the text after the cursor that is the rest of what they insert."""
+    """Return the completions, extended to replace the text after the cursor that they already contain."""
     return found if offset >= len(text) else tuple(_over(each, text, offset) for each in found)
 
 
@@ -177,7 +190,7 @@ def _over(each: Completion, text: str, offset: int) -> Completion:
     quote = next((sign for sign in _QUOTES if typed.count(sign) % 2), "")
     closed = _closing(text, offset, quote) if quote else None
     if closed is not None:
-        # In a prompt a key is inserted without the quotes that were typed for it.
+        # In a prompt, a key is inserted without quotes, even if quotes were typed.
         at = closed + (quote not in said or said.rstrip("]: ").endswith(quote))
     elif typed[-1].isalnum() or typed[-1] in _OPENED:
         rest = (_PATH if "." in said else _REST).match(text, offset)
@@ -186,23 +199,23 @@ def _over(each: Completion, text: str, offset: int) -> Completion:
         return each
     signs = _SIGNS.search(said)
     ending = signs[0].lstrip(quote if closed is not None and quote else "") if signs is not None else ""
-    if ending == "}" and text.startswith(".", at):  # ${name.field}: another name keeps the same field
+    if ending == "}" and text.startswith(".", at):  # in ${name.field}, only the name is replaced
         said = said[:-1]
     at += next((size for size in range(len(ending), 0, -1) if text.startswith(ending[:size], at)), 0)
     return evolve(each, text=said, span=Span(each.span.start, at))
 
 
 def _closing(text: str, offset: int, quote: str) -> int | None:
-    """Return the end of the string that is open at ``offset``, on its line; None if it is not closed there."""
+    """Return the end of the string that is open at ``offset``; None if the string is not closed on the same line."""
     end = text.find("\n", offset)
     rest = text[offset : end if end >= 0 else len(text)]
     return offset + rest.index(quote) if rest.count(quote) % 2 else None
 
 
-# Selects and orders candidates by the typed text: a prefix first, then a prefix of a part, then other matches.
+# Selects and orders candidates. First come those that begin with the typed text, then those of which a part does, then others.
 
 MOST = 200
-"""Maximum number of completions at one place."""
+"""Maximum number of completions that are returned."""
 _LOOKED_AT = 20_000
 _LONGEST = 2_000
 _PARTS = re.compile(r"[^\W_]+")
@@ -210,7 +223,7 @@ _PARTS = re.compile(r"[^\W_]+")
 
 @frozen
 class Candidate:
-    """A possible completion. ``match`` is compared with the typed text (default: the text)."""
+    """A possible completion. ``match`` is compared with the typed text (default: ``text`` is compared)."""
 
     text: str
     kind: CompletionKind
@@ -218,21 +231,21 @@ class Candidate:
     documentation: str = ""
     match: str = ""
     described: Callable[[], tuple[str, str]] | None = None
-    """Returns detail and documentation, if computing them is slow: of a thousand variables two hundred are shown."""
+    """Returns detail and documentation if they are slow to compute. It is called only for the candidates that are returned."""
 
     @property
     def about(self) -> tuple[str, str]:
-        """Return detail and documentation."""
+        """The detail and the documentation."""
         return (self.detail, self.documentation) if self.described is None else self.described()
 
     @property
     def compared(self) -> str:
-        """Return the text that is compared with the typed text."""
+        """The text that is compared with the typed text."""
         return self.match or self.text
 
 
 def ranked(candidates: Iterable[Candidate], typed: str, span: Span) -> tuple[Completion, ...]:
-    """Return the matching candidates, the best first, at most ``MOST``. Equal matches keep their order."""
+    """Return the candidates that match ``typed`` as completions, best first, at most ``MOST``. Equal matches keep their order."""
     seen: set[str] = set()
     scored: list[tuple[int, int, Candidate]] = []
     for place, candidate in enumerate(candidates):
@@ -252,7 +265,7 @@ def ranked(candidates: Iterable[Candidate], typed: str, span: Span) -> tuple[Com
 
 
 def _score(typed: str, text: str) -> int | None:
-    """Return the rank of the match of ``text``, 0 best; None if it does not match."""
+    """Return how well ``text`` matches ``typed``; 0 is the best match. None if ``text`` does not match."""
     if not typed or text.startswith(typed):
         return 0
     wanted, known = typed.casefold(), text.casefold()
@@ -269,9 +282,9 @@ def _score(typed: str, text: str) -> int | None:
 
 
 def _fuzzy(wanted: str, known: str, starts: set[int]) -> int | None:
-    """Return the distance between the letters of ``wanted`` in ``known``; None if missing, out of order or too far apart.
+    """Return a score above 3 that grows with the distance between the letters of ``wanted`` in ``known``.
 
-    The first letter must begin a part.
+    None if letters are missing, out of order or too far apart, or if the first letter does not begin a part of ``known``.
     """
     at = next((start for start in sorted(starts) if known[start] == wanted[0]), -1)
     first = at
@@ -282,7 +295,7 @@ def _fuzzy(wanted: str, known: str, starts: set[int]) -> int | None:
     return 4 + at - first if 0 <= at - first <= 2 * len(wanted) + 1 and at >= 0 else None
 
 
-# Completion in expressions, separate ones and those in a seed's strings.
+# Completes expressions: separate expressions, and expressions in the strings of a seed.
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z|[0-9][0-9.]*\Z")
 _OPEN_STRING = re.compile(r"""(?:[^"']|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')*+["']""", re.DOTALL)
@@ -293,7 +306,10 @@ _CLAUSE = re.compile(r"\bfor\s+([A-Za-z_]\w*)\s+in\b")
 
 @frozen
 class ExprScope:
-    """The names of an expression. ``names`` and ``fields`` map to short descriptions; ``row``: it is evaluated per extraction."""
+    """The names that an expression can use. ``names`` maps names to short descriptions; ``fields`` are the extracted fields.
+
+    ``context`` are the keys of the context. ``row``: the expression is evaluated for each extraction.
+    """
 
     names: Mapping[str, str] = field(factory=dict)
     fields: Mapping[str, Extracted] = field(factory=dict)
@@ -318,9 +334,10 @@ def complete_expr(source: Source, offset: int, known: Known) -> tuple[Completion
 
 
 def _keys(text: str, behind: str, variables: Mapping[str, Variable]) -> tuple[int, list[Candidate]] | None:
-    """Return the beginning of an incomplete string in brackets, and the keys of the value before it; None if there is none.
+    """Return the beginning of an incomplete string in brackets, and candidates for the keys of the value before the brackets.
 
-    A key is completed up to its closing bracket, without the text already after the cursor.
+    None if ``text`` does not end in such a string. A candidate includes the closing quote and the closing bracket unless ``behind``,
+    the text after the cursor, already has them.
     """
     open_key = _OPEN_KEY.search(text) if len(text) <= MAX_LENGTH else None
     if open_key is None:
@@ -345,7 +362,7 @@ def _keys(text: str, behind: str, variables: Mapping[str, Variable]) -> tuple[in
 
 
 def _keys_of(expr: Expr, variables: Mapping[str, Variable], clauses: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the keys of a value, if known: a variable, one of its items, or the list of a comprehension."""
+    """Return the keys of the value of ``expr``; () if unknown. Known are variables, their items, and variables of comprehensions."""
     is_item = isinstance(expr, Subscript)
     if isinstance(expr, Subscript):
         expr = expr.value
@@ -361,7 +378,7 @@ def _keys_of(expr: Expr, variables: Mapping[str, Variable], clauses: Mapping[str
 
 
 def expr_candidates(text: str, scope: ExprScope) -> tuple[int, list[Candidate]] | None:
-    """Return the beginning of the incomplete text at the end of ``text``, and its candidates; None if nothing is allowed."""
+    """Return the beginning of the incomplete word at the end of ``text``, and candidates for it; None if nothing is allowed there."""
     if len(text) > MAX_LENGTH or _OPEN_STRING.fullmatch(text):
         return None
     word = _WORD.search(text)

@@ -1,4 +1,4 @@
-"""Completion in seeds: the keys and values of the JSON Schema, the seed's own names, and expressions inside their strings."""
+"""Completion in seeds: keys and values from the JSON Schema, names from the seed itself, and expressions in strings."""
 
 import json
 import re
@@ -16,9 +16,9 @@ from ...trees.seed import Extracted, FieldType
 from ..model import Completion, Known, plain, seed_schemas
 from .place import Candidate, ExprScope, expr_candidates, ranked
 
-# The cursor's place in a seed's document: its path, and whether a key or a value is incomplete.
-# The document before the cursor is closed with a mark at the cursor, and parsed by the reader of documents: the mark's place
-# in it shows the incomplete part.
+# Finds the place of the cursor in a seed's document: its path, and whether a key or a value is incomplete there. For this, a mark
+# and closing brackets are added to the text before the cursor, and the result is parsed. The place of the mark shows what is
+# incomplete.
 
 _MARK = "knotwork_is_here"
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\[^\n])*+(?P<ended>")?|[\[\]{}]')
@@ -29,9 +29,9 @@ _DEEPEST = 60
 
 @frozen
 class JsonCursor:
-    """A ``key`` or a ``value`` at ``path`` is incomplete; it begins at ``begin``, at its quote if ``quoted``.
+    """An incomplete key or value at ``path``. It begins at ``begin``; if it is ``quoted``, this is the position of its quote.
 
-    ``typed`` has no quote. ``document`` is the part before it.
+    ``typed`` is its text before the cursor, without the quote. ``document`` is the part of the document before it, with the mark.
     """
 
     kind: Literal["key", "value"]
@@ -43,7 +43,7 @@ class JsonCursor:
 
 
 def json_cursor(text: str, offset: int) -> JsonCursor | None:
-    """Return the incomplete text at ``offset``; None if the document before it is invalid, or nothing is allowed there."""
+    """Return the incomplete key or value at ``offset``; None if the document is invalid before it, or if nothing is allowed there."""
     opened: list[str] = []
     begin, quoted = -1, False
     for match in _TOKEN.finditer(text, 0, offset):
@@ -65,7 +65,7 @@ def json_cursor(text: str, offset: int) -> JsonCursor | None:
     is_key = opened[-1] == "{" and text[last] != ":"
     for kind, written in reversed(_KINDS) if is_key else _KINDS:
         read = read_json(f"{text[:begin]}{written}{closing}")
-        # A fault further up does not affect this place.
+        # A fault further up in the document does not affect this place.
         is_good = all(each.span is not None and each.span.end < last for each in read.diagnostics)
         if read.root is not None and is_good and isinstance(read.root.value, dict):
             path = _path(read.root.value)
@@ -79,7 +79,7 @@ _KINDS: tuple[tuple[Literal["key", "value"], str], ...] = (("value", f'"{_MARK}"
 
 
 def _path(document: Any) -> JsonPath | None:
-    """Return the path of the mark. It is the last element of all its ancestors."""
+    """Return the path of the mark, None if it is missing. The mark is in the last element of every object and list around it."""
     path: list[str | int] = []
     value = document
     while True:
@@ -97,7 +97,7 @@ def _path(document: Any) -> JsonPath | None:
 
 
 def schemas_at(schema: Mapping[str, Any], document: Any, path: JsonPath) -> list[Mapping[str, Any]]:
-    """Return the parts of a JSON Schema that apply to a value at ``path`` of ``document``."""
+    """Return the parts of a JSON Schema that apply to the value at ``path`` in ``document``."""
     found = list(_plain(schema, schema, document))
     value = document
     for part in path:
@@ -113,7 +113,7 @@ def schemas_at(schema: Mapping[str, Any], document: Any, path: JsonPath) -> list
 
 
 def _plain(part: Mapping[str, Any], schema: Mapping[str, Any], value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield a part of a schema without references and choices; for a step, those of its operation."""
+    """Resolve the references and choices in a part of a schema. Yield the resulting parts; for a step, only those of its operation."""
     described = {key: part[key] for key in ("description",) if key in part}
     if "$ref" in part:
         yield from _plain({**schema["$defs"][part["$ref"].rsplit("/", 1)[1]], **described}, schema, value)
@@ -147,7 +147,7 @@ def complete_seed(source: Source, offset: int, known: Known) -> tuple[Completion
 
 
 def _quoted(candidates: Iterator[Candidate], text: str, offset: int, cursor: JsonCursor) -> Iterator[Candidate]:
-    """Yield the candidates adapted to this place: a quote that the editor has closed already is not closed again."""
+    """Yield the candidates adapted to this place: without a closing quote if one follows the cursor, and with ``: `` after a key."""
     is_closed = cursor.quoted and text.startswith('"', offset)
     behind = text[offset + is_closed : offset + 20].lstrip()
     for each in candidates:
@@ -163,7 +163,7 @@ def _quoted(candidates: Iterator[Candidate], text: str, offset: int, cursor: Jso
 
 @frozen(slots=False)
 class _Names:
-    """The names of a seed: ``before`` the cursor, and in the ``whole`` document, which is parsed only on demand."""
+    """The names in a seed: ``before`` has those before the cursor, ``whole`` those of the whole document, which is parsed on demand."""
 
     source: Source
     before: Mapping[str, Any]
@@ -172,13 +172,13 @@ class _Names:
 
     @cached_property
     def whole(self) -> Mapping[str, Any]:
-        """Return the document as far as it can be read, if possible including the part after the cursor."""
+        """The whole document, including the part after the cursor; ``before`` if the whole document can't be read."""
         root = read_json(self.source).root
         return root.value if root is not None and isinstance(root.value, dict) else self.before
 
     @property
     def schema(self) -> Mapping[str, Any]:
-        """Return the JSON Schema of the seed's form."""
+        """The JSON Schema of the seed's form."""
         newer, older = seed_schemas()
         own = older["properties"].keys() - newer["properties"].keys()
         others = newer["properties"].keys() - older["properties"].keys()
@@ -186,14 +186,14 @@ class _Names:
         return older if own & keys else newer
 
     def steps(self, document: Mapping[str, Any]) -> dict[str, str]:
-        """Return the names of steps with their operations."""
+        """Return the names of the steps in ``document``, with their operations."""
         found = document.get("compute") or document.get("compute_dag")
         steps = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
         return {each["name"]: str(each.get("op", "formula")) for each in steps if isinstance(each.get("name"), str)}
 
     @property
     def fields(self) -> dict[str, Extracted]:
-        """Return the declared fields that can be read."""
+        """The declared fields that can be read."""
         document = self.before if self.before.keys() & {"extract", "extraction_fields"} else self.whole
         extract = document.get("extract")
         found = extract.get("fields") if isinstance(extract, dict) else document.get("extraction_fields")
@@ -202,24 +202,24 @@ class _Names:
 
     @property
     def context(self) -> list[str]:
-        """Return the keys of the context, if known."""
+        """The keys of the context; empty if the context is unknown."""
         return (
             [key for key in self.known.input if isinstance(key, str)] if isinstance(self.known.input, Mapping) else []
         )
 
     @property
     def values(self) -> dict[str, str]:
-        """Return the steps above the cursor that have a value."""
+        """The steps above the cursor that have a value, with their operations."""
         return {name: op for name, op in self._above.items() if op != "define_filter"}
 
     @property
     def filters(self) -> list[str]:
-        """Return the filters above the cursor."""
+        """The filters above the cursor."""
         return [name for name, op in self._above.items() if op == "define_filter"]
 
     @property
     def _above(self) -> dict[str, str]:
-        """Return the steps above the cursor, without the current step, which cannot use itself."""
+        """The steps above the cursor. The current step is left out, because it can't use itself."""
         above = self.steps(self.before)
         if len(self.path) > 1 and self.path[0] in ("compute", "compute_dag"):
             step = self.before[str(self.path[0])][self.path[1]]
@@ -266,7 +266,7 @@ def _keys(cursor: JsonCursor, names: _Names) -> Iterator[Candidate]:
 
 
 def _tests(key: str, names: _Names) -> Iterator[Candidate]:
-    """Yield the possible operands of a condition."""
+    """Yield the keys that a condition under ``key`` ("where" or "extraction") may have."""
     for name, declared in names.fields.items():
         said = name if key == "extraction" else f"extraction.{name}"
         yield Candidate(_json(said), "field", declared.type, plain(declared.doc), match=said)
@@ -309,7 +309,7 @@ def _values(cursor: JsonCursor, names: _Names) -> Iterator[Candidate]:
 
 
 def _tested(key: str, names: _Names) -> Iterator[Candidate]:
-    """Yield the values that a key of a ``where`` may be compared with."""
+    """Yield the values with which the key ``key`` of a ``where`` may be compared."""
     if key.startswith("$"):
         yield from (Candidate(word, "value") for word in ("true", "false"))
     declared = names.fields.get(key.removeprefix("extraction."))
@@ -334,7 +334,7 @@ def _in_expression(source: Source, offset: int, cursor: JsonCursor, names: _Name
     )
     found = expr_candidates(text, scope)
     if found is None and cursor.path[-1] == "when":
-        compared = "0 "  # a rule of a case with a source begins with a comparison
+        compared = "0 "  # in a case with a source, a rule begins with a comparison sign
         found = expr_candidates(compared + text, scope)
         found = (found[0] - len(compared), found[1]) if found is not None and found[0] >= len(compared) else None
     if found is None:
