@@ -418,7 +418,7 @@ def _about(found: Completion, reading: Reading, token: Token) -> str:
         return f"**{found.kind}** {name}\n\n{found.documentation}"
     if not found.detail and not found.documentation:
         form = _form(reading, token) if reading.language == "gasl" else ""
-        return f"**{found.kind}** {name}, in\n\n{form}" if form else ""  # without a form, the hover text would repeat the word
+        return f"**{found.kind}** {name}, in\n\n{form}" if form else ""  # the word alone says nothing new
     head = f"**{found.kind}** {name}" + (f" · {plain(found.detail)}" if found.detail else "")
     return f"{head}\n\n{found.documentation}" if found.documentation else head
 

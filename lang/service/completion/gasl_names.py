@@ -50,7 +50,7 @@ def bindings_in(text: str, stop: int) -> Bindings:
     found = Bindings({}, {})
     for match in _BINDS.finditer(text, 0, stop):
         if name := match["name"]:
-            found.variables.pop(name := identifier(name), None)  # keeps the variables in the order of their last bindings
+            found.variables.pop(name := identifier(name), None)  # moves a bound name to the end
             found.variables[name] = match.start("name")
         elif key := match["key"]:
             found.keys[key] = match["type"].upper()
