@@ -222,7 +222,7 @@ BUILTIN: Mapping[str, Signature] = {
 
 
 # The functions and methods of expressions: their numbers of arguments, their keywords and their results.
-# # ``lang.evaluate.expr`` implements them. See ``docs/design/seed.md#expressions``.
+# ``lang.evaluate.expr`` implements them. See ``docs/design/seed.md#expressions``.
 
 
 @frozen

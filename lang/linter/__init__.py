@@ -1,1 +1,1 @@
-"""The lints: checks of parsed texts, a package for each language, on the common ``framework``."""
+"""The lints: checks of parsed texts. Each language has its own package, based on the common ``framework``."""

@@ -1,4 +1,4 @@
-"""The framework of the lints of every language: registration, context, did-you-mean, comments that silence a code, sorting."""
+"""The common framework for the lints of all languages: registration, context, suggestions for names, ignore comments, sorting."""
 
 import math
 import re
@@ -18,7 +18,7 @@ C = TypeVar("C")
 
 @frozen
 class Lint(Generic[C]):
-    """The check for one code. ``needs_all_steps``: skipped if some steps of the text could not be read."""
+    """The check for one code. ``needs_all_steps``: the lint is skipped if some steps of the text could not be read."""
 
     code: str
     find: Callable[[C], Iterable[Diagnostic]]
@@ -26,7 +26,7 @@ class Lint(Generic[C]):
 
 
 class Lints(Generic[C]):
-    """The lints of a language in the order of definition; ``@lint("CODE")`` above a function adds it."""
+    """The lints of a language in the order of definition. The decorator ``@lint("CODE")`` adds a function as a lint."""
 
     def __init__(self) -> None:
         self.all: list[Lint[C]] = []
@@ -34,7 +34,7 @@ class Lints(Generic[C]):
     def __call__(
         self, code: str, *, needs_all_steps: bool = False
     ) -> Callable[[Callable[[C], Iterable[Diagnostic]]], Callable[[C], Iterable[Diagnostic]]]:
-        """Return a decorator that registers a function, which takes the language's context, as the lint for ``code``."""
+        """Return a decorator that registers a function as the lint for ``code``. The function takes the language's context."""
 
         def register(find: Callable[[C], Iterable[Diagnostic]]) -> Callable[[C], Iterable[Diagnostic]]:
             self.all.append(Lint(code, find, needs_all_steps))
@@ -49,14 +49,14 @@ class Lints(Generic[C]):
 
 
 _MOST = 50
-"""Maximum number of different names looked up in one check; a text with more faults has one cause."""
+"""Maximum number of different unknown names looked up in one check; more usually have a common cause."""
 
 
 @define(eq=False)
 class Suggestions:
-    """The did-you-means of one check. ``names``: maximum number of known names compared in all look-ups together.
+    """The suggestions for unknown names in one check.
 
-    ``near`` looks a name up among known ones.
+    ``names`` is the maximum number of known names compared in all look-ups together. ``near`` finds a similar name among known names.
     """
 
     names: float = math.inf
@@ -66,7 +66,7 @@ class Suggestions:
 
     @property
     def has_enough(self) -> bool:
-        """Return whether the limit of look-ups is reached."""
+        """Return whether a limit of the look-ups is reached."""
         return len(self._asked) >= _MOST or self._looked_at >= self.names
 
     def find(self, name: str, known: Collection[str]) -> str | None:
@@ -76,13 +76,13 @@ class Suggestions:
         key = (name, id(known))
         if key not in self._asked:
             self._looked_at += len(known)
-            self._asked[key] = (known, self.near(name, known))  # a stored collection keeps its identity
+            self._asked[key] = (known, self.near(name, known))  # the stored reference keeps the id of ``known`` unique
         return self._asked[key][1]
 
 
 @frozen(slots=False)
 class LintContext:
-    """The input of a language's lints: each language adds its text and what its lints share."""
+    """The input of the lints. Each language adds its text and the data that its lints share."""
 
     _suggestions: Suggestions = field(factory=Suggestions, init=False, eq=False, repr=False)
 
@@ -94,7 +94,7 @@ class LintContext:
         self, code: str, message: str, span: Span | None, *hints: str, edits: Iterable[Edit] = (),
         severity: Severity | None = None,
     ) -> Diagnostic:  # fmt: skip
-        """Return a diagnostic, by default with the catalogue's severity. Without a place in a text it has no edits."""
+        """Return a diagnostic, by default with the catalogue's severity. Without a place in a text the diagnostic has no edits."""
         kept = tuple(edits) if span is not None and span != NOWHERE else ()
         return Diagnostic(code, severity or self.severity(code), message, span, tuple(filter(None, hints)), kept)
 
@@ -104,13 +104,14 @@ class LintContext:
 
     @property
     def has_enough(self) -> bool:
-        """Return whether the limit of did-you-mean look-ups is reached."""
+        """Return whether the limit of look-ups for suggestions is reached."""
         return self._suggestions.has_enough
 
 
-# Ignore comments, ``# knotwork: ignore[CODE]`` above a step or a command, silence its diagnostics in every language.
-# Several codes are separated by commas; without brackets all codes are meant. Other comments may be in between, a blank line may
-# not. Syntax errors cannot be silenced, because nothing can run. Other diagnostics of an unreadable step or command can be.
+# An ignore comment ``# knotwork: ignore[CODE]`` above a step or a command silences the diagnostics with this code there, in every
+# language. Several codes are separated by commas; without brackets all codes are silenced. Other comments between the comment and
+# its target are allowed, a blank line is not. Syntax errors can't be silenced, because the text can't run. Other diagnostics of
+# a step or command that could not be read can be silenced.
 
 _IGNORE = re.compile(r"#[ \t]*knotwork:[ \t]*ignore\b[ \t]*(?:\[(?P<codes>[^\[\]]*)\])?")
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
@@ -118,10 +119,11 @@ _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 
 @frozen
 class Commented:
-    """The language-specific part: the target of a comment, and the rule that reports a comment that silences nothing.
+    """How a language uses ignore comments.
 
-    ``is_comment`` separates comments from their targets, ``is_trailing`` finds comments after their target; ``blocks`` are the
-    lists of items inside an item.
+    ``noun`` is the word for the targets of comments, ``code`` is the rule that reports a comment that silences nothing.
+    ``is_comment`` says whether an item is a comment, ``is_trailing`` whether a comment follows its target on the same line;
+    ``blocks`` returns the lists of items inside an item.
     """
 
     noun: str
@@ -133,7 +135,7 @@ class Commented:
 
 @define
 class _Ignore:
-    """An ignore comment, its target, and the codes that it has silenced. No codes: all."""
+    """An ignore comment: its codes (none means all codes), its target, and the codes that the comment has silenced."""
 
     span: Span
     codes: tuple[str, ...]
@@ -148,7 +150,7 @@ class _Ignore:
 def silence(
     items: Sequence[Node], text: str, found: Iterable[Diagnostic], language: Commented, context: LintContext
 ) -> list[Diagnostic]:
-    """Return ``found`` without the silenced diagnostics, plus a diagnostic for each comment that silences nothing."""
+    """Return ``found`` without the silenced diagnostics, with a diagnostic for each comment that silences nothing."""
     if "knotwork:" not in text:
         return list(found)
     finder = _Finder(text, language, items[-1].span.end if items else 0)
@@ -164,7 +166,7 @@ def sorted_with(
     parsed: Sequence[Diagnostic], found: Iterable[Diagnostic], items: Sequence[Node], text: str, language: Commented,
     context: LintContext,
 ) -> list[Diagnostic]:  # fmt: skip
-    """Return the diagnostics of the parser and those ``found`` by the lints in source order, without the silenced ones.
+    """Return the parser's diagnostics and the lints' diagnostics ``found``, in source order, without silenced diagnostics.
 
     The parser's errors cannot be silenced.
     """
@@ -175,7 +177,7 @@ def sorted_with(
 
 @define
 class _Finder:
-    """Finds the comments and their targets: for the start of each target, all comments that apply there."""
+    """Finds ignore comments and their targets. ``by_start`` maps the start of each target to all comments that apply there."""
 
     text: str
     language: Commented
@@ -215,7 +217,7 @@ class _Finder:
             self._is_unread(previous.span.end, len(self.text), pending)
 
     def _is_unread(self, start: int, stop: int, pending: list[_Ignore]) -> bool:
-        """Return whether text that could not be read begins right after ``start``; it is then the target of the comments."""
+        """Return whether text that could not be read begins right after ``start``. It then becomes the target of ``pending``."""
         between = self.text[start : max(start, stop)]
         if not between.strip() or _BLANK_LINE.match(between.lstrip(" \t\r")):
             return False
@@ -227,7 +229,7 @@ class _Finder:
         return True
 
     def _are_apart(self, before: Node, after: Node) -> bool:
-        """Return whether a blank line is between the two."""
+        """Return whether a blank line separates the two items."""
         if NOWHERE in (before.span, after.span):
             return False
         return _BLANK_LINE.search(self.text, before.span.end, max(before.span.end, after.span.start)) is not None
@@ -255,7 +257,7 @@ def _unused(ignore: _Ignore, language: Commented, context: LintContext) -> list[
         message = f"this ignore comment is not above a {language.noun}"
         return [context.found(code, message, span, f"move it directly above the {language.noun} that it is for")]
     if ignore.is_unread:
-        return []  # the lints did not check its target
+        return []  # the target could not be read, so the lints did not check it
     if not ignore.codes:
         message = "this ignore comment silences nothing"
         return [] if ignore.used else [context.found(code, message, span, "remove it")]

@@ -218,7 +218,7 @@ CLIENT_RULES = (
 
 
 # The rules for rankings: faults of a plan or a ranking tool call, in addition to faults of its script.
-# # ``bad`` and ``good`` are each a plan, or tool calls on a script with the two steps ``(note)`` and ``(final)``.
+# ``bad`` and ``good`` are each a plan, or tool calls on a script with the two steps ``(note)`` and ``(final)``.
 
 
 def _planned_ranking(skeleton: str, message: str) -> str:

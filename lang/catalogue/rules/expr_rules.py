@@ -212,9 +212,9 @@ EXPR_RULES: tuple[Rule, ...] = (
 
 
 # Faults of a parsed expression (EXPR050 and above): names, functions, arguments, values.
-# # The examples are checked as expressions that are evaluated for each extraction; those of EXPR055, as expressions over all
-# # extractions. The values are ``n_mild`` and ``extractions``, the fields are ``severity`` (an enum of ``none``, ``mild`` and
-# # ``severe``) and ``summary``, and the context has the key ``name``.
+# The examples are checked as expressions that are evaluated for each extraction; those of EXPR055, as expressions over all
+# extractions. The values are ``n_mild`` and ``extractions``, the fields are ``severity`` (an enum of ``none``, ``mild`` and
+# ``severe``) and ``summary``, and the context has the key ``name``.
 
 _check_rule = partial(Rule, language="expr")
 

@@ -225,8 +225,8 @@ GASL_RULES = (
 
 
 # The rules that check the whole program, with a graph or a state. The rules about parsing are above.
-# # Examples that need a graph are about people and companies: nodes have ``entity_type`` ("PERSON", "COMPANY") and ``age``
-# # (integers), edges have ``relation`` ("KNOWS", "WORKS_FOR") and ``weight``.
+# Examples that need a graph are about people and companies: nodes have ``entity_type`` ("PERSON", "COMPANY") and ``age``
+# (integers), edges have ``relation`` ("KNOWS", "WORKS_FOR") and ``weight``.
 
 _check_rule = partial(Rule, language="gasl")
 

@@ -194,9 +194,9 @@ def distinct(meter: Meter, values: Sequence[Any]) -> Distinct:
 
 
 # Order of values: ``< <= > >=``, ``sorted``, ``max`` and ``min``. Numbers are compared with numbers, strings with strings.
-# # Results do not depend on the order of a list's elements: among equal elements 1 comes before 1.0, and -0.0 before 0.0.
-# # Each comparison is a function ``(meter, left, right)``. If either side is null, the result is false, also for ``==`` and ``!=``.
-# # Tests against the literal null are handled separately (see ``interpreter.is_null_literal``).
+# Results do not depend on the order of a list's elements: among equal elements 1 comes before 1.0, and -0.0 before 0.0.
+# Each comparison is a function ``(meter, left, right)``. If either side is null, the result is false, also for ``==`` and ``!=``.
+# Tests against the literal null are handled separately (see ``interpreter.is_null_literal``).
 
 Holds: TypeAlias = Callable[[Meter, Any, Any], bool]
 

@@ -29,8 +29,8 @@ from .comparison import count_of, distinct, got, key_of, largest, meant, ordered
 from .values import NUMBERS, Distinct, ExprError, Meter, a, elements_of, kind, shown, truth
 
 # Statistical functions: median, percentile, variance, standard deviation, mode. Each has the form ``(meter, values, ...)``.
-# # Their results equal those of Python's ``statistics``; ``percentile`` interpolates linearly, like numpy's default. Except for
-# # ``mode``, results do not depend on the order of the elements. An empty or too short sample is an error.
+# Their results equal those of Python's ``statistics``; ``percentile`` interpolates linearly, like numpy's default. Except for
+# ``mode``, results do not depend on the order of the elements. An empty or too short sample is an error.
 
 _COST = 4
 """Steps charged per element in exact computation, which takes some thirty times as long as reading an element."""

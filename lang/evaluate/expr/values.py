@@ -21,18 +21,18 @@ from ...trees.expr import Comprehension, DictDisplay, Expr, ListDisplay, TupleDi
 # Cost limits of an evaluation, and the meter that counts the cost. The interpreter and generated code charge the same cost.
 # Steps charged:
 # - an iteration of a comprehension's clause: 1 + the ``weight`` of its evaluated parts (see ``clause_costs``);
-# # - a function, an operator, a slice or ``in`` over n elements of a list, set or object: n // 8 (building a set or object: n // 4;
-# #   sorting: n * log2(n) // 32 more);
-# # - a function, an operator, a slice or ``in`` over n characters: n // 256, or twice as much for a search in a string;
-# # - the elements of a generator: nothing more, because they were charged as iterations;
-# # - strings in a list that is sorted, compared or turned into a set: all their characters;
-# # - a string, a list, a set or an object created by a function or an operator: 1 more;
-# # - a comparison of two lists or objects, at every level: 12, plus their elements; a list in a set: 6, plus 1 per element;
-# # - the copy of the result: half a step per list element, 2 per key of an object.
-# # Names, literals, arithmetic and comparisons of numbers, ``len``, a key and an index cost nothing by themselves: outside of
-# # comprehensions, expressions are too short for their cost to matter.
-# # Bytes charged (``memory``) are upper estimates: 50 for a string plus 1 or 4 per character, 56 for a list plus 8 per element, and
-# # 90 per element of a set or object. Freed memory is not subtracted.
+# - a function, an operator, a slice or ``in`` over n elements of a list, set or object: n // 8 (building a set or object: n // 4;
+#   sorting: n * log2(n) // 32 more);
+# - a function, an operator, a slice or ``in`` over n characters: n // 256, or twice as much for a search in a string;
+# - the elements of a generator: nothing more, because they were charged as iterations;
+# - strings in a list that is sorted, compared or turned into a set: all their characters;
+# - a string, a list, a set or an object created by a function or an operator: 1 more;
+# - a comparison of two lists or objects, at every level: 12, plus their elements; a list in a set: 6, plus 1 per element;
+# - the copy of the result: half a step per list element, 2 per key of an object.
+# Names, literals, arithmetic and comparisons of numbers, ``len``, a key and an index cost nothing by themselves: outside of
+# comprehensions, expressions are too short for their cost to matter.
+# Bytes charged (``memory``) are upper estimates: 50 for a string plus 1 or 4 per character, 56 for a list plus 8 per element, and
+# 90 per element of a set or object. Freed memory is not subtracted.
 
 # Evaluation errors: a single exception with the kind of fault, its place, and a hint.
 

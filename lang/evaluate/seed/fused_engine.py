@@ -25,7 +25,7 @@ from .interpreter import Computed, Row, aggregate, interpret, meta_keys
 from .step_dependencies import EXTRACTIONS, Reads, names_in, parts, reads_extractions, reads_of, unknown_rows
 
 # The generated Python function consists of loops over the rows; the steps that need no rows are between the loops.
-# # A step that needs the result of a loop comes after that loop; an aggregate that needs such a step is computed by a later loop.
+# A step that needs the result of a loop comes after that loop; an aggregate that needs such a step is computed by a later loop.
 
 _MOST_NODES = 6_000
 """Maximum number of nodes of a seed's steps; with more nodes compiling takes longer than it saves."""

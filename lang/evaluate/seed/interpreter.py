@@ -88,9 +88,9 @@ def copied(value: Any) -> Any:
 
 
 # Reading of the rows: defaults for missing values, and the value of ``extractions``.
-# # A row is ``{"extraction": {...}, "meta": {...}}``; each successful extraction has one row. ``invalid`` and ``invalid_meta`` in a
-# # row name the fields and the keys of ``meta`` whose values are unknown (they are null). Other keys (``review``, ``id``,
-# # ``excerpt``) describe the source of the row; the computation does not use them.
+# A row is ``{"extraction": {...}, "meta": {...}}``; each successful extraction has one row. ``invalid`` and ``invalid_meta`` in a
+# row name the fields and the keys of ``meta`` whose values are unknown (they are null). Other keys (``review``, ``id``,
+# ``excerpt``) describe the source of the row; the computation does not use them.
 
 Row = Mapping[str, Any]
 

@@ -1,7 +1,8 @@
-"""Check an expression before it is evaluated: names, functions and their arguments, and unintended constructs.
+"""Checks of an expression before it is evaluated: names, functions and their arguments, and unintended constructs.
 
-Modules by subject: ``names`` (and calls), ``values``; ``expression_context`` has the input of the lints. A new lint is a function with
-the decorator ``lint`` in one of the modules, and a rule in ``lang.catalogue.rules``.
+The module ``names`` has the lints about names and calls, ``values`` the lints about values; ``expression_context`` has the input
+of the lints. To add a lint, write a function with the decorator ``lint`` in one of the modules, and a rule in
+``lang.catalogue.rules``.
 """
 
 from collections.abc import Collection, Mapping
@@ -26,11 +27,11 @@ def check_expr(
     fields: Mapping[str, Extracted] | None = None,
     context_keys: Collection[str] | None = None,
 ) -> list[Diagnostic]:
-    """Return the diagnostics of ``expr`` in source order; spans and edits are in its text.
+    """Return the diagnostics of ``expr`` in source order. Spans and edits refer to the text of the expression.
 
-    ``names`` are the values it may name, ``fields`` the extracted fields, ``context_keys`` the keys of the context, each None if
-    unknown. ``row``: the expression is evaluated for each extraction, so that ``extraction.`` and ``meta.`` have a value. Never
-    raises for faults in the expression.
+    ``names`` are the values that the expression may name, ``fields`` are the extracted fields, and ``context_keys`` the keys of the
+    context; each is None if unknown. ``row``: the expression is evaluated for each extraction, so that ``extraction.`` and
+    ``meta.`` have a value. Never raises for faults in the expression.
     """
     most = Limits().nesting
     if depth(expr) > most:

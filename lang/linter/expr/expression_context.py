@@ -1,4 +1,4 @@
-"""The definition and the input of a lint rule of expressions: the expression, the names known in its place, its nodes."""
+"""The context of the lints for expressions: the expression, its nodes, and the names that are known in its place."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
@@ -17,17 +17,17 @@ from ...trees.seed import Extracted
 from ..framework import LintContext, Lints, Suggestions
 
 _LOOKED_AT = 100_000
-"""Maximum number of known names compared for the did-you-means of one check: an expression is checked once per step."""
+"""Maximum number of known names compared for the suggestions of one check. A seed has one check per step."""
 _MOST_LISTED = 1_000
-"""Maximum number of names from which a hint lists some."""
+"""Maximum number of known names; with more, a hint lists none of them."""
 
 Binding = OneOf["row", "value"]
-"""The type of a variable of a comprehension: one extraction, or any other value."""
+"""The type of a comprehension's variable: "row" (one extraction) or "value" (any other value)."""
 
 
 @attrs.frozen
 class Place:
-    """A node and the variables of comprehensions that are bound there."""
+    """A node, with the variables of comprehensions that are bound at the node."""
 
     node: Expr
     variables: Mapping[str, Binding]
@@ -37,8 +37,8 @@ class Place:
 class Context(LintContext):
     """An expression under check.
 
-    ``names``, ``fields`` and ``context_keys`` are None if unknown; ``row``: the expression is evaluated for each extraction,
-    which ``extraction`` and ``meta`` refer to.
+    ``names``, ``fields`` and ``context_keys`` are None if unknown. ``row``: the expression is evaluated for each extraction;
+    ``extraction`` and ``meta`` refer to the current one.
     """
 
     expr: Expr
@@ -60,14 +60,14 @@ class Context(LintContext):
 
     @cached_property
     def places(self) -> tuple[Place, ...]:
-        """Return all nodes, each with the variables that are bound there."""
+        """Return all nodes, each with the variables that are bound at the node."""
         return tuple(_places(self.expr))
 
     def found(
         self, code: str, message: str, span: Span | None, *hints: str, edits: Iterable[Edit] = (),
         severity: Severity | None = None,
     ) -> Diagnostic:  # fmt: skip
-        """Return a diagnostic; that of an expression built by a program has neither a place nor edits."""
+        """Return a diagnostic. For an expression that a program built, the diagnostic has neither a place nor edits."""
         place = None if span == NOWHERE else span
         return super().found(code, message, place, *hints, edits=edits, severity=severity)
 
@@ -76,7 +76,7 @@ lint: Lints[Context] = Lints()
 
 
 def listed(known: Iterable[str], most: int = 12) -> str:
-    """Return the names for a hint, "known: `a`, `b`"; "" if there are none or very many."""
+    """Return a hint with the names, "known: `a`, `b`"; "" without names or with too many names."""
     names = sorted(islice(known, _MOST_LISTED + 1))
     if not 0 < len(names) <= _MOST_LISTED:
         return ""
@@ -105,7 +105,7 @@ def _children(node: Node) -> list[Expr]:
 
 
 def _binding(clause: Clause, variables: Mapping[str, Binding]) -> Binding:
-    """Return the type of a clause's variable: an extraction, if the clause iterates over all or some of them."""
+    """Return the type of a clause's variable: "row" if the clause iterates over all or some extractions, else "value"."""
     over = clause.iterable
     if isinstance(over, Comprehension) and isinstance(over.element, Name):
         inner = {each.name: each for each in over.clauses}.get(over.element.name)
@@ -115,7 +115,7 @@ def _binding(clause: Clause, variables: Mapping[str, Binding]) -> Binding:
 
 
 def row_part(place: Place) -> tuple[str, str, LiteralNode] | None:
-    """Return the namespace, the name and the key's node of ``e["f"]``, ``e.get("f")`` or ``e["meta"]["f"]``."""
+    """Return the namespace, the name and the key's node of ``e["f"]``, ``e.get("f")`` or ``e["meta"]["f"]``; else None."""
     node = place.node
     keyed = _keyed(node)
     if keyed is None:

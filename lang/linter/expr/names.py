@@ -66,7 +66,7 @@ def _unknown_name(context: Context, place: Place, node: Name) -> Diagnostic:
 
 
 def _reads_of_context(context: Context) -> dict[Span, tuple[Span, str]]:
-    """Return the span and the key of each ``context["key"]`` and ``context.get("key")``, by the span of ``context`` in it."""
+    """Return the span and the key of each ``context["key"]`` and ``context.get("key")``, keyed by the span of ``context``."""
     found: dict[Span, tuple[Span, str]] = {}
     for place in context.places:
         node = place.node
@@ -88,7 +88,7 @@ def _reads_of_context(context: Context) -> dict[Span, tuple[Span, str]]:
 
 
 def _in_namespace(context: Context, place: Place, name: str) -> str | None:
-    """Return the full spelling of a field or a key that lacks its namespace, if certain."""
+    """Return the full spelling of a field or a key that lacks its namespace, or None if that spelling is not certain."""
     fields = context.fields or {}
     rows = [variable for variable, binding in place.variables.items() if binding == "row"]
     if context.row and (name in fields) != (name in META_KEYS):
@@ -123,7 +123,7 @@ def namespaces(context: Context) -> Iterator[Diagnostic]:
 
 @lint("EXPR056")
 def unknown_fields(context: Context) -> Iterator[Diagnostic]:
-    """Report fields that are not extracted: ``extraction.f``, and ``e["f"]`` of an extraction."""
+    """Report fields that are not extracted: ``extraction.f``, and ``e["f"]`` where ``e`` is an extraction."""
     fields = context.fields
     if fields is None:
         return
@@ -156,7 +156,7 @@ def _no_field(context: Context, name: str, whole: Span, span: Span, written: str
 
 
 def _last(span: Span, name: str) -> Span:
-    """Return the span of the name at the end of a span."""
+    """Return the span of ``name``, which is at the end of ``span``."""
     return Span(span.end - len(name), span.end)
 
 
@@ -195,7 +195,7 @@ def unknown_context(context: Context) -> Iterator[Diagnostic]:
 
 @lint("EXPR062")
 def shadowing(context: Context) -> Iterator[Diagnostic]:
-    """Report variables of comprehensions with a name that is already in use."""
+    """Report variables of comprehensions whose name is already in use."""
     for place in context.places:
         if not isinstance(place.node, Comprehension):
             continue
@@ -250,7 +250,7 @@ _INSTEAD = {
     "print": "an expression only returns a value", "reversed": "write `xs[::-1]`",
     "sign": "write `1 if x > 0 else -1 if x < 0 else 0`", "trunc": "write `int(x)`",
 }  # fmt: skip
-"""Replacements for functions of Python and of spreadsheets."""
+"""Replacements for functions that Python or spreadsheets have, but expressions do not."""
 
 
 @lint("EXPR052")
@@ -297,7 +297,7 @@ def _first_down(sentence: str) -> str:
 
 @lint("EXPR054")
 def keywords(context: Context) -> Iterator[Diagnostic]:
-    """Report keywords that a function does not take, or takes with one list only, or that are repeated."""
+    """Report keywords that are repeated, that a function does not take, or that it takes only together with a single list."""
     for place in context.places:
         node = place.node
         signature = FUNCTIONS.get(node.function) if isinstance(node, Call) else None
@@ -323,7 +323,7 @@ def keywords(context: Context) -> Iterator[Diagnostic]:
 
 @lint("EXPR061")
 def sums_of_booleans(context: Context) -> Iterator[Diagnostic]:
-    """Report ``sum(x == 1 for ...)``: true is not 1; the condition belongs after ``if``."""
+    """Report ``sum(x == 1 for ...)``. True is not 1, so the condition must be written after ``if``."""
     for place in context.places:
         node = place.node
         if not isinstance(node, Call) or node.function != "sum" or not node.arguments:
@@ -352,7 +352,7 @@ def _evolved(clause: Clause, *, conditions: tuple[Expr, ...]) -> Clause:
 
 
 def _written(expr: Expr) -> str:
-    """Return the text of a rewritten expression, "" if it cannot be written."""
+    """Return the text of a rewritten expression, or "" if the printer can't write it."""
     try:
         return format_expr(expr)
     except ValueError:
@@ -361,7 +361,7 @@ def _written(expr: Expr) -> str:
 
 @lint("EXPR063")
 def misplaced_generators(context: Context) -> Iterator[Diagnostic]:
-    """Report ``len(x for x in xs)``: a generator has no length, and only functions of lists iterate over one."""
+    """Report ``len(x for x in xs)``: a generator has no length, and only functions of lists can iterate over a generator."""
     for place in context.places:
         node = place.node
         if not isinstance(node, Call) or node.function not in FUNCTIONS or FUNCTIONS[node.function].comprehension:

@@ -76,7 +76,7 @@ def _unlisted(context: Context, field: Extracted, literal: Literal) -> Diagnosti
 
 @lint("EXPR060")
 def comparisons(context: Context) -> Iterator[Diagnostic]:
-    """Report comparisons with the same result whatever the data."""
+    """Report comparisons that have the same result for all data."""
     for place in context.places:
         if not isinstance(place.node, Comparison):
             continue
@@ -116,7 +116,7 @@ _A = {
 
 
 def _without_quotes(left: Expr, right: Expr) -> tuple[str, list[Edit]]:
-    """Return a hint and edits if one side is a number in quotes."""
+    """Return a hint and the edit that removes the quotes, if one side is a number in quotes; else ("", [])."""
     for side in (left, right):
         if isinstance(side, Literal) and isinstance(side.value, str) and _NUMBER.fullmatch(side.value):
             return "write the number without quotes", [Edit(side.span, side.value)]
@@ -134,7 +134,7 @@ def _pairs(node: Comparison) -> Iterator[tuple[Expr, Test, Expr]]:
 
 
 def static_kind(node: Expr) -> Kind:
-    """Return the kind of value that ``node`` always has, if the node itself determines it; else ""."""
+    """Return the kind that the value of ``node`` always has, or "" if the kind depends on the data."""
     if isinstance(node, Literal):
         return _literal_kind(node)
     if isinstance(node, Comparison | Not):
@@ -164,7 +164,7 @@ def _literal_kind(node: Literal) -> Kind:
 
 @lint("EXPR064")
 def operands(context: Context) -> Iterator[Diagnostic]:
-    """Report operands that arithmetic never accepts, and division by the literal zero."""
+    """Report operands that arithmetic never accepts, and divisions by the literal zero."""
     for place in context.places:
         node = place.node
         if isinstance(node, Negative):
@@ -221,7 +221,7 @@ def repeated_keys(context: Context) -> Iterator[Diagnostic]:
 
 @lint("EXPR066")
 def literal_alternatives(context: Context) -> Iterator[Diagnostic]:
-    """Report ``x == "a" or "b"``: the text alone is true, so the whole expression is."""
+    """Report ``x == "a" or "b"``: a string alone is always true, so the whole expression is always true."""
     for place in context.places:
         node = place.node
         if not isinstance(node, BoolChain):
@@ -239,7 +239,7 @@ def literal_alternatives(context: Context) -> Iterator[Diagnostic]:
 
 
 def _meant_list(node: BoolChain, at: int) -> tuple[str, list[Edit]]:
-    """Return ``x == "a" or "b" or "c"`` rewritten with ``in``."""
+    """Return a hint and the edit that rewrites ``x == "a" or "b" or "c"`` with ``in``."""
     first = node.operands[at - 1]
     if not isinstance(first, Comparison) or len(first.rest) != 1 or first.rest[0][0] != "==" or node.operator != "or":
         return "write another comparison, as in `x == 1 or x == 2`", []

@@ -1,8 +1,8 @@
-"""Check a program before it runs: faults found by the parser, and faults that need the whole program, the graph and the state.
+"""Checks of a program before it runs: the parser's faults, and faults that need the whole program, the graph and the state.
 
-Modules by subject: ``variables`` (and keys of the state), ``arguments`` (kinds, settings and numbers), ``conditions``, ``graph``
-(against its schema), ``bare_names`` (unquoted words); ``context`` has the input of the lints. A new lint is a function with the
-decorator ``lint`` in one of the modules, and a rule in ``lang.catalogue.rules``.
+The lints are in the modules ``variables`` (also keys of the state), ``arguments`` (kinds, settings and numbers), ``conditions``,
+``graph`` (checks against the graph's schema) and ``bare_names`` (unquoted words); ``context`` has the input of the lints. To add
+a lint, write a function with the decorator ``lint`` in one of the modules, and a rule in ``lang.catalogue.rules``.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["check", "check_plan", "diagnose"]
 
 
-# Ignore comments in programs: ``# knotwork: ignore[GASL052]`` above a command or after it.
+# Ignore comments in programs, such as ``# knotwork: ignore[GASL052]``, are above a command or after it on the same line.
 
 
 def _is_trailing(item: Node) -> bool:
@@ -44,7 +44,7 @@ _PROGRAMS = Commented("command", "GASL074", lambda item: isinstance(item, Commen
 
 
 _DEEPEST = 200
-"""Maximum depth of nested commands that is checked; the parser's limit is much lower, except in faulty text."""
+"""Maximum nesting depth of commands that is checked. The parser's limit is much lower, except in faulty text."""
 
 
 def check(
@@ -58,21 +58,22 @@ def check(
     models: Collection[str] | None = None,
     fields: Mapping[str, tuple[str, ...]] | None = None,
 ) -> list[Diagnostic]:
-    """Return the diagnostics of ``program`` in source order: those of the parser and those of the rules.
+    """Return the diagnostics of ``program`` from the parser and from the rules, in source order.
 
-    ``schema`` is the graph's, ``state`` the declared keys with their types, ``ceiling`` the maximum value of each cap (by name,
-    with or without ``adapter.caps.``), ``measures`` the engine's algorithms, ``models`` the names that the host offers; each is
-    None if unknown. ``variables`` are bound before the program runs; ``fields`` has all fields of the items of such
-    variables, where known. Never raises for faults in a program.
+    ``schema`` is the schema of the graph. ``state`` maps the declared keys to their types. ``ceiling`` maps the name of each cap, with
+    or without ``adapter.caps.``, to its maximum value. ``measures`` are the engine's algorithms, ``models`` the names of the models
+    that the host offers. Each of these is None if unknown. ``variables`` are the names bound before the program runs; ``fields`` maps
+    them to all fields of their items, where known. Never raises for faults in a program.
     """
     return diagnose(Context(program, schema, state, ceiling, measures, variables, models, fields or {}))
 
 
 def check_plan(read: "PlanRead", **options: Any) -> list[Diagnostic]:
-    """Return the diagnostics of a plan, placed in its JSON: those of the parser and those of the rules.
+    """Return the diagnostics of a plan from the parser and from the rules, with places in the plan's JSON.
 
-    ``options`` are those of ``check``. If the plan's ``stop_on_error`` is false, an unbound name and an undeclared key are
-    warnings: that step ends with ``binding_failure``, and the plan goes on. See ``docs/design/gasl.md#the-plan-object``.
+    ``options`` are the options of ``check``. If the plan's ``stop_on_error`` is false, an unbound name and an undeclared key are only
+    warnings: a step with such a fault ends with ``binding_failure``, and the plan continues. See
+    ``docs/design/gasl.md#the-plan-object``.
     """
     plan = read.plan or read.draft
     if plan is None:
@@ -87,7 +88,7 @@ def check_plan(read: "PlanRead", **options: Any) -> list[Diagnostic]:
 
 
 _OF_BINDING = frozenset({"GASL050", "GASL051", "GASL055"})
-"""Faults that end a step with ``binding_failure`` at run time."""
+"""The codes of faults that end a step with ``binding_failure`` at run time."""
 
 
 def _of_a_step(found: Diagnostic) -> Diagnostic:
@@ -98,7 +99,7 @@ def _of_a_step(found: Diagnostic) -> Diagnostic:
 
 
 def diagnose(context: Context) -> list[Diagnostic]:
-    """Run ``check`` on an existing context, whose cached analysis stays available to the caller."""
+    """Run ``check`` on an existing context. The caller can use the analysis that the context caches."""
     program = context.program
     if not nests_within(program.items, _DEEPEST):
         deep = context.found("GASL023", f"commands nest deeper than {_DEEPEST} levels", None)

@@ -18,7 +18,7 @@ _OFFERED = 30
 
 @lint("GASL059")
 def wrong_kind(context: Context) -> Iterator[Diagnostic]:
-    """Report commands with arguments of an unsupported kind."""
+    """Report commands whose arguments have an unsupported kind."""
     for step in context.steps:
         spec = BY_NODE.get(type(step.command))
         if spec is None or not spec.takes:
@@ -48,7 +48,7 @@ def _has_nodes(use: Use) -> bool:
 
 
 def fields_of(command: Command) -> Iterator[tuple[Name, Path]]:
-    """Yield the fields of items that a command names, each with the variable that holds the items."""
+    """Yield each field of items that a command names, after the variable that holds the items."""
     if isinstance(source := getattr(command, "source", None), Name):
         paths = [*getattr(command, "fields", ()), getattr(command, "by", None)]
         paths += [each.field for each in getattr(command, "computations", ())]
@@ -113,7 +113,7 @@ _Listed = gasl.Path | gasl.Order | gasl.Computation
 
 
 def _repeated(command: Command) -> Iterator[tuple[_Listed, _Listed, str]]:
-    """Yield each repeated element, the elements before it in the list, and its text."""
+    """Yield each repeated element, the element before it in the list, and its text."""
     listed: Sequence[_Listed] = ()
     if isinstance(command, gasl.SelectFields):
         listed = command.fields
@@ -132,20 +132,20 @@ def _repeated(command: Command) -> Iterator[tuple[_Listed, _Listed, str]]:
         seen.add(text)
 
 
-# Rules about settings and numbers: settings of SET, limits of the host, searches that find nothing.
+# Rules about settings and numbers: settings of SET, the host's limits, searches that find nothing.
 
 MEASURES = (
     "pagerank", "degree", "in_degree", "out_degree", "betweenness", "closeness", "eigenvector", "clustering", "triangles",
     "core_number", "components", "strong_components", "communities",
 )  # fmt: skip
-"""Known algorithms, for a check without a graph. A test compares this set with the engine's."""
+"""The known algorithms, for a check without a graph. A test compares them with the engine's algorithms."""
 
 _CAPS = "adapter.caps."
 
 
 @lint("GASL061")
 def unknown_setting(context: Context) -> Iterator[Diagnostic]:
-    """Report SET of an unknown setting."""
+    """Report SET commands for an unknown setting."""
     for _, command in context.commands(gasl.SetCommand):
         if not isinstance(command, gasl.SetCommand) or command.key.text in SETTINGS:
             continue
@@ -158,7 +158,7 @@ def unknown_setting(context: Context) -> Iterator[Diagnostic]:
 
 @lint("GASL062")
 def setting_value(context: Context) -> Iterator[Diagnostic]:
-    """Report SET to a value that the setting does not take."""
+    """Report SET commands with a value that the setting does not accept."""
     for _, command in context.commands(gasl.SetCommand):
         if not isinstance(command, gasl.SetCommand) or (setting := SETTINGS.get(command.key.text)) is None:
             continue
@@ -180,7 +180,7 @@ def setting_value(context: Context) -> Iterator[Diagnostic]:
 
 
 def _value_span(context: Context, command: gasl.SetCommand) -> Span:
-    """Return the span of the value of a SET."""
+    """Return the span of the value in a SET command."""
     equals = context.spelled("=", command.span, command.key.span.end)
     if equals is None:
         return command.key.span
@@ -189,7 +189,7 @@ def _value_span(context: Context, command: gasl.SetCommand) -> Span:
 
 
 def _number_in(value: object) -> int | float | None:
-    """Return the number that a text or a float means: ``"2"`` and ``2.0`` are 2."""
+    """Return the integer that a string or a float stands for: ``"2"`` and ``2.0`` are 2. None if it is not an integer."""
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) < 2**53 else None
     if not isinstance(value, str) or len(value) > 20:
@@ -202,7 +202,7 @@ def _number_in(value: object) -> int | float | None:
 
 @lint("GASL063")
 def above_ceiling(context: Context) -> Iterator[Diagnostic]:
-    """Report numbers above the host's limits: SET is refused, the others find no more than the limit."""
+    """Report numbers above the host's limits. Such a SET is refused; such a search finds no more than the limit."""
     ceiling = {key.removeprefix(_CAPS): value for key, value in (context.ceiling or {}).items()}
     if not ceiling:
         return
@@ -237,13 +237,13 @@ def _long_searches(context: Context, ceiling: Mapping[str, float]) -> Iterator[D
 
 
 def _numbers(command: gasl.Command) -> Iterator[tuple[str, int, str]]:
-    """Yield the numbers of a search: the keyword before the number, the number, and the cap that limits it."""
+    """Yield, for each number of a search, the keyword before it, the number, and the cap that limits it ("" if none does)."""
     if isinstance(command, gasl.Find) and command.limit is not None:
         yield "LIMIT", command.limit, "max_results"
     elif isinstance(command, gasl.FindPaths):
         if command.limit is not None:
             yield "LIMIT", command.limit, "max_paths"
-        if command.max_length is not None:  # the shortest paths are found whatever their length
+        if command.max_length is not None:  # no cap limits the length of shortest paths
             yield "MAXLEN", command.max_length, "" if command.shortest else "max_path_length"
     elif isinstance(command, gasl.Walk) and command.depth is not None:
         yield "DEPTH", command.depth, "max_path_length"
@@ -254,7 +254,7 @@ def _numbers(command: gasl.Command) -> Iterator[tuple[str, int, str]]:
 
 
 def _number_span(context: Context, command: gasl.Command, word: str, number: int) -> Span:
-    """Return the span of a number: after its last keyword in the command (a text before may contain the keyword too)."""
+    """Return the span of a number: after the last ``word`` in the command, because a string before may contain the keyword too."""
     import re
 
     pattern = re.compile(rf"\b{word}\s*(0*{number})\b", re.IGNORECASE)
@@ -264,7 +264,7 @@ def _number_span(context: Context, command: gasl.Command, word: str, number: int
 
 @lint("GASL075")
 def finds_nothing(context: Context) -> Iterator[Diagnostic]:
-    """Report searches whose own numbers exclude every result."""
+    """Report searches in which a number excludes every result, such as LIMIT 0."""
     for _, command in context.commands(gasl.Find, gasl.FindPaths, gasl.Walk, gasl.Rank):
         for word, number, _cap in _numbers(command):
             if number == 0 and word != "RADIUS":
@@ -275,7 +275,7 @@ def finds_nothing(context: Context) -> Iterator[Diagnostic]:
 
 @lint("GASL064")
 def unknown_algorithm(context: Context) -> Iterator[Diagnostic]:
-    """Report MEASURE by an unknown algorithm."""
+    """Report MEASURE commands with an unknown algorithm."""
     known = MEASURES if context.measures is None else tuple(context.measures)
     for _, command in context.commands(gasl.Measure):
         if not isinstance(command, gasl.Measure) or command.algorithm in known:

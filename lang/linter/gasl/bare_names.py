@@ -1,8 +1,8 @@
-"""Unquoted words after a comparison: what they mean according to the graph, the rows, the variables and the state.
+"""Unquoted words after a comparison: their meaning according to the graph, the rows, the variables and the state.
 
-The parser cannot know whether ``country = owner`` means a text, a variable or another field, so it offers no edit. This module
-offers an edit if only one reading is left: the quotes, if the field on the left has exactly that text among its values and
-nothing else has that name.
+The parser can't know whether ``owner`` in ``country = owner`` means a string, a variable or another field, so it offers no edit.
+This module offers an edit if only one meaning is possible. For example, it adds quotes if the field on the left has exactly
+this value and nothing else has this name.
 """
 
 import json
@@ -30,7 +30,7 @@ _MOST = 200
 
 @frozen
 class _Word:
-    """An unquoted word: its span, and the fault that reports it. ``inside``: in a list of IN."""
+    """An unquoted word: its span, and the fault that reports it. ``inside``: the word is in the list of an IN."""
 
     span: Span
     fault: Diagnostic
@@ -39,7 +39,7 @@ class _Word:
 
 @frozen
 class _Meaning:
-    """Possible meanings of a word: ``field`` (of the items tested), ``variable``, ``key``, or a value of the left field."""
+    """The meanings that a word may have: a ``field`` of the tested items, a ``variable``, a ``key``, a ``value`` of the left field."""
 
     left: Field | None
     operator: str
@@ -50,7 +50,7 @@ class _Meaning:
 
 
 def resolved(context: Context, faults: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Return the parser's faults, with known meanings added to those about unquoted words."""
+    """Return the parser's faults. Faults about unquoted words are completed with the known meanings of the words."""
     faults = [_with_target(context, fault, faults) if fault.code == "GASL011" else fault for fault in faults]
     words = [word for fault in faults[:_MOST] if fault.code in _CODES for word in _words(context, fault)]
     if not words:
@@ -64,7 +64,7 @@ def resolved(context: Context, faults: Sequence[Diagnostic]) -> list[Diagnostic]
 
 
 def _with_target(context: Context, fault: Diagnostic, faults: Sequence[Diagnostic]) -> Diagnostic:
-    """Return a fault about ``FIND WHERE`` with the edit that adds nodes or edges, if only one of them has the tested fields."""
+    """Return a fault about ``FIND WHERE`` with an edit that adds nodes or edges, if only nodes or only edges have the tested fields."""
     schema, text = context.schema, context.program.source.text
     if fault.edits or fault.span is None or schema is None or text[fault.span.start :][:5].upper() != "WHERE":
         return fault
@@ -91,7 +91,7 @@ def _with_target(context: Context, fault: Diagnostic, faults: Sequence[Diagnosti
 
 
 def _words(context: Context, fault: Diagnostic) -> Iterator[_Word]:
-    """Yield the words that a fault without an edit is about."""
+    """Yield the unquoted words that a fault reports. A fault with edits counts only if its edit adds quotes."""
     if fault.span is None or (fault.edits and not _is_quoting(context, fault)):
         return
     if fault.edits:
@@ -113,12 +113,15 @@ def _words(context: Context, fault: Diagnostic) -> Iterator[_Word]:
 
 
 def _is_quoting(context: Context, fault: Diagnostic) -> bool:
-    """Return whether a fault's edits only put one text in quotes."""
+    """Return whether the only edit of a fault puts a word in quotes."""
     return len(fault.edits) == 1 and fault.edits[0].text == f'"{context.text(fault.edits[0].span)}"'
 
 
 def _meanings(context: Context, words: Sequence[_Word], faults: Sequence[Diagnostic]) -> dict[Span, _Meaning]:
-    """Parse the program as if the words were texts (after a bare IN: variables), and collect what they are compared with."""
+    """Return the possible meanings of each word, by its span.
+
+    The program is parsed as if the words were strings (or variables, after an IN without brackets), to find the comparisons.
+    """
     from ...parse.gasl import parse_gasl
 
     text = context.program.source.text
@@ -156,7 +159,7 @@ def _overlap(one: Edit, other: Edit) -> bool:
 
 
 def _moved(offset: int, edits: Sequence[Edit]) -> int:
-    """Return the new place of ``offset`` after ``edits``, which are in source order."""
+    """Return the new offset of the character at ``offset`` after ``edits``, which are in source order."""
     return offset + sum(len(e.text) - (e.span.end - e.span.start) for e in edits if e.span.end <= offset)
 
 
@@ -174,10 +177,10 @@ def _meaning(context: Context, test: Comparison, name: str, on: On, columns: Col
 
 
 def _fields(on: On, schema: Schema | None, columns: Collection[str] | None) -> set[str]:
-    """Return the first names of the fields that a condition on these items could mean."""
+    """Return the names that a field in a condition on these items may begin with."""
     names: set[str] = set(columns or ())
     if schema is not None:
-        # Little is known of the contents of a variable: nodes, edges, or rows made of either.
+        # Little is known about the contents of a variable: they may be nodes, edges, or rows made from either.
         kinds = {"nodes": ("nodes",), "edges": ("edges",), "edge items": ("edges",), "variables": ()}.get(
             on, ("nodes", "edges", "paths")
         )
@@ -201,7 +204,7 @@ def _texts(place: Place, schema: Schema) -> set[object]:
 
 
 def _told(context: Context, fault: Diagnostic, words: Sequence[tuple[_Word, _Meaning]]) -> Diagnostic:
-    """Return a fault with the meanings of its words: refused for a field, with an edit for a value that has no other meaning."""
+    """Return a fault with a message about a field, if a word means a field; with an edit, if the words have only one meaning."""
     if fault.edits and not words[0][1].field:
         return fault
     as_field = next(((word, meaning) for word, meaning in words if meaning.field), None)

@@ -1,4 +1,4 @@
-"""Rules about conditions, independent of the graph: tests that are never true, invalid patterns, fields where none is allowed."""
+"""Rules about conditions that need no graph: tests that are never true, invalid patterns, fields where no field is allowed."""
 
 from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
@@ -13,15 +13,15 @@ from ...trees import Node, walk
 from ...trees.conditions import And, Comparison, Condition, Constant, Field, Items, Length, Not, NullTest, Or, Variable
 from .context import Context, Step, conditions_of, lint
 
-# The single tests of a condition and the kind of item that each tests; shared by the rules about conditions.
+# The single tests of a condition, and the kind of item that each test is about. All rules about conditions use them.
 
 On: TypeAlias = Literal["nodes", "edges", "paths", "rows", "edge items", "path items", "variables", "unknown"]
-"""The items that a condition tests. "edge items", "path items": those in a variable, which have only the ids of their nodes."""
+"""The items that a condition tests. "edge items" and "path items" are in a variable, and have only the ids of their nodes."""
 
 
 @frozen(eq=False)
 class Leaf:
-    """A comparison or a test for null. ``must``: the whole condition is true only if this test is true."""
+    """A comparison or a test for null. ``must``: the whole condition can be true only if this test is true."""
 
     test: Comparison | NullTest
     must: bool
@@ -42,7 +42,7 @@ def leaves(condition: Condition) -> Iterator[Leaf]:
 
 
 def tested(step: Step) -> Iterator[tuple[Condition, On]]:
-    """Yield a command's conditions and the items that they test."""
+    """Yield each condition of a command, with the items that the condition tests."""
     for condition, on in conditions_of(step.command):
         if on != "items":
             yield condition, on
@@ -123,7 +123,7 @@ def _never(context: Context, test: Comparison | NullTest) -> Iterator[Diagnostic
 
 
 def _of_length(test: Comparison, right: Constant) -> tuple[str, str, list[Edit]]:
-    """Return the message, the hint and the edits for a faulty comparison of a length."""
+    """Return the message, the hint and the edits for a faulty comparison of a length; the message is "" if it is correct."""
     value, kind = right.value, kind_of_value(right.value)
     if kind != "number":
         digits = kind == "text" and value.strip().isascii() and value.strip().isdigit() and len(value) < 18
@@ -137,7 +137,7 @@ def _of_length(test: Comparison, right: Constant) -> tuple[str, str, list[Edit]]
 
 
 def _contradictions(context: Context, both: And) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each test of one AND that contradicts an earlier one."""
+    """Yield a diagnostic for each test of an AND that contradicts an earlier test of the same AND."""
     before: dict[str, list[Comparison | NullTest]] = {}
     for operand in both.operands[:_MOST_OPERANDS]:
         if not isinstance(operand, Comparison | NullTest) or getattr(operand.left, "quantifier", None) is not None:
@@ -162,12 +162,12 @@ def _equal(*tests: Comparison | NullTest) -> bool:
 
 
 def _may_hold_of_null(test: Comparison) -> bool:
-    """Return whether a comparison may be true of null: ``NOT IN`` an empty list is."""
+    """Return whether a comparison may be true for null, as ``NOT IN`` an empty list is."""
     return test.operator == "NOT IN" and (isinstance(test.right, Variable) or is_of_empty_list(test))
 
 
 def _excludes(one: Comparison | NullTest, other: Comparison | NullTest) -> bool:
-    """Return whether the two tests are never true of the same value."""
+    """Return whether the two tests are never true for the same value."""
     for first, second in ((one, other), (other, one)):
         if isinstance(first, NullTest):
             if first.negated or (isinstance(second, Comparison) and _may_hold_of_null(second)):
@@ -194,7 +194,7 @@ def _excludes(one: Comparison | NullTest, other: Comparison | NullTest) -> bool:
 
 @lint("GASL066")
 def quantifier(context: Context) -> Iterator[Diagnostic]:
-    """Report ANY, ALL and NONE without a path, and nodes or edges of a path without one of these keywords."""
+    """Report ANY, ALL and NONE where no path is tested, and tests of a path's nodes or edges without one of these keywords."""
     for step in context.steps:
         for condition, on in tested(step):
             if on == "unknown":
@@ -210,7 +210,7 @@ def quantifier(context: Context) -> Iterator[Diagnostic]:
                     plain = Field(field.path[1:])
                     whose = {"nodes": "node", "edges": "edge"}.get(on, "")
                     fits = whose == field.path[0] and len(field.path) > 1
-                    if fits and word == "NONE":  # without the keyword the test would be negated
+                    if fits and word == "NONE":  # removing the keyword would negate the test
                         hint, edits = f"write NOT ({_written(plain)} ...)", []
                     else:
                         hint = "write the field without it" if fits else ""
@@ -233,7 +233,7 @@ def _written(field: Field) -> str:
 
 @lint("GASL067")
 def bad_pattern(context: Context) -> Iterator[Diagnostic]:
-    """Report invalid patterns of MATCHES."""
+    """Report invalid patterns after MATCHES."""
     for step in context.steps:
         for condition, _ in tested(step):
             for leaf in leaves(condition):
@@ -254,7 +254,7 @@ def bad_pattern(context: Context) -> Iterator[Diagnostic]:
 
 @lint("GASL068")
 def field_without_item(context: Context) -> Iterator[Diagnostic]:
-    """Report fields in ASSERT and BRANCH, which have no item."""
+    """Report fields in the conditions of ASSERT and BRANCH, which have no item."""
     for step in context.steps:
         for condition, on in tested(step):
             if on != "variables":
@@ -269,7 +269,7 @@ def field_without_item(context: Context) -> Iterator[Diagnostic]:
 
 
 def _meant(context: Context, step: Step, field: Field, test: Comparison | NullTest) -> str:
-    """Return the variable that a field name was meant for, as written: its length if a list is compared with a number."""
+    """Return the text of the variable that a field name stands for; with LEN, if a list is compared with a number."""
     dots = "".join(f".{format_name(part)}" for part in field.path[1:])
     variable = f"${{{format_name(field.path[0])}{dots}}}"
     binding = context.first_bindings.get(field.path[0])
@@ -282,11 +282,11 @@ def _meant(context: Context, step: Step, field: Field, test: Comparison | NullTe
 
 @lint("GASL069")
 def ends_of_no_edge(context: Context) -> Iterator[Diagnostic]:
-    """Report ``source.x`` of items without ends, and attributes of nodes that edges and paths in a variable do not store."""
+    """Report ``source.x`` for nodes, and attributes of nodes that edges and paths in a variable do not store."""
     for step in context.steps:
         for condition, on in tested(step):
             if on not in ("nodes", "edge items", "path items") or (on == "nodes" and context.schema is not None):
-                continue  # the rule about the graph gives more detail
+                continue  # the rule that uses the graph gives more detail
             for leaf in leaves(condition):
                 field = leaf.test.left
                 if (

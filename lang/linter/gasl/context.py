@@ -1,4 +1,4 @@
-"""The definition and the input of a GASL lint rule: the program, its variables and keys, the graph, the state and the limits."""
+"""The context of the lints for GASL: the program, its variables and keys, the graph, the state and the limits."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
@@ -15,14 +15,14 @@ from ...trees.conditions import And, Comparison, Condition, Not, NullTest, Or, V
 from ...trees.gasl import Command, Declare, Item, Name, Program, Statement, StateType
 from ..framework import LintContext, Lints
 
-# The variables of a program at run time: which commands bind and read them, and the kinds of their values.
-# One walk in execution order. A command in a BRANCH, an ON or a CATCH may or may not run, so a name can have several bindings
-# or none; possible faults are not reported, only certain ones.
+# The variables of a program at run time: the commands that bind and read them, and the kinds of their values.
+# They are found in one walk in execution order. A command in a BRANCH, an ON or a CATCH may or may not run, so a name can have
+# several bindings or none. Only certain faults are reported, not possible ones.
 
 
 @frozen(eq=False)
 class Binding:
-    """A name bound by a command. ``columns`` are all fields that its rows may have, if known."""
+    """A name that a command binds. ``columns`` are all fields that the rows of its value may have, if known."""
 
     name: str
     span: Span
@@ -33,7 +33,7 @@ class Binding:
 
 @frozen(eq=False)
 class Use:
-    """A command that reads a name, with the possible bindings. ``sure``: the name is bound on every path to the command."""
+    """One read of a name by a command, with the possible bindings. ``sure``: the name is bound on every way to the command."""
 
     name: str
     span: Span
@@ -44,19 +44,19 @@ class Use:
 
     @property
     def kind(self) -> Kind:
-        """Return the kind that all bindings share; else unknown."""
+        """Return the kind that all bindings share, else "unknown"."""
         kinds = {binding.kind for binding in self.bindings}
         return kinds.pop() if len(kinds) == 1 else "unknown"
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """Return the fields of the rows, if known."""
+        """Return the fields of the rows in the variable, if known."""
         return self.bindings[0].columns if len(self.bindings) == 1 else None
 
 
 @frozen(eq=False)
 class Step:
-    """A command with its statement and the names that it reads. ``before``: the previous statement on the same level."""
+    """A command with its statement and its reads of names. ``before`` is the previous statement on the same level."""
 
     command: Command
     statement: Statement
@@ -64,13 +64,13 @@ class Step:
     uses: tuple[Use, ...]
 
     def use_of(self, name: Name | None) -> Use | None:
-        """Return how the command reads ``name``."""
+        """Return the read of ``name`` by the command, or None."""
         return next((use for use in self.uses if name is not None and use.span is name.span), None)
 
 
 @define(eq=False)
 class Flow:
-    """Result of the walk: every command, outer ones first, every binding, and pairs of a binding and its overwriting one."""
+    """The result of the walk: all commands (outer commands first), all bindings, and each overwritten binding with its successor."""
 
     steps: list[Step] = field(factory=list)
     bindings: list[Binding] = field(factory=list)
@@ -84,7 +84,7 @@ class Flow:
 
 @define(eq=False)
 class _Scope:
-    """The names of a block or a command that may run. It reads the names of outer scopes, but does not change them."""
+    """The names in a block or in a command that may run. A scope reads the names of outer scopes, but does not change them."""
 
     around: "_Scope | None" = None
     names: dict[str, tuple[tuple[Binding, ...], bool]] = field(factory=dict)
@@ -98,7 +98,7 @@ class _Scope:
         return (), False
 
     def join(self, *ways: "_Scope") -> None:
-        """Add the bindings of each of ``ways``, of which one ran."""
+        """Add the bindings of all ``ways``; exactly one of them has run."""
         for name in dict.fromkeys(name for way in ways for name in way.names):
             found = [way.names.get(name) or self.look_up(name) for way in ways]
             bindings = tuple(dict.fromkeys(binding for each, _ in found for binding in each))
@@ -117,7 +117,7 @@ def nests_within(items: Iterable[Item], deepest: int) -> bool:
 
 
 def _held(command: Node) -> tuple[Node, ...]:
-    """Return the children of a command: items of a block, or commands."""
+    """Return the children of a command: the items of its blocks, or the commands inside it."""
     if isinstance(command, gasl.Try):
         return (*command.body, *(command.caught or ()), *(command.always or ()))
     if isinstance(command, gasl.Branch):
@@ -135,9 +135,9 @@ def trace(
     schema: Schema | None = None,
     fields: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Flow:
-    """Walk the program. ``given`` are names bound before it; ``perhaps`` are names that unreadable text may bind.
+    """Walk the program. ``given`` are names that are bound before it runs; ``perhaps`` are names that unreadable text may bind.
 
-    ``schema`` is the graph's; ``fields`` are those of the items of given names, where known.
+    ``schema`` is the schema of the graph. ``fields`` maps given names to the fields of their items, where known.
     """
     walker = _Walker(schema)
     known = fields or {}
@@ -224,7 +224,7 @@ _Role: TypeAlias = Literal["source", "on", "require", "condition"]
 
 
 def _reads(command: Command) -> Iterator[tuple[str, Span, _Role]]:
-    """Yield the names that a command itself reads, without those of its children."""
+    """Yield the names that a command itself reads, without the names that its children read."""
     role: _Role = "on" if isinstance(command, gasl.On) else "require" if isinstance(command, gasl.Require) else "source"
     for attribute in ("source", "left", "right", "start", "end"):
         name = getattr(command, attribute, None)
@@ -241,7 +241,7 @@ Tested: TypeAlias = Literal["nodes", "edges", "paths", "items", "variables"]
 
 
 def conditions_of(command: Command) -> Iterator[tuple[Condition, Tested]]:
-    """Yield the conditions of a command itself, with the items that they test."""
+    """Yield each condition of a command itself (not of its children), with the items that the condition tests."""
     items: Tested = "items"
     if isinstance(command, gasl.Find):
         items = command.kind
@@ -257,7 +257,7 @@ def conditions_of(command: Command) -> Iterator[tuple[Condition, Tested]]:
 
 
 def _result(command: Command, uses: tuple[Use, ...], schema: Schema | None) -> tuple[Kind, tuple[str, ...] | None]:
-    """Return the kind of the result of a command, and the fields of its rows if certain."""
+    """Return the kind of a command's result, and the fields of its rows (None if not certain)."""
     gives = BY_NODE[type(command)].gives
     if gives == "source":
         return (uses[0].kind, uses[0].columns) if uses and uses[0].bindings else ("unknown", None)
@@ -314,7 +314,7 @@ def _all(sides: Iterable[tuple[str, ...] | None]) -> tuple[str, ...] | None:
 
 
 def _labelled(items: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the fields of classified items: an item's own field ``label`` becomes ``item.label``."""
+    """Return the fields of classified items. A field ``label`` that the items already have becomes ``item.label``."""
     kept = "item.label"
     while kept in items:
         kept = f"item.{kept}"
@@ -330,10 +330,10 @@ def _grouped(by: str, made: tuple[str, ...]) -> tuple[str, ...]:
 
 @attrs.frozen(slots=False)
 class Context(LintContext):
-    """A program under check. Data that the rules share is computed once.
+    """A program under check. Data that several rules use are computed once.
 
-    ``schema``, ``state``, ``ceiling``, ``measures`` and ``models`` are None if unknown; ``variables`` are bound before the
-    program runs; ``fields`` has all fields of their items where known.
+    ``schema``, ``state``, ``ceiling``, ``measures`` and ``models`` are None if unknown. ``variables`` are the names bound before the
+    program runs; ``fields`` maps them to all fields of their items, where known.
     """
 
     program: Program
@@ -346,11 +346,11 @@ class Context(LintContext):
     fields: Mapping[str, tuple[str, ...]] = {}
 
     def text(self, span: Span) -> str:
-        """Return the source text under ``span``; an empty text if the program was not parsed from text."""
+        """Return the source text at ``span``; "" if the program was not parsed from text."""
         return self.program.source.text[span.start : span.end]
 
     def spelled(self, word: str, within: Span, after: int = 0) -> Span | None:
-        """Return the first span of ``word`` in ``within``, at ``after`` or later; None if it is missing."""
+        """Return the span of the first ``word`` in ``within`` that begins at ``after`` or later, or None."""
         at = self.program.source.text.find(word, max(within.start, after), within.end)
         return Span(at, at + len(word)) if at >= 0 else None
 
@@ -365,23 +365,23 @@ class Context(LintContext):
 
     @cached_property
     def flow(self) -> Flow:
-        """Return the variables of the program at run time."""
+        """Return the result of the walk: the commands of the program, and its variables at run time."""
         perhaps = () if self.is_whole else _names_behind_as(self.program.source.text)
         return trace(self.program.items, self.variables, perhaps, schema=self.schema, fields=self.fields)
 
     @property
     def steps(self) -> list[Step]:
-        """Return every command with its statement and the names that it reads, outer commands first."""
+        """Return every command with its statement and its reads of names, outer commands first."""
         return self.flow.steps
 
     @cached_property
     def bound_names(self) -> tuple[str, ...]:
-        """Return all names that the program binds or was given."""
+        """Return all names that are bound before the program runs or that the program binds."""
         return tuple(dict.fromkeys((*self.variables, *(binding.name for binding in self.flow.bindings))))
 
     @cached_property
     def first_bindings(self) -> dict[str, Binding]:
-        """Return the first binding of each name."""
+        """Return the first binding of each name that the program binds."""
         found: dict[str, Binding] = {}
         for binding in self.flow.bindings:
             found.setdefault(binding.name, binding)
@@ -394,7 +394,7 @@ class Context(LintContext):
         return frozenset((*declared, *(self.state or ())))
 
     def commands(self, *kinds: type) -> Iterator[tuple[Step, Command]]:
-        """Yield the commands of these classes."""
+        """Yield the commands of these classes, each after its step."""
         return ((step, step.command) for step in self.steps if isinstance(step.command, kinds))
 
 
@@ -402,7 +402,7 @@ lint: Lints[Context] = Lints()
 
 
 def _names_behind_as(text: str) -> set[str]:
-    """Return possible names of variables in a text that could not be read completely."""
+    """Return the words after AS in a text that could not be read completely; they may be names of variables."""
     import re
 
     return {match[1] or match[2] for match in re.finditer(r"\bAS\s+(?:`([^`\n]+)`|(\w+))", text, re.IGNORECASE)}

@@ -1,6 +1,6 @@
-"""Rules against the given graph: unknown attributes and values, comparisons of types that never match.
+"""Rules that need the graph: unknown attributes, unknown values, and comparisons of types that never match.
 
-A command with such a test costs its run time, and in a plan also a call of the model, only to return nothing.
+A command with such a fault would run and find nothing; in a plan, that also wastes a model call.
 """
 
 import re
@@ -21,7 +21,7 @@ from .conditions import Leaf, On, constants_of, kind_of_value, leaves, tested
 from .context import Context, lint
 
 HAS_THIS_VALUE = "has this value"
-"""Note on a field in a hint: the field has the value of the condition."""
+"""Words in a hint: the field that the hint names has the value that the condition tests for."""
 _OFFERED = 8
 _EQUALITY = frozenset({"=", "IN"})
 _ORDER = frozenset({"<", "<=", ">", ">="})
@@ -34,14 +34,14 @@ BUILT_IN: Mapping[str, frozenset[str]] = {
     "edges": frozenset({"source", "target", "key"}),
     "paths": frozenset({"source", "target", "length", "nodes", "edges"}),
 }
-"""Built-in fields of every item, besides its attributes."""
+"""The built-in fields of each kind of item, in addition to the item's attributes."""
 
 
 @frozen
 class Place:
-    """The meaning of a field: an attribute of nodes or of edges, and the prefix before its name (``source.``, ``ANY node.``).
+    """The meaning of a field: ``whose`` attribute it is, and the prefix before its name (``source.``, ``ANY node.``).
 
-    ``kept``: the items are those of a variable, which have only the ids of their nodes.
+    ``kept``: the items are in a variable, where they have only the ids of their nodes.
     """
 
     whose: str
@@ -51,7 +51,7 @@ class Place:
 
 
 def place_of(field: Field, on: On, schema: Schema) -> Place | None:
-    """Return what ``field`` means in a condition on ``on``; None if the graph does not determine it."""
+    """Return the meaning of ``field`` in a condition on the items ``on``; None if the graph does not determine it."""
     path = field.path
     if field.quantifier is not None:
         whose = "nodes" if path[0] == "node" else "edges"
@@ -79,7 +79,7 @@ def attributes_of(whose: str, schema: Schema) -> Mapping[str, Attribute]:
 
 
 def attribute_of(place: Place, schema: Schema) -> Attribute | None:
-    """Return the attribute that a whole field names. A degree is always a number, whatever the graph."""
+    """Return the attribute whose name is the whole field, or None. A degree is an integer in every graph."""
     if len(place.path) == 1 and place.path[0] in DEGREES and place.whose == "nodes":
         return Attribute(place.path[0], schema.nodes, {"integer": schema.nodes})
     return attributes_of(place.whose, schema).get(".".join(place.path))
@@ -99,7 +99,7 @@ def is_known(place: Place, schema: Schema) -> bool:
 
 
 def _tests(context: Context) -> Iterator[tuple[Leaf, Place, Schema]]:
-    """Yield the tests of fields whose meaning the graph determines."""
+    """Yield each test of a field whose meaning the graph determines, with this meaning and the schema."""
     schema = context.schema
     if schema is None:
         return
@@ -114,7 +114,7 @@ def _tests(context: Context) -> Iterator[tuple[Leaf, Place, Schema]]:
 
 @lint("GASL070")
 def unknown_attribute(context: Context) -> Iterator[Diagnostic]:
-    """Report fields that are not in the graph: an error if the command can then find nothing, else a warning."""
+    """Report fields that the graph does not have: an error if the command therefore finds nothing, else a warning."""
     for leaf, place, schema in _tests(context):
         if is_known(place, schema):
             continue
@@ -125,7 +125,7 @@ def unknown_attribute(context: Context) -> Iterator[Diagnostic]:
 
 
 def _unknown_fields(context: Context) -> Iterator[Diagnostic]:
-    """Yield the faults of ORDER BY, SELECT FIELDS, BY and ON over nodes and edges that were found."""
+    """Yield the unknown fields in ORDER BY, SELECT FIELDS, BY and ON, for nodes and edges that a FIND has found."""
     schema = context.schema
     if schema is None:
         return
@@ -176,18 +176,18 @@ def _unknown(
 
 
 _OF_VARIABLES = {**BUILT_IN, "nodes": BUILT_IN["nodes"] - DEGREES}
-"""Built-in fields of the items of a variable: without the degrees, which are computed when nodes are found."""
+"""The built-in fields of items in a variable. Degrees are missing, because they are computed only when nodes are found."""
 
 
 def _namable(built_in: Collection[str], known: Mapping[str, Attribute]) -> tuple[str, ...]:
-    """Return the candidates for a misspelt name, without the shortest, which resemble any other short word."""
+    """Return the candidates for a misspelt name. Short built-in names are left out, because they resemble every short word."""
     return (*(name for name in sorted(built_in) if len(name) > 3), *known)
 
 
 def _bare_on_path(
     context: Context, place: Place, schema: Schema, span: Span, severity: Severity, *, in_test: bool
 ) -> Diagnostic:
-    """Report an attribute used on a path, which has no attributes."""
+    """Return a diagnostic about an attribute used on a path, because paths have no attributes."""
     name = format_key(Path(place.path))
     message = f"a path has no attribute {name}"
     if not in_test:
@@ -200,12 +200,12 @@ def _bare_on_path(
             continue
         if ".".join(place.path) in known or place.path[0] in known:
             hints.insert(0, f"{whose}s have it: write ANY {whose}.{name}, ALL {whose}.{name} or NONE {whose}.{name}")
-    # No edit: only the author knows whether one match is enough (ANY) or all must match (ALL).
+    # The diagnostic has no edit: only the author knows whether one match is enough (ANY) or all must match (ALL).
     return context.found("GASL070", message, span, *hints, severity=severity)
 
 
 def _renamed(context: Context, span: Span, place: Place, name: str) -> Edit:
-    """Return the edit that replaces an unknown attribute with another one."""
+    """Return the edit that replaces an unknown attribute with the attribute ``name``."""
     written = format_key(Path((*place.before, name)))
     text = context.text(span)
     quantified = text.split()[:1] if place.before and place.before[0] in ("node", "edge") else []
@@ -213,7 +213,7 @@ def _renamed(context: Context, span: Span, place: Place, name: str) -> Edit:
 
 
 def _holder(test: Comparison | NullTest | None, known: Mapping[str, Attribute]) -> str | None:
-    """Return the only attribute that has the value compared with an unknown one: ``kind = "PERSON"`` meant entity_type."""
+    """Return the only known attribute with the value in ``test``: the author of ``kind = "PERSON"`` meant entity_type."""
     wanted = (
         [item.value for item in constants_of(test)]
         if isinstance(test, Comparison) and test.operator in _EQUALITY
@@ -246,7 +246,7 @@ def _listed(names: Sequence[str]) -> str:
 
 @frozen
 class _Values:
-    """All values of an attribute: the frequent ones first, their identities, and the texts among them."""
+    """All values of an attribute, frequent values first, with their identities and the strings among them."""
 
     all: list[object]
     identities: frozenset[object]
@@ -305,7 +305,7 @@ def _all_values(attribute: Attribute, place: Place, schema: Schema) -> _Values |
 
 
 def _owners(value: object, place: Place, schema: Schema) -> list[str]:
-    """Return which other attributes have a value."""
+    """Return a hint that names another attribute with this value, or an empty list."""
     if place.whose == "nodes" and value in schema.relations and schema.relation_attribute:
         return [f"edges have it as {schema.relation_attribute}: use FIND edges"]
     if place.whose == "edges" and value in schema.labels and schema.label_attribute:
@@ -326,7 +326,7 @@ _KINDS = {
 
 
 def _never_meets(attribute: Attribute, constant: Constant, operator: str) -> bool:
-    """Return whether the operator is false for every value of the attribute, because of the types."""
+    """Return whether the types make the comparison false for every value of the attribute."""
     kinds = {_KINDS[kind] for kind in attribute.types if kind in _KINDS}
     kind = kind_of_value(constant.value)
     if not kinds or kind == "null":
@@ -340,7 +340,7 @@ def _never_meets(attribute: Attribute, constant: Constant, operator: str) -> boo
 
 @lint("GASL072")
 def attribute_type(context: Context) -> Iterator[Diagnostic]:
-    """Report comparisons of an attribute with a value of a type that it never has."""
+    """Report comparisons of an attribute with a value of a type that the attribute never has."""
     for leaf, place, schema in _tests(context):
         test, attribute = leaf.test, attribute_of(place, schema)
         if attribute is None or not isinstance(test, Comparison):
@@ -367,13 +367,13 @@ def attribute_type(context: Context) -> Iterator[Diagnostic]:
 
 
 def _other_type(context: Context, attribute: Attribute, constant: Constant, operator: str) -> Edit | None:
-    """Return the edit that makes ``"30"`` 30 or 30 ``"30"``, if the attribute's type requires it and no meaning is lost."""
+    """Return the edit that turns ``"30"`` into 30 or 30 into ``"30"``, if the attribute's type requires it and the meaning stays."""
     kinds = {_KINDS[kind] for kind in attribute.types if kind in _KINDS}
     value = constant.value
     if operator in _TEXTUAL or operator == "CONTAINS":
         return None
     if kinds == {"text"} and kind_of_value(value) in ("number", "boolean"):
-        if operator in _ORDER:  # texts are ordered differently from numbers: "9" is above "10"
+        if operator in _ORDER:  # strings have another order than numbers: "9" is above "10"
             return None
         return Edit(constant.span, format_text(context.text(constant.span)))
     if isinstance(value, str) and kinds == {"boolean"} and value.lower() in ("true", "false"):

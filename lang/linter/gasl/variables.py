@@ -1,4 +1,7 @@
-"""Rules about variables: bound before they are read, read before they are overwritten, named unlike keywords."""
+"""Rules about variables: they must be bound before they are read, and read before they are overwritten.
+
+A variable should not have the name of a keyword.
+"""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
@@ -18,7 +21,7 @@ _COMMON = frozenset({
     "BOOL", "BOTH", "EDGES", "EMPTY", "ERROR", "FLOAT", "GRAPH", "INT", "MAX", "MEAN", "MEDIAN", "MIN", "NODES", "OUT", "PARTIAL",
     "PATHS", "SCHEMA_MISMATCH", "SUM", "TEXT",
 })  # fmt: skip
-"""Keywords that are common variable names and are not mistaken for keywords."""
+"""Keywords that are also common names of variables; they cause no confusion."""
 
 
 @lint("GASL050")
@@ -64,7 +67,7 @@ def _unbound_hints(context: Context, use: Use, near: str | None) -> list[str]:
 
 
 def _bound_before(context: Context, use: Use) -> list[str]:
-    """Return the first names that are bound before a use, in the order of binding."""
+    """Return the names that are bound before a use, in the order of binding; at most one more than a hint lists."""
     first = context.first_bindings
     before = takewhile(
         lambda name: name not in first or first[name].span.start < use.command.span.start, context.bound_names
@@ -73,7 +76,7 @@ def _bound_before(context: Context, use: Use) -> list[str]:
 
 
 def _renamed(context: Context, use: Use, name: str) -> list[Edit]:
-    """Return the edit that writes ``name`` where the variable is read, in a command or in ``${...}``."""
+    """Return the edit that replaces the name of the variable with ``name``, in a command or in ``${...}``."""
     for written in (format_name(use.name), f"`{use.name}`"):
         at = context.spelled(written, use.span)
         if at is not None and context.text(use.span)[: at.start - use.span.start].strip(" \t") in ("", "${"):
@@ -92,7 +95,7 @@ def overwritten(context: Context) -> Iterator[Diagnostic]:
 
 @lint("GASL053")
 def on_apart(context: Context) -> Iterator[Diagnostic]:
-    """Report an ON that does not follow its command: a status that stops the plan has stopped it before that ON."""
+    """Report an ON that does not directly follow its command: a status that stops the plan stops it before this ON."""
     above = {id(step.statement): step.before for step in context.steps}
     for step, command in context.commands(gasl.On):
         if not isinstance(command, gasl.On) or command is not step.statement.command:
@@ -123,7 +126,7 @@ def _is_in(binding: Binding, command: gasl.Command) -> bool:
 
 @lint("GASL054")
 def named_like_keyword(context: Context) -> Iterator[Diagnostic]:
-    """Report variables that look like a keyword."""
+    """Report variables that have the name of a keyword."""
     seen: set[str] = set()
     for binding in context.flow.bindings:
         word = binding.name.upper()
@@ -133,7 +136,7 @@ def named_like_keyword(context: Context) -> Iterator[Diagnostic]:
             yield context.found("GASL054", message, binding.span, "another name is easier to read")
 
 
-# Rules about keys of the state: declared before they are used, with one type, updated with values of that type.
+# Rules about keys of the state: a key must be declared before it is used, with one type, and updated with values of that type.
 
 
 @lint("GASL055")
@@ -167,7 +170,7 @@ def _undeclared(
 ) -> Diagnostic:
     severity: Severity | None = (
         None if context.state is not None else "warning"
-    )  # a plan that ran before may declare it
+    )  # a plan that ran before may have declared the key
     near = _near(context, key) if itself else None
     if near is not None:
         parts = near.split(".")
@@ -192,7 +195,7 @@ def _undeclared(
     elsewhere = _elsewhere(context, key) if itself else None
     if elsewhere is not None:
         hints.insert(0, f"did you mean {format_key(Key(tuple(elsewhere.split('.'))))}?")
-    if elsewhere is not None or not context.is_whole:  # a command that could not be read may declare it
+    if elsewhere is not None or not context.is_whole:  # a command that could not be read may declare the key
         edits = []
     if itself and (not step.uses or step.uses[0].kind == "unknown"):  # the type is a guess
         edits = []
@@ -200,7 +203,7 @@ def _undeclared(
 
 
 def _elsewhere(context: Context, key: Key) -> str | None:
-    """Return the only key with the same last part, if nothing is declared that could hold this key."""
+    """Return the only key with the same last part, if no declared key could contain ``key``."""
     if any(".".join(key.parts[:count]) in context.keys for count in range(1, min(len(key.parts), 100))):
         return None
     alike = [name for name in context.keys if name != key.text and name.split(".")[-1] == key.parts[-1]]
@@ -208,7 +211,7 @@ def _elsewhere(context: Context, key: Key) -> str | None:
 
 
 def _near(context: Context, key: Key) -> str | None:
-    """Return the key that was most likely meant: a misspelt name under the same parent, or the same name under another parent."""
+    """Return the key that was most likely meant: a similar name under the same parent, or the same name under a similar parent."""
     if context.has_enough:
         return None
     above, last = key.parts[:-1], key.parts[-1]
@@ -222,7 +225,7 @@ def _near(context: Context, key: Key) -> str | None:
 
 
 def _fitting(step: Step) -> StateType:
-    """Return the type that a key needs for its update."""
+    """Return the type that a key must have for the value of an update."""
     kind = step.uses[0].kind if step.uses else "unknown"
     if kind == "number" or (step.uses and _is_counts(step.uses[0])):
         return "COUNTER"
@@ -231,7 +234,7 @@ def _fitting(step: Step) -> StateType:
 
 @lint("GASL056")
 def redeclared(context: Context) -> Iterator[Diagnostic]:
-    """Report keys that already have another type."""
+    """Report declarations of keys that already have another type."""
     lines: dict[str, Span] = {}
     known: dict[str, StateType] = dict(context.state or {})
     for _, command in context.commands(gasl.Declare):
@@ -263,7 +266,7 @@ def parent_is_no_dict(context: Context) -> Iterator[Diagnostic]:
 
 
 def _all_types(context: Context) -> dict[str, StateType]:
-    """Return the type of every key: from the state, else from its first DECLARE."""
+    """Return the type of every key: from the state, or else from the first DECLARE of the key."""
     types: dict[str, StateType] = dict(context.state or {})
     for _, command in context.commands(gasl.Declare):
         if isinstance(command, gasl.Declare):
@@ -279,7 +282,7 @@ _WHAT = {
 
 @lint("GASL058")
 def wrong_shape(context: Context) -> Iterator[Diagnostic]:
-    """Report updates with values that a key of this type cannot hold."""
+    """Report updates with a value that a key of this type can't hold."""
     types = _all_types(context)
     for step, command in context.commands(gasl.Update):
         if not isinstance(command, gasl.Update) or not step.uses or command.key.text not in types:
@@ -319,7 +322,7 @@ def _remedy(kind: StateType, use: Use) -> str:
     return "store a number in a COUNTER"
 
 
-# A command without AS and its name, and an unbound name below: reported as one fault with its fix.
+# A command without AS and a name, and an unbound name after it, are reported as one fault with a fix.
 
 _MISSING = "must end with AS and a name"
 _UNBOUND = "GASL050"
@@ -328,9 +331,10 @@ _UNBOUND = "GASL050"
 def named(
     context: Context, faults: Sequence[Diagnostic], found: Sequence[Diagnostic]
 ) -> tuple[list[Diagnostic], list[Diagnostic]]:
-    """Return the parser's faults with the missing names of commands, and the rules' diagnostics that these names do not explain.
+    """Return the parser's faults, completed with the missing names of commands, and the rules' other diagnostics.
 
-    A name is only given if it is the only unbound name after the command.
+    A command gets a name only if exactly one unbound name is used after it and before the next command without a name. Diagnostics
+    about this unbound name are left out.
     """
     places = [each for each in faults if _is_unnamed(each)]
     if not places:
