@@ -1,7 +1,7 @@
-"""``TRY ... CATCH ANY ... FINALLY ... END``: a block whose state changes are applied all or not at all.
+"""Runs ``TRY ... CATCH ANY ... FINALLY ... END``: a block whose state changes are all applied, or none of them. Also ON and BRANCH.
 
-A failure rolls the state back to the start of the block. Bound variables stay bound (they last for the plan, and CATCH may
-read them). Nothing is committed before the outermost block ends.
+A failure rolls the state back to the start of the block. Bound variables stay bound, because variables last for the whole plan and
+CATCH may read them. Nothing is committed before the outermost block ends.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,38 +18,38 @@ from .dispatcher import failure, incomplete_sources, resting_on
 from .record_writer import Place
 from .records import ContextStore, ExecutionRecord, ExecutionResult, Session, Status, Value
 
-# The part of a plan's interface that compound commands (a block, a branch) use.
+# The interface of a running plan that compound commands (a block, a branch) use.
 
 
 @frozen
 class Ran:
-    """The records of some commands, and the record of the command that stopped them early."""
+    """The records of a sequence of commands, and the record of the command that stopped the sequence early, if any."""
 
     records: tuple[ExecutionRecord, ...]
     stopped: ExecutionRecord | None = None
 
 
 class Parts(Protocol):
-    """A running plan, as seen by its compound commands. ``statuses`` has the last status of each variable's producer."""
+    """A running plan as its compound commands use it. ``statuses`` maps each variable to the status of its last producer."""
 
     session: Session
     statuses: dict[str, Status]
 
     async def sequence(self, items: Sequence[Item], place: Place, first: int) -> Ran:
-        """Run the statements of a block as parts of ``place``, numbered from ``first``. In a block every failure stops."""
+        """Run the statements of a block as parts of ``place``, numbered from ``first``. Every failure stops a block."""
         ...
 
     async def part(self, command: Command, place: Place, number: int) -> ExecutionRecord:
-        """Run a command that is contained in another one, and note it."""
+        """Run a command that is contained in another command, and add it to the history."""
         ...
 
     def shielded(self) -> AbstractContextManager[None]:
-        """Let commands run although the plan is cancelled."""
+        """Let commands run even if the plan is cancelled."""
         ...
 
 
 _ERROR = "error"
-"""The variable that CATCH binds: ``${error.message}``, ``.status``, ``.command``."""
+"""The variable that CATCH binds, with the fields ``message``, ``status`` and ``command``: ``${error.message}``."""
 
 
 async def run_try(flow: Parts, block: Try, place: Place) -> tuple[ExecutionResult, tuple[ExecutionRecord, ...]]:
@@ -114,7 +114,7 @@ def _culprit(record: ExecutionRecord) -> ExecutionRecord:
 def _result(
     failed: ExecutionRecord | None, caught: ExecutionRecord | None, records: Sequence[ExecutionRecord]
 ) -> ExecutionResult:
-    """Return the result of the block: partial if a command that was not rolled back is partial."""
+    """Return the result of the block: the failure, else partial if a command that was not rolled back is partial, else success."""
     summary: dict[str, object] = {}
     if failed is not None and failed.summary.get("asserted") is False:
         summary["asserted"] = False
@@ -145,11 +145,11 @@ _NAMED: Mapping[OnStatus, frozenset[Status]] = {
     "PARTIAL": frozenset({"partial"}),
     "SCHEMA_MISMATCH": frozenset({"schema_mismatch"}),
 }
-"""The statuses that an ON handles. A binding failure has no keyword of its own; it is an ERROR."""
+"""Maps each keyword of ON to the statuses that it handles. A binding failure has no separate keyword; ERROR handles it."""
 
 
 def handles(following: Sequence[Statement], record: ExecutionRecord) -> bool:
-    """Return whether one of the ONs directly after a command handles the status of its variable."""
+    """Return whether one of the ON commands directly after a command handles the status of the command's variable."""
     for statement in following:
         command = statement.command
         if not isinstance(command, On) or command.source.text != record.variable:
@@ -160,7 +160,7 @@ def handles(following: Sequence[Statement], record: ExecutionRecord) -> bool:
 
 
 async def run_on(flow: Parts, command: On, place: Place) -> Outcome:
-    """Run the command after THEN if the variable's last producer ended with this status. It is tested once, at this position."""
+    """Run the command after THEN if the variable's last producer ended with this status. The test is made only once, here."""
     status = flow.statuses.get(command.source.text)
     if status not in _NAMED[command.status]:
         said = {"taken": False, "was": status} if status else {"taken": False}
@@ -169,11 +169,11 @@ async def run_on(flow: Parts, command: On, place: Place) -> Outcome:
 
 
 async def run_branch(flow: Parts, command: Branch, place: Place) -> Outcome:
-    """Run the command after THEN if the condition is true; else, also if it is unknown, the one after ELSE."""
+    """Run the command after THEN if the condition is true; if it is false or unknown, run the command after ELSE."""
     try:
         condition = bound(command.condition, flow.session)
         answer = None if condition is None else matches(condition, {})
-    except Exception as error:  # a condition that can't be evaluated fails its command, as in the dispatcher
+    except Exception as error:  # if the condition can't be evaluated, BRANCH fails
         return failure(error, flow.session), (), None
     sources = incomplete_sources(command, flow.session)
     said = {"condition": answer, "taken": "THEN" if answer else "ELSE" if command.otherwise is not None else None}
@@ -189,7 +189,7 @@ async def run_branch(flow: Parts, command: Branch, place: Place) -> Outcome:
 
 
 def _result_of_part(record: ExecutionRecord, said: Mapping[str, object]) -> Outcome:
-    """Return the result of the executed command as the result of the command that ran it."""
+    """Convert the record of the executed command to the result of the ON or BRANCH that ran it."""
     error = record.error or {}
     result = ExecutionResult(
         record.status, None if record.value is None else Value(record.value), record.metrics.get("count"),

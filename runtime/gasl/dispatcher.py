@@ -1,4 +1,4 @@
-"""Maps a command to its runner, and a runner's exception to a status; EXPLAIN. See ``docs/design/gasl.md#execution``."""
+"""Calls the runner of a command, maps exceptions to statuses, and runs EXPLAIN. See ``docs/design/gasl.md#execution``."""
 
 import asyncio
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
@@ -45,13 +45,13 @@ _LONGEST = 500
 
 @frozen
 class CommandDispatcher:
-    """Runs commands. ``runners`` has the function for each command class that is not control flow."""
+    """Runs commands. ``runners`` maps each command class, except those for control flow, to its function."""
 
     runners: Mapping[type, Runner] = field(factory=lambda: RUNNERS)
 
     async def dispatch(self, command: Command, session: Session) -> ExecutionResult:
         """Run ``command`` and bind its value to its variable. Failures are returned as results; only ``StoreError`` is raised."""
-        sources = incomplete_sources(command, session)  # before the run: the command may rebind a name that it reads
+        sources = incomplete_sources(command, session)  # determined first, as the command may rebind a name it reads
         runner = self.runners.get(type(command))
         if runner is None:
             result = _failed(f"{type(command).__name__} can't be run here")
@@ -68,9 +68,9 @@ class CommandDispatcher:
 
 
 def incomplete_sources(command: Command, session: Session) -> dict[str, tuple[str, ...]]:
-    """Return the incomplete variables, also in ``${...}``, and keys that a command reads itself, with the reasons."""
+    """Return the incomplete variables (also in ``${...}``) and keys that a command itself reads, each with its reasons."""
     sources = dict(session.resting)
-    if isinstance(command, Require):  # whether a value exists can be answered from a part
+    if isinstance(command, Require):  # an incomplete value exists too
         return sources
     into = getattr(command, "into", None)
     read = command.condition if isinstance(command, Branch) else command
@@ -85,7 +85,7 @@ def incomplete_sources(command: Command, session: Session) -> dict[str, tuple[st
 
 
 def _incomplete_keys(key: str, session: Session, sources: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Return the reasons why a key, or one declared in it, is incomplete, except for reasons already in ``sources``."""
+    """Return the incomplete keys at or below ``key`` with their reasons; omit keys whose reasons are all in ``sources``."""
     snapshot = session.state.snapshot()
     if snapshot.kind(key) is None:
         return {}
@@ -95,7 +95,7 @@ def _incomplete_keys(key: str, session: Session, sources: Mapping[str, tuple[str
 
 
 def _with_reason(result: ExecutionResult, name: str) -> ExecutionResult:
-    """Return a partial result with the reason added to its value's ``incomplete``."""
+    """Add the reason of a partial result to its value's ``incomplete``; return other results unchanged."""
     if result.status != "partial" or not isinstance(result.value, Value):
         return result
     cut_short = result.message.removesuffix("; there may be more")
@@ -112,9 +112,9 @@ def _with_reason(result: ExecutionResult, name: str) -> ExecutionResult:
 def resting_on(
     result: ExecutionResult, sources: Mapping[str, tuple[str, ...]], *, fails: bool = False
 ) -> ExecutionResult:
-    """Return a result that depends on incomplete ``sources``: ``partial``, with their names and reasons.
+    """Return ``result`` as ``partial``, with the names and reasons of the incomplete ``sources`` that it depends on.
 
-    ``fails``: an assertion that does not hold still fails; only the names and reasons are added.
+    ``fails``: the command is an assertion; a failed assertion keeps its status, and only the names and reasons are added.
     """
     if not sources or result.status == "cancelled" or (result.status in STOPPING and not fails):
         return result
@@ -142,7 +142,7 @@ async def settled(work: Awaitable[ExecutionResult], session: Session) -> Executi
         return await work
     except StoreError:
         raise
-    except Exception as error:  # an adapter or a client may raise anything; it fails its command, not the plan
+    except Exception as error:  # any exception of an adapter or client fails only its command
         return failure(error, session)
 
 
@@ -174,7 +174,7 @@ def failure(error: Exception, session: Session) -> ExecutionResult:
             return _failed("a value is nested too deeply for this command")
     try:
         text = " ".join(str(error).split())
-    except Exception:  # its ``str`` fails
+    except Exception:  # ``str(error)`` failed
         text = ""
     return _failed(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 

@@ -2,9 +2,9 @@
 
 ::
 
-    ExecutionError                 the executor can't do this now
-    └── ParseError                 a text that can't be read, or a program or plan with errors; see ``diagnostics``
-        └── PlanError              a rejected plan: none of it was run
+    ExecutionError                 the executor can't do the requested operation now
+    └── ParseError                 text that can't be read, or a program or plan with errors; see ``diagnostics``
+        └── PlanError              a rejected plan: no part of it was run
 
 ``ConditionError`` is in ``lang.evaluate``, ``AdapterError`` in ``adapters.graph``. A failing command raises nothing; its
 record has the error.
@@ -27,7 +27,7 @@ class ExecutionError(KnotworkError):
 
 
 class ParseError(ExecutionError):
-    """A text with errors. ``diagnostics`` has at least one error; ``str`` shows the errors with their source lines."""
+    """Text with errors. ``diagnostics`` has at least one error; ``str`` shows the errors with their source lines."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic], source: Source) -> None:
         first = next((each for each in diagnostics if each.severity == "error"), None)
@@ -41,4 +41,4 @@ class ParseError(ExecutionError):
 
 
 class PlanError(ParseError):
-    """A plan that the check rejected. None of it was run, and it is not in the history."""
+    """A plan that the check rejected. No part of the plan was run, and the plan is not in the history."""

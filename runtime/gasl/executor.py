@@ -37,7 +37,7 @@ _COMPLETE = "COMPLETE:"
 
 
 def answer_of(said: Any) -> str | None:
-    """Return the answer that ends the loop, or None: ``COMPLETE: answer`` (also in a fence) or ``{"complete": "answer"}``."""
+    """Return the answer from ``COMPLETE: answer`` (also in a fence) or ``{"complete": "answer"}``, which end the loop, else None."""
     if isinstance(said, str):
         bare = unfenced(said.strip()).strip()
         if bare.startswith(_COMPLETE):
@@ -60,13 +60,13 @@ def plan_of(said: Any) -> Any:
     return said
 
 
-# A command or a plan that the check rejects becomes a record, so that a model or a user can correct it.
+# A command or plan that the check rejects is returned as a record, so that a model or a user can correct it.
 
 _STATUSES: Mapping[str, Status] = {
     **dict.fromkeys(("GASL050", "GASL051", "GASL055"), "binding_failure"),
     **dict.fromkeys(("GASL056", "GASL057", "GASL058", "GASL059", "GASL073"), "schema_mismatch"),
 }
-"""Status of a rejected command, by the code of the rule that rejects it."""
+"""Maps the code of a rule to the status of a command that the rule rejects; "error" for other codes."""
 
 
 def refusal(diagnostics: Sequence[Diagnostic], source: Source) -> ExecutionResult:
@@ -95,12 +95,12 @@ def refused_plan(error: PlanError, plan: Any) -> ExecutionRecord:
 
 T = TypeVar("T")
 Step = Callable[["GASLExecutor", Sequence[ExecutionRecord]], "str | Mapping[str, Any] | Awaitable[Any]"]
-"""``step(executor, last records) -> command, plan or "COMPLETE: answer"``; may be async."""
+"""``step(executor, last_records)`` returns a command, a plan, or ``"COMPLETE: answer"``; may be async."""
 
 _WITH_VALUES = 50
 """Number of latest records in ``command_history`` that keep their values."""
 _OF_PROGRAMS = frozenset({"GASL053"})
-"""Rules that do not apply to a single command: when commands are sent singly, an ON is separate from its command."""
+"""Rules that do not apply to commands that are sent one by one, because an ON is then separate from its command."""
 
 
 class GASLExecutor:
@@ -109,10 +109,10 @@ class GASLExecutor:
     The first four arguments may be positional. ``context`` has the initial variables of every plan. ``models`` are the
     clients that ``SET llm.model`` may name. ``caps`` are the initial caps of a plan, ``ceiling`` the maximum that SET may
     set. ``options`` are passed to the model with every call. ``chunks`` returns a chunk's text by its id. ``owned`` are
-    clients that the executor closes. An executor runs one thing at a time.
+    clients that the executor closes. An executor runs only one command or plan at a time.
 
-    Variables and settings last for one plan. ``execute_one`` uses those of the last plan; commands executed before any plan
-    share a separate plan.
+    Variables and settings last for one plan. ``execute_one`` uses the variables and settings of the last plan; commands executed
+    before any plan share a separate plan.
     """
 
     def __init__(
@@ -175,25 +175,25 @@ class GASLExecutor:
 
     @property
     def context(self) -> ContextStore:
-        """The variables of the running plan, else of the last one."""
+        """The variables of the running plan, or else of the last plan."""
         return self._flow.session.context
 
     @property
     def session(self) -> Session:
-        """The session of the running plan, else of the last one."""
+        """The session of the running plan, or else of the last plan."""
         return self._flow.session
 
     def checks(self, program: Program, *, alone: bool = False) -> list[Diagnostic]:
         """Return the diagnostics of a program for the current graph, state, variables and ceiling.
 
-        ``alone``: the program is one of several commands that are sent singly.
+        ``alone``: the program is a single command; further commands are sent separately.
         """
         flow = self._flow
         found = faults_of(program, flow.session, (*self.context.names(), *flow.statuses))
         return [d for d in found if d.code not in _OF_PROGRAMS] if alone else found
 
     async def prepare(self, plan: Any) -> Ready:
-        """Check a plan and return it ready for ``arun_plan``, which does not check it again. Raises ``PlanError``."""
+        """Check a plan and return the checked plan for ``arun_plan``, which does not check it again. Raises ``PlanError``."""
         await self._load_schema()
         return checked(plan, self._begin("").session)
 
@@ -232,7 +232,7 @@ class GASLExecutor:
         return record
 
     def _refused(self, result: ExecutionResult, text: str, why: str | None, program: Program) -> ExecutionRecord:
-        """Save a command that can't be run: in the history, but not in ``replay``, because nothing was run."""
+        """Record a command that can't be run in the history, but not in ``replay``, because nothing was run."""
         flow = self._flow
         place = Place(flow.session.plan_id, self._next_step(), "", text, why)
         record = recorded(place, Clock.start(), result, program.source, variable=produced(program))
@@ -241,7 +241,7 @@ class GASLExecutor:
         return record
 
     def _cancel(self, plan: str, text: str, why: str | None) -> ExecutionRecord:
-        """Cancel the running plan from another task; the call is not in the history, but the plan's own record shows it."""
+        """Cancel the running plan from another task. Only the plan's record shows this; the history has no entry for the call."""
         running = self._flow.session.plan_id
         if plan == running:
             self._flow.stop()
@@ -286,7 +286,7 @@ class GASLExecutor:
         try:
             async with self._running(flow, cancel):
                 await flow.run(ready.statements, ready.texts, ready.why, done)
-                self.state.sync()  # waits for the disk if the store defers that to the end of the plan
+                self.state.sync()  # waits for the disk if the store defers this to the plan's end
                 status = plan_status(records)
         finally:
             flow.emit(PlanFinished(ready.plan_id, status, perf_counter() - began))
@@ -375,7 +375,7 @@ class GASLExecutor:
     # Implementation
 
     def _begin(self, plan_id: str, *, context: ContextStore | None = None) -> Flow:
-        """Return a new plan with the given variables and the host's settings."""
+        """Return a new running plan with the given variables and the host's settings."""
         base = self._base
         variables = context if context is not None else self._given.copy()
         session = evolve(
@@ -384,13 +384,13 @@ class GASLExecutor:
         return Flow(session, self._dispatcher, self._next_step)
 
     async def _load_schema(self) -> None:
-        """Compute the graph's schema once, in a thread: a large graph takes seconds, and the event loop must handle Ctrl-C."""
+        """Compute the graph's schema once, in a thread: a large graph takes seconds, in which the event loop must handle Ctrl-C."""
         if not self._looked:
             await asyncio.to_thread(lambda: self.adapter.schema)
             self._looked = True
 
     def _next_step(self) -> int:
-        """Return the next command's number: one after the last in the history, which other executors may have written."""
+        """Return the next command's number, which follows the last number in the history; other executors may have written to it."""
         last = self.state.history[-1].get("step") if len(self.state.history) else 0
         if not isinstance(last, int):
             last = len(self.state.history) if self._steps is None else 0
@@ -399,7 +399,7 @@ class GASLExecutor:
         return self._steps
 
     def _keep(self, record: ExecutionRecord) -> None:
-        """Append a record to ``command_history`` and drop the value of the oldest record that still has one."""
+        """Append a record to ``command_history``; drop the value of the record that is no longer among the last 50."""
         kept = self.command_history
         kept.append(record)
         if len(kept) > _WITH_VALUES:
@@ -407,7 +407,7 @@ class GASLExecutor:
 
     @asynccontextmanager
     async def _running(self, flow: Flow, cancel: asyncio.Event | None) -> AsyncIterator[None]:
-        """Mark the executor as busy and let ``cancel`` end the plan; re-raise a task's cancellation at the end."""
+        """Mark the executor as busy, and let ``cancel`` end the plan. If the task was cancelled, re-raise the cancellation at the end."""
         self._busy = True
         try:
             async with watched(flow, cancel):
@@ -430,13 +430,13 @@ class GASLExecutor:
         return ExecutionError(f"plan {plan} is running in this executor", hint="await it, or open another executor")
 
     def _wait(self, begin: Callable[[], Coroutine[Any, Any, T]], name: str) -> T:
-        """Run the coroutine of ``begin`` to its end in the executor's own event loop, which its clients are bound to."""
+        """Run the coroutine that ``begin`` returns in the executor's own event loop, to which its clients are bound."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:
             if self._runner is None:
                 self._runner = asyncio.Runner()
-                # An executor without files or models need not be closed: nothing is lost.
+                # An executor without files or models does not have to be closed.
                 self._forgotten = finalize(self, self._runner.get_loop().close)
             return self._runner.run(begin())
         raise RuntimeError(f"an event loop is running here: use `await executor.{name}(...)`")

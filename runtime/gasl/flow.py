@@ -1,7 +1,7 @@
 """A running plan: runs its commands in order and handles stopping and cancellation.
 
 A command of the outermost level is the unit of the state's journal: its change, its history entries and its text in
-``replay`` are one commit. The commands that it runs (a branch, a block) are noted and committed with it.
+``replay`` are one commit. The commands nested in it (in a branch or a block) are part of the same commit.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ from .record_writer import Clock, Place, recorded
 from .records import STOPPING, ExecutionRecord, ExecutionResult, Session, Status, as_history
 
 _GIVEN_ITEMS, _GIVEN_LENGTH = 1_000, 64_000
-"""Limits for the given variables that the history saves: items per variable, and characters of all as JSON."""
+"""Limits for the initial variables that the history saves: items per variable, and characters of all variables as JSON."""
 _DEEPEST = 64
 """Maximum nesting depth of commands."""
 _AHEAD = 9
-"""Number of statements after a command that are searched for its ONs: one for each status, and some to spare."""
+"""Number of statements after a command that are searched for its ON commands; more than the number of ON statuses."""
 _TOLD = 40
 """Maximum number of lines about loading the graph that the history saves."""
 _SIZES = 50
@@ -37,7 +37,7 @@ _SIZES = 50
 
 @frozen
 class _Inner:
-    """Result of a command that runs other commands."""
+    """The result of a command, with the records of the commands that it ran."""
 
     result: ExecutionResult
     nested: tuple[ExecutionRecord, ...] = ()
@@ -48,9 +48,9 @@ class _Inner:
 class Flow:
     """A running plan, or a sequence of single commands that share variables, settings and statuses.
 
-    ``statuses`` has the last status of the command that produced each variable. ``begun`` counts the commands started within
+    ``statuses`` maps each variable to the status of the command that last produced it. ``begun`` counts the commands started within
     the running command of the outermost level. ``interrupts`` are the numbers of the commands that a cancellation ended;
-    ``interrupt_at`` are the numbers of those that a replay ends in the same way.
+    ``interrupt_at`` are the numbers of the commands that a replay must end in the same way.
     """
 
     session: Session
@@ -67,7 +67,7 @@ class Flow:
     interrupts: list[int] = field(factory=list)
     _task: "asyncio.Task[ExecutionResult] | None" = None
     _shields: int = 0
-    _settings_noted: bool = False  # whether the history has the plan's settings
+    _settings_noted: bool = False  # whether the plan's settings are in the history
 
     # Outermost level
 
@@ -78,7 +78,7 @@ class Flow:
         why: str | None,
         done: Callable[[ExecutionRecord], None],
     ) -> None:
-        """Run statements in order until one stops the plan; call ``done`` with each record after its commit."""
+        """Run statements in order until a record stops the plan; call ``done`` with each record after its commit."""
         for index, statement in enumerate(statements):
             record = await self.run_one(statement.command, texts[index], statement.why or why)
             done(record)
@@ -86,14 +86,14 @@ class Flow:
                 return
 
     async def run_one(self, command: Command, text: str, why: str | None) -> ExecutionRecord:
-        """Run one command of the outermost level, note it and commit it. Raises ``StoreError``."""
+        """Run one command of the outermost level, add it to the history and commit. Raises ``StoreError``."""
         text = storable(text)  # a comment may contain a lone surrogate
         opening = self._plan_settings()
         state = self.session.state
         mark, before = state.mark(), state.hash
         try:
             record = await self._execute(command, Place(self.session.plan_id, self.next_step(), "", text, why))
-        except BaseException:  # a failing store or an internal error: a later commit must not save the change
+        except BaseException:  # after an internal error, a later commit must not save the change
             self._settings_noted = self._settings_noted and not opening
             state.back(mark)
             raise
@@ -113,7 +113,7 @@ class Flow:
         return record
 
     def refuse(self, record: ExecutionRecord) -> None:
-        """Note a command that was rejected and not run. It is not in ``replay``."""
+        """Add a rejected command, which was not run, to the history, but not to ``replay``."""
         if record.variable is not None:
             self.statuses[record.variable] = record.status
         opening = self._plan_settings()
@@ -124,7 +124,7 @@ class Flow:
         self.emit(CommandFinished(record.plan_id, record.label, record.status, record.duration, None, said))
 
     def _commit(self, opening: dict[str, Any]) -> None:
-        """Commit; if that fails, the next entry repeats the plan's opening, because the history does not have it."""
+        """Commit. If the commit fails, the next entry repeats the plan's settings, because the history does not have them."""
         try:
             self.session.state.commit()
         except BaseException:
@@ -132,7 +132,7 @@ class Flow:
             raise
 
     def _plan_settings(self) -> dict[str, Any]:
-        """Start a command of the outermost level; return the settings for the plan's first entry, which a replay needs."""
+        """Prepare for a command of the outermost level; return the plan's settings for its first history entry, else nothing."""
         self.begun, self.interrupts = 0, []
         if self._settings_noted:
             return {}
@@ -146,7 +146,7 @@ class Flow:
         return {"plan": plan | self._initial_variables()}
 
     def _initial_variables(self) -> dict[str, Any]:
-        """Return the plan's initial variables for a replay; only the names if they are too large."""
+        """Return the plan's initial variables for a replay; only their names if the values are too large."""
         context = self.session.context
         bound = {name: value for name in context.names() if (value := context.value(name)) is not None}
         values = {name: storable(value.value) for name, value in bound.items() if value.count <= _GIVEN_ITEMS}
@@ -159,7 +159,7 @@ class Flow:
     # All levels
 
     async def sequence(self, items: Sequence[Item], place: Place, first: int) -> Ran:
-        """Run the statements of a block as parts of ``place``, numbered from ``first``. In a block every failure stops."""
+        """Run the statements of a block as parts of ``place``, numbered from ``first``. Every failure stops a block."""
         statements = [item for item in items if isinstance(item, Statement)]
         records: list[ExecutionRecord] = []
         for index, statement in enumerate(statements):
@@ -170,7 +170,7 @@ class Flow:
         return Ran(tuple(records))
 
     async def part(self, command: Command, place: Place, number: int, why: str | None = None) -> ExecutionRecord:
-        """Run a command that is contained in another one, and note it."""
+        """Run a command that is contained in another command, and add it to the history."""
         part = f"{place.part}.{number}" if place.part else str(number)
         inside = attrs.evolve(place, part=part, text=self.text_of(command), why=why or place.why)
         record = await self._execute(command, inside)
@@ -245,7 +245,7 @@ class Flow:
         return ExecutionResult("error", message=f"plan {plan} is not running", hint=hint)
 
     async def _run_cancellable(self, work: Any, number: int) -> ExecutionResult:
-        """Run ``work`` in a separate task, so that it can be cancelled and the plan still ends in order."""
+        """Run ``work`` in a separate task, so that a cancellation ends only the command and the plan can finish its records."""
         state = self.session.state
         mark = state.mark()
         task: asyncio.Task[ExecutionResult] = asyncio.ensure_future(work)
@@ -286,7 +286,7 @@ class Flow:
 
     @contextmanager
     def shielded(self) -> Iterator[None]:
-        """Let the commands of a FINALLY run although the plan is cancelled. A second Ctrl-C cancels them too."""
+        """Let the commands of a FINALLY run even if the plan is cancelled. A second Ctrl-C cancels these commands, too."""
         before = self.session.cancel
         self.session.cancel = asyncio.Event()
         self._shields += 1
@@ -312,7 +312,7 @@ class Flow:
 _CANCELLED = ExecutionResult("cancelled", message="the plan was cancelled")
 
 
-# An external event can cancel a running plan.
+# Cancellation of a running plan by an event.
 
 
 @asynccontextmanager

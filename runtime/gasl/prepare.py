@@ -1,4 +1,4 @@
-"""Turns a plan in any form into commands checked against the graph, the state and the host's ceiling."""
+"""Reads a plan in any form and checks its commands against the graph, the state and the host's ceiling; also runs SET."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ _CAPS = "adapter.caps."
 
 
 def ceiling_of(session: Session) -> dict[str, float]:
-    """Return the host's ceiling by SET key, for the check."""
+    """Return, for the check, the maximum that the host allows for each SET key."""
     return {f"{_CAPS}{name}": value for name, value in attrs.asdict(session.ceiling).items()}
 
 
@@ -103,7 +103,7 @@ class Ready:
     remarks: tuple[Diagnostic, ...] = ()
     plan: "Plan | None" = field(default=None, eq=False, repr=False)
     surroundings: Surroundings | None = field(default=None, eq=False, repr=False)
-    """The environment that the plan was checked against."""
+    """The environment against which the plan was checked."""
 
     @property
     def statements(self) -> tuple[Statement, ...]:
@@ -112,7 +112,7 @@ class Ready:
 
 
 def checked(plan: Any, session: Session) -> Ready:
-    """Read ``plan`` and check it. Raises ``PlanError`` with the diagnostics; then nothing was run.
+    """Read and check ``plan``, without running it. Raises ``PlanError`` with the diagnostics if it has errors.
 
     ``plan`` is the plan object as a mapping, JSON text or a ``Plan``; or a program as text or a ``Program``, which gets a new
     plan id. A ``Ready`` plan is checked again only if graph, state, variables or models have changed.
@@ -151,7 +151,7 @@ def checked(plan: Any, session: Session) -> Ready:
 
 
 def ready_of(plan: "Plan", found: Sequence[Diagnostic], surroundings: Surroundings) -> Ready:
-    """Return a plan that was checked against ``surroundings``; ``found`` are its diagnostics, without errors."""
+    """Return ``plan`` as ready to run; ``found`` are the warnings of its check against ``surroundings``, without errors."""
     return Ready(
         plan.plan_id, plan.why, plan.program, _statement_texts(plan), plan.config.stop_on_error, plan.config.continue_on_empty,
         tuple(found), plan, surroundings,
@@ -159,7 +159,7 @@ def ready_of(plan: "Plan", found: Sequence[Diagnostic], surroundings: Surroundin
 
 
 def is_document(text: str) -> bool:
-    """Return whether a text is a plan in JSON and not a program: commands never begin with a brace or a bracket."""
+    """Return whether a text is a plan in JSON, not a program: programs never begin with a brace or a bracket."""
     return text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[")
 
 
@@ -172,7 +172,7 @@ def faults_of(program: Program, session: Session, variables: Collection[str]) ->
 
 
 def surroundings_of(session: Session, variables: Collection[str]) -> Surroundings:
-    """Return the environment against which a program in ``session`` with these variables is checked."""
+    """Return the environment for checking a program in ``session`` with these variables."""
     return Surroundings(
         session.graph.schema,
         {declared.key: declared.type for declared in session.state.snapshot().declared()},
@@ -185,7 +185,7 @@ def surroundings_of(session: Session, variables: Collection[str]) -> Surrounding
 
 
 def _fields(session: Session, variables: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return the fields of the variables' items, including the graph's attributes, which some items may lack."""
+    """Return the fields of each variable's items, including attributes of the graph that some items may lack."""
     schema = session.graph.schema
     found = {}
     for name in variables:
@@ -210,7 +210,7 @@ def _program(program: Program, session: Session) -> Ready:
 
 
 def _statement_texts(plan: "Plan") -> tuple[str, ...]:
-    """Return each statement's text: the plan's whole string if it has only this statement, else its slice of the script."""
+    """Return each statement's text: the plan's string that contains only this statement, else the statement's part of the string."""
     texts = []
     for statement in plan.program.statements:
         text = plan.program.source.slice(statement.command.span)

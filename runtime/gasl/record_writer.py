@@ -1,4 +1,4 @@
-"""Turns a command's result into its record: times, metrics, provenance summary."""
+"""Converts the result of a command to its record: adds times, metrics and a provenance summary. Also records model answers."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -19,12 +19,12 @@ from .records import ExecutionRecord, ExecutionResult, Value
 _FIELDS = 20
 """Maximum number of field names in a shape."""
 _COUNTED = 500
-"""Number of items whose evidence is read to count the sources."""
+"""Maximum number of items whose evidence is read to count the sources."""
 
 
 @frozen
 class Clock:
-    """A start time: as a date for display, and as a counter to measure durations."""
+    """A start time, both as a date for display and as a counter value for measuring durations."""
 
     at: datetime
     began: float
@@ -51,7 +51,7 @@ class Place:
 
     @property
     def label(self) -> str:
-        """The number, followed by a point and the part if there is one."""
+        """The number, followed by a point and the part if the command is nested: "3", "3.1"."""
         return f"{self.step}.{self.part}" if self.part else str(self.step)
 
 
@@ -77,12 +77,12 @@ def recorded(
 
 
 def iso(at: datetime | None = None) -> str:
-    """Return a time in UTC, by default the present, as ISO 8601 with milliseconds."""
+    """Return a time (default: now) in UTC, as ISO 8601 with milliseconds."""
     return (at or datetime.now(UTC)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _metrics(result: ExecutionResult) -> dict[str, Any]:
-    """Return the known metrics: count, shape, caps hit, method, model usage."""
+    """Return those metrics that are known: count, shape, caps hit, method, model usage."""
     metrics: dict[str, Any] = {}
     if result.count is not None:
         metrics["count"] = result.count
@@ -109,7 +109,7 @@ def _metrics(result: ExecutionResult) -> dict[str, Any]:
 
 
 def shape_of(value: Any) -> dict[str, Any]:
-    """Return ``{"kind", "items"?, "fields"?}``; the fields are those of the value, or of a list's first item."""
+    """Return ``{"kind", "items"?, "fields"?}``; ``fields`` are the fields of an object, or of the first item of a list."""
     if isinstance(value, list):
         shape: dict[str, Any] = {"kind": "list", "items": len(value)}
         if value and isinstance(value[0], dict):
@@ -124,14 +124,14 @@ _SCALARS: Mapping[type, str] = {str: "text", bool: "boolean", int: "integer", fl
 
 
 def _provenance(result: ExecutionResult, nested: Sequence[ExecutionRecord]) -> dict[str, Any]:
-    """Return the provenance summary of what a command bound or wrote; after a write it is never empty."""
+    """Return the provenance summary of the value that a command bound or wrote; the summary of a written value is never empty."""
     if result.written is not None:
         return provenance_of(result.written) or {"items": 0, "sources": 0}
     found = provenance_of(result.value)
     parts = [each.provenance_summary for each in nested if each.provenance_summary and not each.rolled_back]
     if found or not parts:
         return found
-    # Several commands may share sources: the maximum of their counts is a lower bound.
+    # Several commands may share sources, so the highest of their counts is a lower bound of the number of sources.
     return {
         "items": sum(part["items"] for part in parts),
         "sources": max(part["sources"] for part in parts),
@@ -140,9 +140,9 @@ def _provenance(result: ExecutionResult, nested: Sequence[ExecutionRecord]) -> d
 
 
 def provenance_of(value: Value | None) -> dict[str, Any]:
-    """Return ``{"items", "sources"}``: the number of items with evidence and of different sources.
+    """Return ``{"items", "sources"}``: the number of items with evidence, and the number of different sources.
 
-    With more than 500 items, only the sources of the first 500 are counted; ``counted`` gives that number.
+    With more than 500 items, only the sources of the first 500 items are counted; ``counted`` is then 500.
     """
     if value is None or not len(value.evidence):
         return {}
@@ -156,7 +156,7 @@ def provenance_of(value: Value | None) -> dict[str, Any]:
 
 
 def _sources(piece: Evidence) -> list[str]:
-    """Return the documents that a piece of evidence names: the graph's own ids, or the citations of a model."""
+    """Return the sources that a piece of evidence names: ids from the graph, or the citations of a model."""
     for name in ("source_id", "doc_id", "file_path", "cited"):
         if found := piece.get(name):
             return [str(each) for each in found] if isinstance(found, list | tuple) else [str(found)]
@@ -164,7 +164,7 @@ def _sources(piece: Evidence) -> list[str]:
 
 
 def _error(result: ExecutionResult, source: Source | None) -> Mapping[str, Any] | None:
-    """Return the error object of a result that is not a success; for an empty result it gives near matches."""
+    """Return the error object of a result that is not a success; for an empty result, the hint suggests near matches."""
     if result.status == "success" or (not result.message and result.diagnostic is None):
         return None
     error: dict[str, Any] = {"message": result.message or (result.diagnostic.message if result.diagnostic else "")}
@@ -178,15 +178,16 @@ def _error(result: ExecutionResult, source: Source | None) -> Mapping[str, Any] 
 
 
 # A layer that saves model answers in the state, so that a session can be replayed without calling the models.
-# The key of an answer is its request (``adapters.llm.cache.request_key`` over the name of the model in the plan, not its spec:
-# a replay need not know the model), the step of the command, and its turn, which numbers equal requests of a step in order.
+# The key of an answer has three parts: the request, the step of the command, and the turn, which numbers equal requests of a step
+# in order. The request is hashed (``adapters.llm.cache.request_key``) with the model's name in the plan instead of its spec, so
+# that a replay does not have to know the model.
 # Shape: ``{"request": hex, "step": int, "turn": int, "text", "model", "finish_reason",
 # "repaired", "prompt_tokens", "completion_tokens"}``, with ``"cached": true`` if no model was called. For a failed call:
-# ``{"request", "step", "turn", "error": {"kind", "message", "hint", "text"}}``; ``text`` is the answer if it did not fit.
+# ``{"request", "step", "turn", "error": {"kind", "message", "hint", "text"}}``; ``text`` is the answer if it was invalid.
 
 
 def request_of(name: str, prompt: str, options: Any) -> str | None:
-    """Return the key of a recorded answer; None if the request can't be written as JSON."""
+    """Return the request part of an answer's key; None if the request can't be written as JSON."""
     try:
         return request_key(f"gasl:{name}", prompt, options).hex()
     except (TypeError, ValueError):
@@ -195,13 +196,13 @@ def request_of(name: str, prompt: str, options: Any) -> str | None:
 
 @define
 class Turns:
-    """Count how often each request was made in the running step."""
+    """Counts how often each request was made in the running step."""
 
     step: int = 0
     _counts: Counter[str] = field(factory=Counter)
 
     def begin(self, step: int) -> None:
-        """Reset the counts for another step."""
+        """Reset the counts for a new step."""
         self.step = step
         self._counts.clear()
 
@@ -225,7 +226,7 @@ def _as_record(answer: Completion) -> dict[str, Any]:
 
 
 class AnswerRecorder(Own):
-    """Pass requests on to ``inner``, the plan's model ``name`` ("" is the default), and record the answers."""
+    """Forwards requests to ``inner``, the model with this ``name`` in the plan ("" is the default), and records the answers."""
 
     def __init__(self, inner: LLM, name: str, state: StateStore, turns: Turns, warn: Callable[[str], None]) -> None:
         self._inner = inner
@@ -235,7 +236,7 @@ class AnswerRecorder(Own):
         self._warn = warn
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return the inner client's answer; raise what it raises."""
+        """Return the inner client's answer; exceptions raised by the inner client pass through."""
         request = request_of(self._name, prompt, options)
         if request is None:
             return await self._inner.generate(prompt, **options)
@@ -258,7 +259,7 @@ class AnswerRecorder(Own):
             self._keep({"request": request, "step": self._turns.step, "turn": turn, **_as_record(answer)})
 
     async def aclose(self) -> None:
-        """Do nothing: the inner client is closed by its owner."""
+        """Do nothing: the owner of the inner client closes it."""
 
     def _keep(self, answer: dict[str, Any]) -> None:
         try:

@@ -13,17 +13,17 @@ from ...lang.diagnostic import Diagnostic
 from ..events import Events
 from ..excerpts import abridged, cut, storable
 
-# The variables of a plan: values that commands bind to their ``AS`` names, with evidence. See
+# The variables of a plan: the values, with evidence, that commands bind to the names after ``AS``. See
 # ``docs/design/gasl.md#execution``.
 
 
 @frozen
 class Value:
-    """A JSON value with evidence, by index of its items (a list) or under index 0 (any other value).
+    """A JSON value with evidence: for each item of a list by index; for any other value at index 0.
 
     ``evidence`` may be lazy: a sequence that computes its elements on access, so that a million found nodes cost nothing
     until they are stored. ``incomplete`` has the reasons why the value is incomplete (empty if it is complete); values
-    computed from it inherit them.
+    computed from an incomplete value inherit its reasons.
     """
 
     value: Any
@@ -38,13 +38,13 @@ class Value:
         return 0 if self.value is None else 1
 
     def evidence_at(self, index: int) -> Sequence[Evidence]:
-        """Return the evidence of the item at ``index``; empty if it has none."""
+        """Return the evidence of the item at ``index``; empty if the item has no evidence."""
         return self.evidence[index] if index < len(self.evidence) else ()
 
 
 @define
 class ContextStore:
-    """Variables by name. They last for one plan; only the state is persistent."""
+    """The variables of a plan by name. Variables last for one plan; only the state is persistent."""
 
     _values: dict[str, Value] = field(factory=dict)
     _fields: dict[str, tuple[Value, tuple[str, ...] | None]] = field(factory=dict, eq=False, repr=False)
@@ -58,13 +58,13 @@ class ContextStore:
         return self._values[var].value
 
     def value(self, var: str) -> Value | None:
-        """Return the bound ``Value`` of ``var`` with its evidence; None if it is not bound."""
+        """Return the ``Value`` of ``var`` with its evidence; None if ``var`` is not bound."""
         return self._values.get(var)
 
     def fields(self, var: str) -> tuple[str, ...] | None:
-        """Return all fields of the items of ``var``, in order of first occurrence; None unless it is a list of objects.
+        """Return all fields of the items of ``var``, in order of first occurrence; None unless its value is a list of objects.
 
-        The result is cached: each value is read once.
+        The result is cached, so each value is scanned only once.
         """
         bound = self._values.get(var)
         if bound is None:
@@ -95,7 +95,7 @@ class ContextStore:
         return ContextStore(dict(self._values))
 
     def summary(self, max_items: int = 5) -> dict[str, Any]:
-        """Return ``{name: {"kind", "count", "sample"}}`` with at most ``max_items`` of each."""
+        """Return ``{name: {"kind", "count", "sample"}}``; each sample has at most ``max_items`` items."""
         return {name: _summary(bound, max_items) for name, bound in self._values.items()}
 
     def __iter__(self) -> Iterator[str]:
@@ -133,11 +133,11 @@ STOPPING: frozenset[Status] = frozenset({"error", "binding_failure", "schema_mis
 class ExecutionResult:
     """The result of a runner: a value, a count and metadata.
 
-    ``value`` is bound to the command's variable; ``count`` is the number of its items or fields, or the number itself.
+    ``value`` is bound to the command's variable; ``count`` is the number of its items or fields, or the value if it is a number.
     ``summary`` is the object for the history (``{"count": 1475}`` and other data to save). ``caps_hit`` names the
     caps that cut the result short. ``message`` states in one sentence what is wrong or missing, ``hint`` a near match or a
-    fix. ``failed_items`` are items for which a model gave no result (id and reason). ``used`` states how the result was
-    computed. ``kind`` is the kind of a model's error (``LLMError.kind``) if a model call failed. ``incomplete_from`` names
+    fix. ``failed_items`` are items for which a model gave no result (id and reason). ``used`` names the method that computed
+    the result. ``kind`` is the kind of a model's error (``LLMError.kind``) if a model call failed. ``incomplete_from`` names
     the incomplete variables and keys that the result was computed from. ``written`` is the value that a command wrote to the
     state; None if it wrote nothing.
     """
@@ -178,8 +178,8 @@ class ExecutionRecord:
     ``step`` counts the commands of a state's outermost level from 1, over all its plans; a nested command has the same
     ``step`` and its own ``part`` ("1", "2.1"). ``value`` is the plain JSON value (None if there is none). ``metrics`` has
     count, shape, caps_hit, calls, tokens and so on, if known. ``error`` is ``{"message", "hint", "kind"?, "diagnostic"?,
-    "diagnostics"?}`` if the status is not a success. ``nested`` are the records of the commands that it ran (a branch, the
-    body of a TRY). ``rolled_back``: the command's state changes were undone.
+    "diagnostics"?}`` if the status is not a success. ``nested`` are the records of the commands that the command ran (a branch,
+    the body of a TRY). ``rolled_back``: the command's state changes were undone.
     """
 
     step: int
@@ -202,20 +202,20 @@ class ExecutionRecord:
 
     @property
     def ok(self) -> bool:
-        """Whether the command succeeded fully or partly, or found nothing."""
+        """Whether the command succeeded, succeeded partly, or found nothing."""
         return self.status not in STOPPING and self.status != "cancelled"
 
     @property
     def label(self) -> str:
-        """``step``, followed by a point and ``part`` if there is one: "3", "3.1"."""
+        """``step``, followed by a point and ``part`` if the command is nested: "3", "3.1"."""
         return f"{self.step}.{self.part}" if self.part else str(self.step)
 
 
 def plan_status(records: Sequence[ExecutionRecord]) -> Status:
     """Return the status of a whole plan from the records of its outermost level.
 
-    Cancelled if any record is; the last record's status if that ended the plan (a failure, or empty); partial if an earlier
-    record failed or is partial; else success. A plan without commands is a success. Never raises.
+    The status is cancelled if any record is cancelled; the last record's status if that record ended the plan (a failure, or
+    empty); partial if an earlier record failed or is partial; else success. A plan without commands is a success. Never raises.
     """
     if any(record.status == "cancelled" for record in records):
         return "cancelled"
@@ -227,7 +227,7 @@ def plan_status(records: Sequence[ExecutionRecord]) -> Status:
 
 
 def last_with_value(records: Sequence[ExecutionRecord]) -> ExecutionRecord | None:
-    """Return the last record, nested ones included, that bound a variable; None if none did."""
+    """Return the last record that bound a variable, also among nested records; None if no record did."""
     for record in reversed(records):
         if (found := last_with_value(record.nested)) is not None:
             return found
@@ -237,11 +237,11 @@ def last_with_value(records: Sequence[ExecutionRecord]) -> ExecutionRecord | Non
 
 
 _COMMAND = 2_000
-"""Maximum characters of a command in the history; ``replay.commands`` has the whole text."""
+"""Maximum characters of a command in the history; ``replay.commands`` has the complete text."""
 
 
 def as_history(record: ExecutionRecord, most: int = 200) -> dict[str, Any]:
-    """Return the record as a history entry: the state object's keys first, inputs and outputs cut to ``most`` characters."""
+    """Return the record as a history entry: keys of the state object first; inputs and outputs are cut to ``most`` characters."""
     entry: dict[str, Any] = {
         "step": record.step,
         "command": kept_text(record.command),
@@ -275,11 +275,11 @@ def kept_text(command: str) -> str:
 
 @define
 class Session:
-    """One running plan. Runners read all of it and write only ``context`` and ``state`` (through their results: see ``Runner``).
+    """One running plan. Runners may read all attributes, but change only ``context`` and ``state``, as described at ``Runner``.
 
     ``models`` are the clients that ``SET llm.model`` may name; the name is then in ``options["model"]``. The other
     ``options`` are the current model options (temperature, max_tokens ...). ``caps`` are the current caps, ``ceiling`` the
-    maximum that SET may raise them to. ``chunks`` returns the text of a chunk by its id, for snippets. ``plan_id`` is the id
+    maximum to which SET may raise the caps. ``chunks`` returns the text of a chunk by its id, for snippets. ``plan_id`` is the id
     of the plan. ``label`` names the command in events ("3", "3.1"). ``chosen`` are the caps that SET changed in this plan.
     ``resting`` has, while a branch is running, the incomplete variables that its condition read, with the reasons: the
     results of the branch depend on them. ``cancel`` is set when the plan is cancelled; the task of the running command is

@@ -1,8 +1,8 @@
 """Runs the recorded commands of a state again and compares the results. See ``docs/design/gasl.md#replay``.
 
-The commands come from ``replay``; the history has the bounds and settings of plans and the cancelled commands. Recorded model
-answers are reused. The comparison covers the variables with their provenance (without times) and each command's status.
-Changes of the state made without a command (``merge``, ``rollback``) can't be repeated.
+The commands come from ``replay``. The history shows where plans begin, their settings, and which commands were cancelled. Recorded
+model answers are reused. The comparison covers the variables with their provenance (without times), and the status of each command.
+State changes made without a command (``merge``, ``rollback``) can't be repeated.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ _SHOWN = 200
 
 @frozen
 class Discrepancy:
-    """One difference between record and replay. ``where``: "step 3", "variables.authors.items[5]", "provenance.authors"."""
+    """One difference between record and replay. Examples of ``where``: "step 3", "variables.authors.items[5]"."""
 
     where: str
     recorded: Any
@@ -64,10 +64,10 @@ async def areplay(
     dispatcher: CommandDispatcher | None = None,
     chunks: Callable[[str], str | None] | None = None,
 ) -> Verdict:
-    """Run the commands of ``recorded``, the state object, in ``state``, which must be empty, and compare the results.
+    """Run the commands of the state object ``recorded`` in ``state``, which must be empty, and compare the results.
 
-    ``llm`` is called if no answer is recorded; without a model such a call fails. ``context`` has the variables that the host
-    gave to every plan; ``chunks`` returns a chunk's text by its id, as in the recorded run. Raises only ``StoreError``.
+    ``llm`` is called if an answer is not recorded; without ``llm`` such a call fails. ``context`` has the variables that the host
+    passed to every plan; ``chunks`` returns a chunk's text by its id, as in the recorded run. Raises only ``StoreError``.
     """
     stored = recorded.get("replay") or {}
     state.configure(query=recorded.get("query"), config=recorded.get("config"), seed=stored.get("seed"))
@@ -95,7 +95,7 @@ Entry = Mapping[str, Any]
 
 
 def _command_pairs(commands: Sequence[str], history: Sequence[Entry]) -> list[tuple[str | None, Entry]] | None:
-    """Pair each command with its history entry; rejected ones have no text. Return None if they do not match."""
+    """Pair the text of each command with its history entry; rejected commands have no text. Return None for a mismatch."""
     texts = iter(commands)
     steps: list[tuple[str | None, Entry]] = []
     for entry in history:
@@ -129,7 +129,7 @@ class _Replay:
     _flow: Flow | None = None
 
     async def step(self, text: str | None, entry: Entry) -> None:
-        """Run one recorded command; of a rejected one, only set its variable's status."""
+        """Run one recorded command. For a rejected command (no ``text``), only set the status of its variable."""
         if self._flow is None or "plan" in entry:
             self._flow = self._begin(entry)
         flow = self._flow
@@ -158,7 +158,7 @@ class _Replay:
             )
 
     def _begin(self, entry: Entry) -> Flow:
-        """Return a plan with the same initial settings as the recorded one."""
+        """Return a running plan with the same initial settings as the recorded plan."""
         stored = entry.get("plan") or {}
         if stored.get("graph") and stored["graph"] != self.graph.schema.hash:
             self.remarks.append("the graph differs from the recorded graph")
@@ -204,7 +204,7 @@ def _without_times(value: Any) -> Any:
 
 
 def _differences(where: str, before: Any, after: Any) -> Iterator[Discrepancy]:
-    """Yield the differences between two values, as deep as both have the same kind."""
+    """Yield the differences between two values; values of the same kind are compared in depth."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in dict.fromkeys((*before, *after)):
             if name not in before or name not in after or canonical(before[name]) != canonical(after[name]):
@@ -219,7 +219,7 @@ def _differences(where: str, before: Any, after: Any) -> Iterator[Discrepancy]:
 
 @define
 class _Recall:
-    """The recorded answers, by step, request and turn."""
+    """The recorded answers, indexed by step, request and turn."""
 
     answers: Mapping[tuple[int, str, int], Mapping[str, Any]]
     inner: LLM | None
@@ -242,7 +242,7 @@ class _Recalled(Own):
         self._name = name
 
     async def generate(self, prompt: str, **options: Unpack[Options]) -> Completion:
-        """Return the recorded answer or raise the recorded error; if there is none, call the model, if there is one."""
+        """Return the recorded answer or raise the recorded error; if nothing is recorded, call the model if one is available."""
         recall = self._recall
         request = request_of(self._name, prompt, options)
         kept = None

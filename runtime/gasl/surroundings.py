@@ -1,4 +1,4 @@
-"""The environment that a GASL program is checked against."""
+"""The environment against which a GASL program is checked, and the graphs that a state's findings come from."""
 
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -20,11 +20,11 @@ TOO_DEEP = Diagnostic("GASL023", "error", "blocks are nested too deeply", hints=
 
 @frozen
 class Surroundings:
-    """The known environment of a program; None means not known.
+    """The known environment of a program; None means unknown.
 
-    ``schema`` is the graph's schema, ``state`` has the declared keys with their types, ``ceiling`` the maximum that SET may
-    set, by key. ``measures`` are the graph's algorithms, ``models`` the names that the host offers. ``variables`` are bound
-    before the program begins; ``fields`` has all fields of their items, if known.
+    ``schema`` is the graph's schema, ``state`` has the declared keys with their types, ``ceiling`` maps each key of SET to its
+    maximum. ``measures`` are the graph's algorithms, ``models`` the model names that the host offers. ``variables`` are bound before
+    the program begins; ``fields`` maps these variables to all fields of their items, if known.
     """
 
     schema: "Schema | None" = None
@@ -37,16 +37,16 @@ class Surroundings:
 
     @property
     def known(self) -> dict[str, Any]:
-        """The same values as arguments of the linter."""
+        """The values as keyword arguments of the linter."""
         return {
             "schema": self.schema, "state": self.state, "ceiling": self.ceiling, "measures": self.measures,
             "variables": self.variables, "models": self.models, "fields": self.fields,
         }  # fmt: skip
 
 
-# The graph that a state's findings come from: a state made with one graph must not be used with another by mistake.
-# The history entry of a command that changed findings has ``state``, and its plan's entry (``plan``) names the graph. The
-# findings belong to the graph on which they were last changed; commands that only read, and opening, do not change that.
+# The graph that a state's findings come from. A state made with one graph must not be used with another graph by mistake. The
+# history entry of a command that changed findings has ``state``, and the first entry of its plan (``plan``) names the graph. The
+# findings belong to the graph on which they were last changed; reading or opening the state does not change that.
 
 ROLLBACK = "rollback"
 """The ``part`` of the history entry of an external rollback: it is not a step of a plan, and a replay skips it."""
@@ -67,9 +67,9 @@ class Origin:
 
 
 def origins(state: StateStore) -> tuple[Origin, ...]:
-    """Return the graphs on which the state's current findings were made, the latest last; empty without findings.
+    """Return the graphs on which the state's current findings were made, the latest graph last; empty without findings.
 
-    After a rollback these are the graphs of the restored findings.
+    After a rollback the result has the graphs of the restored findings.
     """
     snapshot = state.snapshot()
     if not snapshot.declared():
@@ -96,9 +96,9 @@ def origins(state: StateStore) -> tuple[Origin, ...]:
             writer = graph
             now = (*(each for each in now if each != graph), graph)
         then[found] = now
-    # Changes made without a command have no entry: they count for the graph of the last change.
+    # Changes made without a command have no entry; they are attributed to the graph of the last change.
     made = then.get(snapshot.hash) or now or tuple(each for each in (writer or last,) if each)
-    if made and made[-1] == last and last not in sources:  # a state from before plans recorded it
+    if made and made[-1] == last and last not in sources:  # the state is older than ``plan.source``
         adapter = state.replay_info()["config"].get("adapter")
         if isinstance(adapter, Mapping):
             sources[last] = adapter
@@ -106,31 +106,31 @@ def origins(state: StateStore) -> tuple[Origin, ...]:
 
 
 def is_of_another(state: StateStore, adapter: GraphAdapter) -> bool:
-    """Return whether a state holds findings that were last changed on a graph other than this one.
+    """Return whether a state holds findings that were last changed on a graph other than the graph of ``adapter``.
 
-    The graph's schema is computed only if there is something to compare: a large graph takes seconds.
+    The graph's schema, which takes seconds for a large graph, is computed only if the state has findings.
     """
     made = origins(state)
     return bool(made and made[-1].graph != adapter.schema.hash)
 
 
 def same_name(one: str | None, other: str | None) -> bool:
-    """Return whether two graph sources, as a user writes them, are the same, without reading them; False without a name."""
+    """Return whether two graph names or paths, as written by a user, mean the same graph; False if one is missing. Reads no file."""
     return bool(one and other) and (one == other or os.path.realpath(str(one)) == os.path.realpath(str(other)))
 
 
 def told_of_another(folder: object, before: str | None, now: str | None) -> str:
-    """Return a message that states which graph the findings in ``folder`` come from, and that it is not this one."""
+    """Return a message that the findings in ``folder`` come from the graph ``before`` and not from the current graph ``now``."""
     if before and now and same_name(before, now):
         return f"{now} has changed since the findings in {folder} were made"
     return f"the findings in {folder} come from {before or 'another graph'}, not from {now or 'this graph'}"
 
 
 def told_of_findings(folder: object, made: Sequence[Origin], now: str | None, graph: str | None = None) -> str:
-    """Return a message about the graphs that the findings in ``folder`` come from (``made``) and the current one, ``now``.
+    """Return a message about ``made``, the graphs that the findings in ``folder`` come from, and the current graph ``now``.
 
-    With several graphs, the message lists them in reverse order. ``graph`` is the hash of the current graph; None if the
-    message must not mention it.
+    With several graphs, the message lists them in reverse order. ``graph`` is the hash of the current graph; None if the message
+    must not mention the current graph.
     """
     if len(made) == 1 or (graph is not None and same_name(made[-1].name, now)):
         return told_of_another(folder, made[-1].name, now)
@@ -147,7 +147,7 @@ _SHOWN = 6
 """Maximum number of graphs in a message, the latest first."""
 
 
-# Rolling a state back: a normal commit that is recorded in the history.
+# Rolling back a state is a normal commit that is recorded in the history.
 
 
 def roll_back(store: StateStore, to: Snapshot | str, command: str) -> int:
@@ -162,7 +162,7 @@ def roll_back(store: StateStore, to: Snapshot | str, command: str) -> int:
     before, config = origins(store)[-1:], store.replay_info()["config"]
     store.restore(to)
     after = origins(store)[-1:]
-    if [each.graph for each in after] != [each.graph for each in before]:  # findings of another graph
+    if [each.graph for each in after] != [each.graph for each in before]:  # the findings now come from another graph
         store.configure(config={"adapter": (after[0].source if after else None) or {"type": "networkx"}})
     from .record_writer import iso  # late import: checking programs needs no model library
 
