@@ -1,1 +1,1 @@
-"""JSON documents written by people and models: read with positions, checked, faults reported as diagnostics."""
+"""Reads and checks JSON documents that people and models write. Faults are reported as diagnostics with positions."""

@@ -1,8 +1,9 @@
 """Reads JSON with positions, strictly, and reports its faults with fixes.
 
-Trailing commas, comments, single quotes, quotes inside texts, Python's literals, prose and fences around are reported with exact
-edits, and parsing goes on after them. Refused: repeated keys, NaN, integers over 64 bits, unpaired surrogates, more than 64
-levels, more than 4 MiB. Nothing recurses. See ``docs/design/README.md#parsing``.
+Trailing commas, comments, single quotes, unescaped quotes inside strings, Python's literals, and prose or fences around the JSON
+are reported with exact edits, and parsing continues after them. Repeated keys, NaN, integers of more than 64 bits, unpaired
+surrogates, more than 64 levels and more than 4 MiB are refused. No function is recursive. See
+``docs/design/README.md#parsing``.
 """
 
 import json
@@ -32,26 +33,26 @@ from .json_tree import (
 __all__ = ["JsonNode", "StringMap", "not_json", "path_text", "read_json"]
 
 
-# Finds unescaped quotes that a model wrote inside a JSON text: ``"say "yes" to it"``.
-# A quote that a missing comma or a missing quote also explains is not one of these: each pair must be placed like quotation
-# marks, and the text must end on the same line where JSON goes on.
+# Finds unescaped quotes that a model wrote inside a JSON string: ``"say "yes" to it"``.
+# A quote does not count if a missing comma or a missing quote could also explain it: each pair must be placed like quotation
+# marks, and the string must end on the same line, at a place where JSON can continue.
 
 _QUOTE = re.compile(r'(?<!\\)(?:\\\\)*+(?P<quote>")')
 _GOES_ON = re.compile(r"[ \t]*+(?:,?[ \t]*+\r?\n|[,}\]])")
-"""The text after the end of a string: a comma, a closing bracket, the end of the line."""
+"""Matches the text after the end of a string: a comma, a closing bracket, or the end of the line."""
 _BEFORE_OPENING = frozenset(" \t(=<>[{,'")
 _AFTER_CLOSING = frozenset(" \t)]}.;!?'\"-")
 _NEVER_INSIDE = frozenset(" \t\r\n(=<>[{,:")
-"""Characters that never end a quotation; most of them do not begin one either."""
+"""Characters that never come before a closing quotation mark, nor after an opening one."""
 _OPENING, _CLOSING = re.compile(r"[(\[{]"), re.compile(r"[)\]}]")
 _FAR = 10_000
 """Maximum number of characters after the first quote that are examined."""
 _MOST = 100
-"""Maximum number of quotes inside one text; more are not a typing error."""
+"""Maximum number of quotes inside one string; more are not a typing error."""
 
 
 class Inner(NamedTuple):
-    """The places of the quotes inside a text, its end (0: unknown), and its value with these quotes escaped."""
+    """The offsets of the quotes inside a string, the end of the string (0: unknown), and its value with these quotes escaped."""
 
     quotes: tuple[int, ...]
     end: int = 0
@@ -59,9 +60,9 @@ class Inner(NamedTuple):
 
 
 def quotes_inside(text: str, start: int, at: int, end: int) -> Inner | None:
-    """Return the inner quotes if the text that began at ``start`` did not end at ``at``, right after its seeming closing quote.
+    """Return the inner quotes of the string at ``start`` if the quote before ``at`` seems to close it but is an inner quote.
 
-    None if that quote does not look like an opening quotation mark. Examines at most the line, up to ``end``.
+    Return None if that quote does not look like an opening quotation mark. Examines at most the rest of the line, up to ``end``.
     """
     if not _opens(text, at - 1, end) and at - 1 != start + 1:
         return None
@@ -72,7 +73,7 @@ def quotes_inside(text: str, start: int, at: int, end: int) -> Inner | None:
         place = found.start("quote")
         depth += len(_OPENING.findall(text, seen, place)) - len(_CLOSING.findall(text, seen, place))
         seen, closing = place, len(quotes) % 2 == 1
-        # Inside brackets a quote and a comma are a list in the text, ("a", "b"), and do not end it.
+        # Inside brackets, a quote and a comma belong to a list in the string, ("a", "b"), and do not end the string.
         if depth <= 0 and _GOES_ON.match(text, place + 1, end):
             return _text_with_quotes(text, start, quotes, place) if not closing else Inner(tuple(quotes))
         if not (_closes if closing else _opens)(text, place, end):
@@ -82,7 +83,7 @@ def quotes_inside(text: str, start: int, at: int, end: int) -> Inner | None:
 
 
 def _text_with_quotes(text: str, start: int, quotes: list[int], last: int) -> Inner:
-    """Return the text up to its last quote; its end is unknown if escaping the quotes does not make it JSON."""
+    """Return the string up to its ``last`` quote. The end is unknown if the string is still not valid JSON with escaped quotes."""
     pieces = [text[begin:end] for begin, end in zip([start, *quotes], [*quotes, last + 1], strict=True)]
     read = read_string("\\".join(pieces), 0)
     if read is None or read.fault is not None:
@@ -91,24 +92,24 @@ def _text_with_quotes(text: str, start: int, quotes: list[int], last: int) -> In
 
 
 def _opens(text: str, at: int, end: int) -> bool:
-    """Return whether the quote at ``at`` is placed like an opening quotation mark: a separator before it, a word after it."""
+    """Return whether the quote at ``at`` is placed like an opening quotation mark: after a separator and before a word."""
     following = text[at + 1 : at + 2] if at + 1 < end else ""
     return text[at - 1] in _BEFORE_OPENING and bool(following) and following not in _NEVER_INSIDE | _AFTER_CLOSING
 
 
 def _closes(text: str, at: int, end: int) -> bool:
-    """Return whether the quote at ``at`` is placed like a closing quotation mark: a word before it, none after it."""
+    """Return whether the quote at ``at`` is placed like a closing quotation mark: after a word, and not before one."""
     following = text[at + 1 : at + 2] if at + 1 < end else ""
-    # A comma after it belongs to a list in brackets: anywhere else the text would end there.
+    # A comma after the quote belongs to a list in brackets: anywhere else the string would end at the quote.
     return text[at - 1] not in _NEVER_INSIDE and (following in _AFTER_CLOSING or following == ",") and bool(following)
 
 
 MAX_SIZE = 4 * 1024 * 1024
-"""Maximum size in bytes of UTF-8."""
+"""Maximum size of a document in bytes of UTF-8."""
 MAX_DEPTH = 64
 """Maximum nesting depth of lists and objects."""
 MAX_VALUES = 100_000
-"""Maximum number of values in one document, which limits memory."""
+"""Maximum number of values in one document. This limits the memory that a document needs."""
 _MOST_FAULTS = 100
 
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -120,7 +121,7 @@ _BARE_KEY = re.compile(r"[^\W\d][\w-]*")
 
 
 def read_json(source: Source | str) -> JsonRead:
-    """Read a JSON text. Never raises for faults in the text; ``root`` is None if nothing could be read.
+    """Read a JSON text. Never raises an error for a faulty text; ``root`` is None if nothing could be read.
 
     If there are diagnostics, ``root`` is the value of the text after their edits, as far as it could be read.
     """
@@ -134,12 +135,12 @@ def read_json(source: Source | str) -> JsonRead:
 
 
 class _Stop(Exception):
-    """Parsing cannot go on; the fault is recorded."""
+    """Raised if parsing cannot continue; the fault was recorded before."""
 
 
 @define
 class _Open:
-    """An object or a list in progress."""
+    """An object or a list that is still being read."""
 
     start: int
     is_object: bool
@@ -148,7 +149,7 @@ class _Open:
     items: list[JsonNode] = field(factory=list)
     key: str = ""
     comma: int | None = None
-    """The place of the last comma, if nothing follows it yet."""
+    """The offset of the last comma, if nothing follows it yet."""
 
     def put(self, node: JsonNode) -> None:
         if self.is_object:
@@ -211,7 +212,7 @@ class _Reader:
     # Text around the document
 
     def _choose_range(self) -> None:
-        """Find the start and the end of the document: a model writes prose and fences around it."""
+        """Find the start and the end of the document in the text: a model may write prose and fences around it."""
         text = self.text
         self.end = len(text)
         if text.startswith("\ufeff"):
@@ -256,7 +257,7 @@ class _Reader:
     # The contents of the document
 
     def _skip(self) -> None:
-        """Skip blanks, and comments, which JSON does not have."""
+        """Skip blanks and comments; report the comments, which JSON does not allow."""
         while True:
             blank = _BLANK.match(self.text, self.at, self.end)
             self.at = blank.end() if blank else self.at
@@ -270,7 +271,7 @@ class _Reader:
             self.at = comment.end()
 
     def _path(self) -> JsonPath:
-        """Return the current path."""
+        """Return the path of the value at the current position."""
         return [open_.key if open_.is_object else len(open_.items) for open_ in self.stack]
 
     def _last_path(self) -> JsonPath:
@@ -280,7 +281,7 @@ class _Reader:
         return [*path[:-1], last - 1 if isinstance(last, int) else last]
 
     def _value(self) -> JsonNode:
-        """Read a whole value with its contents."""
+        """Read one value with all its contents."""
         while True:
             node = self._scalar_or_opening()
             while node is not None:
@@ -290,7 +291,7 @@ class _Reader:
                 node = self._next_or_closing()
 
     def _scalar_or_opening(self) -> JsonNode | None:
-        """Read a scalar, or enter an object or a list up to its first value; return it if it is empty."""
+        """Read and return a scalar, or enter an object or list up to its first value; an empty object or list is returned."""
         self._skip()
         text, at = self.text, self.at
         self.values += 1
@@ -329,7 +330,7 @@ class _Reader:
         return word
 
     def _first(self) -> JsonNode | None:
-        """Go to the first value of the object or list just opened; close it if it is empty."""
+        """Go to the first value of the object or list that was just opened; if it is empty, close and return it."""
         self._skip()
         open_ = self.stack[-1]
         if self.at < self.end and self.text[self.at] == ("}" if open_.is_object else "]"):
@@ -339,7 +340,7 @@ class _Reader:
         return None
 
     def _next_or_closing(self) -> JsonNode | None:
-        """Read the text after a value: a comma and the path to the next value, or the closing bracket."""
+        """Read the text after a value, up to the next value or through the closing bracket; return the closed node, else None."""
         open_ = self.stack[-1]
         close = "}" if open_.is_object else "]"
         value_end = self.at
@@ -383,9 +384,9 @@ class _Reader:
         return None
 
     def _inner_quotes(self, start: int, at: int) -> Inner | None:
-        """Report the quotes inside a text, the first of which ended it at ``at``; None if there are none.
+        """Report unescaped quotes inside a string, which ended at ``at``, after the first of them. Return None if there are none.
 
-        If the inner quotes are ambiguous, no edit is offered and parsing stops: the pieces would be read as texts.
+        If the inner quotes are ambiguous, no edit is offered and parsing stops: otherwise the pieces would be read as strings.
         """
         if self.text[start] != '"' or (inner := quotes_inside(self.text, start, at, self.end)) is None:
             return None
@@ -448,7 +449,7 @@ class _Reader:
             raise self.stop("JSON001", f"a colon is missing after the key {path_text(self._path())}", start, end)
 
     def _unfinished(self, whole: bool = False) -> _Stop:
-        """Report that the text ends too early, ``whole``: after a value; an incomplete text is never accepted."""
+        """Report that the text ends too early; an incomplete text is never accepted. ``whole``: the text ends after a complete value."""
         if not self.stack:
             return self.stop(
                 "JSON001", "the document is empty", 0, min(1, len(self.text)), "a document must begin with `{` or `[`"
@@ -463,21 +464,21 @@ class _Reader:
         return self.stop("JSON010", message, open_.start, open_.start + 1, *hints)
 
     def _left_for_prose(self) -> _Stop:
-        """Report prose inside an open object or list: its words are not values without quotes and commas."""
+        """Report prose inside an open object or list. The words are not read as unquoted values with missing commas."""
         message = f"prose begins before the `{self._closing()[0]}` of {path_text(self._path()[:-1])}"
         hint = f"if nothing else is missing, replace it with `{self._closing()}`"
         return self.stop("JSON010", message, self.at, self.end, hint)
 
     def _closing(self) -> str:
-        """Return the brackets that close everything open."""
+        """Return the brackets that close all open objects and lists."""
         return "".join("}" if each.is_object else "]" for each in reversed(self.stack))
 
 
-# Checks whether a Python object is a JSON document, before it is written as one.
+# Checks whether a Python object can be written as a JSON document.
 
 
 def not_json(document: Any) -> str | None:
-    """Return why a Python object is not JSON, or None if it is. A cycle counts as too deep."""
+    """Return the reason why a Python object cannot be written as JSON, or None if it can. A cycle counts as too deep."""
     stack: list[tuple[Any, int]] = [(document, 0)]
     seen = 0
     while stack:

@@ -1,4 +1,4 @@
-"""A JSON document as a tree with positions, and the mapping from a string's value back to the file."""
+"""A JSON document as a tree with positions, and the mapping from the value of a string back to the file."""
 
 import json
 import math
@@ -20,7 +20,7 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def path_text(path: JsonPath) -> str:
-    """Return a path for a message: ``commands[3].why``; an odd key is quoted; the root is ``the document``."""
+    """Return a path for a message, such as ``commands[3].why``. An unusual key is quoted; the root is ``the document``."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -37,8 +37,8 @@ def path_text(path: JsonPath) -> str:
 class JsonNode:
     """A value with its span. ``value`` is plain JSON (dict, list, str, int, float, bool, None).
 
-    ``fields`` are an object's values and ``keys`` the spans of their keys; ``items`` are a list's. ``faulty``: the text of a
-    scalar has a fault, and its value is a guess or null.
+    ``fields`` are the values of an object, ``keys`` the spans of its keys, and ``items`` the values of a list. ``faulty`` is
+    whether the text of a scalar has a fault; its value is then a guess or null.
     """
 
     value: Any
@@ -64,7 +64,7 @@ class JsonNode:
         return node
 
     def nearest_span(self, path: JsonPath) -> Span:
-        """Return the span of ``path``, or of its innermost ancestor that exists."""
+        """Return the span of the value at ``path``, or of the innermost existing value that would contain it."""
         node = self
         for part in path:
             below = node.at((part,))
@@ -86,7 +86,7 @@ def _element(items: Sequence[JsonNode], index: int) -> JsonNode | None:
 
 @frozen
 class JsonRead:
-    """Result of a read: the tree, as far as the text could be read (None: not at all), and the diagnostics."""
+    """Result of reading a JSON text: the tree of the part that could be read (None if nothing could), and the diagnostics."""
 
     root: JsonNode | None
     source: Source
@@ -99,9 +99,9 @@ _SURROGATES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-
 
 @frozen(slots=False)
 class StringMap:
-    """Maps offsets in a string's value to offsets in the file, where it may have escapes.
+    """Maps offsets in the value of a string to offsets in the file, where the string may contain escapes.
 
-    ``text`` is the whole file, ``span`` the span of the string's literal with its quotes.
+    ``text`` is the whole file, and ``span`` is the span of the string literal with its quotes.
     """
 
     text: str = field(repr=False)
@@ -126,28 +126,28 @@ class StringMap:
             yield at, position
 
     def offset(self, offset: int) -> int:
-        """Return the place of the character at ``offset`` of the string's value (for its end: the closing quote)."""
+        """Return the offset in the file for ``offset`` in the value of the string (for its end: the closing quote)."""
         decoded, raw = self._breaks
         at = bisect_right(decoded, offset) - 1
         return min(raw[at] + offset - decoded[at], self.span.end - 1)
 
     def located(self, span: Span) -> Span:
-        """Return the span in the file of a span of the string's value."""
+        """Return the span in the file for a span in the value of the string."""
         start = self.offset(span.start)
         return Span(start, max(start, self.offset(span.end)))
 
     def edit(self, edit: Edit) -> Edit:
-        """Return the edit of the file for an edit of the string's value: placed there, with its text escaped."""
+        """Return the edit of the file for an edit of the value of the string. The text of the edit is escaped."""
         quote = self.text[self.span.start : self.span.start + 1]
         text = json.dumps(edit.text, ensure_ascii=False)[1:-1]
         return Edit(self.located(edit.span), text.replace("'", "\\'") if quote == "'" else text)
 
 
-# The scalars of JSON text: strings, numbers and words, with their usual faults.
-# Each function reads at an offset and returns the value, its end, and a fault or None; edits are exact.
+# Reads the scalars of a JSON text (strings, numbers and words), and recognises their usual faults.
+# Each function reads the text at an offset, and returns the value, its end, and a fault with exact edits or None.
 
 CLOSING = {'"': '"', "'": "'", "\u201c": "\u201d", "\u201e": "\u201c", "\u2018": "\u2019"}
-"""The opening quotes of strings, with their closing quotes; JSON allows only the first."""
+"""Maps opening quotes of strings to closing quotes. JSON allows only the first pair."""
 
 _STRING = re.compile(r'"[^"\\\x00-\x1f\ud800-\udfff]*"')
 _BODY = {
@@ -164,11 +164,11 @@ _WORDS = {"true": True, "false": False, "null": None}
 _MEANT = {"True": True, "False": False, "None": None, "TRUE": True, "FALSE": False, "NULL": None, "Null": None,
           "undefined": None, "nil": None}  # fmt: skip
 _MOST_EDITS = 200
-"""Maximum number of edits of one string; more faults are not typing errors."""
+"""Maximum number of edits in one string. More faults are not typing errors."""
 
 
 class Scalar(NamedTuple):
-    """A value, the end of its text, and its fault."""
+    """A value, the offset of the end of its text, and its fault or None."""
 
     value: Any
     end: int
@@ -176,12 +176,12 @@ class Scalar(NamedTuple):
 
 
 def json_fault(code: str, message: str, start: int, end: int, *hints: str, edits: tuple[Edit, ...] = ()) -> Diagnostic:
-    """Return an error over ``[start, end)``."""
+    """Return an error at ``[start, end)``."""
     return Diagnostic(code, "error", message, Span(start, end), tuple(hint for hint in hints if hint), edits)
 
 
 def read_string(text: str, at: int) -> Scalar | None:
-    """Read the string whose opening quote, of any kind, is at ``at``. None if it is not closed."""
+    """Read the string with its opening quote, of any kind, at ``at``. Return None if the string is not closed."""
     match = _STRING.match(text, at)
     if match:
         return Scalar(text[at + 1 : match.end() - 1], match.end())
@@ -212,7 +212,7 @@ def _string_of(value: str, at: int, end: int) -> Scalar:
 
 
 def _repaired(text: str, at: int, end: int) -> Scalar:
-    """Return the value of a string with raw control characters or escapes that JSON does not allow, and the edits."""
+    """Return the value of a string that contains raw control characters or invalid escapes, and the edits that fix it."""
     edits: list[Edit] = []
     first = at
     for match in _FAULTY.finditer(text, at + 1, end - 1):
@@ -252,7 +252,7 @@ def _decoded(raw: str) -> str:
 
 
 def read_number(text: str, at: int) -> Scalar:
-    """Read the number at ``at``, where a digit, a sign or a decimal point is."""
+    """Read the number at ``at``. The text at ``at`` begins with a digit, a sign or a decimal point."""
     whole = _NUMBERISH.match(text, at)
     end = whole.end() if whole else at + 1
     match = _NUMBER.match(text, at)
@@ -287,7 +287,7 @@ def _odd_number(text: str, at: int, end: int) -> Scalar:
 
 
 def read_word(text: str, at: int) -> Scalar | None:
-    """Read ``true``, ``false``, ``null``, or their names in other languages. None if there is no word."""
+    """Read ``true``, ``false``, ``null``, their names in other languages, or an unquoted word. Return None without a word."""
     match = _WORD.match(text, at)
     if match is None:
         return None

@@ -1,9 +1,9 @@
-"""Reads a plan, the JSON document that a model answers with, and says what is wrong where in the JSON.
+"""Reads a plan, the JSON document that a model answers with, and reports faults with their positions in the JSON.
 
 See ``docs/design/gasl.md#the-plan-object``.
 
-The ``commands`` are one script: a TRY block may span several strings. The script is parsed once, and what is found in it is
-placed in the string where it stands, with edits that keep the document JSON.
+The ``commands`` form one script: a TRY block may span several strings. The script is parsed once. Its diagnostics are then placed
+in the strings of the document, with edits that keep the document valid JSON.
 """
 
 import json
@@ -27,7 +27,7 @@ from .shape import Misfit, json_schema, misfits
 __all__ = ["PLAN_SCHEMA", "Plan", "PlanConfig", "PlanRead", "read_plan"]
 
 MAX_LINES = 30_000
-"""Lines of all commands together: a string may hold several commands."""
+"""Maximum number of lines of all commands together: a string may contain several commands."""
 
 if TYPE_CHECKING:
     PLAN_SCHEMA: dict[str, Any]
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    # The schema is made from the pydantic model, which nobody should wait for who only reads a script.
+    # Building the schema takes time, so it is built only when it is used.
     if name == "PLAN_SCHEMA":
         return json_schema(PlanModel)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -43,7 +43,7 @@ def __getattr__(name: str) -> Any:
 
 @frozen
 class PlanConfig:
-    """When a plan stops. See ``docs/design/gasl.md#the-plan-object``."""
+    """Defines which results stop a plan. See ``docs/design/gasl.md#the-plan-object``."""
 
     stop_on_error: bool = True
     continue_on_empty: bool = False
@@ -51,10 +51,10 @@ class PlanConfig:
 
 @frozen
 class PlanScript:
-    """A plan's commands as one script, and the way from there back to the strings in the JSON.
+    """The commands of a plan as one script, and the mapping from the script back to the strings in the JSON.
 
-    ``source`` is the document, ``starts`` where each string begins in the script, ``spans`` where its literal stands in the
-    document.
+    ``source`` is the document. ``starts`` are the offsets in the script at which the strings begin, and ``spans`` are the spans
+    of the string literals in the document.
     """
 
     source: Source
@@ -62,19 +62,19 @@ class PlanScript:
     starts: tuple[int, ...] = field(repr=False)
     spans: tuple[Span, ...] = field(repr=False)
     _maps: dict[int, StringMap] = field(factory=dict, init=False, repr=False, eq=False)
-    """Made once for a string, however many diagnostics there are of it."""
+    """The maps of strings by index. A map is created once per string and used for all diagnostics of that string."""
 
     @property
     def text(self) -> str:
-        """The script: the strings, a line break between."""
+        """The text of the script: the strings, joined by line breaks."""
         return "\n".join(self.texts)
 
     def number(self, offset: int) -> int:
-        """Return the index of the string in which ``offset`` of the script stands."""
+        """Return the index of the string that contains ``offset`` of the script."""
         return max(0, bisect_right(self.starts, offset) - 1)
 
     def located(self, diagnostic: Diagnostic) -> Diagnostic:
-        """Return a diagnostic of the script as one of the document: its place, its edits, and the path in its message."""
+        """Convert a diagnostic of the script to one of the document: move its span and edits, and add the path to its message."""
         if diagnostic.span is None or not self.texts:
             return diagnostic
         edits = [self._edit(edit) for edit in diagnostic.edits]
@@ -97,7 +97,7 @@ class PlanScript:
         return Span(start, max(start, end))
 
     def _edit(self, edit: Edit) -> Edit | None:
-        """Return the edit in the document; None for one over several strings, which would take their quotes away."""
+        """Return the edit in the document; None if it covers several strings, because it would remove their quotes."""
         number = self.number(edit.span.start)
         begin = self.starts[number]
         if edit.span.end - begin > len(self.texts[number]):
@@ -107,9 +107,11 @@ class PlanScript:
 
 @frozen
 class Plan:
-    """A plan that can be checked and run. ``program`` has its spans in ``program.source``, the script; ``script`` places them.
+    """A plan that can be checked and run.
 
-    Each statement's ``why`` is its own ``#:`` lines, else the item's ``why``, else None (the plan's ``why`` holds then).
+    The spans of ``program`` refer to ``program.source``, the script; ``script`` maps them to the document. The ``why`` of a
+    statement comes from its ``#:`` lines, else from the ``why`` of its item; otherwise it is None, and the ``why`` of the plan
+    applies.
     """
 
     plan_id: str
@@ -122,10 +124,11 @@ class Plan:
 
 @frozen
 class PlanRead:
-    """What reading gave. ``plan`` is None where the document is not a plan; its commands may still have faults.
+    """Result of reading a plan. ``plan`` is None if the document is not a plan. A plan may still have faults in its commands.
 
-    ``diagnostics`` are all faults of the document and of its commands, placed in ``source``, the document. ``draft`` is what
-    could be read of a document that is not a plan: its commands can be checked, so that one round tells all that is wrong.
+    ``diagnostics`` are all faults of the document and of its commands, with spans in ``source``, the document. If the document
+    is not a plan, ``draft`` is the part that could be read, or None. The commands of a draft can be checked, so that one check
+    reports all faults.
     """
 
     plan: Plan | None
@@ -135,12 +138,12 @@ class PlanRead:
 
     @property
     def ok(self) -> bool:
-        """Say whether the plan was read without an error."""
+        """Return whether the plan was read without an error."""
         return self.plan is not None and not has_errors(self.diagnostics)
 
 
 def read_plan(source: "Source | str | Mapping[str, Any]") -> PlanRead:
-    """Read a plan from JSON text, or from a Python object that is written as JSON first. Never raises for what it says."""
+    """Read a plan from JSON text, or from a Python object, which is written as JSON first. Never raises an error for its content."""
     if isinstance(source, Mapping):
         written = _as_source(source)
         if isinstance(written, Diagnostic):
@@ -169,7 +172,7 @@ def read_plan(source: "Source | str | Mapping[str, Any]") -> PlanRead:
 
 
 def _has_commands(root: JsonNode) -> bool:
-    """Say whether the commands of a faulty document can be read all the same."""
+    """Return whether the commands can be read although the document is faulty."""
 
     commands = root.fields.get("commands")
     if commands is None or not 0 < len(commands.items) <= MAX_COMMANDS:
@@ -189,7 +192,7 @@ def _plan(root: JsonNode, source: Source) -> Plan:
         at += len(text) + 1
     script = PlanScript(source, texts, tuple(starts), tuple(node.span for node in strings))
     program = parse_gasl(Source(script.text, source.name))
-    if any(whys) and not has_errors(program.diagnostics):  # what is faulty is not run, and may nest without end
+    if any(whys) and not has_errors(program.diagnostics):  # a faulty program is not run, and may be nested too deep
         program = evolve(program, items=_with_whys(program.items, script, whys))
     config = root.fields["config"].value if "config" in root.fields else {}
     known = {
@@ -207,7 +210,7 @@ def _texts(root: JsonNode) -> tuple[str, ...]:
 
 
 def _with_whys(items: tuple[Item, ...], script: PlanScript, whys: list[str]) -> tuple[Item, ...]:
-    """Give each statement without a why that of the item in whose string it begins. As deep as TRY nests."""
+    """Set the ``why`` of statements without one to that of the item in which they begin. Recursive, as deep as TRY is nested."""
     made: list[Item] = []
     for item in items:
         if isinstance(item, Statement):
@@ -229,7 +232,7 @@ _CODES = {"unknown": "PLAN002", "missing": "PLAN003", "type": "PLAN004", "value"
 
 
 def _fault(misfit: Misfit, root: JsonNode, source: Source) -> Diagnostic:
-    """Return the diagnostic for a misfit, with what a plan's author should know."""
+    """Return the diagnostic for a misfit, with hints for the author of a plan."""
     code, message, hints, edits = _CODES[misfit.kind], misfit.message, misfit.hints, misfit.edits
     if not misfit.path:
         code, hints = "PLAN001", ("a plan has plan_id, why and commands",)
@@ -247,7 +250,7 @@ def _fault(misfit: Misfit, root: JsonNode, source: Source) -> Diagnostic:
 
 
 def _apart(found: Sequence[Misfit]) -> list[Misfit]:
-    """Return the misfits without the keys that are missing because another name stands for them: that is one slip, told once."""
+    """Leave out missing keys that are present under a misspelt name: the misspelling is reported already."""
     meant = {
         (*misfit.path[:-1], key)
         for misfit in found
@@ -258,7 +261,7 @@ def _apart(found: Sequence[Misfit]) -> list[Misfit]:
 
 
 def _with_id(root: JsonNode, source: Source) -> tuple[Edit, ...]:
-    """Return the edit that gives a plan an id: any does, so it is made of what the plan says."""
+    """Return the edit that adds an id to a plan. Any id is valid, so it is a checksum of the document."""
     if not root.fields:
         return ()
     made = f"plan-{crc32(source.text.encode('utf-8', 'surrogatepass')):08x}"
@@ -266,7 +269,7 @@ def _with_id(root: JsonNode, source: Source) -> tuple[Edit, ...]:
 
 
 def _blank(root: JsonNode) -> list[Diagnostic]:
-    """Return the faults that a JSON Schema doesn't tell: commands and whys of blanks only."""
+    """Return the faults that the JSON Schema does not express: a ``why`` or commands that consist only of blanks."""
     found = []
     if (why := root.fields.get("why")) is not None and isinstance(why.value, str) and why.value.isspace():
         hint = "write one line about the purpose of the plan; the history shows it"
@@ -281,7 +284,7 @@ def _blank(root: JsonNode) -> list[Diagnostic]:
 
 
 def _as_source(plan: Mapping[str, Any]) -> Source | Diagnostic:
-    """Write a Python object as JSON, or say why it is none."""
+    """Write a Python object as JSON; return a diagnostic if this is not possible."""
     reason = not_json(plan)
     if reason is None:
         try:
@@ -291,8 +294,8 @@ def _as_source(plan: Mapping[str, Any]) -> Source | Diagnostic:
     return Diagnostic("PLAN001", "error", f"the plan cannot be written as JSON: {reason}")
 
 
-# The shape of a plan, as models and clients are told it. See ``docs/design/gasl.md#the-plan-object``. Imports pydantic: import it
-# late.
+# The shape of a plan. Models and clients get its JSON Schema. See ``docs/design/gasl.md#the-plan-object``. This module imports
+# pydantic, which is slow, so import it only when it is needed.
 
 MAX_COMMANDS = 10_000
 

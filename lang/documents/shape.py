@@ -1,6 +1,6 @@
-"""Checks a JSON document against a pydantic model, and reports faults with path and place: for plans and seeds.
+"""Checks a plan or a seed, as a JSON document, against a pydantic model, and reports faults with paths and positions.
 
-The model is the only description of the shape: its JSON Schema is given to models and clients.
+The pydantic model is the only description of the shape. Its JSON Schema is given to language models and clients.
 """
 
 import json
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 _MOST = 100
-"""Maximum number of misfits reported; a document with more has one cause."""
+"""Maximum number of misfits that are reported. If a document has more, they usually have one common cause."""
 
 
 @frozen
@@ -36,7 +36,7 @@ class Misfit:
 
 
 def json_schema(model: "type[BaseModel]") -> dict[str, Any]:
-    """Return the model's JSON Schema (draft 2020-12), without the titles that only repeat the fields' names."""
+    """Return the JSON Schema (draft 2020-12) of the model, without titles that only repeat the names of fields."""
     schema = model.model_json_schema()
     objects = [schema, *schema.get("$defs", {}).values()]
     for described in (field for object_ in objects for field in object_.get("properties", {}).values()):
@@ -54,9 +54,9 @@ def fitted(
 ) -> tuple[bool, list[Misfit]]:
     """Return whether a document has the model's shape, and the faults in source order.
 
-    ``root`` may be a part of a document, at the path ``within``: messages and paths begin there. If a part is not valid JSON, the
-    parser has reported it: the document does not have the shape then, and nothing is reported here. ``filling``: an unknown key
-    is matched with the only missing key, whatever its name.
+    ``root`` may be a part of a document, at the path ``within``: paths in messages then begin with ``within``. If a part is not
+    valid JSON, the parser has already reported it: the document does not have the shape, and this function reports nothing.
+    With ``filling``, an unknown key may be matched with the only missing key, even if their names are not similar.
     """
     from pydantic import ValidationError
 
@@ -72,7 +72,7 @@ def fitted(
         path, branch = _path_of(fault["loc"], shape)
         node = root.at(path)
         if branch == "str" and node is not None and isinstance(node.value, dict):
-            continue  # the other branch of "a text or an object" reports the fault of the object
+            continue  # the branch for objects in "a text or an object" reports the fault
         if node is not None and node.faulty:
             continue  # the parser has reported the fault
         if path not in made and len(made) < _MOST:
@@ -82,7 +82,7 @@ def fitted(
 
 
 def _path_of(loc: Sequence[str | int], shape: "_Shape") -> tuple[tuple[str | int, ...], str]:
-    """Return pydantic's location without the names of a union's branches, and the name of the last of these."""
+    """Return pydantic's location without the names of the branches of unions, and the last of these names."""
     path: list[str | int] = []
     branch = ""
     current = shape.root
@@ -130,7 +130,7 @@ def _misfit(fault: Mapping[str, Any], path: tuple[str | int, ...], root: JsonNod
 
 
 def _type_edits(value: Any, wanted: str, node: JsonNode | None) -> tuple[Edit, ...]:
-    """Return the edit for the value certainly meant: ``"true"`` for true, a single text for a list of one."""
+    """Return the edits that give the value that is certainly meant: true for ``"true"``, a list of one for a single text."""
     if node is None:
         return ()
     if wanted == "true or false" and isinstance(value, str) and value.strip().lower() in ("true", "false"):
@@ -146,10 +146,10 @@ def _unknown(path: tuple[str | int, ...], root: JsonNode, shape: "_Shape") -> Mi
     known = shape.fields_around(path)
     parent, node = root.at(path[:-1]), root.at(path)
     span = root.key_span(path) or root.nearest_span(path)
-    # A key that cannot hold the value was not meant: `confidence: 0.9` is not a misspelt `config`.
+    # A key that does not allow the value is not meant: `confidence: 0.9` is not a misspelt `config`.
     free = [key for key in known if parent is None or key not in parent.fields]
     near = nearest(str(path[-1]), [key for key in free if node is None or shape.may_hold(known[key], node.value)])
-    # A key that fills the only gap by its kind is likely, but its name is not similar: a hint, and no edit.
+    # A missing key is likely if only this key allows the value. Its name is not similar, so it is only a hint, without an edit.
     like = near or (_filling(path, parent, shape) if shape.filling and parent is not None else None)
     hints = [f"did you mean `{like}`?"] if like else []
     hints.append(f"allowed keys: {', '.join(map(str, known))}")
@@ -158,7 +158,7 @@ def _unknown(path: tuple[str | int, ...], root: JsonNode, shape: "_Shape") -> Mi
 
 
 def _filling(path: Sequence[str | int], parent: JsonNode, shape: "_Shape") -> str | None:
-    """Return the missing key that the unknown one at ``path`` replaces, if only this pair is possible."""
+    """Return the missing key for which the unknown key at ``path`` was written, if only this pair is possible."""
     known = shape.fields_around(path)
     strangers = [key for key in parent.fields if key not in known]
     missing = [key for key in shape.needed_around(path) if key not in parent.fields]
@@ -169,7 +169,7 @@ def _filling(path: Sequence[str | int], parent: JsonNode, shape: "_Shape") -> st
 
 @frozen
 class _Shape:
-    """A model's JSON Schema, with functions that walk through it."""
+    """The JSON Schema of a model, with methods that find its parts."""
 
     root: Mapping[str, Any]
     within: tuple[str | int, ...] = ()
@@ -188,7 +188,7 @@ class _Shape:
         return "anyOf" in current
 
     def below(self, current: Mapping[str, Any], part: str | int) -> Mapping[str, Any]:
-        """Return the schema of a field or an element, with unions unresolved."""
+        """Return the schema of a field or an element; a union is returned as it is."""
         inner = self.object_in(current)
         found: Mapping[str, Any] = (
             inner.get("items", {}) if isinstance(part, int) else inner.get("properties", {}).get(part, {})
@@ -196,7 +196,7 @@ class _Shape:
         return found
 
     def object_in(self, current: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the target of a reference, or of the reference in a union."""
+        """Return the schema to which a reference, or the reference in a union, refers; without a reference, ``current``."""
         for choice in (current, *current.get("anyOf", ())):
             if "$ref" in choice:
                 found: Mapping[str, Any] = self.root.get("$defs", {}).get(choice["$ref"].rsplit("/", 1)[-1], {})
@@ -204,7 +204,7 @@ class _Shape:
         return current
 
     def may_hold(self, field: Mapping[str, Any], value: Any) -> bool:
-        """Return whether a field can hold a value of this kind: otherwise it was not meant."""
+        """Return whether a field allows a value of the kind of ``value``."""
         kinds = {each.get("type") for each in (field, self.object_in(field), *field.get("anyOf", ()))} - {None}
         return not kinds or any(_is_of(kind, value) for kind in kinds)
 

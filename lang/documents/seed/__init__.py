@@ -1,7 +1,8 @@
-"""Reads Formula Seeds in both JSON forms, and reports faults with their place in the JSON.
+"""Reads Formula Seeds in both JSON forms, and reports faults with their positions in the JSON.
 
-Modules: ``model`` (the shapes, with pydantic: imported late), ``reader`` (the document), ``validation`` (faults of shape),
-``steps`` (fields and compute steps), ``where`` (conditions and cases), ``expressions`` (in strings), ``conversion`` (000 to 002).
+Modules: ``model`` (the shapes as pydantic models, imported only when needed), ``reader`` (the document), ``validation`` (faults in
+the shape), ``steps`` (fields and compute steps), ``where`` (conditions and cases), ``expressions`` (expressions in strings),
+``conversion`` (from form 000 to form 002).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    # Importing these late keeps reading a seed fast; the schemas are made from pydantic models.
+    # These are imported only when needed, so that reading a seed stays fast. The schemas are made from pydantic models.
     if name in ("Converted", "convert"):
         from . import conversion
 

@@ -1,7 +1,7 @@
-"""Converts a seed of the formula form to the declarative form: formulas become operations if these are equivalent.
+"""Converts a seed from the formula form to the declarative form. A formula becomes an operation if one is equivalent.
 
-If a formula has a value, its replacement has the same value. The two may differ in one case: if a formula fails because of a
-field that is null, an aggregate skips the extraction.
+If a formula has a value, its replacement has the same value. They can differ in one case: where a formula fails because a field
+is null, an aggregate skips the extraction.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ _TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 @frozen
 class Row:
-    """The variable that is bound to an extraction, and the declared fields."""
+    """The name of the variable that stands for an extraction in a comprehension, and the declared fields."""
 
     name: str
     fields: Mapping[str, Extracted]
@@ -58,11 +58,11 @@ class Row:
 
 
 class _Other(Exception):
-    """A condition that ``where`` cannot express."""
+    """Raised for a condition that ``where`` cannot express."""
 
 
 def where_of(conditions: Sequence[Expr], row: Row) -> dict[str, Any] | str:
-    """Return the ``where`` that is true if all conditions are; else the reason why it is impossible."""
+    """Return the ``where`` that is equivalent to all conditions together, or the reason why there is none."""
     tests: dict[str, dict[str, Any]] = {}
     try:
         for condition in conditions:
@@ -141,7 +141,7 @@ def _key(expr: Expr, row: Row) -> str | None:
 
 
 def _value(expr: Expr) -> tuple[Any] | None:
-    """Return the value of a literal or of a list of literals, in a tuple of one; None for any other expression."""
+    """Return a tuple with the value of a literal or of a list of literals; None for any other expression."""
     if isinstance(expr, Literal):
         return (expr.value,)
     if isinstance(expr, Negative) and isinstance(expr.operand, Literal):
@@ -159,7 +159,7 @@ _EXTRACTIONS = Name("extractions")
 
 @frozen
 class Converted:
-    """A seed in the declarative form, as JSON, and the formulas that remain expressions over ``extractions``, with reasons."""
+    """A seed in the declarative form, as JSON, and a diagnostic with the reason for each formula that stays an expression."""
 
     document: dict[str, Any]
     kept: tuple[Diagnostic, ...] = ()
@@ -194,7 +194,7 @@ def convert(seed: FormulaSeed) -> Converted:
 
 
 def _step(step: Formula, seed: FormulaSeed) -> tuple[dict[str, Any], str]:
-    """Return the operation equivalent to a formula, and the reason if it remains an expression over ``extractions``."""
+    """Return the operation for a formula, and the reason if it stays an expression over ``extractions`` (otherwise "")."""
     expr = step.expr
     fixed = _constant(expr)
     if fixed is not None:
@@ -229,7 +229,7 @@ def _constant(expr: Expr) -> _Constant | None:
 
 
 def _aggregate(call: Call, seed: FormulaSeed) -> tuple[dict[str, Any], str] | str:
-    """Return the aggregate equivalent to a call; else the reason why there is none ("" if it does not use extractions)."""
+    """Return the aggregate that is equivalent to a call, or the reason why there is none ("" if it uses no extractions)."""
     over = call.arguments[0]
     if not isinstance(over, Comprehension):
         is_over = any(node == _EXTRACTIONS for node in walk(call))
@@ -272,7 +272,7 @@ def _is_plain(element: Expr, row: Row) -> bool:
 
 
 def over_row(element: Expr, row: Row) -> Expr | None:
-    """Return an expression over one extraction, with namespaces for the variable; None if it needs the variable itself."""
+    """Return ``element`` with namespaces in place of the variable; None if it also uses the variable in another way."""
 
     def change(old: Node, new: Node) -> Node:
         found = row.subject(old) if isinstance(old, Subscript) else None
@@ -283,7 +283,7 @@ def over_row(element: Expr, row: Row) -> Expr | None:
 
 
 def _case(expr: Conditional) -> dict[str, Any] | None:
-    """Return the case equivalent to a chain of conditions with constants; None if there is none."""
+    """Return the case that is equivalent to a conditional with constant values; None if there is none."""
     branches, last = list(expr.branches), expr.otherwise
     while isinstance(last, Conditional):  # in parentheses
         branches += last.branches
@@ -305,7 +305,7 @@ def _case(expr: Conditional) -> dict[str, Any] | None:
 
 
 def _source(tests: list[Expr]) -> str:
-    """Return the name of the step that all tests compare with a constant, or an empty text."""
+    """Return the name of the step that all tests compare with a constant; "" if there is none."""
     names = {
         test.first.name
         if isinstance(test, Comparison)

@@ -1,4 +1,4 @@
-"""Expressions in strings of a JSON document: parsed, with all spans placed in the document."""
+"""Parses expressions in strings of a JSON document. All spans refer to the document."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -19,7 +19,7 @@ _N = TypeVar("_N", bound=Node)
 
 
 def rebuilt(root: _N, change: Callable[[Node, Node], Node]) -> _N:
-    """Return the tree rebuilt from its leaves up.
+    """Return the tree, rebuilt from its leaves to its root.
 
     ``change`` is called with each original node and the node with its changed children, and returns the replacement.
     """
@@ -41,32 +41,33 @@ def _with_done(value: object, done: dict[int, Node]) -> object:
 
 
 _MOST = 50
-"""Maximum number of faulty expressions reported; after these no more are parsed, because more usually have one cause."""
+"""Maximum number of faulty expressions. After these, no more are parsed: so many faults usually have one cause."""
 _MOST_CHARACTERS = 30_000
-"""Maximum number of characters of faulty expressions that are reported: finding fixes is slower than parsing."""
+"""Maximum number of characters of all faulty expressions together, because finding fixes is slower than parsing."""
 
 
 @define
 class Texts:
-    """The strings of one document that are expressions.
+    """Parses the strings of one document that contain expressions.
 
-    ``found`` collects the diagnostics: placed in the document, with edits that keep it JSON, and the path before the message.
+    ``found`` collects the diagnostics. Their spans refer to the document, their edits keep it valid JSON, and their messages begin
+    with the path of the string.
     """
 
     source: Source
     found: list[Diagnostic]
     faulty: int = 0
-    """Number of strings that were not expressions."""
+    """Number of strings that were not valid expressions."""
     faulty_characters: int = 0
     _maps: dict[int, StringMap] = field(factory=dict, init=False)
 
     @property
     def are_too_many(self) -> bool:
-        """Return whether the limit is reached."""
+        """Return whether a limit on faulty expressions is reached."""
         return self.faulty >= _MOST or self.faulty_characters >= _MOST_CHARACTERS
 
     def read(self, node: JsonNode, path: JsonPath, begin: int = 0, text: str | None = None) -> Expr | None:
-        """Parse the string ``node``, or its part from ``begin`` on; None if it is not an expression."""
+        """Parse the value of ``node`` from ``begin`` on (or ``text`` in its place); None if it is not a valid expression."""
         written = node.value[begin:] if text is None else text
         if self.are_too_many:
             return None
@@ -79,7 +80,7 @@ class Texts:
         return self.moved(read.expr, node, begin)
 
     def located(self, diagnostic: Diagnostic, node: JsonNode, path: JsonPath, begin: int = 0) -> Diagnostic:
-        """Return a diagnostic of the string placed in the document."""
+        """Return a diagnostic of a string with its span and edits moved to the document."""
         where = self._map(node)
         return evolve(
             diagnostic,
@@ -89,7 +90,7 @@ class Texts:
         )
 
     def moved(self, expr: Expr, node: JsonNode, begin: int = 0) -> Expr:
-        """Return the tree with its spans placed in the document."""
+        """Return the tree with its spans moved to the document."""
         where = self._map(node)
         return rebuilt(expr, lambda old, new: evolve(new, span=where.located(old.span.shift(begin))))
 

@@ -1,6 +1,7 @@
-"""The shapes of Formula Seeds, as models and clients are told them. Seeds 000 and 002. Imports pydantic: import it late.
+"""The shapes of Formula Seeds 000 and 002. Models and clients get their JSON Schemas.
 
-What a ``where``, a table or an expression may be is checked by hand, for better messages; the schema tells it all the same.
+This module imports pydantic, which is slow, so import it only when it is needed. Functions in other modules check conditions,
+tables and expressions, because their messages are better; the schemas describe these parts too.
 """
 
 from typing import Annotated, Any, Literal
@@ -196,7 +197,7 @@ OPERATIONS: dict[str, type[BaseModel]] = {
     "define_filter": DefineFilter, "count": Count, "sum": Sum, "max": Max, "min": Min, "lookup": Lookup, "expr": Formula,
     "const": Const, "case": Case,
 }  # fmt: skip
-"""The shape of a step of the declarative form by its operation."""
+"""Maps each operation of the declarative form to the shape of its step."""
 
 
 class Seed002Model(_Strict):

@@ -1,7 +1,7 @@
-"""Reads a Formula Seed from JSON and reports faults with their place in the JSON. Seeds 000 and 002.
+"""Reads a Formula Seed, 000 or 002, from JSON, and reports faults with their positions in the JSON.
 
-The keys determine the form. Each part is checked against its shape; valid parts are read, so that one check reports all
-faults.
+The keys determine the form. Each part is checked against its shape. Valid parts are read even if others are invalid, so that one
+check reports all faults.
 """
 
 import json
@@ -41,17 +41,17 @@ MAX_KEYWORDS = 5_000
 MAX_RULES = 1_000
 """Maximum number of rules of all cases together."""
 MAX_FILTER = 1_000
-"""Maximum number of conditions of a filter, with those of the filters that it uses: each use multiplies them."""
+"""Maximum number of conditions of a filter, including those of the filters that it uses, counted at each use."""
 MAX_EXPRESSIONS = 100_000
 """Maximum number of characters of all expressions together."""
 
 
 @frozen
 class SeedRead:
-    """Result of a read. ``seed`` is None if the document is not a valid seed.
+    """Result of reading a seed. ``seed`` is None if the document is not a valid seed.
 
-    ``draft`` then has the parts and the steps that could be read: it can be checked, so that one check reports all
-    faults. ``diagnostics`` are placed in ``source``, the document.
+    In that case ``draft`` has the parts and steps that could be read. A draft can be checked, so that one check reports all
+    faults. The spans of ``diagnostics`` refer to ``source``, the document.
     """
 
     seed: FormulaSeed | None
@@ -67,7 +67,7 @@ class SeedRead:
 
 @frozen
 class _Keys:
-    """The keys of the parts of a seed in one form."""
+    """The keys of the parts of a seed, in one of the two forms."""
 
     fields: tuple[str, ...]
     keywords: tuple[str, ...]
@@ -87,7 +87,7 @@ _OWN: dict[Form, tuple[str, ...]] = {
 
 
 def read_seed(source: "Source | str | Mapping[str, Any]") -> SeedRead:
-    """Read a seed from JSON text, or from a Python object that is written as JSON first. Never raises for faults in it."""
+    """Read a seed from JSON text, or from a Python object, which is written as JSON first. Never raises an error for a faulty seed."""
     if isinstance(source, Mapping):
         reason = not_json(source)
         if reason is not None:
@@ -100,7 +100,7 @@ def read_seed(source: "Source | str | Mapping[str, Any]") -> SeedRead:
 
 
 def seed_in(read: JsonRead) -> SeedRead:
-    """Read a seed from a parsed document."""
+    """Read a seed from a JSON document that was parsed before."""
     source = read.source
     if read.root is None:
         return SeedRead(None, None, read.diagnostics, source)
@@ -124,7 +124,7 @@ def seed_in(read: JsonRead) -> SeedRead:
 
 
 def _form(root: JsonNode, found: list[Diagnostic]) -> Form | None:
-    """Return the form according to the keys; None, with a diagnostic, if they are of both."""
+    """Return the form that the keys belong to; None, with a diagnostic, if there are keys of both forms."""
     old, new = ([key for key in _OWN[form] if key in root.fields] for form in ("000", "002"))
     if old and new:
         message = f"the keys belong to two different forms of seeds: {', '.join(old)} and {', '.join(new)}"
@@ -140,7 +140,7 @@ def _form(root: JsonNode, found: list[Diagnostic]) -> Form | None:
 
 
 def _in_other_form(root: JsonNode, keys: list[str]) -> tuple[Edit, ...]:
-    """Return the edits that rename ``keys`` to those of the other form; nothing if one has no equivalent or exists already."""
+    """Return the edits that rename ``keys`` for the other form; () if a key has no equivalent or the new key exists already."""
     edits: list[Edit] = []
     for key in keys:
         node, other = root.fields[key], other_form(key)
@@ -158,7 +158,7 @@ class _Reader:
     root: JsonNode
     form: Form
     found: list[Diagnostic]
-    """Initially the faults of the JSON."""
+    """The diagnostics; at first, those of the JSON text."""
     shapes: Shapes = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -173,7 +173,7 @@ class _Reader:
             return None
         if not self.shapes.fits(model, self.root, ()) and not self._within_limits(
             keys
-        ):  # a misspelt key is now read under its right name
+        ):  # a misspelt key now has its right name
             return None
         steps_node, fields_node = self._list((keys.steps,)), self._list(keys.fields)
         fields = self._fields(fields_node, keys.fields, FieldModel)
@@ -213,7 +213,7 @@ class _Reader:
                     self.found.append(Diagnostic("SEED007", "error", message, at))
 
     def _nothing_twice(self) -> None:
-        """Remove diagnostics that repeat another at the same place."""
+        """Remove diagnostics that are equal to an earlier one."""
         self.found[:] = list(dict.fromkeys(self.found))
 
     def _at(self, path: JsonPath) -> JsonNode | None:

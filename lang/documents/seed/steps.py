@@ -1,4 +1,4 @@
-"""Reads the steps of a seed: operations of the declarative form are lowered to trees, formulas are parsed unchanged."""
+"""Reads the steps of a seed. Operations of the declarative form are converted to trees; formulas are parsed as they are."""
 
 import re
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from .where import Cases, Wheres, kind_of
 
 MAX_TABLE = 5_000
 _LONGEST = 200
-"""Maximum length in characters of a name with its namespace."""
+"""Maximum length in characters of a name, including its namespace."""
 _REFERENCE = re.compile(r"(?:(?P<space>context|extraction|meta)\.)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)")
 
 _DOTTED = re.compile(r"(?P<space>[A-Za-z_]\w*)\.(?P<name>[A-Za-z_]\w*)", re.ASCII)
@@ -27,7 +27,7 @@ _SUBSCRIPT = re.compile(r"(?P<space>[A-Za-z_]\w*)\[(?P<quote>[\"'])(?P<name>[A-Z
 
 @define
 class Steps:
-    """Reads steps with valid keys, each by its operation. ``found`` collects the faults."""
+    """Reads steps with valid keys, with one method for each operation. ``found`` collects the faults."""
 
     found: list[Diagnostic]
     texts: Texts
@@ -35,12 +35,12 @@ class Steps:
     cases: Cases
 
     def read(self, node: JsonNode, path: JsonPath) -> SeedStep | None:
-        """Return the step of the declarative form; None, with a diagnostic, if it is invalid."""
+        """Return a step of the declarative form; None, with a diagnostic, if the step is invalid."""
         made = _READERS[node.fields["op"].value](self, node, path, node.fields["name"].value)
         return made
 
     def formula(self, node: JsonNode, path: JsonPath, key: str = "formula") -> Formula | None:
-        """Return a step that is an expression: of the formula form, or ``expr`` of the declarative form."""
+        """Return a step that is an expression: a step of the formula form, or an ``expr`` step of the declarative form."""
         expr = self.texts.read(node.fields[key], (*path, key))
         if expr is None:
             return None
@@ -135,7 +135,7 @@ class Steps:
         return Field(space, name, span=span) if space else Name(name, span=span)  # type: ignore[arg-type]
 
     def _bare(self, written: str, spaces: tuple[str, ...]) -> str | None:
-        """Return the name meant by ``" N "``, ``"contex.city"`` or ``"context['city']"``."""
+        """Return the valid form of a faulty name such as ``" N "``, ``"contex.city"`` or ``"context['city']"``; None if unclear."""
         written = written.strip()
         if len(written) > _LONGEST:
             return None
@@ -181,7 +181,7 @@ _READERS: dict[str, Callable[[Steps, JsonNode, JsonPath, str], SeedStep | None]]
 
 MAX_VALUES_OF_ENUM = 1_000
 _LONGEST_FIELD = 200
-"""Maximum length in characters of a value of an enum: it is a word, and its meaning explains it."""
+"""Maximum length in characters of a value of an enum. A value is a word; its meaning may be longer."""
 
 
 @define
@@ -191,7 +191,7 @@ class Fields:
     found: list[Diagnostic]
 
     def read(self, node: JsonNode, path: JsonPath) -> Extracted | None:
-        """Return a field; None, with a diagnostic, if it is invalid."""
+        """Return a field; None, with a diagnostic, if the field is invalid."""
         name, values = node.fields["name"], node.fields.get("values")
         kind = node.fields.get("type")
         doc = str(node.value.get("description", ""))
@@ -271,13 +271,13 @@ class Fields:
 
 
 def _whole(node: JsonNode, path: JsonPath) -> tuple[Edit, ...]:
-    """Return the edit that replaces the values with those certainly meant."""
+    """Return the edit that replaces the values with those that are certainly meant; () if this is unclear."""
     meant = meant_for(tuple(path), node.value)
     return (Edit(node.span, meant),) if meant is not None else ()
 
 
 def _quoted(item: JsonNode) -> tuple[Edit, ...]:
-    """Return the edit that quotes a scalar."""
+    """Return the edits that put quotes around a scalar; () for null, lists and objects."""
     if isinstance(item.value, list | dict) or item.value is None:
         return ()
     return (Edit(Span(item.start, item.start), '"'), Edit(Span(item.end, item.end), '"'))

@@ -1,4 +1,4 @@
-"""Reports parts of a seed with the wrong shape, with the likely fix; checks names and words from fixed lists."""
+"""Reports parts of a seed that have the wrong shape, and suggests fixes. Also checks names, and words from fixed lists."""
 
 import json
 import re
@@ -17,21 +17,21 @@ from ..shape import Misfit, fitted
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-# Rewrites a part of a seed with another shape as it was certainly meant: for edits that fix the whole part.
-# Models write parts in other formats: an object of fields instead of a list of them, names separated by commas in one text.
+# Converts a part of a seed from another shape to the intended shape, if that is certain. An edit then replaces the whole part.
+# Models write parts in other shapes, such as an object of fields instead of a list, or one text with names and commas.
 
 _LARGEST = 20_000
-"""Maximum number of characters of an edit; the author has to rewrite larger parts."""
+"""Maximum number of characters in an edit. The author has to rewrite larger parts."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 ORDER = ("==", "!=", ">=", "<=", ">", "<")
-"""The tests of a value."""
+"""The comparison operators of a test."""
 _WORDS = {
     "less than or equal to": "<=", "greater than or equal to": ">=", "more than or equal to": ">=", "at most": "<=",
     "at least": ">=", "less than": "<", "greater than": ">", "more than": ">", "smaller than": "<", "fewer than": "<",
     "not equal to": "!=", "equal to": "==", "equals": "==", "below": "<", "under": "<", "above": ">", "over": ">",
     "=<": "<=", "=>": ">=", "<>": "!=", "===": "==", "!==": "!=", "≤": "<=", "≥": ">=", "≠": "!=",
 }  # fmt: skip
-"""Operators in words and in the signs of other languages, a longer one before those that are its prefixes."""
+"""Maps operators in words, and signs of other languages, to operators. A longer key comes before its prefixes."""
 _WORDY = re.compile(
     r"\s*(?:(?!is\s)(?P<name>[A-Za-z_][\w.]{0,200})\s+)?(?:is\s+)?(?P<words>"
     + "|".join(re.escape(words) + (r"(?!\w)" if words[-1].isalpha() else "") for words in sorted(_WORDS, key=len, reverse=True))
@@ -42,7 +42,7 @@ _WRITTEN_TEST = re.compile(r"\s*(?P<test>==|!=|>=|<=|>|<)\s*(?P<value>\S(?:.{0,1
 
 
 def meant_for(path: tuple[str | int, ...], value: Any) -> str | None:
-    """Return as JSON the intended value at ``path`` of a seed; None if it is uncertain."""
+    """Return the intended value at ``path`` of a seed, as JSON text; None if it is uncertain."""
     keys = tuple("#" if isinstance(part, int) else part for part in path)
     for places, change in _CHANGES:
         if keys in places:
@@ -53,7 +53,7 @@ def meant_for(path: tuple[str | int, ...], value: Any) -> str | None:
 
 
 def _names(value: Any) -> list[str] | None:
-    """Return the words of ``"a, b"``, the names of ``[{"name": "a"}]`` and of ``{"a": "a"}``."""
+    """Return the words of ``"a, b"``, or the values of ``{"a": "a"}``, as a list of names; None for any other value."""
     if isinstance(value, str) and "," in value:
         return [part.strip() for part in value.split(",") if part.strip()] or None
     if isinstance(value, dict) and value and all(isinstance(each, str) for each in value.values()):
@@ -139,7 +139,7 @@ _CHANGES: tuple[tuple[Collection[tuple[str, ...]], Callable[[Any], Any]], ...] =
 
 
 def meant_where(value: Any, operators: Collection[str]) -> dict[str, Any] | None:
-    """Return the ``where`` meant by a list of conditions, ``"$F"``, or ``{"field", "op", "value"}``."""
+    """Return the intended ``where`` for a list of conditions, ``"$F"``, or ``{"field", "op", "value"}``; None if unclear."""
     if isinstance(value, str):
         match = re.fullmatch(r"(\$[A-Za-z_][A-Za-z0-9_]{0,100})", value.strip())
         return {match[1]: True} if match else None
@@ -166,7 +166,7 @@ def _tested(part: Mapping[str, Any], operators: Collection[str]) -> dict[str, An
 
 
 def meant_test(text: str, source: str | None) -> str | None:
-    """Return the test meant by ``"S is less than 4"``, ``"=< 4"`` or ``">= 4 and < 8"``; ``source`` is the case's operand."""
+    """Return the intended test for ``"S is less than 4"``, ``"=< 4"`` or ``">= 4 and < 8"``; ``source`` is what the case tests."""
     if len(text) > 300:
         return None
     match = _WORDY.fullmatch(text)
@@ -179,7 +179,7 @@ def meant_test(text: str, source: str | None) -> str | None:
 
 
 def meant_condition(text: str) -> tuple[str, str] | None:
-    """Return operator and value of a condition that is a text, such as ``">= 2023"``."""
+    """Return the operator and the value of a condition that is one text, such as ``">= 2023"``; None for any other text."""
     match = _WRITTEN_TEST.fullmatch(text)
     return (match["test"], match["value"].strip("\"'")) if match is not None and match["test"] in ORDER else None
 
@@ -188,7 +188,7 @@ _TELLING = (("table", "lookup"), ("rules", "case"), ("extraction", "define_filte
 
 
 def meant_operation(keys: Collection[str]) -> str | None:
-    """Return the operation that a step's keys imply."""
+    """Return the operation that the keys of a step imply; None if they imply none."""
     for key, operation in _TELLING:
         if key in keys:
             return operation
@@ -202,7 +202,7 @@ _OTHER_FORM = {
 
 
 def other_form(key: str) -> tuple[str, str, str] | None:
-    """Return the name of a key in the other form, and the text before and after its value there."""
+    """Return the name of a key in the other form, and the text to add before and after its value; None if it has no equivalent."""
     if key in _OTHER_FORM:
         within = {"filter_keywords": "keywords", "extraction_fields": "fields"}.get(key)
         return _OTHER_FORM[key], f'{{"{within}": ' if within else "", "}" if within else ""
@@ -210,9 +210,9 @@ def other_form(key: str) -> tuple[str, str, str] | None:
 
 
 _MOST = 100
-"""Maximum number of misfits reported, and of keys of an object; more have one cause."""
+"""Maximum number of reported misfits, and of keys in an object. More misfits usually have one common cause."""
 _SHOWN = 100
-"""Maximum number of characters of an edit that a hint shows."""
+"""Maximum length in characters of an edit that is also shown in a hint."""
 _CODES = {"unknown": "SEED002", "missing": "SEED003", "type": "SEED004", "value": "SEED005"}
 _CHOICES: dict[str, tuple[str, ...]] = {
     "type": get_args(FieldType), "strategy": get_args(Strategy), "match": get_args(Match),
@@ -224,7 +224,7 @@ _MEANT = {
     "aggregate": "sum", "filter": "define_filter", "formula": "expr", "compute": "expr", "constant": "const", "literal": "const",
     "switch": "case", "conditional": "case", "map": "lookup", "table": "lookup",
 }  # fmt: skip
-"""Other spellings of types, matches and operations."""
+"""Maps other names for types, matches and operations to the valid names."""
 _MEANT_KEYS = {
     "if": "when", "condition": "when", "value": "then", "result": "then", "default": "else", "otherwise": "else",
     "formula": "expr", "expression": "expr", "expr": "formula", "options": "values", "choices": "values", "enum": "values",
@@ -233,20 +233,20 @@ _MEANT_KEYS = {
     "operation": "op", "id": "name", "mapping": "table", "map": "table", "input": "source", "source": "field",
     "prompt": "extraction_prompt",
 }  # fmt: skip
-"""Other spellings of keys."""
+"""Maps other names for keys to the valid names."""
 _PARTS = {"keywords": "filter", "fields": "extract"}
-"""Keys that are often misplaced at the root, with the part that they belong to."""
+"""Maps keys that are often misplaced at the root to the part that they belong to."""
 
 
 @define
 class Shapes:
-    """Checks parts of one document against their shapes; ``found`` collects the faults. ``outputs``: the key of the outputs."""
+    """Checks parts of one document against their shapes. ``found`` collects the faults; ``outputs`` is the key of the outputs."""
 
     root: JsonNode
     outputs: str
     found: list[Diagnostic]
     told: int = 0
-    """A key was read under another name here: the document's tree differs from its text."""
+    """Number of misfits reported so far, including renamed keys."""
 
     @property
     def has_enough(self) -> bool:
@@ -254,7 +254,7 @@ class Shapes:
         return self.told >= _MOST
 
     def fits(self, model: "type[BaseModel]", node: JsonNode, path: JsonPath) -> bool:
-        """Report all misfits, and return whether there are none."""
+        """Report all misfits of ``node``, and return True if there are none."""
         if len(node.fields) > _MOST:
             message = f"{path_text(path)} has {len(node.fields):,} keys, more than the maximum of {_MOST}"
             self.found.append(Diagnostic("SEED007", "error", message, Span(node.start, node.start + 1)))
@@ -275,7 +275,7 @@ class Shapes:
         return fits
 
     def _renamed(self, misfit: Misfit) -> bool:
-        """Report a misspelt key and go on with its right name, so that it causes no further faults."""
+        """Report a misspelt key, and rename it in the tree, so that it causes no further faults. Return whether it was renamed."""
         parent = self.root.at(misfit.path[:-1])
         if misfit.kind != "unknown" or parent is None:
             return False
@@ -311,7 +311,7 @@ class Shapes:
             )
         edits = misfit.edits
         if kind == "type" and last == "name":
-            hints, edits = (), ()  # a number in quotes is not a name either
+            hints, edits = (), ()  # with quotes, a number is still not a name
         elif kind == "unknown" and not edits:
             hints, edits = self._meant_key(misfit)
             edits = edits or self._into_rules(misfit) or self._into_part(misfit)
@@ -341,7 +341,7 @@ class Shapes:
         return (Edit(misfit.span, f'"{meant}"'), before, after)
 
     def _into_rules(self, misfit: Misfit) -> tuple[Edit, ...]:
-        """Return the edits that move a case's ``"default": x`` into its rules, as else."""
+        """Return the edits that move ``"default": x`` of a case into its rules, as ``else``."""
         parent, key = self.root.at(misfit.path[:-1]), misfit.path[-1]
         if parent is None or key not in ("default", "else", "otherwise") or "rules" not in parent.fields:
             return ()
@@ -356,7 +356,7 @@ class Shapes:
         return (Edit(gone, ""), Edit(end, f', {{"else": {text}}}')) if len(text) <= 10_000 else ()
 
     def _meant_key(self, misfit: Misfit) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
-        """Return hints and edits for a key that other languages use in place of one of ours."""
+        """Return hints and edits for a key that other languages use instead of a valid key."""
         meant = _MEANT_KEYS.get(str(misfit.path[-1]).lower())
         parent = self.root.at(misfit.path[:-1])
         listed = misfit.hints[-1].removeprefix("allowed keys: ").split(", ") if misfit.hints else []
@@ -365,7 +365,7 @@ class Shapes:
         return (f"did you mean `{meant}`?", *misfit.hints), (Edit(misfit.span, json.dumps(meant)),)
 
     def _choose(self, path: JsonPath, choices: tuple[str, ...], fitting: Sequence[str] = ()) -> None:
-        """Report an unknown word; one of ``fitting`` is the likelier meaning."""
+        """Report an unknown word. Suggest a similar word, first of ``fitting``, then of ``choices``."""
         node = self.root.at(path)
         if node is None:
             return
@@ -425,7 +425,7 @@ class Shapes:
         self.found.append(Diagnostic("SEED003", "error", f"{path_text(path)}.op is missing", at, tuple(hints), edits))
 
     def is_name(self, node: JsonNode, path: JsonPath) -> bool:
-        """Return whether a name is valid, and report an invalid one."""
+        """Return whether a name is valid; report an invalid name."""
         name = node.value
         if name.isascii() and name.isidentifier() and not name.startswith("__"):
             return True

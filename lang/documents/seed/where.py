@@ -1,4 +1,4 @@
-"""Reads a ``where``: conditions on one extraction, lowered to expressions. See ``docs/design/seed.md#compute``."""
+"""Reads a ``where`` and converts its conditions on one extraction to expressions. See ``docs/design/seed.md#compute``."""
 
 import json
 import re
@@ -31,14 +31,14 @@ OPERATORS: dict[str, Test | None] = {
     "==": "==", "!=": "!=", "in": "in", "not_in": "not in", ">": ">", ">=": ">=", "<": "<", "<=": "<=", "exists": None,
     "between": None,
 }  # fmt: skip
-"""The operators of a condition, with their tests (None: the operator is made of others)."""
+"""Maps the operators of a condition to tests of expressions (None: the operator has no single equivalent test)."""
 
 _MEANT = {
     "=": "==", "===": "==", "eq": "==", "equals": "==", "is": "==", "ne": "!=", "<>": "!=", "not": "!=", "neq": "!=", "gt": ">",
     "gte": ">=", "ge": ">=", "=>": ">=", "lt": "<", "lte": "<=", "le": "<=", "=<": "<=", "nin": "not_in", "not in": "not_in",
     "any_of": "in", "one_of": "in", "min": ">=", "max": "<=", "range": "between", "exist": "exists",
 }  # fmt: skip
-"""Other spellings of operators, with their certain meaning."""
+"""Maps other spellings of operators to the operators that they certainly mean."""
 
 _MOST_KEYS = 100
 _MOST_LISTED = 2_000
@@ -57,14 +57,14 @@ def kind_of(value: Any) -> str:
 
 @define
 class Wheres:
-    """Reads all ``where``s of a document. ``steps`` and ``fields`` are the known names; ``found`` collects the faults."""
+    """Reads each ``where`` of a document. ``steps`` and ``fields`` are the known names; ``found`` collects the faults."""
 
     steps: Collection[str]
     fields: Collection[str]
     found: list[Diagnostic]
 
     def read(self, node: JsonNode, path: JsonPath, bare_fields: bool = False) -> Where:
-        """Read a ``where``; with ``bare_fields``, the ``extraction`` of a filter, whose keys are the names of fields."""
+        """Read a ``where``; or, with ``bare_fields``, the ``extraction`` of a filter, in which the keys are names of fields."""
         if not isinstance(node.value, dict):
             self._fault("SEED004", f"{path_text(path)} must be an object, not {kind_of(node.value)}", node.span)
             return ()
@@ -95,7 +95,7 @@ class Wheres:
         self.found.append(Diagnostic(code, "error", message, span, tuple(hint for hint in hints if hint), edits))
 
     def _subject(self, key: str, node: JsonNode, path: JsonPath, bare_fields: bool) -> Field | Name | FilterUse | None:
-        """Return the operand that a key names; None, with a diagnostic, if it is invalid."""
+        """Return the operand that a key names; None, with a diagnostic, if the key is invalid."""
         at = node.keys[key]
         inside = Span(at.start + 1, at.end - 1)
         match = _KEY.fullmatch(key) if len(key) <= _LONGEST_KEY else None
@@ -195,7 +195,7 @@ class Wheres:
     def _one(
         self, subject: Field | Name, operator: str, operand: JsonNode, path: JsonPath
     ) -> tuple[Expr, tuple[tuple[Test, Expr], ...]] | None:
-        """Return the comparison of an operator; None, with a diagnostic, if its operand is invalid."""
+        """Return the comparison for an operator and its operand; None, with a diagnostic, if the operand is invalid."""
         value, where = operand.value, path_text(path)
         if operator == "exists":
             if not isinstance(value, bool):
@@ -259,19 +259,19 @@ class Wheres:
         return items[0], (("<=", subject), ("<=", items[1]))
 
 
-# Reads the rules of a ``case``: the text after ``when`` becomes a boolean expression. See ``docs/design/seed.md#compute``.
+# Reads the rules of a ``case``, and converts the text after ``when`` to a boolean expression. See ``docs/design/seed.md#compute``.
 
 _TEST = re.compile(r"\s*(?P<test>==|!=|<=|>=|<|>|=(?!=)|not\s+in\b|in\b)\s*")
 
 _ELSE = ("else", "default", "otherwise", "_", "*")
-"""Names of else in other languages."""
+"""Names of ``else``, also in other languages."""
 
 
 @define
 class Cases:
     """Reads the rules of all cases. ``steps`` are the names of the steps; ``texts`` parses expressions and collects the faults.
 
-    ``fit`` reports faults in a rule's keys and returns whether the rule can be read.
+    ``fit`` reports faults in the keys of a rule, and returns whether the rule can be read.
     """
 
     steps: Collection[str]
@@ -281,7 +281,7 @@ class Cases:
     def read(
         self, rules: JsonNode, path: JsonPath, source: Field | Name | None
     ) -> tuple[tuple[CaseRule, ...], JsonNode | None]:
-        """Return the rules and the value of ``else``, as far as they can be read."""
+        """Return the rules that can be read, and the value of ``else``, or None."""
         made: list[CaseRule] = []
         otherwise: JsonNode | None = None
         is_told = False
@@ -309,7 +309,7 @@ class Cases:
         self.texts.found.append(Diagnostic(code, "error", message, span, tuple(hint for hint in hints if hint), edits))
 
     def _other_else(self, rule: JsonNode, path: JsonPath) -> JsonNode | None:
-        """Return the value of an else rule in another form: ``{"default": x}``, ``{"when": "else", "then": x}``."""
+        """Return the value of a faulty ``else`` rule, such as ``{"default": x}`` or ``{"when": "else", "then": x}``; else None."""
         keys = list(rule.fields)
         if len(keys) == 1 and (keys[0].lower() in _ELSE or nearest(keys[0], ("else", "when", "then")) == "else"):
             if keys[0] == "else":
@@ -385,7 +385,7 @@ class Cases:
     def _compared(
         self, when: JsonNode, path: JsonPath, source: Field | Name | None, match: re.Match[str]
     ) -> Expr | None:
-        """Read ``OP VALUE``, which is compared with the source."""
+        """Read a test ``OP VALUE``, and return the comparison of the source with the value; None if it is invalid."""
         written = match["test"]
         test: Any = "==" if written == "=" else " ".join(written.split())
         begin = match.end()
