@@ -1,1 +1,1 @@
-"""Runs trees against ports: events, scheduling, scripts, durable runs, and the interfaces for users and agents."""
+"""Runs scripts, plans and seeds: model calls, scheduling, events, durable runs, and the interfaces for users and agents."""

@@ -203,7 +203,7 @@ def storable(value: Any) -> Any:
 
 
 # Prompts in separate files (``prompts/NAME.txt`` next to the code that uses them), and the functions that fill them in.
-# A prompt file can be read as a whole, compared with the seed that it was taken from, and changed without touching code.
+# A prompt file can be read as a whole, compared with the specification from which it was copied, and changed without changing code.
 # ``{name}`` is a placeholder, and ``{{name}}`` produces the text ``{name}``. All other braces are text: ``{(input)}`` is
 # unchanged.
 # Placeholders are filled in one pass: inserted text is never scanned again. Callers put external text

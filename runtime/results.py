@@ -38,7 +38,10 @@ class Failed:
 
 
 class StepFailed(Exception):
-    """Raised inside an operation: the step, or the item, has failed. ``usage``, ``cost`` and ``calls`` are what it has used so far."""
+    """Raised inside an operation: the step, or the item, has failed.
+
+    ``usage``, ``cost`` and ``calls`` are the tokens, the cost and the calls of the step or item up to the failure.
+    """
 
     def __init__(
         self, failed: Failed, *, usage: Usage | None = None, cost: float | None = None, calls: int = 0
@@ -194,13 +197,13 @@ class Run:
 
     @property
     def output(self) -> str | None:
-        """The final step's output; None if it has none."""
+        """The output of the final step; None if the final step has no output."""
         result = self.steps.get(self.final)
         return result.output if result is not None and result.is_good else None
 
     @property
     def value(self) -> Any:
-        """The final step's value: typed if the step has a type; None if it has no output."""
+        """The value of the final step, typed if the step has a type; None if the final step has no output."""
         result = self.steps.get(self.final)
         return result.value if result is not None and result.is_good else None
 
@@ -216,7 +219,7 @@ class Before:
     steps: Mapping[str, Step] = field(factory=dict)
 
     def without(self, names: Container[str]) -> "Before":
-        """Return a copy without the entries in ``names``."""
+        """Return a copy without the results of the steps in ``names``."""
         return Before({name: result for name, result in self.results.items() if name not in names}, self.steps)
 
 

@@ -185,7 +185,7 @@ class Scheduler:
     def _settle_all(self, steps: list[str]) -> None:
         """Queue each step whose inputs all have an output. Skip the other steps, then settle the dependents of the skipped steps."""
         roots = self._roots
-        for step in steps:  # grows during the iteration
+        for step in steps:  # the list grows during the iteration
             inputs = self._waiting.pop(step).inputs
             doomed = next(((n, roots[n]) for n in inputs if roots[n]), None) if self._failed else None
             if doomed is None:

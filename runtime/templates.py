@@ -65,7 +65,7 @@ class Scope:
 def render(template: Template, scope: Scope) -> str:
     """Return the template's text with every reference replaced.
 
-    An unresolvable reference raises ``StepFailed`` in strict mode. In lenient mode nothing is inserted, with a warning.
+    If a reference can't be resolved, raises ``StepFailed`` in strict mode; in lenient mode, gives a warning and inserts nothing.
     """
     parts = []
     for part in template.parts:
@@ -126,7 +126,7 @@ def value_of(reference: Reference, scope: Scope) -> Any:
 
     A value keeps its type. The answer of a step without ``type=`` is a string that may contain a value: the value is read in the same
     way as for an accessor, and the string is unchanged if it contains no value. If the reference can't be resolved, raises
-    ``StepFailed`` in strict mode; in lenient mode, the value is null, with a warning.
+    ``StepFailed`` in strict mode; in lenient mode, gives a warning and returns null.
     """
     try:
         value = plain(resolve(reference, scope))

@@ -1,1 +1,1 @@
-"""Iterative answers: generate, evaluate and give feedback until an answer is good enough or the iterations are used up."""
+"""Iterative answers: generate an answer, evaluate it and give feedback until an answer is good enough or all iterations are used."""

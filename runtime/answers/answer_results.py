@@ -1,7 +1,7 @@
 """Request and results of an iterative answer: evaluations, iterations, the whole result and its JSON.
 
 See ``docs/design/loops.md#iterative-answers``. Scores are 0.0 to 1.0. Costs are in US dollars, None if unknown; times are in
-seconds. ``Answered.as_json`` has the shape of the seed project's ``GenerateAnswerResponse``::
+seconds. ``Answered.as_json`` has the shape of ``GenerateAnswerResponse`` in the original specification (seed 004)::
 
     {"final_answer", "iterations": [{"answer", "evaluation": {"score", "meets_criteria", "evaluation_reasoning",
       "improvement_suggestions"} | null, "iteration_number", "error": {"stage", "kind", "message", "hint"} | null,
@@ -40,7 +40,7 @@ class Evaluation:
     improvement_suggestions: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON object, in the form of the seed project."""
+        """Return the evaluation as a JSON object, in the form of the original specification."""
         return {**asdict(self), "improvement_suggestions": list(self.improvement_suggestions)}
 
 
@@ -157,7 +157,7 @@ class Answered:
         return len(self.iterations)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the response as a JSON object, in the form of the seed project."""
+        """Return the response as a JSON object, in the form of the original specification."""
         return {
             "final_answer": self.final_answer,
             "iterations": [iteration.as_json() for iteration in self.iterations],
@@ -193,10 +193,11 @@ def points(score: float, threshold: float) -> str:
     return texts[0] if score >= threshold else next(below, texts[-1])
 
 
-# The request of an iterative answer: the seed project's parameters, with the same names, defaults and limits, and additional parameters.
+# The request of an iterative answer: the parameters of the original specification (seed 004), with the same names, defaults and limits,
+# and additional parameters.
 
 ITERATIONS = 10
-"""Maximum number of iterations, as in the seed project."""
+"""Maximum number of iterations, as in the original specification."""
 ATTEMPTS = 8
 """Maximum number of candidates in one iteration."""
 JUDGES = 9

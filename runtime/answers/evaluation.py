@@ -1,8 +1,8 @@
 """Evaluators that need no model: the deterministic checks, and custom Python callables, which may return or raise anything.
 
 A callable takes the answer and returns, directly or as an awaitable, one of: a number from 0.0 to 1.0; True or False; a pair of such a
-score and a reason; an ``Evaluation``; a mapping with ``score`` and optionally the other fields of the seed project's evaluation. A
-callable that is not a coroutine function blocks the event loop while it runs, so a slow callable should be ``async``.
+score and a reason; an ``Evaluation``; a mapping with ``score`` and optionally the other fields of ``Evaluation``. A callable that is not
+a coroutine function blocks the event loop while it runs, so a slow callable should be ``async``.
 """
 
 import asyncio
@@ -247,7 +247,7 @@ def as_evaluators(given: Sequence[Callable[[str], Any]]) -> tuple[Evaluator, ...
 
 
 def as_evaluator(given: Callable[[str], Any]) -> Evaluator:
-    """Return an evaluator that calls ``given`` (which may be a ``Check``). Raises ``RequestError`` if it is not callable."""
+    """Return an evaluator that calls ``given`` (which may be a ``Check``). Raises ``RequestError`` if ``given`` is not callable."""
     if isinstance(given, _Called | _Checked):
         return given
     if isinstance(given, Check):

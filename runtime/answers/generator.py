@@ -74,7 +74,10 @@ async def ask_text(
     model: str | None = None,
     round: Spent | None = None,
 ) -> str:
-    """Return a model's text. Raises ``StepFailed``. The digest includes what can change the answer, so not timeout or retries."""
+    """Return a model's text. Raises ``StepFailed``.
+
+    The digest includes everything that can change the answer; timeout and retries are not included.
+    """
 
     def digest() -> str:
         parts = ["ANSWER", prompt, model, asked_for(options), options.get("sample", 0)]
@@ -86,8 +89,8 @@ async def ask_text(
 Ask = Literal["auto", "json", "text"]
 """The form in which the model answers: "json", "text" or "auto".
 
-"json": the seed project's ``AnswerResponse``, ``{"answer": text}``. "text": plain text. "auto": text for the local model and for a
-client with an unknown spec, JSON for all other models.
+"json": ``{"answer": text}``, the ``AnswerResponse`` of the original specification. "text": plain text. "auto": text for the local model
+and for a client with an unknown spec, JSON for all other models.
 """
 
 ANSWER_SCHEMA: Mapping[str, Any] = {
@@ -96,7 +99,7 @@ ANSWER_SCHEMA: Mapping[str, Any] = {
     "required": ["answer"],
     "additionalProperties": False,
 }
-"""The JSON Schema of the seed project's ``AnswerResponse``."""
+"""The JSON Schema of the ``AnswerResponse`` in the original specification."""
 
 _WARMER = 0.8
 """Temperature for all candidates of an iteration except the first: at the usual temperature, many models repeat the same text."""

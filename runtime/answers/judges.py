@@ -28,7 +28,7 @@ from .generator import ask_text, place_of
 from .templates import Template
 
 Scale = Literal["auto", "unit", "ten"]
-"""The scale for a judge. "unit": a number from 0.0 to 1.0, as in the seed project. "ten": a whole number from 0 to 10. "auto": unit."""
+"""The scale for a judge. "unit": a number from 0.0 to 1.0. "ten": a whole number from 0 to 10. "auto": unit, as in the original specification."""
 
 LONGEST_JUDGED = 100_000
 """Maximum characters of a judged answer. The evaluation of a longer answer fails, because the score of a part would be a guess."""
@@ -115,7 +115,7 @@ def can_judge(spec: str) -> bool:
 
 
 def evaluation_schema(scale: Literal["unit", "ten"]) -> dict[str, Any]:
-    """Return the schema of the seed project's ``EvaluationResponse``. The reasoning comes first, because it influences the score."""
+    """Return the schema of ``EvaluationResponse`` in the original specification. The reasoning is first, so that it precedes the score."""
     number: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
     if scale == "ten":
         number = {"type": "integer", "enum": list(range(11))}

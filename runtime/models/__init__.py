@@ -1,1 +1,1 @@
-"""Model calls: single calls with their limits, cost accounting, and clients built from specs."""
+"""Model calls: single calls with limits, the account of their cost, and clients that are built from specs."""

@@ -44,7 +44,7 @@ class Finding:
 
     @property
     def more(self) -> int:
-        """Number of source items that the evidence does not list."""
+        """Number of source items that the pieces of evidence mention only as "more", without a list."""
         counts = (piece.get("more") for piece in self.evidence)
         return sum(count for count in counts if isinstance(count, int))
 
@@ -149,7 +149,7 @@ def _group(key: str, node: Mapping[str, Any], evidence: Any, most: int) -> Group
         of: dict[Any, list[Mapping[str, Any]]] = {}
         for piece in beside:
             of.setdefault(piece.get("key"), []).append(piece)
-        everyone = of.get(None, [])  # evidence of the counter as a whole
+        everyone = of.get(None, [])  # evidence for the counter as a whole
         entries = ((name, number, [*of.get(name, ()), *everyone]) for name, number in counted)
     else:
         plain = [(name, inner) for name, inner in node.items() if name != "_meta" and not _is_declared(inner)]

@@ -49,10 +49,10 @@ def events_of(kind: str, records: Sequence[Mapping[str, Any]]) -> Iterator[dict[
         if kind in (RANK, COMPILE) and (request, phase) not in started:
             started.add((request, phase))
             yield {"event": "phase.started", "loop": kind, "phase": phase, "request": request}
-        counted = number not in totals  # an EACH step has the total cost of its items
+        counted = number not in totals  # the record of an EACH step has the total cost of its items
         if (
             record.get("input_hash") or record.get("attempts") or record.get("calls") or kind == COMPILE
-        ):  # others made no call
+        ):  # other records made no call
             yield _call(record, step, request, counted=counted)
         if kind == COMPILE or (kind == RANK and phase in _PHASES):
             status = "done" if record.get("status", "done") == "done" else "failed"

@@ -1,1 +1,1 @@
-"""Saved runs: their journals, directories, event logs and debug logs."""
+"""Saved runs: journals, directories, event logs and debug logs."""

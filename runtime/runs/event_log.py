@@ -1,8 +1,8 @@
 """The logs of a run: subscribers that write the run's events to a file, or print them. See ``docs/design/models.md#debug-log``.
 
-Levels of the debug log (``KNOTWORK_DEBUG``, or ``ANOT_DEBUG`` as in the seed): 0 nothing, 1 phases and the result, 2 each step, 3 complete
-prompts and answers. A line is ``[HH:MM:SS.mmm] [P3:R00] text``; P is the number of the phase (3: execution of a script), R that of the
-request.
+Levels of the debug log (``KNOTWORK_DEBUG``, or ``ANOT_DEBUG`` as in the original specification, seed 001): 0 nothing, 1 phases and the
+result, 2 each step, 3 complete prompts and answers. A line is ``[HH:MM:SS.mmm] [P3:R00] text``; P is the number of the phase (3:
+execution of a script), R the number of the request.
 """
 
 import os
@@ -25,7 +25,7 @@ from .journal import Busy, Damage, Journal, records
 
 
 def level(environment: Mapping[str, str] | None = None) -> int:
-    """Return the level from the environment, 0 to 3; a value that is not a number counts as 0."""
+    """Return the level from the environment, 0 to 3. A value that is not a number counts as 0, a value above 3 as 3."""
     environment = os.environ if environment is None else environment
     asked = environment.get("KNOTWORK_DEBUG") or environment.get("ANOT_DEBUG") or "0"
     return min(3, int(asked)) if asked.isdecimal() and asked.isascii() and len(asked) < 10 else 0
@@ -58,14 +58,14 @@ class DebugLog:
                 self.line(f"  | {line}")
 
     def line(self, text: str) -> None:
-        """Print one line in the format of the seed project, with control characters escaped."""
+        """Print one line in the format described above; control characters in ``text`` are escaped."""
         now = datetime.now()
         stamp = f"{now:%H:%M:%S}.{now.microsecond // 1000:03}"
         print(f"[{stamp}] [P{self.phase}:R{self.request:02}] {printable(text)}", file=self.out, flush=True)
 
 
 _PHASES = {"plan": 1, "expand": 2, "execute": 3}
-"""The numbers of a ranking's phases."""
+"""Maps each phase of a ranking to its number."""
 _SHOWN = 100
 """Maximum characters of a request or a script in a line; level 3 prints the whole text."""
 
@@ -221,7 +221,7 @@ class EventLog:
 
     @classmethod
     def open(cls, folder: Path) -> "EventLog":
-        """Open the log in a run's folder for appending. If that fails, ``damage`` has the reason."""
+        """Open the log in a run's folder for appending. If opening fails, ``damage`` has the reason."""
         try:
             return cls(Journal.open(folder / LOG))
         except Busy:
@@ -293,7 +293,7 @@ def logged(events: Events, folder: Path) -> Iterator[None]:
 
 
 def read_log(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the events of the log in a run's folder, if it exists; damaged lines are skipped. Raises ``OSError``."""
+    """Yield the events from the log in a run's folder; no events if the log does not exist. Damaged lines are skipped. Raises ``OSError``."""
     try:
         for found in records(folder / LOG):
             if not isinstance(found, Damage) and isinstance(found[1].get("event"), str):

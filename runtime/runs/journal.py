@@ -53,7 +53,7 @@ def records(path: Path) -> "Iterator[tuple[int, dict[str, Any]] | Damage]":
     with open(path, "rb") as file:
         for line in file:
             if not line.endswith(b"\n"):
-                return  # cut off by a kill
+                return  # the line was cut off when the process was killed
             start, position = position, position + len(line)
             try:
                 yield position, _read(line)
@@ -82,7 +82,7 @@ class Journal:
 
     @classmethod
     def open(cls, path: Path) -> "Journal":
-        """Open the journal, create it if it is missing, and cut off an incomplete last line. Raises ``Busy`` and ``OSError``."""
+        """Open the journal (or create it) and cut off an incomplete last line. Raises ``Busy`` and ``OSError``."""
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             if sys.platform != "win32":
@@ -228,7 +228,7 @@ def begin(
     except OSError as error:
         raise _unkept(base, error.strerror or str(error)) from error
     journal.append({"record": "run_started", "run": run_id, "time": _now(), **head})
-    if journal.damage:  # fail now and not after the first thousand calls
+    if journal.damage:  # fail now, not after a thousand calls
         journal.close()
         shutil.rmtree(path, ignore_errors=True)
         raise _unkept(base, journal.damage.rpartition(": ")[2])
@@ -393,7 +393,7 @@ R = TypeVar("R", bound=RunRecorder)
 
 
 def figures(seconds: float, usage: Usage, cost: float | None, calls: int) -> dict[str, Any]:
-    """Return the time, tokens, cost and calls of a run or a step, in the form used in records."""
+    """Return the time, tokens, cost and calls of a run or a step in the form that records have."""
     tokens = [usage.prompt_tokens, usage.completion_tokens]
     return {"seconds": round(seconds, 3), "usage": tokens, "cost": cost, "calls": calls}
 

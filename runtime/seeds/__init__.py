@@ -1,1 +1,1 @@
-"""Runs Formula Seeds: filter, extract and compute, for one or many contexts."""
+"""Runs Formula Seeds for one or many contexts: filters reviews, extracts fields, computes results."""

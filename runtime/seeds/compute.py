@@ -355,13 +355,13 @@ def check(seed: tree.FormulaSeed, data: Any = None) -> list[Diagnostic]:
     if data is None:
         return lint(seed)
     from .extraction_prompts import parts_of
-    from .reviews import FilterError, ReviewFilter, keyword_counts, read_context  # most checks have no reviews
+    from .reviews import FilterError, ReviewFilter, keyword_counts, read_context  # not needed without data
 
     contexts: Sequence[Any] = list(data) if isinstance(data, list | tuple) else [data]
     texts = [review.text for index, each in enumerate(contexts) for review in read_context(each, index).reviews]
     try:
         counts, kept, total = keyword_counts(seed, texts)
-    except FilterError:  # the linter reports it with its position
+    except FilterError:  # the linter reports the error with its position
         return lint(seed, contexts=contexts)
     keeper = ReviewFilter.of(seed)
     read = [text for text in texts if keeper.keeps(text)]

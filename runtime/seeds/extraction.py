@@ -75,7 +75,7 @@ class ExtractionCache:
         self._identity = identity.encode("utf-8", "replace") + b"\0"
         self._pending: list[tuple[bytes, bytes, bytes]] = []
         self._writing: asyncio.Task[None] | None = None
-        self._taken = asyncio.Event()  # set whenever the writer has taken the queue
+        self._taken = asyncio.Event()  # set when the writer has taken the values from the queue
 
     @property
     def pending(self) -> int:
@@ -83,7 +83,7 @@ class ExtractionCache:
         return len(self._pending)
 
     async def opened(self) -> None:
-        """Wait until the file is open, or opening has failed."""
+        """Wait until the file is open or opening has failed."""
         await self._values.opened()
 
     def find(self, keys: Mapping[str, bytes]) -> dict[str, CachedValue]:

@@ -1,4 +1,6 @@
-"""The prompts that a seed sends for one review, the JSON Schema of the answer, and the reading of the answer. For seeds 000 and 002.
+"""The prompts that a seed sends for one review, the JSON Schema of the answer, and the functions that read the answer.
+
+Both forms of a seed are supported: the formula form with its own prompt (seed 000), and the form without a prompt (seed 002).
 
 A review is data: it is placed between fences that it can't contain (or, for a choice, on a separate line) and inserted in a single
 pass, so that its text is never read as a placeholder.
@@ -191,7 +193,7 @@ def merged_parts(fields: Sequence[Extracted], said: Sequence[FieldValues]) -> Fi
 
 
 def _decides(wanted: Extracted, found: Any, merged: Any) -> bool:
-    """Return whether a part's value contributes to the combined value."""
+    """Return whether the value ``found`` from a part contributes to the combined value ``merged``."""
     if merged is None or found is None:
         return merged is None
     return wanted.type in ("text", "list") or found == merged
@@ -290,7 +292,7 @@ def _field_schema(wanted: Extracted) -> dict[str, Any]:
 
 
 def build_extraction_prompt(fields: Sequence[Extracted], text: str) -> str:
-    """Return the prompt for a seed in the form of seed 002: the fields with their descriptions, then the review."""
+    """Return the prompt for a seed that has no prompt of its own: the fields with their descriptions, then the review."""
     return "\n\n".join(
         [
             "Read the review below and say, in JSON, what it says about each of these fields.",

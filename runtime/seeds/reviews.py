@@ -330,13 +330,13 @@ class ReviewFilter:
         return [review for review in reviews if review.fault or self.keeps(review.text)]
 
     def matching(self, text: str) -> list[bool]:
-        """Return, for each keyword, whether it alone would keep a review with this text."""
+        """Return for each keyword whether it matches this text."""
         folded = text.casefold()
         return [test(text, folded) for test in self._tests]
 
 
 def keyword_counts(seed: FormulaSeed, texts: Iterable[str]) -> tuple[list[KeywordCount], int, int]:
-    """Return how many of ``texts`` each keyword keeps, how many all keywords keep together, and the total number."""
+    """Return the number of ``texts`` that each keyword matches, the number that the filter keeps, and the number of all texts."""
     keeper = ReviewFilter.of(seed)
     counts = [0] * len(seed.keep.keywords)
     kept = total = 0
@@ -372,7 +372,7 @@ def _in_word(character: str) -> bool:
 
 
 def _regex(keyword: str, room: int) -> Callable[[str, str], bool]:
-    import re2  # few filters have patterns
+    import re2  # imported here because few filters have patterns
 
     options = re2.Options()
     options.case_sensitive = False

@@ -94,7 +94,7 @@ class Totals:
         return "failed" if self.failed == self.contexts else "partial"
 
     def add(self, result: SeedResult) -> None:
-        """Add one context's result."""
+        """Add the result of one context."""
         self.contexts += 1
         self.complete += result.status == "complete"
         self.partial += result.status == "partial"
@@ -377,7 +377,7 @@ async def _stream(contexts: Contexts) -> AsyncIterator[Any]:
     else:
         for each in contexts:
             yield each
-            await asyncio.sleep(0)  # cached reviews are extracted without waiting for anything
+            await asyncio.sleep(0)  # let other tasks run: reviews in the cache are extracted without any wait
 
 
 def _name(data: Any) -> str:

@@ -221,7 +221,7 @@ class ErrorResponses:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
+        """Pass the request on; if this raises an exception, send a problem document."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -246,7 +246,7 @@ class ErrorResponses:
 def internal_error(error: Exception) -> Problem:
     """Log ``error`` with an id and return a problem with this id. The message is not logged, because it may contain client data."""
     number = secrets.token_hex(4)
-    while isinstance(error, ExceptionGroup):  # errors of parallel tasks: report the first
+    while isinstance(error, ExceptionGroup):  # of several errors in parallel tasks, report the first
         error = error.exceptions[0]
     places = [
         f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)[-6:]

@@ -50,7 +50,7 @@ def url_of(listener: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-# HTTP on the wire: uvicorn's own protocol, with a time limit for a request's head.
+# The HTTP protocol: uvicorn's own, with a time limit for the head of a request.
 
 
 def protocol_with_timeout(seconds: float) -> type[H11Protocol]:
@@ -67,7 +67,7 @@ def protocol_with_timeout(seconds: float) -> type[H11Protocol]:
         _head: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            """Wait for the first request."""
+            """Start the timer for the head of the first request."""
             super().connection_made(transport)
             self._wait()
 

@@ -143,7 +143,7 @@ def last_event(run: StoredRun) -> tuple[str, dict[str, Any] | Problem]:
 
 
 # The pydantic models of requests and responses. Unknown names are refused and types are not converted: "3" is not an integer, and
-# ``true`` is not a number. Parameters of the seed project have the same bounds, defaults and descriptions as in the seed project.
+# ``true`` is not a number. The parameters of the original specification (seed 004) have their original bounds, defaults and descriptions.
 
 CHECKS = 20
 """Maximum number of checks in a request."""
@@ -203,7 +203,7 @@ RESPONSE: dict[str, Any] = {
 }  # fmt: skip
 
 
-# The examples have no null values, because FastAPI omits them.
+# The examples contain no null values, because FastAPI would omit these values.
 _SUMMARY: dict[str, Any] = {
     "id": RUN, "created": "2026-11-22T08:00:34.680+00:00", "status": "best", "stopped": "", "model": "default",
     "instruct": "Explain quantum computing", "score": 0.7, "score_threshold": 0.85, "iterations": 1, "iter_max": 5,

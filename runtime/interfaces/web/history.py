@@ -298,7 +298,7 @@ class History:
         marks = ", ".join("?" * (len(row.values()) + 2))
         query = f"INSERT INTO runs ({COLUMNS}, request, metadata) VALUES ({marks})"  # noqa: S608 - constants
         file.execute(query, (*row.values(), request, b"{}"))
-        # LIMIT 1 OFFSET finds the newest run beyond the limit; with fewer runs it is NULL and nothing is deleted.
+        # LIMIT 1 OFFSET finds the newest run beyond the limit. With fewer runs, the result is NULL and nothing is deleted.
         query = (
             "DELETE FROM runs WHERE owner = ?1 AND status != 'running' AND id <="
             " (SELECT id FROM runs WHERE owner = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)"

@@ -106,7 +106,7 @@ def refused_script(diagnostics: Sequence[Mapping[str, Any]]) -> Problem:
 def _invalid_of(request: Request, error: RequestValidationError) -> Problem:
     model = _model_of(request)
     found, faults = [], error.errors()
-    for fault in faults[:_FAULTS]:  # one body can have tens of thousands of unknown names
+    for fault in faults[:_FAULTS]:  # a body can have tens of thousands of unknown names
         where, *path = fault["loc"]
         described = {"pointer": "".join(f"/{_escaped(part)}" for part in path), "message": _message(fault)}
         if where != "body":
