@@ -28,7 +28,7 @@ from .generator import ask_text, place_of
 from .templates import Template
 
 Scale = Literal["auto", "unit", "ten"]
-"""The scale for a judge. "unit": a number from 0.0 to 1.0. "ten": a whole number from 0 to 10. "auto": unit, as in the original specification."""
+"""The scale for a judge. "unit": a number from 0.0 to 1.0. "ten": a whole number from 0 to 10. "auto": the same as "unit"."""
 
 LONGEST_JUDGED = 100_000
 """Maximum characters of a judged answer. The evaluation of a longer answer fails, because the score of a part would be a guess."""

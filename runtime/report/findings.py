@@ -44,7 +44,7 @@ class Finding:
 
     @property
     def more(self) -> int:
-        """Number of source items that the pieces of evidence mention only as "more", without a list."""
+        """Number of source items that the evidence counts but does not list."""
         counts = (piece.get("more") for piece in self.evidence)
         return sum(count for count in counts if isinstance(count, int))
 

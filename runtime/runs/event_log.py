@@ -293,7 +293,7 @@ def logged(events: Events, folder: Path) -> Iterator[None]:
 
 
 def read_log(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the events from the log in a run's folder; no events if the log does not exist. Damaged lines are skipped. Raises ``OSError``."""
+    """Yield the events from the log in a run's folder; no events if the log is missing. Skips damaged lines. Raises ``OSError``."""
     try:
         for found in records(folder / LOG):
             if not isinstance(found, Damage) and isinstance(found[1].get("event"), str):
