@@ -1,7 +1,7 @@
 """The ``knotwork`` command. ``main`` is the entry point; each command is a module of the same name in ``commands``.
 
-``commands`` has only the commands' signatures and help. The modules here do their work, and are imported when a command is
-called: ``--help`` and ``check`` are used all day and must start fast.
+``commands`` has only the signatures and help texts of the commands. The modules in this folder do the work. A module is imported
+when its command is called, because ``--help`` and ``check`` are used often and must start fast.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ def __getattr__(name: str) -> object:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command line ``argv`` (the process's own by default) and exit with its code. Tracebacks never escape."""
+    """Run the command line ``argv`` (default: that of the process), and exit with the command's exit code. No traceback is printed."""
     try:
         code = _exit_code(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
@@ -33,14 +33,14 @@ def main(argv: Sequence[str] | None = None) -> None:
         code = _close_stdout()
     except KeyboardInterrupt:
         code = Exit.INTERRUPTED
-    except OSError as error:  # a full disk, reported when the remaining output is written
+    except OSError as error:  # such as a full disk, which is reported when the rest of the output is written
         print(f"error: the output can't be written: {error.strerror or error}", file=sys.stderr)
         code = _close_stdout()
     sys.exit(int(code))
 
 
 def _exit_code(argv: list[str]) -> int:
-    """Run ``argv`` and translate every escaping exception into a message and an exit code."""
+    """Run ``argv``; translate every exception that a command raises into a message and an exit code."""
     from .output import complain, ready_streams
 
     ready_streams()
@@ -51,12 +51,12 @@ def _exit_code(argv: list[str]) -> int:
     except (BrokenPipeError, KeyboardInterrupt):
         raise
     except OSError as error:
-        if error.errno == errno.ENOSPC and not error.filename:  # a long output fails before the final flush
+        if error.errno == errno.ENOSPC and not error.filename:  # a long output fills the disk before the final flush
             raise
         name = f"{error.filename}: " if error.filename else ""
         complain(f"{name}{error.strerror or error}")
         return Exit.FAILED
-    except Exception as error:  # the last handler: the rest are internal errors, or failures with their own names
+    except Exception as error:  # internal errors, and the failures that ``_report`` handles by class
         return _report(error)
 
 
@@ -82,7 +82,10 @@ def _report(error: Exception) -> int:
 
 
 def _close_stdout() -> int:
-    """Exit silently if the reader of the output is gone (``| head``), also during Python's final flush."""
+    """Redirect stdout to the null device and return the exit code: the reader of a pipe is gone (``| head``) or the output failed.
+
+    Otherwise Python's final flush would report an error.
+    """
     with contextlib.suppress(OSError, ValueError):  # stdout is not a system file (in a test)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return Exit.FAILED

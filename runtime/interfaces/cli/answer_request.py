@@ -1,4 +1,4 @@
-"""The request of ``answer``, assembled from options and a file. Nothing is guessed: errors name the option or the file."""
+"""Builds the request of ``answer`` from options and a file. Nothing is guessed: errors name the option or the file."""
 
 import os
 import shlex
@@ -18,7 +18,7 @@ _OPTIONS = {
     "template": "--template", "templates": "--templates", "judges_models": "--judge-llm", "examples": "--examples",
     "time_limit": "--time-limit", "temperature": "--temperature", "max_tokens": "--answer-tokens",
 }  # fmt: skip
-"""Command line names of the parameters of a request."""
+"""Maps each parameter of a request to its name on the command line."""
 _NAMES = tuple(field.name for field in fields(AnswerRequest))
 _EXAMPLE = '{"instruct": "Explain tides", "eval_crit": "Names the moon"}'
 _CRITERIA = '--criteria "..." lets a model judge; --check words:40..120 needs no judge'
@@ -26,9 +26,9 @@ _CRITERIA = '--criteria "..." lets a model judge; --check words:40..120 needs no
 
 @frozen
 class RequestSource:
-    """The source of each part of a request: the names of those given as options; the others come from ``file`` ("": none).
+    """The source of each parameter of a request. ``options`` are the names of parameters given as options.
 
-    ``model`` is the one that the file names, replaced by the command's own.
+    The other parameters come from ``file`` ("": no file). ``model`` is the model that the file names; it is not used.
     """
 
     options: frozenset[str]
@@ -36,19 +36,19 @@ class RequestSource:
     model: str = ""
 
     def place(self, parameter: str) -> str:
-        """Return the name of a parameter as the user wrote it, such as ``checks[1]``."""
+        """Return the name of a parameter as the user wrote it: the option, or the file and the key."""
         name = parameter.partition("[")[0]
         return f"{self.file}: {parameter}" if self.file and name not in self.options else _OPTIONS.get(name, parameter)
 
     def usage_error(self, error: RequestError) -> Misused:
-        """Return the error of a request as a usage error that names the option, or the place in the file."""
+        """Return an error in a request as a usage error that names the option, or the file and the key."""
         return Misused(f"{self.place(error.parameter)}: {error.message}", error.hint)
 
 
 def read_request(
     options: Mapping[str, Any], file: str | None, templates: str | None, judges: Sequence[str]
 ) -> tuple[AnswerRequest, RequestSource]:
-    """Return the request, and the source of its parts. ``options`` override the file; ``judges`` are the models of --judge-llm.
+    """Return the request, and the sources of its parameters. ``options`` override the file; ``judges`` are the models of --judge-llm.
 
     Raises ``Misused``, and ``Unreadable`` for a file or stdin.
     """
@@ -135,15 +135,15 @@ def _from_file(name: str) -> dict[str, Any]:
             like = nearest(key, _NAMES)
             hint = f"did you mean {like}?" if like else f"the keys are {', '.join(_NAMES)}"
             raise Misused(f"{shown}: unknown key {key}", hint)
-    if values.get("model") not in (None, "gpt-4o"):  # the older default counts as missing
-        # A file may come from someone else, and an address receives a key: only the user may set it.
+    if values.get("model") not in (None, "gpt-4o"):  # gpt-4o, the default of older files, counts as missing
+        # A file may come from another person, and the address of a model receives an API key. So only the user may choose the model.
         problem = f"{shown}: model: a file can't choose the model {values['model']!r}"
         raise Misused(problem, "remove the key, and choose the model with --llm SPEC")
     return values
 
 
 def open_templates(name: str | None) -> Mapping[str, Template]:
-    """Return the templates of a file, none if not given. Raises ``Unreadable`` and ``Misused``."""
+    """Return the templates of a file; an empty mapping if ``name`` is None. Raises ``Unreadable`` and ``Misused``."""
     if name is None:
         return {}
     try:

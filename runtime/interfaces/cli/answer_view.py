@@ -1,4 +1,4 @@
-"""The live display of ``answer``: the present iteration and the figures. Finished iterations stay above it."""
+"""Runs ``answer`` with a live display (or lines in a pipe), and writes the answer, its quality and its cost."""
 
 import asyncio
 import sys
@@ -32,18 +32,18 @@ from .display import Foot
 from .inputs import reached
 from .output import Exit, cancelling, colour, is_terminal, json_text, paint, say, write
 
-# Describes an iteration in words and as a small bar: for the lines in a pipe and for the screen.
+# Text for an iteration, with the score as a bar. It is used for the lines in a pipe and on a terminal.
 
 _CELLS = 20
 _LONGEST = 240
-"""Maximum characters shown of a reasoning or a suggestion; --format json has all."""
+"""Maximum number of characters of a judge's reasoning or suggestion that are shown; --format json has all."""
 _SUGGESTIONS = 5
 _AGAIN = {"retry": "sent again", "again": "asked again", "repair": "asked to correct its answer"}
 
 
 @frozen
 class Line:
-    """A line of output: a head that may be coloured in ``style``, and the rest."""
+    """A line of output. ``head`` is coloured in ``style``, ``rest`` is not coloured."""
 
     head: str
     rest: str = ""
@@ -54,7 +54,7 @@ class Line:
 
 
 def bar(score: float, threshold: float) -> str:
-    """Return the score as a bar with a mark at the threshold; the bar reaches the mark exactly if the score does."""
+    """Return the score as a bar with a mark at the threshold. The bar reaches the mark only if the score reaches the threshold."""
     mark = max(1, _cells(threshold)) if threshold > 0 else 0
     filled = max(_cells(score), mark) if score >= threshold else min(_cells(score), mark - 1)
     cells = "━" * filled + "─" * (_CELLS - filled)
@@ -66,7 +66,7 @@ def _cells(share: float) -> int:
 
 
 def iteration(event: IterationFinished, most: int, threshold: float) -> list[Line]:
-    """Return the lines for a finished iteration: its score, the judge's reasoning, suggestions."""
+    """Return the lines for a finished iteration: its score, the judge's reasoning, and suggestions unless the answer was accepted."""
     told = event.result
     place, end = f"[{event.iteration}/{most}] ", _figures(told, event.seconds)
     if event.score is None:
@@ -90,7 +90,7 @@ def iteration(event: IterationFinished, most: int, threshold: float) -> list[Lin
 
 
 def _candidates(told: dict[str, Any]) -> str:
-    """Return which of several answers counts, and the results of the others."""
+    """Return a text that says which of several answers was chosen, with the scores of all of them."""
     candidates = told.get("candidates") or ()
     if not candidates:
         return ""
@@ -105,7 +105,7 @@ def _figures(told: dict[str, Any], seconds: float) -> str:
 
 
 def figures(calls: int, cached: int, tokens: Sequence[int], cost: float | None, time: str = "") -> str:
-    """Return the cost in a few words. ``calls`` were sent; ``cached`` is the number of answers from the cache."""
+    """Return the cost as a short text. ``calls`` is the number of calls sent, ``cached`` the number of answers from the cache."""
     parts = [f"{calls:,} call{'' if calls == 1 else 's'}"]
     parts += [f"{cached:,} from the cache"] if cached else []
     parts += [f"{' + '.join(f'{count:,}' for count in tokens)} tokens"] if any(tokens) else []
@@ -114,7 +114,7 @@ def figures(calls: int, cached: int, tokens: Sequence[int], cost: float | None, 
 
 
 def event_note(event: Event) -> str:
-    """Return the line for a noteworthy event outside the iterations, else ""."""
+    """Return the line for a noteworthy event outside the iterations; "" for other events."""
     match event:
         case CallRetried():
             return f"{_AGAIN.get(event.kind, event.kind)} ({event.attempt}): {event.reason}"
@@ -129,11 +129,11 @@ def event_note(event: Event) -> str:
 _TOO_SMALL = (
     "the local model is too small to judge; state by --check what an answer must have, or name a judge by --judge-llm"
 )
-"""The warning ``TOO_SMALL`` with the names of the options."""
+"""Replaces the warning ``TOO_SMALL``; it names the command-line options."""
 
 
 class Screen:
-    """Shows an answer on a terminal (stderr), from its first event on. The refreshing thread only reads."""
+    """Shows the progress of an answer on a terminal (stderr), from its first event on. The refreshing thread only reads."""
 
     def __init__(self, calls: Calls, console: Console | None = None) -> None:
         self._calls = calls
@@ -143,7 +143,7 @@ class Screen:
         self._foot = Foot(self._drawn, console)
 
     def __call__(self, event: Event) -> None:
-        """Process one event; print lines that stay."""
+        """Process one event; print the permanent lines above the display."""
         match event:
             case AnswerStarted():
                 self._most, self._threshold, self._attempts = event.iter_max, event.score_threshold, event.attempts
@@ -194,14 +194,14 @@ class Screen:
 
 @define
 class Lines:
-    """A few lines for each iteration when it ends."""
+    """Prints a few lines for each iteration when it ends."""
 
     _most: int = 0
     _threshold: float = 0.0
     _coloured: bool = field(factory=lambda: colour(sys.stderr))
 
     def __call__(self, event: Event) -> None:
-        """Print the events that matter in a log."""
+        """Print the lines for noteworthy events."""
         match event:
             case AnswerStarted():
                 self._most, self._threshold = event.iter_max, event.score_threshold
@@ -227,7 +227,7 @@ class Lines:
 
 
 class DebugView(Lines):
-    """The debug log in place of the lines."""
+    """Writes the debug log instead of the lines."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -238,7 +238,7 @@ class DebugView(Lines):
         self._log(event)
 
 
-# The run of ``answer``: the display, then the answer on stdout, its quality and cost on stderr, and the exit code.
+# The run of ``answer``: shows the progress, then writes the answer to stdout, and its quality and cost to stderr.
 
 _STYLES = {"accepted": "green", "best": "yellow", "failed": "red"}
 _CODES = {"accepted": Exit.DONE, "best": Exit.PARTIAL, "failed": Exit.FAILED}
@@ -247,7 +247,7 @@ _CODES = {"accepted": Exit.DONE, "best": Exit.PARTIAL, "failed": Exit.FAILED}
 def run(
     request: AnswerRequest, llm: str | None, judges: Sequence[str], form: str, requested: str, settings: Mapping[str, Any]
 ) -> int:  # fmt: skip
-    """Answer a request and return the exit code. ``requested``: the model that the request names, which is not used.
+    """Answer a request and return the exit code. ``requested``: the model that the request names; it is not used.
 
     Raises ``NotConfigured`` and ``RequestError``.
     """
@@ -277,7 +277,7 @@ def run(
 def finish(answer: Answered, threshold: float, cached: int, form: str, warned: Collection[str] = ()) -> int:
     """Write an answer and its figures; return the exit code.
 
-    ``cached``: the number of calls answered by the cache; ``warned``: the warnings that were printed before.
+    ``cached``: the number of calls that the cache answered; ``warned``: the warnings that were already printed.
     """
     if form == "json":
         print(json_text(answer.as_json()))

@@ -1,4 +1,4 @@
-"""The run of ``ask``: a stored answer, or graph, state and models opened, the loop, its output, the end."""
+"""Runs ``ask``: returns a stored answer, or opens the graph, the state and the models, runs the loop, and writes the output."""
 
 import asyncio
 import shlex
@@ -111,9 +111,9 @@ def run(asked: Question) -> int:
 
 
 def _check(asked: Question) -> None:
-    """Refuse invalid options before any cost.
+    """Refuse invalid options before any model call: raise ``Misused``.
 
-    Invalid are: a question in place of the graph, search options without a search, and an output file that can't be written.
+    Invalid options are a question in place of the graph, search options without a search, and an output file that can't be written.
     """
     graph, text, search = str(asked.ground.graph), asked.text, asked.search
     if not _is_source(graph) and (_is_source(text) or " " in graph.strip()):
@@ -135,14 +135,14 @@ def _is_source(text: str) -> bool:
 
 
 def _display(calls: Calls, question: str, most: int) -> Display:
-    """Return the display: live on a terminal, lines in a pipe, the debug log if it is on."""
+    """Return the display: the debug log if it is on, otherwise a live display on a terminal, or lines in a pipe."""
     if level():
         return DebugLines(most)
     return Screen(calls, question, most) if is_terminal(sys.stderr) else Lines(most)
 
 
 class DebugLines(Lines):
-    """The debug log in place of the lines."""
+    """Writes the debug log instead of the lines."""
 
     def __init__(self, most: int) -> None:
         super().__init__(most)
@@ -153,14 +153,17 @@ class DebugLines(Lines):
         self._log(event)
 
 
-# The live display of a question: step, hypothesis, commands, branches, findings, figures. Finished parts stay above it.
+# The live display of a question shows the step, hypothesis, commands, branches, findings and figures. Finished parts stay above it.
 
-# The commands of the present plan in the live display: each waiting, running, or with its result.
+# The commands of the present plan in the live display. Each command is shown as waiting or running, or with its result.
 
 
 @define
 class Row:
-    """A command: ``status`` is waiting, running, passed over, or the command's result; ``inner`` its running inner command."""
+    """A command. ``status`` is "waiting", "running", "skipped", "done before" or the status of its result.
+
+    ``inner`` is the nested command that is running, if any.
+    """
 
     command: str
     status: str = "waiting"
@@ -174,7 +177,7 @@ class Row:
 
 @define
 class PlanRows:
-    """Follows the events of one plan at a time; the drawing code only reads."""
+    """The rows of the present plan, from its events. The drawing code only reads them."""
 
     rows: list[Row] = field(factory=list)
     phase: Literal["none", "running", "over"] = "none"
@@ -188,7 +191,7 @@ class PlanRows:
             case HypothesisFormed():
                 self.rows = [Row(_one_line(command)) for command in event.commands]
                 self.phase, self._plan, self._resumed, self._by_step = "running", event.plan, event.resumed, {}
-            case PlanStarted() if event.plan != self._plan:  # a plan not announced before: that of a branch
+            case PlanStarted() if event.plan != self._plan:  # the plan of a branch, which no hypothesis announced
                 self.rows, self._plan, self._resumed, self._by_step = [], event.plan, False, {}
                 self.phase = "running"
             case CommandStarted() if event.plan == self._plan:
@@ -216,7 +219,7 @@ class PlanRows:
         self._by_step[event.step] = row
 
     def _row(self, command: str) -> Row:
-        """Return the row of a command that begins; waiting rows before it were done before a resumption, or are passed over."""
+        """Return the row of a command that begins. Waiting rows before it were done before a resumption, or are skipped."""
         waiting = [row for row in self.rows if row.status == "waiting"]
         found = next((row for row in waiting if row.command == command), None)
         if found is None:
@@ -239,15 +242,16 @@ def _one_line(text: str) -> str:
 
 
 _ROWS = 7
-"""Maximum number of commands shown; a small terminal must not scroll."""
+"""Maximum number of commands that are shown, so that a small terminal does not scroll."""
 _KEYS, _BRANCHES = 8, 3
 _RUNNING = "running the plan"
 
 
 class Screen:
-    """Shows a question on a terminal (stderr), from its first event on. The refreshing thread only reads.
+    """Shows the progress of a question on a terminal (stderr), from its first event on. The refreshing thread only reads.
 
-    A plan's commands are drawn while it runs, and printed as lines above the display at its end, so nothing appears twice.
+    The commands of a plan are shown in the display while the plan runs, and are printed as lines above the display when it ends. So
+    no command is shown twice.
     """
 
     def __init__(self, calls: Calls, question: str, most: int, console: Console | None = None) -> None:
@@ -263,11 +267,11 @@ class Screen:
         self._foot = Foot(self._drawn, console)
 
     def __call__(self, event: Event) -> None:
-        """Process one event; print lines that stay."""
+        """Process one event; print the permanent lines above the display."""
         if not self._started:
             self._started, self._began = True, perf_counter()
             self._foot.start()
-        if not self._searches:  # a search's plans run in parallel, without command events
+        if not self._searches:  # the plans of a search run in parallel, without command events
             self._plan(event)
         match event:
             case CallStarted() if self._plan.phase != "running" and not self._open:
@@ -306,7 +310,7 @@ class Screen:
         self._foot.note(text)
 
     def stop(self) -> None:
-        """Remove the display; the commands of an interrupted plan become lines."""
+        """Remove the display. The commands of an interrupted plan are printed as lines."""
         self._release()
         self._foot.stop()
 

@@ -1,4 +1,4 @@
-"""The end of ``ask``: the answer on stdout; its evidence, its cost, and how to continue on stderr."""
+"""The end of ``ask``: writes the answer to stdout, and its evidence, its cost and the command that continues to stderr."""
 
 import shlex
 import sys
@@ -17,7 +17,7 @@ from ..options import Ground, Limits
 from .output import Exit, colour, complain, is_terminal, json_text, paint, say, write
 from .run_program import CommandLines
 
-# The arguments of ``ask`` as values.
+# The arguments of ``ask`` as objects.
 
 Form = Literal["auto", "plain", "json"]
 
@@ -36,7 +36,7 @@ class Searched:
 
     @property
     def settings(self) -> dict[str, Any] | None:
-        """The settings by name, as ``knotwork.ask`` takes them."""
+        """The settings for the argument ``search`` of ``knotwork.ask``; None if there is no search."""
         if self.strategy is None:
             return None
         return {
@@ -71,7 +71,7 @@ _CODES = {
 _FINDINGS = 10
 _ITEM, _SOURCE = 160, 120
 _TREE = 15
-"""Maximum lines of a tree shown; of a larger tree only the path to the best state."""
+"""Maximum number of lines of a search tree that is shown in full. For a larger tree, only the path to the best state is shown."""
 
 
 def finish(made: Asked, calls: Calls, asked: Question) -> int:
@@ -99,7 +99,7 @@ def finish(made: Asked, calls: Calls, asked: Question) -> int:
 
 
 def _report_search(search: Explored, whole: bool) -> None:
-    """Report the search: of a large tree only the path to the best state."""
+    """Report the search. For a large tree, only the path to the best state is shown, unless ``whole`` is set."""
     lines = [] if search.tree is None else search.tree.text().splitlines()
     path_lines = [line for line in lines if line.startswith("*")]
     value = "without a value" if search.value is None else f"worth {search.value:.2f}"
@@ -116,7 +116,7 @@ def _report_search(search: Explored, whole: bool) -> None:
 
 
 def _write_tree(tree: Tree | None, path: Path) -> bool:
-    """Write the tree in the format of the file's suffix; return whether that succeeded."""
+    """Write the search tree in the format that the file's suffix names; return whether it was written."""
     if tree is None:
         complain(f"no tree to write to {path}", "only --search makes one")
         return False
@@ -137,7 +137,7 @@ def _report(made: Asked, calls: Calls, asked: Question) -> None:
             say(printable(f"  {_finding_line(found)}"))
         if len(made.evidence) > _FINDINGS:
             say(f"  and {len(made.evidence) - _FINDINGS} more; --format json has them")
-    if not made.calls:  # a stored answer: its warnings were not shown yet
+    if not made.calls:  # a stored answer, whose warnings were not shown yet
         for reason in made.incomplete:
             say(printable(f"the answer may be incomplete: {reason}"))
     status = paint(made.status, _STYLES[made.status], colour(sys.stderr))
@@ -185,7 +185,7 @@ def _finding_line(found: Finding) -> str:
 
 
 def _command(made: Asked, asked: Question) -> str:
-    """Return the command that continues; after the last allowed step, it allows as many again."""
+    """Return the command that continues. If the limit on steps or calls was reached, the command doubles it."""
     words = ["knotwork", "ask", str(asked.ground.graph), made.question, "--state", str(asked.ground.state)]
     if asked.llm is not None:
         words += ["--llm", asked.llm]
@@ -193,7 +193,7 @@ def _command(made: Asked, asked: Question) -> str:
     words += ["--raw"] if asked.ground.raw else []
     words += _search_options(asked.search, made.stopped == "exhausted")
     if made.stopped in ("refused", "no_progress") and not str(asked.llm).startswith(("replay:", "record:")):
-        words += ["--no-cache"]  # the same prompt would find the same answer there
+        words += ["--no-cache"]  # the cache would return the same answer for the same prompt
     if more := _more_calls(made, asked):
         words += ["--max-calls", str(more)]
     elif asked.limits.max_calls not in (None, MOST_CALLS):
@@ -206,15 +206,15 @@ def _command(made: Asked, asked: Question) -> str:
 
 
 def _more_calls(made: Asked, asked: Question) -> int:
-    """Return a sufficient number of calls if the call limit ended the question; else 0."""
+    """Return a higher limit on calls if the present limit ended the loop; otherwise 0."""
     most = asked.limits.max_calls
     return max(1, 2 * most) if made.stopped == "budget" and most is not None and made.calls >= most else 0
 
 
 def _search_options(search: Searched, exhausted: bool) -> list[str]:
-    """Return the non-default options of a search; if everything was tried, those of a larger search.
+    """Return the options of a search that are not defaults. If the search tried everything, return the options of a larger search.
 
-    Stored proposals are reused, so requesting more branches would not change the states already visited.
+    The depth is increased, not the number of branches: stored proposals are reused, so visited states would get no new branches.
     """
     strategy, depth = search.strategy, search.depth
     if strategy is None:
@@ -230,7 +230,7 @@ def _search_options(search: Searched, exhausted: bool) -> list[str]:
     return words
 
 
-# The output during a question: decisions, hypotheses, finished commands, branches, repairs.
+# The output while a question is answered: decisions, hypotheses, finished commands, branches, repairs.
 
 _LONGEST, _BRIEF = 400, 160
 _LINE_STYLES = {"start": "cyan", "continue": "green", "refine": "yellow", "pivot": "yellow", "terminate": "green"}
@@ -238,7 +238,7 @@ _LINE_STYLES = {"start": "cyan", "continue": "green", "refine": "yellow", "pivot
 
 @define
 class Lines:
-    """A line on stderr for each decision, hypothesis and branch, and for the plans' commands."""
+    """Prints a line on stderr for each decision, hypothesis and branch, and for each command of a plan."""
 
     most: int
     _commands: CommandLines = field(factory=CommandLines)
@@ -259,7 +259,7 @@ class Lines:
                 if event.hypothesis and not (self._open and event.hypothesis == self._hypothesis):
                     self.note(f"  hypothesis: {clipped(event.hypothesis, _LONGEST)}")
                 self._hypothesis = event.hypothesis
-                if event.alternatives and not self._open:  # a search tries the others too
+                if event.alternatives and not self._open:  # a search tries the other plans too
                     self.note(
                         f"  chosen with confidence {event.confidence:g} over {counted(event.alternatives, 'other plan')}"
                     )
@@ -268,7 +268,7 @@ class Lines:
                     (each["message"] for each in event.diagnostics if each["severity"] == "error"),
                     event.reason or "it can't be read",
                 )
-                refused = "plan refused, asked" if event.written else "asked"  # without an answer nothing was refused
+                refused = "plan refused, asked" if event.written else "asked"  # without an answer there was no plan
                 self.note(f"  {refused} again ({event.attempt}): {clipped(str(first), _LONGEST)}")
             case BranchOpened():
                 self._open.setdefault(event.node, []).append(event)

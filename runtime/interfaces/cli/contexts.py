@@ -1,4 +1,4 @@
-"""The contexts of a run, read as a stream with line numbers, so that a faulty one is reported and the others still run."""
+"""Reads the contexts of a run as a stream with line numbers. An invalid context is reported, and the other contexts are still run."""
 
 import asyncio
 import io
@@ -40,13 +40,13 @@ def looks_like_a_seed(value: Any) -> bool:
 
 
 def context_name(context: Mapping[str, Any], index: int) -> str:
-    """Return the name of a context's result: the context's own name, else its number from 1."""
+    """Return the name of a context, or "context N" (from 1) if it has no name."""
     name = context.get("name")
     return name if isinstance(name, str) and name else f"context {index + 1}"
 
 
 def without_reviews(context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a context without its reviews: the part that formulas may read."""
+    """Return a context without its reviews. This is the part that formulas may read."""
     return {key: value for key, value in context.items() if key != "reviews"}
 
 
@@ -63,10 +63,10 @@ def _is_deep(value: Any) -> bool:
 
 @define
 class Contexts:
-    """A file of contexts (``-`` is stdin): one JSON object per line, a JSON list, or one object. Read it once.
+    """A file of contexts (``-`` is stdin): one JSON object per line, a JSON list, or one object. Iterate over it only once.
 
-    ``faults`` are the unusable items, in order; ``size`` is the number of bytes, if known. ``what``: the class also reads
-    results.
+    ``faults`` are the invalid items, in order; ``size`` is the number of bytes, None if unknown. ``what`` is "results" for a file of
+    results, which this class reads, too.
     """
 
     name: str
@@ -82,19 +82,19 @@ class Contexts:
 
     @property
     def waits(self) -> bool:
-        """Return whether reading may block: a pipe, a terminal. Known after opening."""
+        """Return whether reading may block, as from a pipe or a terminal. Valid after the file was opened."""
         return self.size is None
 
     @property
     def share(self) -> float | None:
-        """The share read, from 0 to 1; None if unknown."""
+        """The share of the file that was read, from 0 to 1; None if unknown."""
         if self.size and self._stream is not None:
             with suppress(OSError, ValueError):
                 return self._stream.tell() / self.size
         return None
 
     def __iter__(self) -> Iterator[Item]:
-        """Yield the objects with index and line. Raises ``Misused`` for another kind of file, and ``Unreadable``."""
+        """Yield the valid objects with index and line. Raises ``Misused`` for another kind of file, and ``Unreadable``."""
         self._stream = self._opened()
         try:
             for item in values(self._stream):
@@ -114,20 +114,20 @@ class Contexts:
                 raise Misused("stdin is closed")
             if sys.stdin.isatty():
                 print("reading from the terminal; Ctrl-D ends the input", file=sys.stderr)
-            with suppress(OSError, ValueError):  # unbuffered: a thread may still wait for it at the end
+            with suppress(OSError, ValueError):  # unbuffered: a thread may still wait for input at exit
                 return io.FileIO(sys.stdin.fileno(), closefd=False)
-            return sys.stdin.buffer  # not a system file (in a test)
+            return sys.stdin.buffer  # stdin has no file descriptor (in a test)
         try:
             stream = open(self.name, "rb", buffering=0)  # noqa: SIM115 - __iter__ closes it
         except (OSError, ValueError):
-            read_source(self.name, like="*.jsonl")  # fails with the same error, and a better message
+            read_source(self.name, like="*.jsonl")  # raises the same error with a better message
             raise
         found = os.fstat(stream.fileno())
         self.size = found.st_size if stat.S_ISREG(found.st_mode) else None
         return stream
 
     def _fault(self, item: Item) -> str:
-        """Return why a JSON value is unusable."""
+        """Return the reason why a JSON value is invalid, "" if it is valid. Raises ``Misused`` if the file is of another kind."""
         if not isinstance(item.value, dict):
             return f"{kind_of(item.value)}, not an object"
         if _is_deep(without_reviews(item.value)):
@@ -148,18 +148,18 @@ class Contexts:
         return Misused(f"{self.shown} is {what}; {self.what} are JSON objects, one a line", hint)
 
 
-# Passes pending contexts to a run, from a file or from a pipe that makes the run wait.
+# Passes pending contexts to a run. Contexts from a file are read on demand; contexts from a pipe are read in a thread.
 
 Refuse = Callable[[Item], None]
-"""Is called with unusable items, in the run's thread."""
+"""A function that receives invalid items. It is called in the run's thread."""
 
 
 @define
 class Feed:
-    """The contexts of one run, in order. ``kept``: existing results, name by index.
+    """The contexts of one run, in order. ``kept`` maps the index of each existing result to its name.
 
-    ``pending`` has the contexts passed on or refused, by index, in that order: each without its reviews. The caller removes
-    finished ones. ``before`` counts the contexts with existing results.
+    ``pending`` has, by index, the contexts that were passed on or refused, without their reviews and in order. The caller removes
+    finished contexts. ``before`` counts the contexts that already have a result.
     """
 
     contexts: Contexts
@@ -174,7 +174,7 @@ class Feed:
         self._items = iter(self.contexts)
 
     def look(self) -> bool:
-        """Read the first context and return whether there is one, valid or not. Raises the errors of reading."""
+        """Read the first context; return whether the file has a context, valid or not. Raises ``Misused`` and ``Unreadable``."""
         first = next(self._items, None)
         self._ahead = [] if first is None else [first]
         return first is not None or bool(self.contexts.faults)
@@ -184,7 +184,7 @@ class Feed:
         return self._read_ahead(refuse) if self.contexts.waits else self.ready(refuse)
 
     def ready(self, refuse: Refuse) -> Iterator[Context]:
-        """Yield the pending contexts, read on demand."""
+        """Yield the contexts that have no result yet. They are read on demand."""
         for found in self._read():
             if (context := self._record(found, refuse)) is not None:
                 yield context
@@ -195,7 +195,7 @@ class Feed:
                 yield context
 
     def _record(self, found: Context | Item, refuse: Refuse) -> Context | None:
-        """Record an item, in the run's thread."""
+        """Add an item to ``pending``; return it if it is a valid context. Called in the run's thread."""
         if isinstance(found, Item):
             self.pending[found.index] = {}
             refuse(found)
@@ -204,7 +204,7 @@ class Feed:
         return found
 
     def _read(self) -> Iterator[Context | Item]:
-        """Yield the pending contexts, and invalid items. Raises ``Misused`` if a context is not the one of the earlier run."""
+        """Yield contexts without a result, and invalid items. Raises ``Misused`` if a context differs from that of an earlier result."""
         for item in itertools.chain(self._ahead, self._items):
             yield from self._faults()
             if item.index in self.kept:
@@ -234,14 +234,14 @@ class Feed:
 
 
 async def _read_ahead(items: Iterator[Context | Item]) -> AsyncIterator[Context | Item]:
-    """Yield the items of ``items``, read in a separate thread: calls continue while a pipe is empty."""
+    """Yield the items of ``items``. They are read in a separate thread, so that model calls continue while a pipe is empty."""
     loop = asyncio.get_running_loop()
     wanted: queue.SimpleQueue[asyncio.Future[Context | Item | None] | None] = queue.SimpleQueue()
 
     def settle(
         future: "asyncio.Future[Context | Item | None]", item: Context | Item | None, error: Exception | None
     ) -> None:
-        if future.done():  # no longer waited for
+        if future.done():  # the waiting was cancelled
             return
         if error is not None:
             future.set_exception(error)
@@ -253,7 +253,7 @@ async def _read_ahead(items: Iterator[Context | Item]) -> AsyncIterator[Context 
             item, error = None, None
             try:
                 item = next(items, None)
-            except Exception as raised:  # raised again where the item is awaited
+            except Exception as raised:  # is raised again where the item is awaited
                 error = raised
             try:
                 loop.call_soon_threadsafe(settle, future, item, error)

@@ -1,4 +1,4 @@
-"""A live display at the bottom of a terminal (stderr): redrawn several times a second, with permanent lines above it."""
+"""A live display at the bottom of a terminal (stderr). It is redrawn several times a second; permanent lines appear above it."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -34,9 +34,9 @@ _SECONDS = 1 / 8
 
 
 class _Guarded(Console):
-    """A console that one thread owns from the first line of an output to its write.
+    """A console that one thread locks from the beginning of an output until the output is written.
 
-    Otherwise a frame could be drawn between the removal of the last frame and the output, and would stay.
+    Otherwise another thread could draw a frame between the removal of the last frame and the output, and that frame would remain.
     """
 
     def __init__(self, guard: "RLock", file: TextIO) -> None:
@@ -56,7 +56,7 @@ class _Guarded(Console):
 
 
 class Foot:
-    """The live part and the lines above it. ``drawn`` is called in the refreshing thread and must only read."""
+    """The live display and the lines above it. ``drawn`` returns the content; it is called in the refreshing thread and must only read."""
 
     def __init__(self, drawn: Callable[[], Any], console: Console | None = None) -> None:
         self._drawn = drawn
@@ -64,7 +64,7 @@ class Foot:
         self._guard, self._over = RLock(), Event()
         self.spinner = Spinner("dots", style="cyan")
         self.console = console or _Guarded(self._guard, sys.stderr)
-        # Other output to stderr (of the local model, while it downloads its weights) goes above the display.
+        # Other output to stderr appears above the display, such as the progress of downloading the local model's weights.
         self._live = Live(
             get_renderable=self._draw, console=self.console, auto_refresh=False, transient=True,
             redirect_stdout=False, redirect_stderr=True,
@@ -76,7 +76,7 @@ class Foot:
             if self._shown:
                 return
             self._shown = True
-            self._live.start(refresh=True)  # otherwise the initial, empty content is shown
+            self._live.start(refresh=True)  # without a refresh, the initial, empty content would be shown
         Thread(target=self._refresh, name="display", daemon=True).start()
 
     def stop(self) -> None:
@@ -94,26 +94,26 @@ class Foot:
         self.line(Text(printable(text), style=style))
 
     def _refresh(self) -> None:
-        """Redraw until stopped: the library's own thread may draw between the lines of another output."""
+        """Redraw until stopped. The library's own thread is not used, because it may draw between the lines of another output."""
         while not self._over.wait(_SECONDS):
             with self._guard:
                 if not self._over.is_set():
                     self._live.refresh()
 
     def _draw(self) -> Any:
-        return self._drawn() if self._shown else Text()  # called once during construction, when the owner is not ready
+        return self._drawn() if self._shown else Text()  # rich calls this during construction, too early
 
 
 def one_line(text: str, style: str = "", indent: int = 0) -> Text:
-    """Return untrusted text as one line, cut at the terminal's width: a wrapped line would not be removed."""
+    """Return untrusted text as one line, cut at the terminal's width. A wrapped line would not be removed when the display is redrawn."""
     shown = " " * indent + printable(" ".join(text.split()))
     return Text(shown, style=style, overflow="ellipsis", no_wrap=True)
 
 
 def beside(rows: Sequence[tuple[Text, Text]], width: int) -> list[Text]:
-    """Return rows of two texts each as lines of at most ``width`` cells; the second texts are aligned.
+    """Return rows of two texts as lines of at most ``width`` cells; the second texts are aligned.
 
-    The second texts have up to two thirds of the width, the first ones the rest.
+    The second texts take up to two thirds of the width, the first texts the rest.
     """
     right = min(max((second.cell_len for _, second in rows), default=0), max(1, width * 2 // 3))
     left = min(max((first.cell_len for first, _ in rows), default=0), max(1, width - right - 1))
@@ -126,7 +126,7 @@ def beside(rows: Sequence[tuple[Text, Text]], width: int) -> list[Text]:
     return lines
 
 
-# The display of a run in progress: lines in a pipe, a live screen on a terminal.
+# The interface of all displays of a run.
 
 
 class Display(Protocol):
@@ -145,12 +145,12 @@ class Display(Protocol):
         ...
 
 
-# The progress of a script: lines in a pipe, a live display on a terminal. Both go to stderr.
+# The progress of a script on stderr: lines in a pipe, a live display on a terminal.
 
 
 @define
 class RunFigures(Calls):
-    """Counts the events of a script's run."""
+    """Counts the steps and calls of a script's run from its events."""
 
     steps: int = 0
     done: int = 0
@@ -179,14 +179,14 @@ class RunFigures(Calls):
 
     @property
     def summary(self) -> str:
-        """The figures in a few words."""
+        """The figures as one short line."""
         parts = [f"{self.done}/{self.steps} steps"]
         parts += [f"{count} {what}" for count, what in ((self.failed, "failed"), (self.skipped, "skipped")) if count]
         return " · ".join([*parts, *([self.line()] if self.calls else [])])
 
 
 def event_line(event: RunEvent) -> str:
-    """Return the line for an event of a script's run; "" for events that the summary reports."""
+    """Return the line for an event of a script's run; "" for an event without a line, such as those that the summary reports."""
     match event:
         case RunStarted() if event.layers:
             return f"running {counted(sum(map(len, event.layers)), 'step')} in {counted(len(event.layers), 'layer')}"
@@ -205,7 +205,7 @@ def event_line(event: RunEvent) -> str:
 
 @define
 class StepLines:
-    """A line for each finished step."""
+    """Prints a line for each finished step."""
 
     figures: RunFigures
 
@@ -226,12 +226,12 @@ class StepLines:
 
 
 _ROWS = 10
-"""Maximum number of steps shown; a small terminal must not scroll."""
+"""Maximum number of steps that are shown, so that a small terminal does not scroll."""
 
 
 @define
 class _Row:
-    """A step under way: its start, and the calls made and answered for the items of EACH."""
+    """A running step: its start time, and the numbers of calls made and answered for the items of EACH."""
 
     began: float = field(factory=perf_counter)
     calls: int = 0
@@ -240,7 +240,7 @@ class _Row:
 
 
 class RunScreen:
-    """Shows a run on a terminal. The refreshing thread only reads; events come in the run's thread."""
+    """Shows a run on a terminal. The refreshing thread only reads; the thread of the run delivers the events."""
 
     def __init__(self, figures: RunFigures, name: str, console: Console | None = None) -> None:
         self._figures = figures
@@ -251,7 +251,7 @@ class RunScreen:
         self.note, self.stop = self._foot.note, self._foot.stop
 
     def __call__(self, event: RunEvent) -> None:
-        """Process one event; print lines that stay."""
+        """Process one event; print the permanent lines above the display."""
         match event:
             case RunStarted():
                 self._began = perf_counter()

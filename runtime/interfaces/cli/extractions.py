@@ -1,7 +1,7 @@
-"""Reads extractions, one line per context: the output of ``seed run``, or lines made by a person or a program.
+"""Reads extractions, one line per context. The lines are the output of ``seed run``, or were written by a person or a program.
 
-A line is ``{"context": {...} or a name, "extractions": [{"extraction": {...}, "meta": {...}}]}``; a result also has ``name``,
-``index`` and ``counts``.
+A line is ``{"context": {...} or a name, "extractions": [{"extraction": {...}, "meta": {...}}]}``. A result of ``seed run`` also has
+``name``, ``index`` and ``counts``.
 """
 
 import io
@@ -22,12 +22,12 @@ from .json_stream import Item, NotJSON, values
 from .output import Exit, Misused, say
 
 _TOLD = 5
-"""Maximum number of names listed in a message."""
+"""Maximum number of names that a message lists."""
 
 
 @frozen
 class Extracted:
-    """The extractions of one context. ``given`` is the line's object, ``result`` its parsed form."""
+    """The extractions of one context. ``given`` is the JSON object of the line, ``result`` its parsed form."""
 
     line: int
     context: Mapping[str, Any]
@@ -36,23 +36,26 @@ class Extracted:
 
     @property
     def name(self) -> str:
-        """The context's name, or its number."""
+        """The name of the context, or "context N" if it has no name."""
         return self.result.name or context_name({}, self.index)
 
     @property
     def index(self) -> int:
-        """The context's index."""
+        """The index of the context."""
         return self.result.index
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The successful extractions as rows to compute over; ``review`` and ``excerpt`` name the source of each."""
+        """The successful extractions as rows for computations. ``review`` and ``excerpt`` of a row name its source."""
         return [found.as_json() for found in self.result.extractions if not found.failed]
 
 
 @define
 class Results:
-    """A file of results (``-`` is stdin), for one seed. ``contexts`` supplies data missing in the lines; read it once."""
+    """A file of results (``-`` is stdin) of one seed. Iterate over it only once.
+
+    ``items`` are the lines of the file. ``known`` are the contexts by index, for lines without a context (None: not given).
+    """
 
     seed: FormulaSeed
     items: Contexts
@@ -60,7 +63,7 @@ class Results:
 
     @classmethod
     def of(cls, seed: FormulaSeed, name: str, contexts: str | None) -> "Results":
-        """Open the file ``name`` for reading; ``contexts`` is the file of the contexts, if given. Raises ``Misused``."""
+        """Prepare to read the file ``name``. ``contexts`` is the file of the contexts (None: not given). Raises ``Misused``."""
         items = Contexts(name, what="results")
         if contexts is None:
             return cls(seed, items)
@@ -69,7 +72,7 @@ class Results:
         return cls(seed, items, {item.index: without_reviews(item.value) for item in Contexts(contexts)})
 
     def __iter__(self) -> Iterator[Extracted]:
-        """Yield the extractions, context by context. Raises ``Misused`` for lines that do not fit the seed."""
+        """Yield the extractions of each context. Raises ``Misused`` for lines that do not fit the seed."""
         for item in self.items:
             made = self._read(item)
             if isinstance(made, str):
@@ -104,7 +107,7 @@ class Results:
         return 'it has no "extractions"'
 
     def _compare(self, result: SeedResult) -> None:
-        """Refuse extractions without any of the seed's fields: they belong to another seed."""
+        """Raise ``Misused`` if the extractions have none of the seed's fields: they belong to another seed."""
         have = list(dict.fromkeys(key for found in result.extractions for key in found.extraction))
         fields = self.seed.field_by_name
         if have and fields and not any(key in fields for key in have):
@@ -144,7 +147,7 @@ def _name(given: Mapping[str, Any], context: Mapping[str, Any]) -> str:
 
 
 def _with_defaults(given: Mapping[str, Any], index: int) -> Mapping[str, Any]:
-    """Return a handwritten line in the form of a run's result, with missing parts filled in."""
+    """Return a line as the result of a run. If parts of a result are missing, as in a line written by a person, defaults are added."""
     if "status" in given and "counts" in given:
         return given
     found = given["extractions"]
@@ -160,9 +163,9 @@ def _with_defaults(given: Mapping[str, Any], index: int) -> Mapping[str, Any]:
 
 
 def choose_result(results: Results, wanted: str | None) -> tuple[Extracted, bool]:
-    """Return the result that ``wanted`` names (a context's name, else a number from 1), and whether there are more.
+    """Return the result that ``wanted`` names (by the context's name, or its number from 1), and whether further results exist.
 
-    Without ``wanted``, the first. Raises ``Misused`` if there is none.
+    If ``wanted`` is None, return the first result. Raises ``Misused`` if no such result exists.
     """
     first: Extracted | None = None
     names: list[str] = []
@@ -193,15 +196,15 @@ def choose_result(results: Results, wanted: str | None) -> tuple[Extracted, bool
     raise Misused(f"{results.items.shown} has no context {str(wanted)[:60]}", f"did you mean {near}?" if near else "")
 
 
-# Reads and checks the seed of a command, and reports another kind of file.
+# Reads and checks the seed of a command. A file of another kind is reported.
 
 _OTHERS = {".lwt": "a prompt script", ".gasl": "a program"}
 
 
 def open_seed(name: str, order: str, *, warn: bool = False) -> FormulaSeed | Checked:
-    """Return the seed; a ``Checked`` has its errors. With ``warn`` its warnings are printed to stderr before any cost.
+    """Return the seed, or a ``Checked`` with the errors if the seed is invalid. ``warn``: print the seed's warnings to stderr.
 
-    ``order`` is the command with its arguments in order. Raises ``Misused`` for a file of another kind.
+    ``order`` is the command with its arguments in the right order, for hints. Raises ``Misused`` for a file of another kind.
     """
     for suffix, noun in _OTHERS.items():
         if name.lower().endswith(suffix):
@@ -223,7 +226,7 @@ def open_seed(name: str, order: str, *, warn: bool = False) -> FormulaSeed | Che
 
 
 _LOOKED_AT = 4 << 20
-"""Maximum characters of a file read to detect its kind."""
+"""Maximum number of characters of a file that are read to detect its kind."""
 
 
 def _beginning(name: str) -> bytes:
@@ -235,7 +238,7 @@ def _beginning(name: str) -> bytes:
 
 
 def _compare(name: str, beginning: bytes, order: str) -> None:
-    """Refuse contexts, results and CSV in place of the seed: the arguments are in the wrong order."""
+    """Raise ``Misused`` for contexts, results or CSV in place of the seed: the arguments are probably in the wrong order."""
     try:
         first = next(values(io.BytesIO(beginning)), None)
     except NotJSON as error:

@@ -1,4 +1,4 @@
-"""Scripts and inputs from files and stdin, and their diagnostics. A reading error is a diagnostic, too."""
+"""Reads scripts and inputs from files and stdin, and shows diagnostics. A file that can't be read also gives a diagnostic."""
 
 import json
 import os
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 MAX_SCRIPT = 16 << 20
-"""Maximum bytes of a script: four for each character of the longest script."""
+"""Maximum size of a script in bytes: four bytes for each character of the longest script."""
 MAX_INPUT = 256 << 20
-"""Maximum bytes of an input."""
+"""Maximum size of an input in bytes."""
 
 
 @frozen
 class Unreadable(Exception):
-    """A file that can't be read as text or as JSON. ``diagnostic`` is the reason, ``source`` the text that it points into."""
+    """A file can't be read as text or as JSON. ``diagnostic`` is the reason; its positions refer to ``source``."""
 
     diagnostic: Diagnostic
     source: Source
@@ -54,7 +54,7 @@ def only_one_stdin(names: Sequence[str | None]) -> None:
 
 
 def writable(name: str | None, suffixes: Sequence[str]) -> None:
-    """Refuse an output file with another suffix. None and ``-`` are stdout."""
+    """Refuse an output file whose suffix is not one of ``suffixes``. None and ``-`` are stdout. Raises ``Misused``."""
     if name is not None and name != STDIN:
         try:
             known_suffix(name, suffixes)
@@ -63,7 +63,7 @@ def writable(name: str | None, suffixes: Sequence[str]) -> None:
 
 
 def required(source: Source, taken: "Collection[FileKind]", what: str, document: "FileKind" = "plan") -> "FileKind":
-    """Return the kind of a text, one of ``taken``. Raises ``Misused``; the arguments are those of ``file_kinds.require``."""
+    """Return the kind of a text if it is one of ``taken``, otherwise raise ``Misused``. Arguments are as for ``file_kinds.require``."""
     from ...api.file_kinds import require
     from ...errors import WrongFile
 
@@ -77,7 +77,7 @@ def read_source(name: str, *, like: str = "*.lwt", missing: str = "") -> Source:
     """Return the text of the script ``name`` (``-`` is stdin). Raises ``Unreadable``.
 
     ``like``: the name pattern of the expected files, for the hint if ``name`` is a folder ("": no hint). ``missing``: the hint if
-    neither the file nor one with a similar name exists.
+    neither the file nor a file with a similar name exists.
     """
     shown = "<stdin>" if name == STDIN else name
     try:
@@ -97,7 +97,7 @@ def read_input(name: str) -> Any:
 
     try:
         value = json.loads(text, parse_constant=no_number)
-        # A lone surrogate ("\ud800") is legal JSON but not text: it could not be sent to a model or saved.
+        # JSON allows a lone surrogate ("\ud800"), but it is not valid text: it could not be sent to a model or saved.
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode()
         return value
@@ -120,7 +120,7 @@ def read_input(name: str) -> Any:
 
 
 def _fitted(error: Unreadable, name: str, like: str, missing: str) -> Unreadable:
-    """Return the error of a file with the hints of the command."""
+    """Return the error with the command's hints for a folder or a missing file."""
     found = error.diagnostic
     if found.message.endswith(_A_FOLDER) and like:
         return evolve(error, diagnostic=evolve(found, hints=(f"name a file in it: {os.path.join(name, like)}",)))
@@ -133,7 +133,7 @@ _A_FOLDER, _NO_FILE = "it is a folder", "the file does not exist"
 
 
 def _why_not_json(text: str, at: int, name: str) -> str:
-    """Return the probable kind of the text, and how to make it JSON."""
+    """Return a hint how to make the text valid JSON; "" if the cause of the error is unknown."""
     file = name if name != "<stdin>" else "FILE"
     before, rest = text[:at].rstrip(), text[at : at + 1]
     if before and before[-1] in "}]" and rest in ("{", "["):
@@ -217,7 +217,7 @@ def _like(name: str) -> str | None:
         names = [entry.name for entry in os.scandir(path.parent) if entry.is_file()][:2000]
     except OSError:
         return None
-    # The suffix is shared by all candidates, so it does not help to find the similar one.
+    # All candidates have the same suffix, so compare the names without it.
     stems = {Path(other).stem: other for other in reversed(names) if path.suffix in ("", Path(other).suffix)}
     like = nearest(path.stem, stems) or nearest(path.name, names[:0] if stems else names)
     return str(path.parent / stems.get(like, like)) if like else None
@@ -228,19 +228,19 @@ def _unreadable(code: str, message: str, name: str, *hints: str) -> Unreadable:
 
 
 def telling(warn: Callable[[str], None]) -> "OpeningCallbacks":
-    """Return the receiver of messages. ``warn`` gets warnings; slow steps are announced on a terminal."""
+    """Return the callbacks for opening a workspace. ``warn`` receives warnings; slow steps are announced on a terminal."""
     from ...api.workspace import OpeningCallbacks
 
     return OpeningCallbacks(warn, say if is_terminal(sys.stderr) else lambda text: None)
 
 
 def warn(text: str) -> None:
-    """Print a warning on stderr. ``text`` may be untrusted."""
+    """Print a warning on stderr. ``text`` may be untrusted: control characters are made visible."""
     say(printable(f"warning: {text}"))
 
 
 def reached(event: BudgetReached) -> str:
-    """Return a message that a budget is used up, and the option that raises it."""
+    """Return the message that a budget is used up, with the option that raises the limit."""
     hint = raising(event.limit)
     return f"the budget is reached: {event.message}{f'; {hint}' if hint else ''}"
 
@@ -250,7 +250,7 @@ def raising(limit: str) -> str:
     return f"raise it with --max-{limit}" if limit else ""
 
 
-# Reads and checks scripts, programs and seeds for all commands, and shows diagnostics.
+# Reading and checking of scripts, programs and seeds for all commands, and output of their diagnostics.
 
 
 def check_files(
@@ -261,10 +261,10 @@ def check_files(
     *,
     max_steps: int = MAX_STEPS,
 ) -> list[Checked]:
-    """Read and check every file, against the input if one is given. Errors of the input come first.
+    """Read and check every file; if an input is given, check scripts and seeds against it. Errors in the input come first.
 
-    ``against`` has the graph and the state that programs are checked against. The input of a seed is a context or a list of them.
-    ``max_steps``: maximum number of steps of a script. Raises ``WrongFile`` for a file of another kind.
+    ``against`` has the graph and the state that programs are checked against. The input of a seed is a context or a list of contexts.
+    ``max_steps``: maximum number of steps of a script. Raises ``Misused`` for a file of another kind.
     """
     only_one_stdin([*names, input_name])
     results: list[Checked] = []
@@ -296,7 +296,7 @@ def _check_file(
 
 
 def seed_against(source: Source, given: Any = None) -> CheckedSeed:
-    """Check a seed, against a context or a list of contexts. Raises ``Misused`` for an input that is neither."""
+    """Check a seed. ``given`` is a context or a list of contexts to check it against. Raises ``Misused`` for another value."""
     from ...api.checks import ContextError
 
     try:
@@ -309,15 +309,15 @@ def seed_against(source: Source, given: Any = None) -> CheckedSeed:
 TAKEN = "this command takes scripts (.lwt), programs (.gasl), plans and seeds (.seed.json)"
 
 _DRAWN = 50
-"""Maximum number of diagnostics shown for one file; most have one cause."""
+"""Maximum number of diagnostics that are shown for one file. Many diagnostics usually have the same cause."""
 
 
 def show(results: Iterable[Checked], out: TextIO) -> None:
-    """Render the diagnostics, errors first if cut off, separated by blank lines."""
+    """Print the diagnostics, separated by blank lines. If there are too many, errors are preferred to other diagnostics."""
     from ....adapters.llm.keys import mask_keys
 
     in_colour = colour(out)
-    # Width left besides the line number and the cut marks; wrapping would separate a caret from its text.
+    # The width that the line number and the cut marks leave. A wrapped line would separate a caret from its text.
     width = min(get_terminal_size().columns - 9, WIDTH) if is_terminal(out) else WIDTH
     for result in results:
         found = result.diagnostics

@@ -1,6 +1,6 @@
-"""Reads JSON values one at a time: one per line, values over several lines, or the elements of one list.
+"""Reads JSON values one at a time: one value per line, values that span several lines, or the elements of one list.
 
-Files of contexts and of results may exceed memory. A faulty value is reported with its line, and later values are still read.
+Files of contexts and results may be larger than memory. An invalid value is reported with its line, and later values are still read.
 """
 
 import io
@@ -14,18 +14,18 @@ from attrs import define, frozen
 from ....adapters.llm.json_schema import json_words
 
 MAX_VALUE = 64 << 20
-"""Maximum bytes of one value."""
+"""Maximum size of one value in bytes."""
 
 _CHUNK = 1 << 16
 _STRING = rb'(?:[^"\\\n]+|\\[^\n])*+'
 _INSIDE = re.compile(_STRING)
 _AT_BASE, _DEEPER = (re.compile(rb'"%b"|["{}\[\]\n%b]' % (_STRING, more)) for more in (b",", b""))
 _MARK = b"\xef\xbb\xbf"
-"""The byte order mark of some editors."""
+"""The byte order mark, which some editors write at the beginning of a file."""
 
 
 class NotJSON(Exception):
-    """The whole text is not JSON; ``looks_like`` names its kind."""
+    """The text as a whole is not JSON. ``looks_like`` is its probable kind."""
 
     def __init__(self, looks_like: Literal["csv", "text"]) -> None:
         super().__init__(looks_like)
@@ -34,7 +34,10 @@ class NotJSON(Exception):
 
 @frozen
 class Item:
-    """A value: its index from 0, the line where it begins from 1. ``fault``: why it has no value."""
+    """A value. ``index`` counts from 0; ``line`` is the line where the value begins, from 1.
+
+    ``fault``: the reason why the text has no valid value; "" if ``value`` is valid.
+    """
 
     index: int
     line: int
@@ -43,9 +46,9 @@ class Item:
 
 
 def values(stream: BinaryIO | io.FileIO, limit: int = MAX_VALUE) -> Iterator[Item]:
-    """Yield every value in order. Blank lines only count as lines; faulty values have an index.
+    """Yield every value in order. Invalid values are yielded, too, and have an index; blank lines have no index.
 
-    A value longer than ``limit`` bytes has a fault. Raises ``NotJSON`` if nothing resembles JSON, and ``OSError``.
+    A value longer than ``limit`` bytes has a fault. Raises ``NotJSON`` if no part of the text resembles JSON, and ``OSError``.
     """
     head, whole = _head(stream, limit)
     rest = io.BufferedReader(_Chain(head.removeprefix(_MARK), None if whole else stream), _CHUNK)
@@ -59,7 +62,7 @@ def values(stream: BinaryIO | io.FileIO, limit: int = MAX_VALUE) -> Iterator[Ite
 
 
 class _Chain(io.RawIOBase):
-    """The bytes already read, then the rest of the stream."""
+    """A stream of the bytes that were already read, followed by the rest of the original stream."""
 
     def __init__(self, head: bytes, stream: BinaryIO | io.FileIO | None) -> None:
         self._head = memoryview(head)
@@ -69,7 +72,7 @@ class _Chain(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill ``buffer``; 0 at the end."""
+        """Read into ``buffer``; return the number of bytes, 0 at the end."""
         size = len(buffer)
         if self._head:
             given = bytes(self._head[:size])
@@ -81,13 +84,13 @@ class _Chain(io.RawIOBase):
 
 
 def _read(stream: BinaryIO | io.FileIO, size: int) -> bytes:
-    """Read the available bytes, at least one: a pipe delivers its lines as they arrive."""
+    """Read the bytes that are available, at least one unless the stream has ended. So the lines of a pipe are processed on arrival."""
     read = getattr(stream, "read1", stream.read)
     return bytes(read(size))
 
 
 def _head(stream: BinaryIO | io.FileIO, limit: int) -> tuple[bytes, bool]:
-    """Return enough of the beginning to detect the layout of the values; and whether that is the whole stream."""
+    """Return enough of the stream's beginning to detect the layout of the values, and whether this is the whole stream."""
     head, seen = bytearray(), -1
     while len(head) <= limit:
         chunk = _read(stream, _CHUNK)
@@ -95,7 +98,7 @@ def _head(stream: BinaryIO | io.FileIO, limit: int) -> tuple[bytes, bool]:
         if not chunk:
             return bytes(head), True
         if seen < 0 and (begin := _first(head)) is not None:
-            if head[begin] != 0x7B:  # a text that does not begin with an object is decided by now
+            if head[begin] != 0x7B:  # the layout is known: the text does not begin with an object
                 break
             if (seen := head.find(b"\n", max(begin, len(head) - len(chunk)))) >= 0 and _is_value(head[begin:seen]):
                 break
@@ -103,14 +106,14 @@ def _head(stream: BinaryIO | io.FileIO, limit: int) -> tuple[bytes, bool]:
 
 
 def _first(head: bytearray) -> int | None:
-    """Return the start of the text."""
+    """Return the offset of the first character that is not blank; None if there is none yet."""
     text = head[:_CHUNK].removeprefix(_MARK)
     blank = len(text) - len(text.lstrip())
     return None if blank == len(text) else min(len(head), _CHUNK) - len(text) + blank
 
 
 def _layout(head: bytes, limit: int) -> Literal["list", "spread", "lines"]:
-    """Return the layout of the values. A first line that is a value, or an invalid first value, means lines."""
+    """Return the layout of the values. It is "lines" if the first line is a value, or if the first value is invalid."""
     text = head.lstrip()
     if text[:1] == b"[":
         return "list"
@@ -147,9 +150,9 @@ def _lines(stream: "io.BufferedReader[Any]", limit: int) -> Iterator[Item]:
 
 @define
 class _Splitter:
-    """Finds the ends of values by brackets and quotes alone, whatever other errors they have.
+    """Finds the ends of values by brackets and quotes alone, so that other errors in the values do not matter.
 
-    ``base`` is the depth of the values: 1 inside of one list.
+    ``base`` is the nesting depth of the values: 1 for the elements of a list, otherwise 0.
     """
 
     base: int
@@ -161,7 +164,7 @@ class _Splitter:
     more: bool = False
 
     def feed(self, chunk: bytes) -> Iterator[tuple[bytes, bool]]:
-        """Yield pieces of values; True means that the value ends after the piece."""
+        """Yield the pieces of values in ``chunk``. The flag is True if the value ends after the piece."""
         at = begin = 0
         while at < len(chunk):
             if self.in_string:
@@ -180,7 +183,7 @@ class _Splitter:
                 self.in_string = mark == b'"'
             elif mark in b"{[":
                 self.depth += 1
-                if self.depth == 1 == self.base:  # the list's own bracket
+                if self.depth == 1 == self.base:  # the opening bracket of the list
                     begin = at
             elif mark in b"}]":
                 self.depth -= 1
@@ -199,9 +202,9 @@ class _Splitter:
             yield chunk[begin:], False
 
     def _string(self, chunk: bytes, at: int) -> int:
-        """Continue in an unfinished string; return the position after it."""
+        """Continue reading inside a string; return the position up to which ``chunk`` was read."""
         if not self.escaped:
-            at = _INSIDE.match(chunk, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+            at = _INSIDE.match(chunk, at).end()  # type: ignore[union-attr]  # the pattern always matches
             if at == len(chunk):
                 return at
         mark = chunk[at]
@@ -212,13 +215,13 @@ class _Splitter:
 
 
 def _pieces(stream: Any, limit: int, depth: int) -> Iterator[Item]:
-    """Yield the elements of a list (``depth`` 1), or consecutive values over several lines (0)."""
+    """Yield the elements of a list (``depth`` 1), or consecutive values that span several lines (``depth`` 0)."""
     splitter, held, size, index, line = _Splitter(depth), list[bytes](), 0, 0, 1
     while not splitter.ended and (chunk := _read(stream, _CHUNK)):
         for piece, ends in splitter.feed(chunk):
             if not size and (text := piece.lstrip()):
                 newlines = piece.count(b"\n", 0, len(piece) - len(text))
-                line = splitter.line - piece.count(b"\n") + newlines  # all lines of the piece are counted by now
+                line = splitter.line - piece.count(b"\n") + newlines  # ``splitter.line`` is the last line of the piece
             if size or piece.strip():
                 size += len(piece)
                 if size <= limit:
@@ -253,7 +256,7 @@ def _parsed(index: int, line: int, data: bytes) -> Item:
         text = data.decode()
         value = json.loads(text)
         if "\\u" in text or "NaN" in text or "Infinity" in text:
-            # In a review, such a text or number is only that review's fault; elsewhere it could not be written again.
+            # Such a string or number in a review makes only that review invalid. Elsewhere it could not be written to the results.
             about = (
                 {name: each for name, each in value.items() if name != "reviews"} if isinstance(value, dict) else value
             )

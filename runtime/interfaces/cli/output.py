@@ -1,4 +1,4 @@
-"""Output, tables, signals and exit codes of all commands: stdout has only the result, stderr everything else."""
+"""Output, tables, signals and exit codes of all commands. Only results go to stdout; everything else goes to stderr."""
 
 import codecs
 import os
@@ -24,11 +24,11 @@ _STYLES = {
 
 
 _IN_ASCII = {"←": "<-", "→": "->", "«": "<<", "»": ">>", "·": "-", "…": "...", "─": "-", "━": "=", "│": "|"}
-"""ASCII replacements of output symbols."""
+"""Maps the symbols of the output to ASCII replacements."""
 
 
 def ready_streams() -> None:
-    """Make stdout and stderr accept any text: characters outside their encoding are escaped."""
+    """Make stdout and stderr accept any text: characters that their encoding lacks are escaped."""
     codecs.register_error("knotwork.escape", _escaped)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the parent process
@@ -53,26 +53,26 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether ``stream`` gets colours: FORCE_COLOR and NO_COLOR decide, else whether it is a terminal."""
+    """Return whether output to ``stream`` is coloured. NO_COLOR and FORCE_COLOR decide; without them, terminals get colours."""
     if environ.get("NO_COLOR"):
         return False
     return bool(environ.get("FORCE_COLOR")) or is_terminal(stream)
 
 
 def paint(text: str, style: str, on: bool = True) -> str:
-    """Return ``text`` in the named ``style`` if ``on``."""
+    """Return ``text`` in the named ``style`` if ``on`` is true, otherwise unchanged."""
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if on and text else text
 
 
 def write(text: str) -> None:
-    """Write a result to stdout, with a line ending. On a terminal control characters are shown, not executed."""
+    """Write a result to stdout, with a line ending. On a terminal, control characters are shown as text, not executed."""
     if sys.stdout.isatty():
         text = shown(text)
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
 def shown(text: str) -> str:
-    """Return ``text`` safe for a terminal, with newlines and tabs: a model's answer must not move the cursor."""
+    """Return ``text`` with visible control characters, except newlines and tabs: a model's answer must not move the cursor."""
     from ....lang.diagnostic import printable
 
     return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
@@ -84,7 +84,7 @@ def say(text: str = "") -> None:
 
 
 def complain(message: str, hint: str = "") -> None:
-    """Write an error and its hint to stderr. API keys are masked everywhere."""
+    """Write an error and its hint to stderr. API keys are masked in both."""
     from ....adapters.llm.keys import hidden, known_keys, mask_keys
     from ....lang.diagnostic import printable
 
@@ -100,7 +100,7 @@ def complain(message: str, hint: str = "") -> None:
 
 
 def json_text(value: Any) -> str:
-    """Return ``value`` as JSON for a program: indented, with characters unescaped if stdout can encode them."""
+    """Return ``value`` as indented JSON. Non-ASCII characters are not escaped if stdout can encode them."""
     import json
 
     unicode = "utf" in (getattr(sys.stdout, "encoding", None) or "").lower()
@@ -108,7 +108,7 @@ def json_text(value: Any) -> str:
 
 
 def picture_in_colour(picture: str, severity: str) -> str:
-    """Colour a rendered diagnostic: its head, the place, the carets, the hints."""
+    """Colour a rendered diagnostic: its first line, the position, the carets and the hints."""
     painted = []
     for number, line in enumerate(picture.split("\n")):
         stripped = line.lstrip()
@@ -130,10 +130,10 @@ def picture_in_colour(picture: str, severity: str) -> str:
 
 
 def drawn(value: Any, *, any_value: bool = False) -> str | None:
-    """Return a list of objects as a table, None for any other value.
+    """Return a list of objects as a table, and None for any other value.
 
-    With ``any_value`` an object is a table of two columns and any other list one of one column. A text is parsed as accessors
-    parse a model's answer.
+    With ``any_value``, an object becomes a table of keys and values, and any other list a table of numbers and values. A string is
+    first parsed in the same way as a model's answer.
     """
     if isinstance(value, str):
         from ....lang.literals import Reading, read
@@ -156,7 +156,7 @@ def write_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, wide: 
 
 
 def render(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, wide: Collection[str] = ()) -> str:
-    """Render a table for stdout; in a pipe it has its full width and no colours. ``wide`` columns don't wrap."""
+    """Render a table for stdout. In a pipe, the table has its full width. ``wide`` columns don't wrap."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -194,15 +194,15 @@ def _cell(value: Any) -> str:
     return printable(json.dumps(value, ensure_ascii=False, default=str))
 
 
-# Ctrl-C in a command: the first one ends the run in order, the second one exits at once. SIGTERM counts as Ctrl-C.
+# Ctrl-C in a command: the first Ctrl-C cancels the run, the second exits at once. SIGTERM counts as Ctrl-C.
 
 
 def cancelling(
     cancel: "asyncio.Event", note: Callable[[str], None], stop: Callable[[], None] | None = None
 ) -> "AbstractContextManager[SignalCount]":
-    """Let the first signal set ``cancel`` and print a message; another calls ``stop``, which removes displays, and exits.
+    """Return a context manager for signals. The first signal prints a message with ``note`` and sets ``cancel``.
 
-    Must be entered in the event loop's thread.
+    The second signal calls ``stop``, which removes displays, and exits. Enter the context manager in the thread of the event loop.
     """
 
     from ..signals import staged_interrupts
@@ -220,7 +220,7 @@ def leaving(stop: Callable[[], None] | None) -> Callable[[], None]:
     def leave() -> None:
         if stop is not None:
             stop()
-        os._exit(Exit.INTERRUPTED)  # no waiting: an exit handler could hang
+        os._exit(Exit.INTERRUPTED)  # skip exit handlers, which could hang
 
     return leave
 
@@ -240,7 +240,7 @@ class Exit(IntEnum):
 
     @property
     def meaning(self) -> str:
-        """The meaning of the code, for the reference."""
+        """The meaning of the exit code, for the reference pages."""
         return MEANINGS[self]
 
 
@@ -254,9 +254,9 @@ MEANINGS: Mapping[Exit, str] = {
     "supports the answer to a question",
     Exit.INTERRUPTED: "interrupted (Ctrl-C or SIGTERM): finished work is kept",
 }
-"""The meaning of each code."""
+"""The meaning of each exit code."""
 
 
 def shell_command(*words: str) -> str:
-    """Return a command as it is typed in a shell."""
+    """Return a command in the form in which a user types it in a shell."""
     return shlex.join(words) if sys.platform != "win32" else " ".join(words)

@@ -9,7 +9,7 @@ T = TypeVar("T", str | None, list[str] | None)
 
 
 def no_key(given: T) -> T:
-    """Return an option that names models; raise ``NotConfigured`` for an API key in place of a name, before it is printed."""
+    """Return an option that names models. Raises ``NotConfigured`` for an API key in place of a name, before the key is printed."""
     if given:
         from ....adapters.llm.keys import refuse_key
 
@@ -35,7 +35,7 @@ def argument(metavar: str, help: str) -> Any:
 
 
 LIMITS = "Limits and models"
-"""The heading of these options in the help."""
+"""The heading in the help of options that limit calls and choose models."""
 
 ScriptFile = Annotated[str, argument("FILE", "An .lwt script, or - for stdin.")]
 ScriptFiles = Annotated[
@@ -106,7 +106,7 @@ def time_limit_option(help: str, **settings: Any) -> Any:
 
 
 SERVER = "HTTP server"
-"""The heading of the options of a server in the help."""
+"""The heading in the help of a server's options."""
 
 Host = Annotated[str, option("--host", "HOST", "Address to listen on.", SERVER, show_default=True)]
 KeysFile = Annotated[str | None, option("--keys", "FILE", "File of the API keys (default: next to the runs).", SERVER)]

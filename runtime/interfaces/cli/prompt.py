@@ -1,4 +1,4 @@
-"""The interactive prompt of ``knotwork repl``: its greeting, its handling of Ctrl-C, and the loop that reads and runs."""
+"""The interactive prompt of ``knotwork repl``: the greeting, the handling of Ctrl-C, and the loop that reads texts and runs them."""
 
 import asyncio
 import os
@@ -31,15 +31,15 @@ from .inputs import Unreadable, only_one_stdin, read_input, read_source, telling
 from .output import Exit, Misused, colour, is_terminal, leaving, paint, say
 from .turn import ReplAsked, Screen, Turn, run_batch
 
-# The greeting: graph, state, model and a command to try. It uses only information that is available quickly.
+# The greeting: graph, state, model and a command to try. It shows only information that is available quickly.
 
 
 _SAMPLE = 200
-"""Number of nodes examined to find an attribute for the suggested command."""
+"""Number of nodes that are examined to find an attribute for the suggested command."""
 _MOST_KINDS = 20
 _LONGEST = 40
 _TELLING = re.compile(r"(?:\A|_)(?:type|kind|label|labels|category|class|group)\Z", re.IGNORECASE)
-"""Names of attributes that give the type of a node."""
+"""Names of attributes that usually have the type of a node as value."""
 _SPEC = 60
 
 
@@ -87,7 +87,7 @@ def _model(model: SessionModel) -> str:
 
 
 def worth_trying(adapter: GraphAdapter | None) -> str:
-    """Return an example command for this graph; it selects the most frequent kind of node if the first nodes have kinds."""
+    """Return an example command for this graph. If the first nodes have kinds, it selects the nodes of the most frequent kind."""
     if adapter is None:
         return "sum(n * n for n in [1, 2, 3])"
     try:
@@ -99,7 +99,7 @@ def worth_trying(adapter: GraphAdapter | None) -> str:
 
 
 def _kind(nodes: list[Item]) -> tuple[str, str] | None:
-    """Return the attribute that gives the type of nodes and its most frequent value; None if not found."""
+    """Return the attribute that has the type of nodes, and its most frequent value; None if there is no such attribute."""
     seen: dict[str, Counter[str]] = {}
     for node in nodes:
         for name, value in node.items():
@@ -108,29 +108,29 @@ def _kind(nodes: list[Item]) -> tuple[str, str] | None:
     for name, counts in sorted(_telling(seen, len(nodes)), key=lambda pair: _TELLING.search(pair[0]) is None):
         value = counts.most_common(1)[0][0]
         command = f'FIND nodes WHERE {name} = "{value}" AS hubs'
-        # Skip names and values that need special quoting: they make a poor first example.
+        # Skip names and values that need special quoting, because they make a poor first example.
         if re.fullmatch(r"[\w .,-]+", value) and len(value) <= _LONGEST and not parse_gasl(command).diagnostics:
             return name, value
     return None
 
 
 def _telling(seen: dict[str, Counter[str]], nodes: int) -> Iterator[tuple[str, Counter[str]]]:
-    """Yield attributes present on at least half the nodes with more than one but few distinct values."""
+    """Yield the attributes that at least half of the nodes have, and that have more than one but few distinct values."""
     for name, counts in seen.items():
         if 2 * counts.total() >= nodes and 1 < len(counts) <= min(_MOST_KINDS, nodes // 3):
             yield name, counts
 
 
-# Ctrl-C at the prompt, by stage of the session. One handler is installed throughout, so no other handler can end the session.
+# Ctrl-C at the prompt depends on the stage of the session. One handler stays installed, so that no other handler ends the session.
 
 
 @define
 class Life:
-    """Stage of a prompt session. The signal handler calls ``hear`` from before the state is opened until the end.
+    """The stage of a prompt session. The signal handler calls ``hear`` from before the state is opened until the end.
 
-    While the session opens, a signal ends the process: there is nothing to lose yet. While it is open, a signal calls
-    ``between``, which discards the typed text. While it closes, only the second signal ends the process: the first may have been
-    meant for the last command. Running commands handle signals themselves.
+    While the session opens, a signal ends the process, because no data can be lost yet. While the session is open, a signal calls
+    ``between``, which discards the typed text. While the session closes, only the second signal ends the process: the first may have
+    been meant for the last command. Running commands handle signals themselves.
     """
 
     between: Callable[[], object] = lambda: None
@@ -140,11 +140,11 @@ class Life:
     _late: int = 0
 
     def opened(self) -> None:
-        """Mark the session as open: from now on a signal does not end the process at once."""
+        """Mark the session as open. From now on, a signal does not end the process at once."""
         self._stage = "open"
 
     def ending(self) -> None:
-        """Mark the session as closing: no more commands are run."""
+        """Mark the session as closing. No more commands are run."""
         self._stage = "ending"
 
     def hear(self, told: SignalCount) -> None:
@@ -202,7 +202,7 @@ async def run_prompt(asked: ReplAsked, session: Session, life: Life) -> int:
             return Exit.DONE
         while not life.is_ended:
             try:
-                # prompt_toolkit's own Ctrl-C handling would leave gaps before and after it to Python's handler.
+                # prompt_toolkit would handle Ctrl-C only while the prompt is shown, and leave it to Python's handler before and after.
                 text = await prompt.prompt_async(handle_sigint=False)
             except Dropped:
                 continue
@@ -219,7 +219,7 @@ async def run_prompt(asked: ReplAsked, session: Session, life: Life) -> int:
 
 
 class _Fixes:
-    """The fixed text of the last input, followed by the pieces that were not run."""
+    """Offers the last input with its fix applied, followed by the pieces that were not run."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
@@ -227,7 +227,7 @@ class _Fixes:
         """The text that Tab inserts at an empty prompt; empty if no fix is known."""
 
     def tell(self, typed: str, done: list[Outcome]) -> None:
-        """Report after an error what Tab inserts and what was not run. ``.explain`` and ``.help`` keep the current fix."""
+        """After an error, report which text Tab inserts and how many pieces were not run. ``.explain`` and ``.help`` keep the fix."""
         if not done or (_ASIDE.match(typed) and done[-1].is_good):
             return
         left, fixed = self._turn.left, done[-1].fixed_text
@@ -258,7 +258,7 @@ async def _own_settings(turn: Turn, path: Path) -> bool:
     return any(outcome.ends for outcome in done)
 
 
-# The ``repl`` command: opens the workspace, then runs the given commands or the prompt.
+# The command ``repl`` opens the workspace, then runs the given commands or the prompt.
 
 
 def perform(asked: ReplAsked) -> int:
@@ -266,7 +266,7 @@ def perform(asked: ReplAsked) -> int:
     only_one_stdin([*asked.files, asked.input_file])
     at_prompt = not (asked.files or asked.commands) and sys.stdin is not None and sys.stdin.isatty()
     if at_prompt and sys.stdout.isatty() and not is_terminal(sys.stdout):
-        # A terminal without cursor movement, such as an editor's shell: read lines as from a pipe.
+        # The terminal can't move its cursor (such as a shell in an editor): read lines as from a pipe.
         say("TERM=dumb: without a prompt, each line is run when it is complete; .quit ends")
         at_prompt = False
     if at_prompt and not is_terminal(sys.stdout):
@@ -285,7 +285,7 @@ def perform(asked: ReplAsked) -> int:
     if not at_prompt:
         return asyncio.run(_closing(run_batch, asked, _open_session(asked)))
     life = Life()
-    with count_signals(life.hear):  # asyncio installs no SIGINT handler if there is one already
+    with count_signals(life.hear):  # asyncio does not replace this SIGINT handler
         need_prompt()
         session = _open_session(asked)
         life.opened()
@@ -293,7 +293,7 @@ def perform(asked: ReplAsked) -> int:
 
 
 def _open_session(asked: ReplAsked) -> Session:
-    """Open the workspace before the event loop starts, so that Ctrl-C ends a slow start at once."""
+    """Open the workspace. This happens before the event loop starts, so that Ctrl-C ends a slow start at once."""
     try:
         value = None if asked.input_file is None else read_input(asked.input_file)
     except Unreadable as error:

@@ -1,4 +1,4 @@
-"""The output of ``rank``: lines or a live display while requests are ranked, then the rankings and their figures."""
+"""The output of ``rank``: lines or a live display during the ranking, then the rankings and their figures."""
 
 import asyncio
 import sys
@@ -28,7 +28,7 @@ _STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled
 
 @define
 class Lines:
-    """A line for each phase of one request. ``several``: the request's number precedes it."""
+    """Prints a line for each phase of one request. ``several``: each line begins with the request's number."""
 
     number: int
     several: bool
@@ -41,7 +41,7 @@ class Lines:
 
 
 def request_note(event: Event) -> str:
-    """Return the line for an event of a request; "" for an event without one."""
+    """Return the line for an event of a request; "" for an event that has no line."""
     match event:
         case PhaseFinished(phase="plan", status="done"):
             return f"planned {_steps(event)} in {event.seconds:.1f} s"
@@ -57,7 +57,7 @@ def request_note(event: Event) -> str:
 
 
 def urgent_note(event: Event) -> str:
-    """Return the line for an event outside the phases, such as a repair; "" for an event without one."""
+    """Return the line for an event outside the phases, such as a repair; "" for an event that has no line."""
     match event:
         case RepairAsked():
             fault = str(event.diagnostics[0]["message"]) if event.diagnostics else event.reason or "it can't be used"
@@ -74,13 +74,13 @@ def _steps(event: PhaseFinished) -> str:
 
 
 class View:
-    """The output during rankings without a terminal: a line for each phase, or the debug log if it is on."""
+    """The output during the ranking without a terminal: a line for each phase, or the debug log if it is on."""
 
     def __init__(self, calls: Calls, requests: Sequence[str]) -> None:
         self._calls, self._requests, self._several = calls, requests, len(requests) > 1
 
     async def run(self, rankings: Rankings) -> tuple[list[Ranked], float]:
-        """Run the rankings; return them and the seconds they took. The first Ctrl-C cancels them."""
+        """Run the rankings; return them and the elapsed seconds. The first Ctrl-C cancels the rankings."""
         cancel, began = asyncio.Event(), perf_counter()
         with cancelling(cancel, self.note, self.stop):
             self.start()
@@ -91,7 +91,7 @@ class View:
         return ranked, perf_counter() - began
 
     def of(self, number: int) -> Callable[[Event], None]:
-        """Return the subscriber for the events of the request with this number, which begins now."""
+        """Return the event subscriber of the request with this number. Called when the request begins."""
         return DebugLog(level(), 1, number) if level() else Lines(number, self._several)
 
     def note(self, text: str) -> None:
@@ -110,7 +110,7 @@ class View:
 
 @define
 class _Row:
-    """A request under way: its phase, the phase's progress, and the results of the earlier ones."""
+    """A request in progress: its present phase, the progress of that phase, and the results of the earlier phases."""
 
     number: int
     request: str
@@ -144,18 +144,18 @@ class _Row:
 
     @property
     def progress(self) -> str:
-        """The progress in words."""
+        """The progress as text."""
         return " · ".join([f"{self.phase} {self.detail}".strip(), clock(perf_counter() - self.began), *self.before])
 
 
 class Screen(View):
-    """The output during rankings on a terminal (stderr): a row for each request under way; finished parts stay above it.
+    """The output during the ranking on a terminal (stderr): a row for each running request. Finished parts stay above the rows.
 
-    The refreshing thread only reads; events come in the thread of the rankings.
+    The refreshing thread only reads; the thread of the rankings delivers the events.
     """
 
     MOST_ROWS = 10
-    """Maximum number of requests shown; a small terminal must not scroll."""
+    """Maximum number of requests that are shown, so that a small terminal does not scroll."""
 
     def __init__(self, calls: Calls, requests: Sequence[str], console: Console | None = None) -> None:
         super().__init__(calls, requests)
@@ -171,7 +171,7 @@ class Screen(View):
         self._foot.start()
 
     def of(self, number: int) -> Callable[[Event], None]:
-        """Return the subscriber for the events of the request with this number, which begins now."""
+        """Return the event subscriber of the request with this number. Called when the request begins."""
         row = self._rows[number] = _Row(number, self._requests[number])
         lines = Lines(number, several=False)
 
@@ -185,10 +185,10 @@ class Screen(View):
         return show
 
     def ranked(self, ranked: Ranked) -> None:
-        """Process the end of a request; one of several becomes a line."""
+        """Process the end of a request. If there are several requests, print a line with its result."""
         self._rows.pop(ranked.number, None)
         self._ended += 1
-        if not self._several or ranked.status == "cancelled":  # the report covers these
+        if not self._several or ranked.status == "cancelled":  # the final report shows these
             return
         result = _summary(ranked) if ranked.ranking else clipped(ranked.reason, 400)
         head = Text(f"R{ranked.number:02} {ranked.status}", style=_STYLES[ranked.status])
@@ -217,7 +217,7 @@ class Screen(View):
 
 
 def open_view(calls: Calls, requests: Sequence[str]) -> View:
-    """Return the output for stderr: live on a terminal, lines in a pipe and for the debug log."""
+    """Return the output for stderr: a live display on a terminal; lines in a pipe or if the debug log is on."""
     return View(calls, requests) if level() or not is_terminal(sys.stderr) else Screen(calls, requests)
 
 
@@ -231,19 +231,19 @@ def _summary(ranked: Ranked) -> str:
     return f"{', '.join(map(str, ranked.ranking[:10]))}{more}{best}{passed}"
 
 
-# The end of ``rank``: the rankings on stdout, a summary and the cost on stderr; the exit code.
+# The end of ``rank``: writes the rankings to stdout, a summary and the cost to stderr, and determines the exit code.
 
 _EXITS = {
     "complete": Exit.DONE, "partial": Exit.PARTIAL, "failed": Exit.FAILED, "cancelled": Exit.INTERRUPTED,
 }  # fmt: skip
 _LISTED = 20
-"""Maximum number of failures listed; --format json has all."""
+"""Maximum number of failures that are listed; --format json has all."""
 
 
 def finish(
     rankings: Rankings, ranked: Sequence[Ranked], calls: Calls, form: str, llm: str | None, seconds: float, *, several: bool
 ) -> int:  # fmt: skip
-    """Write the rankings and their figures; return the exit code. ``seconds``: the total time, with parallel requests."""
+    """Write the rankings and their figures; return the exit code. ``seconds``: the elapsed time of all requests together."""
     recorder = rankings.recorder
     assert recorder is not None  # noqa: S101 - the command stores its runs
     statuses = Counter(each.status for each in ranked)

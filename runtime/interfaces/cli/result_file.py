@@ -1,6 +1,6 @@
-"""The output file of results: each line is written completely or not at all, even after a kill or on a full disk.
+"""The output file of results. Each result is written completely or not at all; an incomplete last line is removed on resumption.
 
-A resumed run completes the file: complete results stay, the rest is written again.
+A resumed run completes the file: complete results stay, all other results are written again.
 """
 
 import contextlib
@@ -23,21 +23,21 @@ from ...api.files import UnknownSuffix, known_suffix
 from .inputs import STDIN
 from .output import Misused, is_terminal, say, write
 
-# A result as a row: for CSV and for the table.
+# A result as a row of CSV or of a table.
 
 COUNTS = ("reviews", "kept", "extracted", "invalid", "failed", "coerced", "cut", "cut_characters")
 _OWN = ("index", "name", "status")
 
 
 def columns(outputs: Sequence[str]) -> list[str]:
-    """Return the column names: index, name, status, the outputs, the counts. On a name clash, the fixed column gets ``run_``."""
+    """Return the column names: index, name, status, the outputs, the counts. A fixed column named like an output gets ``run_``."""
     taken = set(outputs)
     own = {name: f"run_{name}" if name in taken else name for name in (*_OWN, *COUNTS)}
     return [*(own[name] for name in _OWN), *outputs, *(own[name] for name in COUNTS)]
 
 
 def row(result: Mapping[str, Any], outputs: Sequence[str]) -> list[Any]:
-    """Return the values of a result (its JSON) in the order of ``columns``; None for a missing output."""
+    """Return the values of a result, given as JSON, in the order of ``columns``; None for a missing output."""
     values, counts = result["outputs"], result["counts"]
     return [
         *(result[name] for name in _OWN),
@@ -48,11 +48,11 @@ def row(result: Mapping[str, Any], outputs: Sequence[str]) -> list[Any]:
 
 Form = Literal["jsonl", "csv"]
 Opening = Literal["new", "anew", "go on"]
-"""Whether the file must be new, is overwritten, or is continued."""
+"""How to open the file: "new" (it must not have content), "anew" (it is overwritten) or "go on" (it is continued)."""
 
 
 class Unwritten(Exception):
-    """A result can't be written: the run ends, and its results stay in its own folder."""
+    """A result can't be written. The run then ends; its results remain in the folder of the run."""
 
     def __init__(self, path: str, reason: str) -> None:
         self.message = f"{path} can't be written: {reason}"
@@ -61,7 +61,7 @@ class Unwritten(Exception):
 
 @define
 class OutFile:
-    """A file opened for appending, with a lock. ``kept``: name by index of the complete results already in it."""
+    """A file that is open for appending, and locked. ``kept`` maps the index of each complete result in the file to its name."""
 
     path: str
     kept: dict[int, str]
@@ -70,9 +70,10 @@ class OutFile:
 
     @classmethod
     def open(cls, path: str, form: Form, outputs: Sequence[str], opening: Opening) -> "OutFile":
-        """Open the file, creating it if necessary. ``outputs`` are the columns of CSV.
+        """Open the file; create it if it is missing. ``outputs`` are the seed's outputs, which are columns of CSV.
 
-        Raises ``Misused`` if it already exists, is not a file of results, or is written by another process; and ``OSError``.
+        Raises ``Misused`` if the file has content although ``opening`` is "new", if its content is not results of this seed, or if another
+        process writes the file. Raises ``OSError``.
         """
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, NAMED)
         try:
@@ -96,8 +97,8 @@ class OutFile:
         return made
 
     def write(self, line: str) -> None:
-        """Append a complete line. Raises ``Unwritten``, in which case the file is unchanged."""
-        rest = memoryview(line.encode("utf-8", "backslashreplace"))  # half a surrogate pair, which JSON may contain
+        """Append a complete line. If this fails, the file is restored and ``Unwritten`` is raised."""
+        rest = memoryview(line.encode("utf-8", "backslashreplace"))  # escapes lone surrogates, which JSON may contain
         size = -1
         try:
             size = os.fstat(self._file).st_size if self._regular else -1
@@ -105,7 +106,7 @@ class OutFile:
                 rest = rest[os.write(self._file, rest) :]
         except OSError as error:
             if size >= 0:
-                with contextlib.suppress(OSError):  # otherwise it is cut off when the run is resumed
+                with contextlib.suppress(OSError):  # if truncation fails, a resumed run removes the incomplete line
                     os.ftruncate(self._file, size)
             raise Unwritten(self.path, error.strerror or str(error)) from None
 
@@ -129,7 +130,10 @@ def _lock(file: int, path: str) -> None:
 
 
 def _repaired(path: Path, file: int, form: Form, outputs: Sequence[str]) -> tuple[dict[int, str], int]:
-    """Remove incomplete results; return the complete ones, and the file that now has them. Replaced atomically if necessary."""
+    """Remove incomplete results from the file; return the names of the complete results by index, and the open file.
+
+    If incomplete results are between complete ones, a new file replaces the old file atomically.
+    """
     kept = dict[int, str]()
     size = end = 0
     with open(path, "rb") as stream:
@@ -138,7 +142,7 @@ def _repaired(path: Path, file: int, form: Form, outputs: Sequence[str]) -> tupl
                 kept[entry.index] = entry.name
             size, end = size + len(entry.raw), entry.end
         whole = os.fstat(file).st_size
-        if size == end:  # everything to remove is at the end
+        if size == end:  # the part to remove is at the end of the file
             if end < whole:
                 os.ftruncate(file, end)
             return kept, file
@@ -166,7 +170,7 @@ def _repaired(path: Path, file: int, form: Form, outputs: Sequence[str]) -> tupl
 
 @frozen
 class _Entry:
-    """A part of a file that stays: a complete result (or CSV's header, without an index), and its end."""
+    """A part of a file that is kept: a complete result, or the header of CSV (``index`` None). ``end`` is its end in the file."""
 
     raw: bytes
     end: int
@@ -175,13 +179,13 @@ class _Entry:
 
 
 def _entries(stream: BinaryIO, path: str, form: Form, outputs: Sequence[str]) -> Iterator[_Entry]:
-    """Yield the parts that stay. Raises ``Misused`` for content that no run wrote, because it must not be lost."""
+    """Yield the parts that are kept. Raises ``Misused`` for content that no run wrote, because such content must not be lost."""
     records = _csv_records(stream) if form == "csv" else iter(stream)
     end, seen = 0, set[int]()
     for number, raw in enumerate(records, 1):
         end += len(raw)
         if not raw.endswith(b"\n"):
-            return  # cut off by a kill
+            return  # an incomplete last line: the process was killed while it wrote the line
         if form == "csv" and number == 1:
             if _cells(raw) != columns(outputs):
                 raise Misused(f"{path} has other columns than this seed's results", "name another file")
@@ -207,7 +211,7 @@ def _json_result(raw: bytes) -> tuple[int, str, str] | None:
 
 
 def _csv_records(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield the records of CSV: a line, or several if a cell has line breaks."""
+    """Yield the records of CSV. A record is a line, or several lines if a cell has line breaks."""
     held = b""
     for line in stream:
         held += line
@@ -215,7 +219,7 @@ def _csv_records(stream: BinaryIO) -> Iterator[bytes]:
             yield held
             held = b""
     if held:
-        yield held.rstrip(b"\n")  # it ends within a cell
+        yield held.rstrip(b"\n")  # the file ends within a cell
 
 
 def _cells(raw: bytes) -> list[str]:
@@ -232,17 +236,17 @@ def _csv_result(raw: bytes, width: int) -> tuple[int, str, str] | None:
     return int(found[0]), found[1], found[2]
 
 
-# Output of results: as JSON lines, CSV or a table; to stdout or a file.
+# Output of results as JSON lines, CSV or a table, to stdout or to a file.
 
 OutFormat = Literal["auto", "jsonl", "csv", "table"]
 
 
 _ROWS = 50
-"""Maximum rows of a table; further ones are counted."""
+"""Maximum number of rows of a table. Further rows are only counted."""
 _WIDEST = 60
-"""Maximum characters of a table cell."""
+"""Maximum number of characters of a table cell."""
 _OUTPUTS = 8
-"""Maximum number of outputs shown in a table."""
+"""Maximum number of outputs that a table shows."""
 
 
 _FORMS: dict[str, Literal["jsonl", "csv"]] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv"}
@@ -283,7 +287,7 @@ def same_file(one: str, other: str) -> bool:
 
 @define
 class Sink:
-    """Writes results one by one. ``kept``: results already in the file, name by index; they need not be made again."""
+    """Writes results one by one. ``kept`` maps the index of each result that is already in the file to its name."""
 
     form: Literal["jsonl", "csv", "table"]
     outputs: Sequence[str]
@@ -299,7 +303,7 @@ class Sink:
         return self._file is None
 
     def put(self, result: Mapping[str, Any]) -> None:
-        """Write one result (its JSON). Raises ``Unwritten`` if the file can't be written."""
+        """Write one result, given as JSON. Raises ``Unwritten`` if the file can't be written."""
         self.written += 1
         if self.form == "table":
             if len(self._rows) < _ROWS:
@@ -319,7 +323,7 @@ class Sink:
             sys.stdout.flush()
 
     def end(self) -> None:
-        """Write the remaining output, and close."""
+        """Write the table, if there is one, and close the file."""
         if self.form == "table" and self._rows:
             self._draw()
         self.close()
@@ -357,7 +361,7 @@ def _short(value: Any) -> str:
 def open_sink(
     out: str | None, form: OutFormat, outputs: Sequence[str], opening: Opening, brief: bool, sources: Sequence[str] = ()
 ) -> Sink:
-    """Open the output of results. Raises ``Misused`` if the file is one of ``sources`` or exists, and ``OSError``."""
+    """Open the output for results. Raises ``Misused`` if the file is one of ``sources``, or as ``OutFile.open``, and ``OSError``."""
     chosen = form_of(form, out)
     if out is None or out == STDIN:
         sink = Sink(chosen, outputs, brief)

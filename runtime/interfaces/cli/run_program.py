@@ -1,4 +1,4 @@
-"""The run of a GASL program, a plan or single commands: checks all of it, runs it, writes its result and a summary."""
+"""Runs a GASL program, a plan or single commands: checks the whole text, runs it, and writes the result and a summary."""
 
 import asyncio
 import os
@@ -36,27 +36,27 @@ if TYPE_CHECKING:
     from ...api.gasl import ExecutionRecord
     from .run_script import RunOptions
 
-# The result: the value of the last command that has one, and the exit code.
+# The result of a run: the value of the last command that has a value, and the exit code.
 
 Form = Literal["auto", "table", "json", "plain"]
 
 _ROWS = 100
-"""Maximum number of rows of a table; JSON has all."""
+"""Maximum number of rows of a table; JSON output has all rows."""
 _CODES = {
     "success": Exit.DONE, "empty": Exit.DONE, "partial": Exit.PARTIAL, "cancelled": Exit.INTERRUPTED,
 }  # fmt: skip
 
 
 def _exit_code(records: "Sequence[ExecutionRecord]", planned: int) -> Exit:
-    """Return the exit code: an empty final result is a success; commands that were not run are a failure."""
+    """Return the exit code. An empty final result is a success, unless commands were not run."""
     status = gasl.plan_status(records)
     return Exit.FAILED if status == "empty" and len(records) < planned else _CODES.get(status, Exit.FAILED)
 
 
 def _write_value(records: "Sequence[ExecutionRecord]", form: Form) -> None:
-    """Write the value of the last command that has one: a table on a terminal, JSON in a pipe.
+    """Write the value of the last command that has a value: as a table on a terminal, as JSON in a pipe.
 
-    The value of a failed plan is not written: it could be mistaken for its result.
+    Nothing is written for a failed plan, because an intermediate value could be mistaken for the plan's result.
     """
     record = gasl.last_with_value(records)
     if record is None or _CODES.get(gasl.plan_status(records)) not in (Exit.DONE, Exit.PARTIAL):
@@ -73,18 +73,18 @@ def _write_value(records: "Sequence[ExecutionRecord]", form: Form) -> None:
     write(value if isinstance(value, str) and form != "json" else json_text(value))
 
 
-# The output during a program: a line per finished command, and a note when a model is called.
+# The output during the run of a program: a line for each finished command, and notes about model calls.
 
 STYLES = {"success": "green", "empty": "yellow", "partial": "yellow", "cancelled": "yellow"}
-"""The colour of a command's status; other statuses have that of an error."""
+"""The colour of each status of a command. Other statuses have the colour of errors."""
 _LONGEST = 96
 
 
 @define
 class CommandLines:
-    """A line on stderr for each finished command. Nested commands are indented."""
+    """Prints a line on stderr for each finished command. Nested commands are indented."""
 
-    _commands: dict[tuple[str, str], str] = field(factory=dict)  # by plan and number: branches use the same numbers
+    _commands: dict[tuple[str, str], str] = field(factory=dict)  # by plan and number: plans use the same numbers
     _totals: dict[str, int] = field(factory=dict)
     _done: Counter[str] = field(factory=Counter)
     _asked: int = 0
@@ -133,7 +133,7 @@ class CommandLines:
         sys.stderr.flush()
 
 
-# The workspace, from options.
+# Opening the workspace that the options describe.
 
 
 def _open(
@@ -146,9 +146,9 @@ def _open(
     calls_model: bool,
     warn: Callable[[str], None],
 ) -> Workspace:
-    """Open the graph, the state and the models. Without a spec, a program that calls a model gets the default model.
+    """Open the graph, the state and the models. If ``llm`` is None, a program that calls a model gets the default model.
 
-    A state remembers its graph and chunks: they may be omitted the next time. Raises ``AdapterError``, ``StoreError``,
+    A state records its graph and chunks, which may therefore be omitted the next time. Raises ``AdapterError``, ``StoreError``,
     ``NotConfigured`` and ``Misused``.
     """
 
@@ -158,7 +158,7 @@ def _open(
     return opened(ground.wanted(), models, telling(warn), needs_graph=True)
 
 
-# ``run`` with a program or a plan.
+# The command ``run`` for a program or a plan.
 
 _SCRIPT_OPTIONS = ("input_file", "resume", "lenient", "all_steps", "dry_run")
 """The options of ``run`` that apply only to prompt scripts."""
@@ -174,7 +174,7 @@ def run_program(source: Source, language: Literal["gasl", "plan"], options: "Run
             noun = "plan" if language == "plan" else "program"
             raise Misused(f"{flag} is only for prompt scripts (.lwt); {source.name} is a {noun}", hint)
     read = read_program(source, language)
-    if read.failed:  # before the graph is loaded, which may take a while
+    if read.failed:  # report errors before the graph is loaded, which may take a while
         return _refuse(check_program(source, language), options)
     events, calls = Events(), Calls()
     events.subscribe(calls)
@@ -239,11 +239,11 @@ def _summarize(
         say(f"saved in {state}")
 
 
-# The ``gasl`` command: runs the commands in order in one session and shows the result of the last one.
+# The command ``gasl`` runs GASL commands in order in one session, and shows the result of the last one.
 
 
 def run_commands(commands: Sequence[str], bare: Sequence[str], ground: Ground, llm: str | None, form: Form) -> int:
-    """Run the commands until one fails; return the exit code. ``bare``: commands given without ``-c``."""
+    """Run the commands in order until one fails; return the exit code. ``bare``: commands that were given without ``-c``."""
     source = Source("\n".join(_usable(commands, bare)), "<command>")
     read = read_program(source)
     if read.failed:

@@ -1,4 +1,4 @@
-"""The run of a prompt script: reads and checks it, runs it with a display, writes its output and a summary."""
+"""Runs a prompt script: reads and checks the script, runs it with a display, and writes its output and a summary."""
 
 import asyncio
 import os
@@ -64,7 +64,7 @@ class RunOptions:
     max_steps: int = MAX_STEPS
 
     def resume_command(self, run_id: str, model: str) -> str:
-        """Return the shell command that resumes the run. A script and an input from stdin are taken from the run itself."""
+        """Return the shell command that resumes the run. It omits a script or input read from stdin: the stored run has a copy."""
         words = ["knotwork", "run", *([self.file] if self.file not in (None, "-") else []), "--resume", run_id]
         values = (
             ("--input", None if self.input_file == "-" else self.input_file), ("--llm", self.llm and model),
@@ -79,7 +79,7 @@ class RunOptions:
 
 
 def run_script(options: RunOptions, source: Source | None) -> int:
-    """Run the script ``source``, or resume a recorded run, and return the exit code."""
+    """Run the script ``source``, or resume the recorded run that ``options`` name; return the exit code."""
     named = named_specs(options.models)
     try:
         stored = runs.load(options.resume) if options.resume is not None else None
@@ -114,7 +114,7 @@ def run_script(options: RunOptions, source: Source | None) -> int:
 
 
 def _resumed(options: RunOptions, named: dict[str, str], stored: "Stored") -> tuple[RunOptions, dict[str, str]]:
-    """Fill in missing options from the recorded run."""
+    """Return the options and the named models, with missing values taken from the recorded run."""
     recorded = stored.head.get("options", {})
     options = evolve(
         options,
@@ -143,7 +143,7 @@ def refuse(checked: Checked, options: RunOptions) -> int:
 
 
 def _with_graph(options: RunOptions, checked: CheckedScript) -> RunOptions:
-    """Set the graph of the script's GASL steps: the given one, else the one recorded in the state."""
+    """Return the options with the graph for the script's GASL steps: the given graph, or the graph that the state records."""
     ground, name = options.ground, checked.source.name
     if not checked.has_gasl_steps:
         if ground.graph is not None or ground.state is not None:
@@ -189,14 +189,14 @@ def _run(
             )  # fmt: skip
 
     try:
-        # Open the graph first: if it can't be opened, no run folder is left behind.
+        # Open the graph first, so that no run folder is created if the graph can't be opened.
         with in_words_of_options(), on_graph(options.ground.wanted(), models, events, telling(warn)) as workshop:
             recorder = _recorder(options, checked, value, stored, spec or "", named)
             if workshop is not None:
                 workshop.run_id = recorder.run_id
             with runs.logged(events, recorder.path):
                 finished = asyncio.run(run(recorder, workshop))
-    except ScriptError as error:  # found by the run's own check
+    except ScriptError as error:  # an error that only the check of the run finds
         show([Checked(error.diagnostics, error.source)], sys.stderr)
         return Exit.ERRORS
     finally:
@@ -225,12 +225,12 @@ def _recorder(
     return runs.start(checked.script, input=value, model=spec, options=recorded)
 
 
-# The end of a run: the output on stdout, and the summary on stderr.
+# The end of a run: writes the output to stdout, and the summary to stderr.
 
 _CODES = {"complete": Exit.DONE, "partial": Exit.PARTIAL, "failed": Exit.FAILED, "cancelled": Exit.INTERRUPTED}
 _STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled": "yellow"}
 _LISTED = 20
-"""Maximum number of steps listed; the recorded run has all."""
+"""Maximum number of steps that are listed; the recorded run has all."""
 
 
 def _write_output(run: Run, form: OutputFormat) -> None:
@@ -245,7 +245,7 @@ def _write_output(run: Run, form: OutputFormat) -> None:
 
 
 def _summarize(run: Run, figures: RunFigures, recorder: "RunRecorder", resume: str) -> None:
-    """Report failures, the figures, and where the run is recorded."""
+    """Report failures, the figures, and the folder of the recorded run."""
     on = colour(sys.stderr)
     # The check has reported the steps that the final step does not need.
     unneeded = f"({run.final}) does not need it"
@@ -258,7 +258,7 @@ def _summarize(run: Run, figures: RunFigures, recorder: "RunRecorder", resume: s
             say(f"{paint(status, style, on)} and {len(found) - _LISTED} more")
     items = [(step, failed) for step, result in run.steps.items() for failed in result.failed_items]
     for step, failed in items[:_LISTED]:
-        if failed.item is None:  # the step has an incomplete output
+        if failed.item is None:  # the output of the step is incomplete
             say(f"{paint('partial', 'yellow', on)} ({step}): {printable(failed.message)}")
         else:
             say(f"{paint('failed', 'red', on)} ({step}) item {failed.item}: {printable(failed.message)}")
@@ -294,11 +294,11 @@ def _figures(run: Run, planned: list[StepResult], figures: RunFigures) -> str:
     return " · ".join(parts)
 
 
-# A dry run: each step with its prompts. References to answers are shown between « and ».
+# A dry run shows each step with its prompts. References to answers are shown between « and ».
 
 
 def _dry_run(checked: CheckedScript, value: Any, options: RunOptions) -> int:
-    """Write the prompts layer by layer to stdout."""
+    """Write the prompts to stdout, layer by layer; return the exit code."""
     show([checked.without_remarks], sys.stderr)
     found = lwt.dry_run(checked.script, input=value, all_steps=options.all_steps)
     if options.form == "json":
@@ -346,7 +346,7 @@ def _short(text: str) -> str:
 
 
 def _with_marks(text: str, on: bool) -> str:
-    """Return a prompt with its unknown parts between « and », in colour if ``on``."""
+    """Return a prompt. Its unknown parts are shown between « and », in colour if ``on`` is true."""
     parts = text.replace(UNKNOWN_END, UNKNOWN).split(UNKNOWN)
     clean = [shown(part) if sys.stdout.isatty() else part for part in parts]
     return "".join(paint(f"«{part}»", "yellow", on) if number % 2 else part for number, part in enumerate(clean))

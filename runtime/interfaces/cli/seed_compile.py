@@ -1,4 +1,4 @@
-"""The run of ``seed compile``: the task read, the model opened, the steps shown, the seed written atomically."""
+"""Runs ``seed compile``: reads the task, opens the model, shows the steps, and writes the seed atomically."""
 
 import asyncio
 import json
@@ -39,20 +39,20 @@ from .output import Exit, Misused, cancelling, colour, complain, paint, say, wri
 from .output import shown as for_terminal
 from .result_file import same_file
 
-# The output during and after a compilation: lines on stderr, a few for each of the three steps.
+# The output during and after a compilation: a few lines on stderr for each of the three steps.
 
 _NAMES = {"conditions": "conditions", "graph": "computation graph", "seed": "seed"}
 _STYLES = {"done": "green", "failed": "red", "cancelled": "yellow"}
 _LONGEST = 200
 _FAULTS = 3
-"""Maximum number of faults of a draft shown in a line; the model sees more."""
+"""Maximum number of errors of a draft that are shown; the model receives more."""
 _DRAFT = 20_000
-"""Maximum characters shown of a failed draft."""
+"""Maximum number of characters of a failed draft that are shown."""
 
 
 @define
 class Lines:
-    """A line when a step begins, lines for fixes and repairs, and a line when it ends."""
+    """Prints a line when a step begins, lines for fixes and repairs, and a line when the step ends."""
 
     most: int
     """Maximum number of repairs per step."""
@@ -94,7 +94,7 @@ class Lines:
 
 
 def finished(made: Compiled, cached_calls: int) -> None:
-    """Print the result in one line, with its cost, after the notes of the steps."""
+    """Print the notes of the steps, then the result and its cost in one line."""
     for step in made.steps:
         for note in step.notes:
             say(printable(f"note: {_NAMES[step.phase]}: {note}"))
@@ -125,9 +125,9 @@ def show_draft(made: Compiled) -> None:
 
 
 _RESUMABLE = ("cancelled", "time", "budget")
-"""Reasons that ended a compilation which the same command, perhaps with a higher limit, can continue."""
+"""Reasons for the end of a compilation after which the same command, perhaps with a higher limit, can continue."""
 _CONTEXTS = 100
-"""Maximum number of contexts read from --example."""
+"""Maximum number of contexts that are read from --example."""
 
 
 def run(
@@ -162,7 +162,7 @@ def run(
 
         try:
             made = asyncio.run(compiled(True))
-        except RunError as error:  # nothing is resumed from the run
+        except RunError as error:  # the run can't be stored; compile without storing it
             lines.note(f"warning: {error.message}")
             made = asyncio.run(compiled(False))
     except Unreadable as error:
@@ -187,7 +187,7 @@ def run(
 
 
 def _check_output(task: str, output: str | None, example: str | None, force: bool) -> None:
-    """Refuse an output file that may not be written, before any cost."""
+    """Refuse an output file that may not be written, before any model call."""
     writable(output, (".json",))
     if output is None:
         return
@@ -198,8 +198,8 @@ def _check_output(task: str, output: str | None, example: str | None, force: boo
     if path.is_dir():
         raise Misused(f"{output} is a directory", f"name a file in it: --output {path / 'task.seed.json'}")
     if is_stream(path):
-        return  # it is written into without losing data
-    if (path.exists() or path.is_symlink()) and not force:  # a broken link also counts as existing
+        return  # a stream is written into, so no data is lost
+    if (path.exists() or path.is_symlink()) and not force:  # a broken link also counts as an existing file
         raise Misused(f"{output} exists", "--force overwrites it")
     if not path.parent.is_dir():
         raise Misused(f"{output} can't be written: the directory {path.parent} does not exist")
@@ -222,7 +222,7 @@ _EXAMPLE = "a task states the wanted values and how they follow from reviews: kn
 
 
 def _is_document(text: str) -> bool:
-    """Return whether a text is one JSON object or list, or lines of them."""
+    """Return whether a text is a JSON object or list, or has a JSON object or list in its first line."""
     lines = text.strip().split("\n")
     if text.lstrip()[:1] not in ("{", "["):
         return False
@@ -252,7 +252,8 @@ def _contexts(name: str | None) -> list[object] | None:
 def _end(made: Compiled, output: str | None, cached_calls: int, *, remarks: bool, cached: bool) -> int:
     """Write the seed or show the best draft; report the cost; return the exit code.
 
-    ``remarks``: show them, such as the yield of the filter; ``cached``: answers are cached.
+    ``remarks``: also show diagnostics of severity info, such as the number of reviews that the filter keeps. ``cached``: whether
+    answers are cached.
     """
     if made.status != "done":
         show_draft(made)
@@ -271,7 +272,7 @@ def _end(made: Compiled, output: str | None, cached_calls: int, *, remarks: bool
         try:
             replace_file(Path(output), made.text + "\n")
         except OSError as error:
-            write(made.text)  # the seed is already paid for
+            write(made.text)  # its model calls are already paid for
             sys.stdout.flush()
             complain(f"{output} can't be written: {error.strerror or error}", "the seed is on stdout")
             return Exit.FAILED

@@ -1,4 +1,4 @@
-"""The runs of ``seed explain`` and ``seed sensitivity``: the source of a value, and what affects it. No model is called."""
+"""Runs the ``seed`` commands that call no model: ``explain``, ``sensitivity``, ``compute``, ``schema`` and ``convert``."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,13 +23,13 @@ from .seed_view import Tally
 
 _EXCERPT = 80
 _SHOWN = 25
-"""Maximum number of changes shown per context; JSON has all."""
+"""Maximum number of changes that are shown for each context; JSON output has all."""
 
 
 def explain_value(
     seed_name: str, results: str, name: str, wanted: str | None, contexts: str | None, form: Literal["text", "json"]
 ) -> int:
-    """Write the derivation of ``name`` down to the reviews."""
+    """Write how the value of ``name`` was computed, back to the reviews that it comes from."""
     seed = _open_seed(seed_name, results, contexts, "explain SEED RESULTS NAME")
     if isinstance(seed, Checked):
         return report_errors(seed, "nothing was read")
@@ -59,7 +59,7 @@ def show_sensitivity(
     contexts: str | None,
     form: Literal["text", "json"],
 ) -> int:
-    """Write the effect of single extractions, for one context or for all."""
+    """Write the effects of single extractions on the outputs, for one context or for all contexts."""
     seed = _open_seed(seed_name, results, contexts, "sensitivity SEED RESULTS [NAME]")
     if isinstance(seed, Checked):
         return report_errors(seed, "nothing was read")
@@ -83,7 +83,7 @@ def show_sensitivity(
 def _write_all(
     seed: FormulaSeed, some: Iterable[Extracted], names: tuple[str, ...], form: Literal["text", "json"]
 ) -> int:
-    """Write the changes of each context as it is read; return their number."""
+    """Write the changes for each context as the contexts are read; return the number of contexts."""
     run, count = Compute.of(seed).run, 0
     for count, found in enumerate(some, 1):
         made = sensitivity(seed, found.rows, found.context, outputs=names or None, run=run)
@@ -105,7 +105,7 @@ def _open_seed(seed_name: str, results: str, contexts: str | None, order: str) -
 
 
 def _check_name(seed: FormulaSeed, name: str, known: Mapping[str, Any]) -> None:
-    """Refuse an unknown value name of the seed."""
+    """Raise ``Misused`` if ``name`` is not in ``known``, the values of the seed."""
     if name in known:
         return
     near = nearest(name, known)
@@ -120,7 +120,7 @@ def _check_name(seed: FormulaSeed, name: str, known: Mapping[str, Any]) -> None:
 
 
 def _warn_of_changes(seed: FormulaSeed, found: Extracted) -> None:
-    """Warn if the results were computed with other formulas than the seed's."""
+    """Warn if the seed's formulas give other values than those in the results."""
     outputs = found.result.outputs
     values = ResultComputer.of(seed).result(found.context, found.result.extractions).values if outputs else {}
     others = [name for name in seed.outputs if name in outputs and name in values and outputs[name] != values[name]]
@@ -200,7 +200,7 @@ def _json(found: Extracted, made: Sensitivity) -> dict[str, Any]:
     }
 
 
-# The run of ``seed compute``: results recomputed from extractions. No model is called.
+# ``seed compute`` recomputes results from extractions. No model is called.
 
 
 def compute_again(
@@ -213,7 +213,7 @@ def compute_again(
     brief: bool,
     allow_invalid: float | None = None,
 ) -> int:
-    """Write a result for each context of ``results``."""
+    """Recompute and write the result of each context in ``results``; return the exit code."""
     only_one_stdin([seed_name, results, contexts])
     form_of(form, out)
     seed = open_seed(seed_name, "knotwork seed compute SEED RESULTS")
@@ -271,7 +271,7 @@ def _finish(read: Results, tally: Tally, out: str | None) -> int:
     return {"complete": Exit.DONE, "partial": Exit.PARTIAL, "failed": Exit.FAILED}[status]
 
 
-# The runs of ``seed schema`` and ``seed convert``.
+# ``seed schema`` and ``seed convert``.
 
 
 def show_schema(form: Literal["002", "000"]) -> int:
@@ -284,7 +284,7 @@ def show_schema(form: Literal["002", "000"]) -> int:
 
 
 def convert_seed(name: str, output: str | None) -> int:
-    """Write the seed in the declarative form; remaining expressions are reported on stderr."""
+    """Write the seed in the declarative form. Expressions that could not be converted are reported on stderr."""
     from ....lang.documents.seed import convert
 
     writable(output, (".json",))

@@ -1,4 +1,4 @@
-"""The run of ``seed run``: contexts in, results out in their order, a display meanwhile; and its dry run."""
+"""Runs ``seed run``: reads contexts, shows progress, and writes the results in the order of the contexts. Also does the dry run."""
 
 import asyncio
 import sys
@@ -20,12 +20,12 @@ from .result_file import Sink, Unwritten
 from .seed_view import Bar, Display, Tally, finish
 
 _MOST_WAITING = 256
-"""Maximum number of results that wait for an earlier one, to bound memory."""
+"""Maximum number of results that wait for the result of an earlier context. The limit bounds memory."""
 
 
 @define
 class Results:
-    """Writes the results of a run in the contexts' order, counts them, and shows their progress."""
+    """Writes the results of a run in the order of the contexts, counts them, and shows the progress."""
 
     seed: FormulaSeed
     feed: Feed
@@ -40,14 +40,14 @@ class Results:
     ) -> int:
         """Run the seed for all contexts, report the result and return the exit code. ``resume`` is the command that resumes."""
         self.feed.kept = self.sink.kept
-        between = self.sink.to_stdout and self.sink.form != "table"  # results on the same terminal would break up a bar
+        between = self.sink.to_stdout and self.sink.form != "table"  # results would interrupt a bar
         if not level() and is_terminal(sys.stderr) and not (between and is_terminal(sys.stdout)):
             self.shown = Bar(self.tally, self.seed.source.name, lambda: self.feed.contexts.share)
         elif not level():
             self.shown = Display(self.tally)
         try:
             totals = asyncio.run(self._totals(run, recorder, options))
-            for index in sorted(self._waiting):  # the run was stopped while they waited for earlier ones
+            for index in sorted(self._waiting):  # results that were still waiting when the run was stopped
                 self._write(index)
         except Unwritten as error:
             self._stop_showing()
@@ -76,7 +76,7 @@ class Results:
             )
 
     def take(self, result: SeedResult) -> None:
-        """Process a result. It includes the context without its reviews, which recomputing may need."""
+        """Process a result. It is written with its context (without reviews), because recomputing may need the context."""
         document: dict[str, Any] = result.as_json()
         if not self.brief:
             extractions = document.pop("extractions")
@@ -84,13 +84,13 @@ class Results:
         self._put(document)
 
     def refuse(self, item: Item) -> None:
-        """Process an invalid context: its result is a failed one."""
+        """Process an invalid context: write a failed result for it."""
         name = item.value.get("name") if isinstance(item.value, dict) else ""
         error = ResultError("", "context", f"{self.feed.contexts.shown}, line {item.line}: {item.fault}")
         self._put(SeedResult(name if isinstance(name, str) else "", item.index, "failed", errors=(error,)).as_json())
 
     def _put(self, document: dict[str, Any]) -> None:
-        """Write a result after those of the earlier contexts, so that every run has the same order."""
+        """Write a result after the results of earlier contexts, so that every run writes the same order."""
         self._waiting[document["index"]] = document
         self.tally.add(document)
         if self.shown is not None:
@@ -108,7 +108,7 @@ class Results:
         self.feed.pending.pop(index, None)
 
     def note(self, text: str) -> None:
-        """Show a message, above the display if there is one."""
+        """Show a message. If there is a display, the message appears above it."""
         if self.shown is not None:
             self.shown.note(text)
         else:
@@ -119,15 +119,15 @@ class Results:
             self.shown.stop()
 
 
-# ``seed run --dry-run``: the filter's yield, and the expected cost of the calls. Nothing is called.
+# ``seed run --dry-run`` reports the reviews that the filter keeps, and the expected cost of the calls. No model is called.
 
 _KEYWORDS = 40
-"""Maximum number of keywords listed; JSON has all."""
+"""Maximum number of keywords that are listed; JSON output has all."""
 _WARNINGS = 10
 
 
 def write_estimate(seed: FormulaSeed, feed: Feed, model: str, price: Any, form: str) -> int:
-    """Write the estimate to stdout: text, or JSON with ``--format jsonl``. ``model`` determines the form of the calls."""
+    """Write the estimate to stdout, as text, or as JSON if ``form`` is "jsonl". ``model`` determines the form of the calls."""
     faults: list[Item] = []
     found = estimate(seed, feed.ready(faults.append), price=price, model=model)
     if form == "jsonl":
@@ -167,7 +167,7 @@ def _print(seed: FormulaSeed, found: Estimate) -> None:
 
 
 def _long(seed: FormulaSeed, found: Estimate) -> list[str]:
-    """Return the lines about long reviews, and about unreadable ones."""
+    """Return the lines about long reviews and about unreadable reviews."""
     lines = []
     if found.cut:
         most, share = seed.review_handling.max_length, found.cut_characters / found.characters

@@ -1,4 +1,4 @@
-"""The figures of a run over contexts: counted as results arrive, and reported at the end."""
+"""Counts the results of a run over contexts, shows the progress, and reports the figures at the end."""
 
 import sys
 from collections import Counter
@@ -20,12 +20,12 @@ from .display import Foot
 from .output import Exit, colour, paint, say
 
 _TOLD = 20
-"""Maximum number of contexts listed; the results have all."""
+"""Maximum number of incomplete contexts that are listed; the results have all."""
 
 
 @define
 class Tally:
-    """Counts results. ``calls`` receives the run's events; ``before`` are results of an earlier run."""
+    """Counts results. ``calls`` counts calls from the run's events; ``before`` is the number of results from an earlier run."""
 
     calls: Calls = field(factory=Calls)
     statuses: Counter[str] = field(factory=Counter)
@@ -34,7 +34,7 @@ class Tally:
     _incomplete_results: list[tuple[str, str]] = field(factory=list)
 
     def add(self, result: Mapping[str, Any]) -> None:
-        """Count one result (its JSON)."""
+        """Count one result, given as JSON."""
         self.statuses[result["status"]] += 1
         self.reviews.update(result["counts"])
         if result["status"] != "complete" and len(self._incomplete_results) < _TOLD:
@@ -47,25 +47,25 @@ class Tally:
 
     @property
     def status(self) -> Literal["complete", "partial", "failed"]:
-        """The status of the run: failed if every context failed."""
+        """The status of the run: "complete" if every context is complete, "failed" if every context failed, otherwise "partial"."""
         if self.statuses["complete"] + self.before == self.done:
             return "complete"
         return "failed" if self.statuses["failed"] == self.done else "partial"
 
     def line(self) -> str:
-        """Return the progress in a few words."""
+        """Return the progress as one short line."""
         parts = [counted(self.done, "context"), *self._incomplete()]
         if self.calls.calls:
             parts.append(self.calls.line())
         return " · ".join(parts)
 
     def contexts(self) -> str:
-        """Return the results of the contexts in words."""
+        """Return a text with the numbers of complete, partial and failed contexts."""
         parts = [f"{self.statuses['complete'] + self.before:,} of {counted(self.done, 'context')} complete"]
         return " · ".join([*parts, *self._incomplete(), *([f"{self.before:,} from before"] if self.before else [])])
 
     def figures(self) -> str:
-        """Return the results of the reviews in words."""
+        """Return a text with the numbers of kept, extracted, invalid and failed reviews."""
         found = self.reviews
         parts = [f"{found['kept']:,} of {found['reviews']:,} kept", f"{found['extracted']:,} extracted"]
         parts += [f"{found['invalid']:,} with an invalid field"] if found["invalid"] else []
@@ -88,7 +88,7 @@ class Tally:
 
 
 def _first_fault(result: Mapping[str, Any]) -> str:
-    """Return the first fault of a result in one line."""
+    """Return the first error of a result as one line."""
     name = result["name"] or f"context {result['index'] + 1}"
     errors, failed = result["errors"], [each for each in result["extractions"] if each.get("failed")]
     reasons = [f"{error['step']}: {error['message']}" if error["step"] else error["message"] for error in errors[:1]]
@@ -99,17 +99,17 @@ def _first_fault(result: Mapping[str, Any]) -> str:
     return f"({name}): {', '.join(reasons)}"
 
 
-# The output during a run over contexts: a bar on a terminal, occasional lines in a pipe. Both go to stderr.
+# The output on stderr during a run over contexts: a bar on a terminal, occasional lines in a pipe.
 
 _SECONDS = 10.0
-"""Minimum seconds between two lines in a pipe."""
+"""Minimum number of seconds between two lines in a pipe."""
 _TOLD_AT_MOST = 20
-"""Maximum number of call notes shown; with thousands of calls, more are not informative."""
+"""Maximum number of notes about calls that are shown. In a run of thousands of calls, further notes would not help."""
 
 
 @define
 class Display:
-    """Line output: at most one line in ten seconds, and warnings."""
+    """Prints at most one progress line in ten seconds, and warnings."""
 
     tally: Tally
     clock: Callable[[], float] = perf_counter
@@ -127,7 +127,7 @@ class Display:
                 pass
 
     def moved(self) -> None:
-        """Count a finished context."""
+        """Process that a context has finished: print a line if it is time."""
         now = self.clock()
         if self._last is None:
             self._last = now
@@ -141,7 +141,7 @@ class Display:
         sys.stderr.flush()
 
     def stop(self) -> None:
-        """Restore the screen; may be called more than once."""
+        """Remove the display, if there is one; may be called more than once."""
 
     def _tell(self, text: str) -> None:
         self._told += 1
@@ -151,7 +151,7 @@ class Display:
             self.note("more of this is not shown")
 
 
-# The live display: the share of finished contexts, and the figures. Notes stay above it.
+# The live display shows the share of finished contexts and the figures. Notes stay above it.
 
 
 class Bar(Display):
@@ -169,7 +169,7 @@ class Bar(Display):
         self._foot.start()
 
     def moved(self) -> None:
-        """Advance the bar by a finished context."""
+        """Process that a context has finished: update the bar."""
         self._part = self._share() or 0.0
 
     def note(self, text: str) -> None:
@@ -193,7 +193,7 @@ class Bar(Display):
         return drawn
 
 
-# The summary on stderr at the end of a run over contexts, and its exit code.
+# The summary on stderr at the end of a run over contexts, and the exit code.
 
 _STYLES = {"complete": "green", "partial": "yellow", "failed": "red", "cancelled": "yellow"}
 _CODES = {"complete": Exit.DONE, "partial": Exit.PARTIAL, "failed": Exit.FAILED, "cancelled": Exit.INTERRUPTED}

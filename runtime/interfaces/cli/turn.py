@@ -1,4 +1,4 @@
-"""One turn: runs a text with Ctrl-C handling and a progress display, and writes the outcomes."""
+"""One turn of a session: runs a text with Ctrl-C handling and a progress display, and writes the outcomes."""
 
 import asyncio
 import os
@@ -31,10 +31,10 @@ from .display import Foot, one_line
 from .inputs import Unreadable, read_source, show
 from .output import Exit, Misused, colour, complain, is_terminal, leaving, paint, say
 
-# Appending results to the file of ``.output``: a table file stays a table.
+# Appending results to the file of ``.output``. A CSV file remains one table.
 
 _MOST = 1 << 20
-"""Maximum number of characters of a first line."""
+"""Maximum number of characters that are read from the first line of a file."""
 
 
 class OtherColumns(Exception):
@@ -49,7 +49,7 @@ def append(lines: Lines, form: Form, path: Path, stopped: Callable[[], bool]) ->
     """Append ``lines`` to the file, until ``stopped`` returns True. Raises ``OSError`` and ``OtherColumns``.
 
     In CSV the column names are written once, above all rows. Return the number of parts written, and whether the file now has
-    several documents where a reader may expect one.
+    several JSON documents, while a reader may expect a single document.
     """
     first, separator = _end_of(path)
     head = lines.head
@@ -65,7 +65,7 @@ def append(lines: Lines, form: Form, path: Path, stopped: Callable[[], bool]) ->
 
 
 def _end_of(path: Path) -> tuple[str | None, str]:
-    """Return the first line of a regular file (None if it is empty or missing), and the line end that its last line lacks."""
+    """Return the first line of a regular file (None if the file is empty or missing), and the line end that its last line lacks."""
     try:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode) or not found.st_size:
@@ -80,7 +80,7 @@ def _end_of(path: Path) -> tuple[str | None, str]:
 
 
 def _write(lines: Lines, write: Callable[[str], object], stopped: "Stopped", head: Sequence[str]) -> int:
-    """Write all lines, or until stopped; return how many parts were written."""
+    """Write all lines, or stop when ``stopped`` returns True; return the number of parts written."""
     for line in head:
         write(line)
     for number in range(lines.count):
@@ -91,10 +91,10 @@ def _write(lines: Lines, write: Callable[[str], object], stopped: "Stopped", hea
     return lines.count
 
 
-# Writing outcomes: values to stdout or the file of ``.output``, everything else to stderr.
+# Writing outcomes. Values go to stdout or to the file of ``.output``, everything else to stderr.
 
 Stopped = Callable[[], bool]
-"""Returns whether the user wants to stop the present output."""
+"""A function that returns whether the user wants to stop the present output."""
 
 Pager = Callable[[Lines, Callable[[], int], Callable[[str], None], Stopped], Awaitable[int]]
 
@@ -102,14 +102,14 @@ _BY_SUFFIX: dict[str, Form] = {".json": "json", ".csv": "csv", ".md": "md", ".tx
 
 
 class Screen:
-    """The output of a session. ``pager`` prints a page at a time on a terminal; None prints all."""
+    """The output of a session. ``pager`` prints one page at a time on a terminal; None prints everything at once."""
 
     def __init__(self, settings: DisplaySettings, pager: Pager | None = None) -> None:
         self._settings = settings
         self._pager = pager
 
     async def write(self, outcome: Outcome, stopped: Stopped = lambda: False) -> bool:
-        """Write one outcome; its value until ``stopped`` returns True. Return False if a file could not be written."""
+        """Write one outcome. The output of its value ends when ``stopped`` returns True. Return False if a file could not be written."""
         self._faults(outcome)
         for note in outcome.notes:
             self._line(f"warning: {note}", "yellow")
@@ -204,7 +204,7 @@ class Turn:
         self._session = session
         self._screen = screen
         self.left: tuple[Piece, ...] = ()
-        """The pieces of the latest text that were not run, because an earlier one failed."""
+        """The pieces of the latest text that were not run, because an earlier piece failed."""
         self._task: asyncio.Task[Any] | None = None
         self._working: Working | None = None
         if level():
@@ -213,19 +213,19 @@ class Turn:
     async def take(self, text: str, name: str, *, stop: bool, first_line: int = 1) -> list[Outcome]:
         """Run ``text`` and return the outcomes of its pieces, without values. ``stop``: stop after a failed piece.
 
-        Ctrl-C is handled from the first piece to the last line written. The first one ends the work under way in order, and the
-        rest of the text; the second does not wait for that; the session continues. The third exits.
+        Ctrl-C is handled from the first piece to the last line written. The first Ctrl-C cancels the running piece and skips the rest
+        of the text. The second Ctrl-C ends the piece without waiting. After both, the session continues. The third Ctrl-C exits.
         """
         waiting, outcomes, cancel = PieceQueue(text, name, stop, first_line), list[Outcome](), asyncio.Event()
         with staged_interrupts(partial(self._in_order, cancel), self._at_once, last=leaving(self._hide)) as heard:
             while not heard.times and (piece := waiting.next()) is not None:
                 outcome = waiting.settle(await self._run(piece, cancel))
-                # A Ctrl-C that ended the piece does not stop the output about it; a later one does.
+                # A Ctrl-C that ended the piece does not stop the output of its outcome; a later Ctrl-C does.
                 is_stopped = partial(_is_past, heard, heard.times)
                 if not await self._screen.write(outcome, is_stopped) and outcome.is_good:
                     outcome = evolve(outcome, status="failed")
-                outcomes.append(evolve(outcome, value=NOTHING))  # already shown, and may be large
-            # The next prompt must not receive these signals: those received until here are handled here.
+                outcomes.append(evolve(outcome, value=NOTHING))  # the value is already shown, and may be large
+            # Signals received up to this point are handled here, so that the next prompt does not receive them.
             if heard.times and outcomes:
                 outcomes[-1] = evolve(outcomes[-1], status="cancelled", ends=outcomes[-1].ends or heard.ends)
         self.left = tuple(waiting.left)
@@ -233,7 +233,7 @@ class Turn:
 
     async def _run(self, piece: Piece, cancel: asyncio.Event) -> Outcome:
         """Run a piece, with a display of its progress."""
-        # The debug log is its own display, and a pipe needs none.
+        # The debug log replaces the display, and a pipe needs no display.
         is_shown = not level() and piece.language != "dot" and is_terminal(sys.stderr)
         working = Working(piece.text) if is_shown else None
         self._task, self._working = asyncio.current_task(), working
@@ -262,7 +262,7 @@ class Turn:
         self._note("Ctrl-C once more exits")
 
     def _note(self, text: str) -> None:
-        """Print a message while a piece runs; print nothing during output alone, which ends at once."""
+        """Print a message if a piece is running. Otherwise only output is under way, which ends at once and needs no message."""
         if self._working is not None:
             self._working.note(text)
         elif self._task is not None:
@@ -273,15 +273,15 @@ class Turn:
             self._working.stop()
 
 
-# The display of a running command on a terminal: its text, the elapsed time, the model calls.
+# The display of a running command on a terminal: the command's text, the elapsed time, the model calls.
 
 _PATIENCE = 0.3
-"""Seconds before the display appears, so that it does not flicker for fast commands."""
+"""Number of seconds before the display appears, so that it does not flicker during fast commands."""
 _STEPS = 6
 
 
 class Working:
-    """A display at the bottom of the terminal, for one piece and its events. Call ``start`` in the event loop."""
+    """A display of one running piece at the bottom of the terminal. Call ``start`` in the event loop."""
 
     def __init__(self, text: str) -> None:
         self._foot = Foot(self._drawn)
@@ -320,9 +320,9 @@ class Working:
         return Group(head, *(one_line(f"({step}) {clock}", "cyan", 2) for step, clock in steps[:_STEPS]))
 
 
-# A session without a prompt: from ``-c``, ``-f`` or stdin, to its end or to the first failure.
+# A session without a prompt. It runs the texts from ``-c``, ``-f`` or stdin, to the end or to the first failure.
 
-# Maps outcomes to the exit code.
+# Maps the status of an outcome to an exit code.
 
 
 _CODES: Mapping[Status, Exit] = {
@@ -332,19 +332,19 @@ _CODES: Mapping[Status, Exit] = {
 
 
 def code_of(outcomes: Iterable[Outcome]) -> Exit:
-    """Return the code of the first outcome that was not done; of a cancelled one in any case."""
+    """Return the exit code for outcomes: INTERRUPTED if one was cancelled, otherwise the code of the first outcome that was not done."""
     found = [_CODES[outcome.status] for outcome in outcomes]
     if Exit.INTERRUPTED in found:
         return Exit.INTERRUPTED
     return next((code for code in found if code is not Exit.DONE), Exit.DONE)
 
 
-# The arguments of ``repl`` as values.
+# The arguments of ``repl`` as an object.
 
 
 @frozen(kw_only=True)
 class ReplAsked:
-    """The session's workspace options, and the texts to run. ``rc``: read the user's settings."""
+    """The options of the session, and the texts to run. ``rc``: run the user's settings file at the start."""
 
     session: SessionOptions
     commands: tuple[str, ...] = ()
@@ -356,7 +356,7 @@ class ReplAsked:
 
 @frozen
 class _Part:
-    """A text to run, and its position."""
+    """A text to run, with the name of its source and the line where it begins."""
 
     text: str
     name: str
@@ -391,7 +391,7 @@ def _texts(asked: ReplAsked) -> Iterator[_Part]:
 
 
 def _from_stdin() -> Iterator[_Part]:
-    """Yield each piece as soon as it is complete: a program that drives the pipe waits for its outcome. Raises ``Misused``."""
+    """Yield each piece as soon as it is complete: a program that writes to the pipe may wait for its outcome. Raises ``Misused``."""
     held: list[str] = []
     growing, first = GrowingPiece(), 1
     for number, line in enumerate(_lines(), 1):

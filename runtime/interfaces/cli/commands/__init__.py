@@ -1,7 +1,7 @@
 """The command table: names, help texts, and lazy loading.
 
-Each command is a module in this folder with the name of the command. A module is imported only when its command is used:
-the list in the help imports no module, and ``check`` imports no other command's module.
+Each command is a module in this folder with the name of the command. A module is imported only when its command is used: the list
+of commands in the help imports no module, and ``check`` imports no module of another command.
 """
 
 import os
@@ -19,7 +19,7 @@ from ..output import MEANINGS, Exit, Misused
 __all__ = ["COMMANDS", "app", "command", "load_command", "reword"]
 
 
-# Messages of the command-line libraries about options, reworded.
+# Rewording of the command-line libraries' messages about options.
 
 _CHOICE = re.compile(r"'([^']*)'")
 _HEAD = re.compile(r"Invalid value for '([^']+)'(?: / '[^']+')*: (.*)", re.DOTALL)
@@ -31,11 +31,11 @@ _REWORDINGS = (
     (r"(?s)Input should be a valid integer.*", "must be a whole number"),
     (r"(?s)Input should be a (?:valid|finite) number.*", "must be a number"),
 )
-"""Patterns of pydantic's messages, and their wording here."""
+"""Patterns of pydantic's messages, and the wording that replaces them."""
 
 
 def reword(message: str) -> str:
-    """Return a command-line error message without the wording of Typer and pydantic."""
+    """Return a command-line error message in this program's wording, instead of that of Typer and pydantic."""
     message = message.replace(": Value error, ", ": ").rstrip(".")
     head = _HEAD.fullmatch(message)
     if head is None:
@@ -65,11 +65,11 @@ OTHER_NAMES: Mapping[str, str] = {
     **dict.fromkeys(("agent", "agents", "tools"), "mcp"), "kit": "agent-kit",
     "server": "serve", "http": "serve", "web": "serve", "lab": "serve", "keys": "serve --list-keys",
 }  # fmt: skip
-"""The knotwork command for a command name that other tools use."""
+"""Maps command names that other tools use to the knotwork command."""
 
 
 def hint_for(message: str, argv: list[str]) -> str:
-    """Return a hint at the probable intention; empty if the message needs no hint."""
+    """Return a hint that names what the user probably meant; "" if the message needs no hint."""
     if argv[:1] == ["run"] and message.startswith("Got unexpected extra argument"):
         return "run takes one script; pass its input with --input FILE"
     if argv[:1] in (["answer"], ["ask"], ["rank"]) or argv[:2] == ["seed", "compile"]:
@@ -149,11 +149,11 @@ COMMANDS: Mapping[str, str] = {
     "runs": "List stored runs, or show one in full.",
     "model": "Download and list models that run locally.",
 }
-"""The commands in the order of the help, each with the first sentence of its help text."""
+"""Maps each command to the first sentence of its help text, in the order of the help."""
 
 
 def load_command(name: str) -> Any:
-    """Return a command with its options, or a group with its commands."""
+    """Import a command and return it with its options, or a group with its commands."""
     room = import_module(f".{name.replace('-', '_')}", __package__)
     inner = getattr(room, "app", None)
     if inner is not None:
@@ -164,7 +164,7 @@ def load_command(name: str) -> Any:
 
 
 class _Group(TyperGroup):
-    """The root group: only names and help texts are loaded; an unknown name gets a suggestion."""
+    """The root group. It loads only the names and help texts of the commands, and suggests a command for an unknown name."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(
@@ -172,7 +172,7 @@ class _Group(TyperGroup):
         )
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command named by the first of ``args``, loaded."""
+        """Load and return the command that the first of ``args`` names."""
         typed = args[0] if args else ""
         if typed == "help" and typed not in self.commands:
             ctx.fail("No such command 'help'. Did you mean 'knotwork --help'?")

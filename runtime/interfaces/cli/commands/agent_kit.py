@@ -1,4 +1,4 @@
-"""``knotwork agent-kit``: the files that an agent without MCP needs."""
+"""``knotwork agent-kit``: write the files that an agent without MCP needs."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from ..output import Exit, Misused, say
 from ..params import option
 
-# Names and texts of the kit's files. No I/O here; ``write_kit`` writes the files.
+# Names and texts of the kit's files. The functions here do no I/O; ``agent_kit`` writes the files.
 
 COMMANDS: Mapping[str, str] = {
     "schema": "knotwork graph schema GRAPH --format json",
@@ -24,9 +24,9 @@ COMMANDS: Mapping[str, str] = {
     "seed_check": "knotwork check task.seed.json --input contexts.json --format json",
     "seed_compute": "knotwork seed compute task.seed.json extractions.jsonl --format jsonl",
 }
-"""The equivalent command of each tool.
+"""Maps each MCP tool to the equivalent command.
 
-``page`` and ``session`` have no equivalent: a command writes its whole result and saves nothing but the state.
+The tool ``page`` and the argument ``session`` have no equivalent: a command writes its whole result, and saves only the state.
 """
 
 MORE: Mapping[str, Sequence[str]] = {
@@ -44,13 +44,13 @@ MORE: Mapping[str, Sequence[str]] = {
         "sensitivity: `knotwork seed sensitivity task.seed.json extractions.jsonl --format json`",
     ),
 }
-"""How to pass a tool's arguments to the command, where this is not obvious."""
+"""Describes how to pass arguments of a tool to the command, if this is not obvious."""
 
 _DIALECTS = {"llguidance": "llguidance (llama.cpp, vLLM, local models)", "openai": "OpenAI's custom tools"}
 
 
 def kit(version: str) -> dict[str, str]:
-    """Return the file texts by path in the kit, ``llms.txt`` first."""
+    """Return the texts of the kit's files by their paths in the kit, ``llms.txt`` first."""
     from .....lang.constrain import LANGUAGES, constrain
     from ....api.language_texts import schema_text
     from ...mcp.resources import CARDS, SCHEMAS, card
@@ -65,7 +65,7 @@ def kit(version: str) -> dict[str, str]:
 
 
 def _strict(name: str) -> dict[str, Any]:
-    """Return the schema ``name`` in the form required by strict mode."""
+    """Return the schema ``name`` in the form that OpenAI's strict mode requires."""
     from .....adapters.llm.strict_schema import strict_form
     from ....api.language_texts import schema_text
 
@@ -79,7 +79,7 @@ def _function(name: str) -> dict[str, Any]:
     from ...mcp.server import TOOLS
 
     tool = TOOLS[name]
-    of_a_server = ("session", "limit", "offset")  # a command line has no sessions and writes all of its result
+    of_a_server = ("session", "limit", "offset")  # a command has no sessions, and writes its whole result
     named = {name: each for name, each in tool.input_schema["properties"].items() if name not in of_a_server}
     parameters = {**tool.input_schema, "properties": named}
     return {
@@ -87,7 +87,7 @@ def _function(name: str) -> dict[str, Any]:
         "name": name,
         "description": tool.description,
         "parameters": parameters,
-        "strict": False,  # strict mode does not allow arbitrary JSON values, which inputs and extractions are
+        "strict": False,  # strict mode does not allow arbitrary JSON values, such as inputs and extractions
     }
 
 
@@ -178,7 +178,7 @@ def agent_kit(
 
 
 def _check_room(folder: Path, names: Iterable[str]) -> None:
-    """Raise ``Misused``, before anything is written, if another kind of file is in the place of a kit file or folder."""
+    """Raise ``Misused`` if another kind of file has the name of a file or folder of the kit. Called before anything is written."""
     hint = "choose another directory with --output"
     for name in names:
         path = folder / name

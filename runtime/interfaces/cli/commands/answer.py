@@ -1,4 +1,4 @@
-"""``knotwork answer``: generate an answer, judge it, and rewrite it with the feedback until it is good enough."""
+"""``knotwork answer``: generate an answer, judge it, and improve it with the judge's feedback until it is good enough."""
 
 import sys
 from typing import Annotated, Literal
@@ -144,7 +144,7 @@ def answer(
 ) -> int:
     """Answer an instruction, judge the answer, and improve it until it is good enough.
 
-    The answer goes to stdout, the iterations to stderr as they happen.
+    The answer is written to stdout. Each iteration is reported on stderr when it ends.
 
     Exit code 4 if there is an answer but its score is below the threshold.
 

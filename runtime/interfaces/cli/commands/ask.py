@@ -144,12 +144,12 @@ def ask(
 ) -> int:
     """Answer a question about a graph: hypothesise, plan, execute and evaluate until it is answered.
 
-    The answer goes to stdout; hypotheses, commands, decisions and evidence to stderr as they happen. Exit code 4 if the answer is
-    not backed by evidence.
+    The answer is written to stdout. Hypotheses, commands, decisions and evidence are written to stderr as they happen. Exit code 4 if
+    the answer is not backed by evidence.
 
-    With --search several plans are tried in parallel, and --state gets the findings at the end, all at once.
+    With --search, several plans are tried in parallel, and the findings are saved in --state at the end, all at once.
 
-    With --state the same command resumes after Ctrl-C, a kill or a limit; no call is paid for twice.
+    With --state, the same command resumes after Ctrl-C, a kill or a limit; no call is paid for twice.
 
     Example: knotwork ask nx:les_miserables "Who meets the most people?" --state run/ --llm openai:gpt-5-mini
     """

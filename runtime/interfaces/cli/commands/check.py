@@ -29,8 +29,8 @@ def check(
 ) -> int:
     """Report errors and warnings of scripts, programs, plans and seeds.
 
-    A program or a plan is checked against the graph and the state, if given; a seed against the input (one context or a list of
-    contexts), with the number of reviews that each keyword keeps. Exit code 3 if there is an error.
+    A program or a plan is checked against the graph and the state, if given. A seed is checked against the input (one context or a
+    list of contexts), if given; the number of reviews that each keyword keeps is then reported. Exit code 3 if there is an error.
 
     Example: knotwork check cafes.lwt --input request.json
     """
@@ -51,7 +51,7 @@ def check(
 
 
 def _summary(results: "Sequence[Checked]") -> str:
-    """Return the number of diagnostics by severity, of files, and of steps and commands."""
+    """Return a line with the number of diagnostics of each severity, the number of files, and the number of steps and commands."""
     from ....api.checks import CheckedScript, CheckedSeed
     from ....api.figures import counted
 

@@ -1,4 +1,4 @@
-"""``knotwork fmt``: format scripts and programs canonically."""
+"""``knotwork fmt``: write scripts and programs in their canonical format."""
 
 import difflib
 import sys
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ....api.checks import Checked
 
 _LISTED = 20
-"""Maximum number of lenient readings that are listed; ``check --lenient`` shows all."""
+"""Maximum number of lenient readings that are listed; ``knotwork check --lenient`` shows all."""
 
 
 def fmt(
@@ -28,7 +28,7 @@ def fmt(
 ) -> int:
     """Format scripts in place.
 
-    Stdin (-) is formatted to stdout. A file with errors is not changed (exit code 3).
+    Text from stdin (-) is formatted and written to stdout. A file with errors is not changed (exit code 3).
 
     With --lenient, model-written text is converted to a strict script.
 
@@ -66,7 +66,7 @@ def fmt(
 
 
 def _formatted(source: "Source", mode: Literal["lenient", "strict"], max_steps: int) -> str | None:
-    """Return the formatted text; if the text has errors, show them and return None."""
+    """Return the formatted text. If the text has errors, show the errors and return None."""
     from ....api.checks import Checked, format_text
 
     kind = required(source, ("script", "program"), "fmt formats scripts (.lwt) and programs (.gasl), not JSON")

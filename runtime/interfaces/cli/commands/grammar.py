@@ -1,4 +1,4 @@
-"""``knotwork grammar``: print a language's grammar for constrained decoding."""
+"""``knotwork grammar``: print the grammar of a language for constrained decoding."""
 
 from typing import Annotated, Literal
 

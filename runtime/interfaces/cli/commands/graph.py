@@ -1,4 +1,4 @@
-"""``knotwork graph``: the contents of a graph, and the changes made by loading it."""
+"""``knotwork graph``: show the contents of a graph, and the changes made during loading."""
 
 from collections.abc import Mapping
 from os.path import commonprefix
@@ -24,14 +24,14 @@ Source = Annotated[
 Form = Annotated[Literal["table", "json"], typer.Option("--format", help="Table or JSON.")]
 
 _EXCERPT = 40
-"""Maximum characters of a value in a table."""
+"""Maximum number of characters of a value in a table."""
 _MOST_KINDS = 12
-"""Maximum number of labels and relations listed."""
+"""Maximum number of labels, and of relations, that are listed."""
 
 
 @app.command("info")
 def info(graph: Source, raw: AsWritten = False, output_format: Form = "table") -> int:
-    """Show the kind and size of a graph, and what loading changed.
+    """Show the kind and size of a graph, and the changes made during loading.
 
     Example: knotwork graph info nx:les_miserables
     """
@@ -92,7 +92,7 @@ def _print_attributes(kind: str, attributes: "Mapping[str, states.Attribute]") -
 
 
 def _difference(before: Any, after: Any) -> tuple[str, str]:
-    """Return the ``repr`` of both values, cut to the part where they differ."""
+    """Return the ``repr`` of both values; long texts are cut to the part where they differ."""
     texts = repr(before), repr(after)
     same = len(commonprefix(texts))  # noqa: RUF071  # texts, not paths
     if max(map(len, texts)) > _EXCERPT and same >= _EXCERPT // 2:

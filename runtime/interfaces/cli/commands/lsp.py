@@ -33,13 +33,13 @@ def perform() -> int:
     from ....api.runs import level
     from ...lsp.features import serve
 
-    # Use duplicates of stdin and stdout: other output then goes to stderr, not between the messages, and a thread that still
-    # waits for input at exit does not hold a lock that the interpreter needs. For the same reason stdin is not closed.
+    # Use duplicates of stdin and stdout. Then other output goes to stderr, not between the messages, and a thread that still waits
+    # for input at exit does not hold a lock that the interpreter needs. For the second reason, stdin is not closed.
     stdin = open(os.dup(sys.stdin.fileno()), "rb")  # noqa: SIM115
     stdout = open(os.dup(sys.stdout.fileno()), "wb")  # noqa: SIM115
     if sys.stderr is not None:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     ended_well = serve(stdin, stdout, log=level() >= 3)
-    with contextlib.suppress(OSError):  # the client has gone
+    with contextlib.suppress(OSError):  # the client has disconnected
         stdout.close()
     return Exit.DONE if ended_well else Exit.FAILED

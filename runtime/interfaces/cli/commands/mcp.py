@@ -71,7 +71,8 @@ def mcp(
 ) -> int:
     """Serve tools, resources and prompts to an agent, over stdio or HTTP.
 
-    Limits on calls, tokens and cost apply to the whole life of the server. Only the files named here are read or written.
+    Limits on calls, tokens and cost apply to the whole life of the server. The server reads and writes only the files that are named
+    in its options.
 
     Example: knotwork mcp --graph nx:les_miserables --state run/ --max-calls 200
     """

@@ -1,4 +1,4 @@
-"""``knotwork model``: the local model's weights."""
+"""``knotwork model``: download and list the weights of local models."""
 
 import shlex
 from pathlib import Path
@@ -41,11 +41,11 @@ def list_(
     return list_installed(output_format)
 
 
-# The ``model`` commands: download the local model's weights, take them from a file, list them.
+# The work of the ``model`` commands: download the local model's weights, take them from a file, or list installed weights.
 
 
 def pull_model(file: str | None) -> int:
-    """Get the weights and report name, size, licence and target folder; write the path to stdout."""
+    """Download the weights, or take them from ``file``. Report the progress on stderr; write the path of the weights to stdout."""
     try:
         path = weights.pull(say) if file is None else weights.pull_from(Path(file))
     except NotConfigured as error:
@@ -56,7 +56,7 @@ def pull_model(file: str | None) -> int:
 
 
 def list_installed(form: Literal["table", "json"]) -> int:
-    """List the installed weights."""
+    """Write the list of installed weights."""
     found = weights.installed()
     if form == "json":
         print(

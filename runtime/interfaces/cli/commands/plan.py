@@ -1,4 +1,4 @@
-"""``knotwork plan``: show what a run would do, and in which order."""
+"""``knotwork plan``: show the steps of a run and their order, without running them."""
 
 import sys
 from collections.abc import Sequence
@@ -31,8 +31,8 @@ def plan(
 ) -> int:
     """Show what a run would do: layers, critical path, final step.
 
-    For a program or a plan: its commands, their dependencies, and which commands call a model.
-    For a Formula Seed: its values and their dependencies. Steps not needed for the output are marked x. No model is called.
+    For a program or a plan, it shows the commands, their dependencies, and which commands call a model.
+    For a Formula Seed, it shows the values and their dependencies. Steps not needed for the output are marked x. No model is called.
 
     Example: knotwork plan cafes.lwt --format dot | dot -Tsvg > cafes.svg
     """
@@ -93,7 +93,7 @@ def _script_text(plan: dict[str, Any], on: bool) -> list[str]:
 
 
 def _layer_rows(plan: dict[str, Any], rows: dict[str, str], on: bool) -> list[str]:
-    """Return a line for each step, by layer; unneeded steps are marked x and dimmed."""
+    """Return a line for each step, layer by layer. Steps that are not needed are marked x and dimmed."""
     return [
         paint(f"{f'layer {number}' if step == layer[0] else '':<10}{mark} {rows[step]}", "dim", on and mark == "x")
         for number, layer in enumerate(plan["layers"], 1)

@@ -1,4 +1,4 @@
-"""``knotwork rank``: rank items for a request. A model plans a script and completes it; the script's output names the items."""
+"""``knotwork rank``: rank items for a request. A model plans a script and completes it; the output of the script is the ranking."""
 
 import asyncio
 import sys
@@ -88,7 +88,7 @@ def rank(
 ) -> int:
     """Rank items for a request: plan a prompt script, complete it, run it.
 
-    Positions count from 1. The ranking goes to stdout, progress and messages to stderr. Exit code 4 if only some requests were
+    Positions count from 1. The ranking is written to stdout, progress and messages to stderr. Exit code 4 if only some requests were
     ranked.
 
     Example: knotwork rank cafes.json --request "cafe with drive-thru"
@@ -138,11 +138,11 @@ def rank(
 _ITEMS = '[{"name": "Milkcrate"}, ...], or {"items": [...]}'
 _LINE = 'a line is {"request": "cafe with drive-thru"}'
 _KEYS = ("request", "context", "query", "question", "text")
-"""Keys under which a line of a requests file may give the request; "context" is the older name."""
+"""Keys that may hold the request in a line of a requests file; "context" is the older name."""
 
 
 def _with_hints(error: "Unreadable") -> "Diagnostic":
-    """Return the diagnostic of a file with hints for this command; the original hints are about a script's input."""
+    """Return the diagnostic of a file with hints for this command. The original hints describe the input of a script."""
     from attrs import evolve
 
     diagnostic, name = error.diagnostic, error.source.name
@@ -175,7 +175,7 @@ def _requests(name: str) -> list[str]:
         try:
             value = read_json(line)
         except ValueError as error:
-            reason = str(error).replace("(line 1, ", "(")  # the line number is given by our message
+            reason = str(error).replace("(line 1, ", "(")  # the message below has the line number in the file
             raise Misused(f"{source.name}, line {number}: not JSON: {reason}", hint) from None
         if isinstance(value, dict):
             value = next((value[key] for key in _KEYS if key in value), None)

@@ -55,7 +55,7 @@ def repl(
 ) -> int:
     """A prompt for GASL commands, LWT steps and expressions over the same values; .help lists the commands.
 
-    Without a terminal it reads commands from stdin. Exit code: that of the first failed command, as if it had been run alone.
+    Without a terminal, commands are read from stdin. The exit code is that of the first failed command, as if it had been run alone.
 
     Example: knotwork repl nx:les_miserables --state story/
     """

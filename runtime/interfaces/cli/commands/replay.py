@@ -1,4 +1,4 @@
-"""``knotwork replay``: run a recorded session again and compare the results."""
+"""``knotwork replay``: repeat the commands of a state and compare the results."""
 
 import json
 from typing import Annotated, Any, Literal
@@ -12,7 +12,7 @@ from ..output import Exit, Misused, json_text, say, write, write_table
 from ..params import AsWritten, ChunksFile, GraphSource, no_key
 
 _CELL = 100
-"""Maximum characters of a table cell."""
+"""Maximum number of characters of a table cell."""
 
 
 def replay(

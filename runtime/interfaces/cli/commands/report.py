@@ -36,11 +36,12 @@ def report(
 ) -> int:
     """Write one HTML page.
 
-    For a run (rank, ask, seed compile, run): each phase with its status, time, tokens and cost, each call with prompt and answer,
-    repairs with their errors, tools, commands, decisions.
+    For a run (rank, ask, seed compile, run), the page shows each phase with its status, time, tokens and cost, each call with prompt
+    and answer, repairs with their errors, tools, commands, decisions.
 
-    For a state: the question, each step with its reason, the findings with their evidence, the graph around them, the questions
-    asked. The graph is the one recorded in the state unless --graph is given; if it can't be read, only the evidence is drawn.
+    For a state, the page shows the question, each step with its reason, the findings with their evidence, the graph around the
+    findings, and the questions asked. The state records its graph; --graph names another one. If the graph recorded in the state
+    can't be read, only the evidence is drawn.
 
     Example: knotwork report run/ -o findings.html
     """
@@ -56,7 +57,7 @@ def report(
         sys.stdout.write(made.page + "\n")
         return Exit.DONE
     path = Path(output) if output is not None else made.path
-    # Links are not followed by default: the folder of another user may contain a link with this name.
+    # Without --output, links are not followed: a folder of another user may contain a link with the default name.
     replace_file(path, made.page, follow=output is not None)
     say(printable(f"written to {path}"))
     return Exit.DONE

@@ -21,11 +21,11 @@ def rules(
     return explain(code, output_format)
 
 
-# Output of ``rules``: the table of all rules, or one rule in full.
+# The output of ``rules``: a table of all rules, or the description of one rule.
 
 
 def explain(code: str | None, form: Literal["text", "json"]) -> int:
-    """Write the table of rules, or the rule ``code`` (a code or a name)."""
+    """Write the table of all rules, or the description of the rule ``code`` (a code or a name); return the exit code."""
     if code is None:
         chosen = list(RULES.values())
     else:

@@ -93,7 +93,7 @@ def run(
 ) -> int:
     """Run a script, a program or a plan.
 
-    The output goes to stdout, progress and messages to stderr. Exit code 4 if only a part failed.
+    The output is written to stdout, progress and messages to stderr. Exit code 4 if only a part of the run failed.
 
     Example: knotwork run cafes.lwt --input request.json
     """

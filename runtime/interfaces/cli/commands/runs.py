@@ -17,9 +17,9 @@ app = typer.Typer(name="runs", invoke_without_command=True)
 Form = Annotated[Literal["table", "json"], typer.Option("--format", help="Table or JSON.")]
 
 _EXCERPT = 60
-"""Maximum characters of a text in a table."""
+"""Maximum number of characters of a text in a table."""
 _LISTED = 50
-"""Maximum number of contexts listed."""
+"""Maximum number of contexts that are listed."""
 
 
 @app.callback()
@@ -61,7 +61,7 @@ def show(
     run: Annotated[str, typer.Argument(metavar="RUN", help="Id or directory of the run.", show_default=False)],
     output_format: Form = "table",
 ) -> int:
-    """Show the steps of a stored run, and how to resume it.
+    """Show the steps of a stored run, and the command that resumes it.
 
     Example: knotwork runs show 20260101-120000-ab12
     """

@@ -103,9 +103,9 @@ def run(
     rate: Rate = None,
     no_cache: NoCache = False,
 ) -> int:
-    """Filter, extract and compute: a result for each context.
+    """Filter, extract and compute: write a result for each context.
 
-    The results go to stdout or --out, progress and messages to stderr. The run is stored and can be resumed.
+    The results are written to stdout or --out, progress and messages to stderr. The run is stored and can be resumed.
 
     Exit code 4 if only some of the contexts have a complete result.
 
@@ -144,7 +144,7 @@ def run(
         options = {"seed": seed, "contexts": contexts, "out": out or ""}
         opening: Literal["new", "anew", "go on"] = "anew" if force else "new" if resume is None else "go on"
         sink = (out, output_format, tree.outputs, opening, brief, (seed, contexts))
-        if resume is None:  # an existing output file is refused before a run folder is made
+        if resume is None:  # refuse an existing output file before a run folder is created
             results.sink = open_sink(*sink)
         recorder = seed_run.store(contexts, options, force=force)
     except RunError as error:
@@ -201,8 +201,8 @@ def compile_task(
 ) -> int:
     """Have a model write the seed for a task: conditions, computation graph, seed, each checked and repaired.
 
-    The seed goes to stdout or --output and passes check; the steps are reported on stderr as they happen. If no valid seed is
-    found, the exit code is 1, nothing is written, and stderr shows the best draft with its errors.
+    The seed is written to stdout or --output, and passes knotwork check. Steps are reported on stderr as they happen. If no valid
+    seed is found, the exit code is 1, no seed is written, and stderr shows the best draft with its errors.
 
     Example: knotwork seed compile allergy.md -o risk.seed.json --example cafes.jsonl
     """
@@ -230,7 +230,7 @@ def compute(
 ) -> int:
     """Recompute results from their extractions. No model is called.
 
-    Use it after changing a seed's formulas. Exit code 4 if only some of the contexts have a complete result.
+    Use this command after changing the formulas of a seed. Exit code 4 if only some of the contexts have a complete result.
 
     Example: knotwork seed compute risk.seed.json results.jsonl --format csv
     """
@@ -250,7 +250,7 @@ def explain(
         Literal["text", "json"], option("--format", None, "Text or JSON.", show_default=True)
     ] = "text",
 ) -> int:
-    """Show how a value was computed: its steps, their extractions, the reviews.
+    """Show how a value was computed, with the steps, extractions and reviews that it comes from.
 
     Example: knotwork seed explain risk.seed.json results.jsonl VERDICT --context "Cafe Luna"
     """
@@ -300,7 +300,7 @@ def convert(
     seed: SeedFile,
     output: Annotated[str | None, option("--output -o", "FILE", "Output file (default: stdout).")] = None,
 ) -> int:
-    """Write a seed of the older form (000) in the declarative one (002). Remaining expressions are reported on stderr.
+    """Convert a seed of the older form (000) to the declarative form (002). Remaining expressions are reported on stderr.
 
     Example: knotwork seed convert old.seed.json -o risk.seed.json
     """

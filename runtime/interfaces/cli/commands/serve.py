@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ...web.web_models import ServerSettings
 
 KEYS = "Keys"
-"""The help heading of the key options."""
+"""The heading in the help of the options for keys."""
 
 
 def serve(
@@ -108,7 +108,7 @@ def serve(
 
 
 def _manage_keys(path: Path, new: str | None, removed: str | None, listed: bool) -> int:
-    """Add, remove or list keys and return the exit code. A new key is written to stdout and is not shown again."""
+    """Add, remove or list API keys; return the exit code. A new key is written to stdout, and is not shown again."""
     from .....lang.diagnostic import printable
     from ...http.access import KeysError, add_key, read_keys, remove_key
 
@@ -131,14 +131,14 @@ def _manage_keys(path: Path, new: str | None, removed: str | None, listed: bool)
 
 
 def keys_path(name: str | None) -> Path:
-    """Return the key file; the default one is shared by all servers of a user."""
+    """Return the path of the key file. All servers of a user share the default file."""
     from ....api.runs import base_directory
 
     return Path(name) if name is not None else base_directory().parent / "keys.json"
 
 
 def needs_keys(keys: "Keys", host: str) -> bool:
-    """Return whether clients need a key. Raises ``KeysError``, and ``Misused`` if ``host`` is not loopback and no key exists."""
+    """Return whether clients need a key. Raises ``KeysError``; raises ``Misused`` if ``host`` is not loopback and no key exists."""
     from .....lang.diagnostic import printable
     from ...http.server import is_loopback
 
@@ -157,7 +157,7 @@ def say_keys(needed: bool) -> None:
 
 
 _ALIASES = {"local": "local", "replay": "replay", "record": "record"}
-"""Public names of models whose spec is a file path; the path is not disclosed."""
+"""Public names of models whose specs may have a file path, which is not disclosed."""
 
 
 def _serve(settings: "ServerSettings") -> int:
@@ -210,7 +210,7 @@ def _models(llm: str | None, named: Sequence[str]) -> "tuple[Model, ...]":
 
 
 def _public_name(spec: str) -> str:
-    """Return the model's name for clients; never an address or a path."""
+    """Return the name under which clients see the model. It is never an address or a path."""
     if spec.startswith(("http://", "https://")):
         return spec.partition("#")[2] or "default"
     scheme, _, rest = spec.partition(":")

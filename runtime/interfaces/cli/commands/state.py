@@ -41,7 +41,7 @@ def show(
     evidence: Annotated[bool, typer.Option("--evidence", help="Also show the evidence of each item.")] = False,
     output_format: Form = "table",
 ) -> int:
-    """List the keys of a state, or show the value of one.
+    """List the keys of a state, or show the value of one key.
 
     Example: knotwork state show run/ network.authors --evidence
     """
@@ -117,7 +117,7 @@ def log(
     ] = 50,
     output_format: Form = "table",
 ) -> int:
-    """List the steps of a state, with its hash after each commit.
+    """List the steps of a state, with the state's hash after each commit.
 
     Example: knotwork state log run/ --limit 10
     """
@@ -147,7 +147,7 @@ def diff(
     ] = None,
     output_format: Form = "table",
 ) -> int:
-    """Show how two states differ.
+    """Show the differences between two states.
 
     Example: knotwork state diff run/ 4f2a91
     """
@@ -182,7 +182,7 @@ def rollback(
     folder: Folder,
     to: Annotated[str, typer.Argument(metavar="HASH", help="A hash from the log, or its first characters.")],
 ) -> int:
-    """Restore an earlier commit of a state. This is a new commit: the history is kept and nothing is lost.
+    """Restore an earlier commit of a state. The restoration is a new commit: the history is kept and nothing is lost.
 
     Example: knotwork state rollback run/ 4f2a91
     """
@@ -222,7 +222,7 @@ def export(
 
 @app.command("verify")
 def verify(folder: Folder, output_format: Form = "table") -> int:
-    """Read every byte of a state's files and check it against the chain of hashes. Changes nothing.
+    """Check every byte of a state's files against the chain of hashes. Nothing is changed.
 
     Example: knotwork state verify run/
     """
