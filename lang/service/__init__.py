@@ -170,7 +170,7 @@ def formatted(reading: Reading) -> str | None:
 
 
 def has_rule(code: str) -> bool:
-    """Return whether the reference of rules describes the code ``code``."""
+    """Return whether the reference of rules has a rule with this code."""
     from ..catalogue.rules import RULES
 
     return code in RULES

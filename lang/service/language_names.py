@@ -27,14 +27,14 @@ from .model import Language, Reading, SymbolKind
 
 
 def unquoted(name: str) -> str | None:
-    """Return a name unchanged if it consists of ASCII letters, digits and ``_`` and does not begin with a digit, otherwise None."""
+    """Return ``name`` if it needs no quotes: only ASCII letters, digits and ``_``, and no digit at the start. Otherwise None."""
     return name if name.isidentifier() and name.isascii() else None
 
 
 class Occurrence(NamedTuple):
     """An occurrence of ``name`` at ``span``. Occurrences with the same kind, name and scope refer to the same thing.
 
-    ``written`` converts another name to the text to be written at this place; None if that name is not allowed. ``fixed`` is the
+    ``written`` returns the text that writes a given name at this place, or None if that name is not allowed here. ``fixed`` is the
     reason why the name can't be renamed, "" if it can. A file has thousands of occurrences, so they are tuples.
     """
 

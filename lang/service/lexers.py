@@ -1,4 +1,4 @@
-"""Pygments lexers based on the semantic tokens. Documents, consoles and notebooks then highlight the languages as editors do.
+"""Pygments lexers based on the semantic tokens. With them, documents, consoles and notebooks use the same highlighting as editors.
 
 The lexers are registered as entry points of ``pygments.lexers``. Pygments is installed with rich.
 """

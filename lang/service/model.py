@@ -138,8 +138,8 @@ class Variable:
 class Known:
     """Data from outside the text. Where data is missing, nothing is offered or checked.
 
-    ``variables`` maps names to variables: in GASL its variables, in expressions their names, in LWT the values of earlier steps of a
-    REPL session. ``input`` is the input of the run. ``models`` are the model names that the host offers, ``measures`` the algorithms
+    ``variables`` maps names to variables: in GASL the variables bound before, in expressions the names that they can use, in LWT the
+    values of earlier steps of a REPL session. ``input`` is the input of the run. ``models`` are the model names that the host offers, ``measures`` the algorithms
     of the graph engine (both None: unknown). ``ceiling`` has the maximum values of caps. ``operations`` has the operations of the
     language and of plugins.
     """
@@ -192,7 +192,10 @@ def block(text: str, language: str, most: int = 2_000) -> str:
 
 
 def joined(texts: Iterable[str], total: int | None = None) -> str:
-    """Return the first ten Markdown texts, joined by commas, and the number of further texts (of ``total``, if given)."""
+    """Return the first ten Markdown texts, joined by commas, and the number of further texts.
+
+    ``total`` is the number of all texts (default: the number of ``texts``).
+    """
     known = list(texts)
     shown = known[:_OFFERED]
     more = (len(known) if total is None else total) - len(shown)

@@ -192,7 +192,7 @@ def _identities(found: Iterable[Occurrence]) -> list[tuple[int, int, str, int]]:
 
 
 def _ends_back(made: Repaired, span: Span) -> tuple[int, int]:
-    """Return the original start and end of a span. Does the same as ``back_span``, but creates no ``Span``: there are thousands."""
+    """Return the original start and end of a span. Unlike ``back_span``, create no ``Span``: a file has thousands of names."""
     start = made.back(span.start)
     return start, max(start, made.back(span.end))
 
@@ -371,7 +371,7 @@ def _offered(reading: Reading, token: Token, span: Span, known: Known) -> Comple
 
 
 def _accessor(text: str, token: Token, offset: int) -> Span | None:
-    """Return the span of the accessor in brackets at ``offset``. ``token`` has the accessors of a reference."""
+    """Return the span of the accessor ``[...]`` at ``offset``; None if there is none. ``token`` has all accessors of a reference."""
     parts = _BRACKETS.finditer(text, token.start, token.end)
     return next((Span(*part.span()) for part in parts if part.start() <= offset <= part.end()), None)
 

@@ -28,7 +28,7 @@ MARK = "knotwork_is_here"
 """The mark: a name that does not occur in texts."""
 
 Way: TypeAlias = tuple[tuple[Any, str], ...]
-"""The path to the mark: the nodes from the root on, each with the field that contains the next node, or at the end the mark."""
+"""The path to the mark: pairs of a node and its field, from the root on. A field contains the next node; the last one, the mark."""
 
 _WORDY = re.compile(r"[\w`]")
 _DEVIATIONS = 16
@@ -88,7 +88,7 @@ def _endings(tongue: Tongue, states: States, deviations: int) -> Iterator[list[s
 
 
 def _ended(tongue: Tongue, before: Before, written: str, states: States) -> tuple[Any, tuple[str, ...]] | None:
-    """Parse the text before the cursor, followed by ``written`` and an ending. Return the tree and the ending, None if none is valid."""
+    """Parse the text before the cursor, followed by ``written`` and an ending. Return the tree and the ending, or None."""
     samples = tongue.automaton.samples
     for ending in _endings(tongue, states, _DEVIATIONS if len(before.text) <= _LONGEST_READ else 0):
         tail = tongue.blank.join(samples[name] for name in ending)
@@ -212,7 +212,8 @@ def _closing(text: str, offset: int, quote: str) -> int | None:
     return offset + rest.index(quote) if rest.count(quote) % 2 else None
 
 
-# Selects and orders candidates. First come those that begin with the typed text, then those of which a part does, then others.
+# Selects and orders candidates. Candidates that begin with the typed text come first, then candidates with a part that begins with
+# it, then others.
 
 MOST = 200
 """Maximum number of completions that are returned."""
@@ -223,7 +224,7 @@ _PARTS = re.compile(r"[^\W_]+")
 
 @frozen
 class Candidate:
-    """A possible completion. ``match`` is compared with the typed text (default: ``text`` is compared)."""
+    """A possible completion. ``match`` is the string that is compared with the typed text (default: ``text``)."""
 
     text: str
     kind: CompletionKind
@@ -362,7 +363,7 @@ def _keys(text: str, behind: str, variables: Mapping[str, Variable]) -> tuple[in
 
 
 def _keys_of(expr: Expr, variables: Mapping[str, Variable], clauses: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the keys of the value of ``expr``; () if unknown. Known are variables, their items, and variables of comprehensions."""
+    """Return the keys of the value of ``expr``, which is a variable, one of its items, or a comprehension's variable; () if unknown."""
     is_item = isinstance(expr, Subscript)
     if isinstance(expr, Subscript):
         expr = expr.value

@@ -29,7 +29,7 @@ _DEEPEST = 60
 
 @frozen
 class JsonCursor:
-    """An incomplete key or value at ``path``. It begins at ``begin``; if it is ``quoted``, this is the position of its quote.
+    """An incomplete key or value at ``path``. ``begin`` is where it begins: at its quote if it is ``quoted``.
 
     ``typed`` is its text before the cursor, without the quote. ``document`` is the part of the document before it, with the mark.
     """

@@ -105,7 +105,7 @@ class Text:
         return {}
 
     def _wide(self, number: int) -> _Wide:
-        """Return the wide characters of a line. They are computed once, because a line may have 100,000 of them, and as many queries."""
+        """Return the wide characters of a line. They are computed once, because a line may have 100,000 of them and be queried as often."""
         known = self._wides.get(number)
         if known is None:
             starts = self.starts

@@ -336,7 +336,7 @@ def _register_edits(server: KnotworkServer) -> None:
 
 def serve(stdin: BinaryIO, stdout: BinaryIO, *, log: bool = False) -> bool:
     """Serve one client until it disconnects. Return whether it shut down in order. ``log``: log all messages to stderr."""
-    # A check creates many small values and keeps few of them. Scanning all live objects often would take a third of its time.
+    # A check creates many small values and keeps few of them. Scanning all live objects often would cost a third of the time.
     gc.set_threshold(100_000, 20, 100)
     logging.getLogger("pygls").setLevel(logging.DEBUG if log else logging.CRITICAL + 1)
     server = KnotworkServer()

@@ -36,7 +36,7 @@ _BREATH = 0.003
 _GIVES_WAY = 0.05
 """Maximum seconds after a change during which a check waits for answers."""
 _POSTPONED = 5
-"""A check runs after this many delays at the latest, even if the user keeps typing."""
+"""When a change is older than this many delays, its check no longer waits for a pause in typing."""
 
 
 @frozen

@@ -45,7 +45,10 @@ class Settings:
     docs: str | None = None
 
     def beside(self, path: Path | None, language: Language | None) -> "Settings":
-        """Return the settings for the file ``path``. A missing state or input is found next to the file, by the same base name."""
+        """Return the settings for the file ``path``. If the state or the input is missing, look for it next to ``path``.
+
+        ``NAME.state`` is used for ``NAME.gasl``, and ``NAME.input.json`` for ``NAME.lwt`` and ``NAME.seed.json``.
+        """
         if path is None or language is None:
             return self
         suffix = next((suffix for suffix, known in _SUFFIXES.items() if known == language), "")
@@ -123,7 +126,7 @@ def _is_folder(path: Path) -> bool:
 _MOST_INPUT = 64 << 20
 """Maximum size in bytes of an input file."""
 _GLANCE = 0.5
-"""Seconds after a check for changes in which files are assumed unchanged, because typing causes many queries per second."""
+"""After a check for changes, files are assumed unchanged for this many seconds, because typing causes many queries per second."""
 Kind = Literal["graph", "state", "input"]
 
 

@@ -80,7 +80,7 @@ class ParserPool:
         return await lane.run(client, lambda: function(*args, **options))
 
     def close(self) -> None:
-        """Stop starting work. Waiting work is cancelled."""
+        """Start no new work, and cancel waiting work. Running work continues."""
         self._short.close()
         self._long.close()
 

@@ -126,9 +126,9 @@ def _place(outcome: Outcome) -> str:
 
 
 def _fixed_text(outcome: Outcome) -> str | None:
-    """Return the text with the fix applied; None without a fix.
+    """Return the text with the fix applied, or None if there is no fix.
 
-    Also None if the fix would only comment out the fault, or if the outcome's hint says what to do instead.
+    None is also returned if the fix would only comment out the fault, or if the outcome's hint says what to do instead.
     """
     is_remark = any(edit.text.lstrip().startswith("#") for edit in outcome.edits)
     return None if is_remark or outcome.hint else (outcome.fixed_text or "").rstrip("\n") or None

@@ -85,7 +85,7 @@ class SessionThread:
         return notes
 
     def wait(self, begin: Callable[[asyncio.Event], Coroutine[Any, Any, T]], progress: Progress) -> T:
-        """Run the coroutine that ``begin`` creates, and show its progress. Raises ``Cancelled`` and ``Abandoned``, as ``Loop.run``."""
+        """Run the coroutine that ``begin`` creates, and show its progress. Raises ``Cancelled`` and ``Abandoned`` (see ``Loop.run``)."""
         events = None if self._session is None else self._session.events
         if events is not None:
             events.subscribe(progress)

@@ -82,7 +82,7 @@ CHECK = Tool(
 )  # fmt: skip
 
 
-# ``explain``: explains how a text would run, without running the text, or what a diagnostic's code means.
+# ``explain`` says how a text would run, without running the text, or what a diagnostic's code means.
 
 _COMMANDS = 1_000
 """Maximum number of commands that are explained."""

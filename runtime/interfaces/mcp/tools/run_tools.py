@@ -215,7 +215,7 @@ EXECUTE = Tool(
 )  # fmt: skip
 
 
-# ``run_lwt``: runs prompt scripts with the server's models, graph and state.
+# ``run_lwt`` runs prompt scripts with the server's models, graph and state.
 
 _STEPS = 100
 _LONGEST_SCRIPT = 1_000

@@ -307,7 +307,7 @@ ROLLBACK = Tool(
 )  # fmt: skip
 
 
-# ``session``: shows the variables of a session, and the server's model cost.
+# ``session`` shows the variables of a session, and the server's model cost.
 
 _FIELDS = 20
 """Maximum number of fields listed for a variable."""
@@ -401,7 +401,7 @@ SESSION = Tool(
 )  # fmt: skip
 
 
-# ``page``: returns further parts of a result that was too large for one answer.
+# ``page`` returns further parts of a result that was too large for one answer.
 
 
 class PageArguments(Arguments):

@@ -106,7 +106,7 @@ class Call:
         return members
 
     def _with_dropped(self, found: Sequence[Found], source: Source, session: str) -> Sequence[Found]:
-        """Return ``found`` with hints that say which unbound variables belonged to a dropped session, instead of spelling hints."""
+        """Return ``found`` with new hints for unbound variables of a dropped session. The hints explain that it was dropped."""
         gone = self.workspace.sessions.dropped(self.session(session)) if session else None
         if gone is None:
             return found

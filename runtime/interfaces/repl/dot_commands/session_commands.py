@@ -158,7 +158,7 @@ UNDO = DotCommand(
 )  # fmt: skip
 
 
-# ``.help`` and ``.quit``: the list of commands, and the end of the session.
+# ``.help`` shows the list of commands or help on one topic. ``.quit`` ends the session.
 
 _INTRODUCTION = """\
 FIND nodes WHERE degree > 20 AS hubs   a GASL command
@@ -224,7 +224,7 @@ HELP = DotCommand("help", ".help [TOPIC]", "this list; or help on a command or a
 QUIT = DotCommand("quit", ".quit", "end the session, as Ctrl-D does", _quit)
 
 
-# ``.mode .output .timer .llm .budget``: display of results, choice of model, and limits.
+# ``.mode .output .timer .llm .budget`` set how results are shown, which model is used, and the limits on its use.
 
 
 async def _mode(request: DotRequest) -> Outcome:
