@@ -138,10 +138,10 @@ class Variable:
 class Known:
     """Data from outside the text. Where data is missing, nothing is offered or checked.
 
-    ``variables`` maps names to variables: in GASL the variables bound before, in expressions the names that they can use, in LWT the
-    values of earlier steps of a REPL session. ``input`` is the input of the run. ``models`` are the model names that the host offers, ``measures`` the algorithms
-    of the graph engine (both None: unknown). ``ceiling`` has the maximum values of caps. ``operations`` has the operations of the
-    language and of plugins.
+    ``variables`` maps names to variables: in GASL the variables bound before, in expressions the names that they can use, in LWT
+    the values of earlier steps of a REPL session. ``input`` is the input of the run. ``models`` are the model names that the host
+    offers, ``measures`` the algorithms of the graph engine (both None: unknown). ``ceiling`` has the maximum values of caps.
+    ``operations`` has the operations of the language and of plugins.
     """
 
     schema: Schema | None = None
