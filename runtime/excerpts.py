@@ -42,7 +42,7 @@ _BREAKS = {ord(c): f"\\u{ord(c):04x}" for c in "\x7f\x85\u2028\u2029"}
 def clipped(text: str, most: int, *, around: str = "") -> str:
     """Return at most ``most`` characters of ``text`` on one line; cuts are marked.
 
-    The part is taken from around the first occurrence of ``around``, or from the beginning.
+    If ``around`` occurs in ``text``, the characters around its first occurrence are returned, otherwise the first characters.
     """
     start = text.find(around) if around else -1
     start = max(0, start - most // 3) if start > most // 2 else 0

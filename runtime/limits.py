@@ -54,7 +54,7 @@ def check_listeners(events: Any, cancel: Any, on_iteration: Any = None) -> None:
 
 
 def checked_time_limit(given: Any) -> float | None:
-    """Return the time limit in seconds; None for None or for more than 1e9 seconds. Raises ``RequestError`` for an invalid limit."""
+    """Return the time limit in seconds; None (no limit) for None or more than 1e9 seconds. Raises ``RequestError`` for an invalid limit."""
     if given is None:
         return None
     if not is_number(given) or not given > 0:
@@ -85,7 +85,7 @@ _VALUES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "timeout": (lambda value: is_number(value) and value > 0, "number of seconds above 0"),
     "retries": (_whole_number(0), "whole number of at least 0"),
 }
-"""Maps each option to a check of its value and a description of valid values. None is not checked: it selects the model's default."""
+"""Maps each option to a check of its value and a description of valid values. None selects the model's default and is not checked."""
 _LIMITS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "max_calls": (_whole_number(0), "whole number of at least 0"),
     "max_tokens": (_whole_number(0), "whole number of at least 0"),

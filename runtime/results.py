@@ -273,7 +273,7 @@ def add_costs(one: float | None, other: float | None) -> float | None:
 
 
 def coercions(run: Run, most: int = 5) -> list[str]:
-    """Return one message for each of the first ``most`` coerced answers, and one message with the number of the others."""
+    """Return one message for each of the first ``most`` coerced answers, and a message with the number of further coerced answers."""
     found = run.coerced
     lines = []
     for each in found[:most]:

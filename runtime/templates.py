@@ -102,7 +102,7 @@ def _substituted(reference: Reference, scope: Scope) -> str:
 def resolve(reference: Reference, scope: Scope) -> Any:
     """Return the value of ``reference``; raise ``StepFailed`` if the reference can't be resolved.
 
-    If the step was skipped because its condition is false, the value is null, whatever the accessors are.
+    If the step was skipped because its condition is false, the value is null, with or without accessors.
     """
     value = _base(reference, scope)
     if value is None and reference.accessors and _is_left_out(reference.name, scope):

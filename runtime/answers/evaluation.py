@@ -406,7 +406,7 @@ def _mean_evaluation(said: Sequence[Evaluation]) -> Evaluation:
 
 
 def _lower_evaluation(checked: Evaluation, judged: Evaluation) -> Evaluation:
-    """Return one evaluation for both: the lower score, both reasons, and all suggestions, those of the checks first."""
+    """Return one evaluation for both: the lower score, both reasons, and all suggestions (first the suggestions from the checks)."""
     reasons = [each.evaluation_reasoning for each in (checked, judged) if each.evaluation_reasoning]
     wanted = (*checked.improvement_suggestions, *judged.improvement_suggestions)
     return Evaluation(min(checked.score, judged.score), False, "\n".join(reasons), _without_repeats(wanted))

@@ -106,7 +106,7 @@ def disagreement(score: float, meets: bool) -> str:
 
 
 _HALF, _GOOD = 0.5, 0.8
-"""An answer with a score below ``_HALF`` can't meet its criteria; one with at least ``_GOOD`` (the default threshold) must meet them."""
+"""With a score below ``_HALF``, ``meets_criteria`` can't be true; with at least ``_GOOD`` (the default threshold), it can't be false."""
 
 
 def can_judge(spec: str) -> bool:
@@ -267,8 +267,8 @@ def _listed(suggestions: Sequence[str]) -> tuple[str, ...]:
 def _combined(given: Sequence[Evaluation]) -> Evaluation:
     """Return the evaluation by a panel.
 
-    The score is the median, ``meets_criteria`` the majority, the reasoning that of the judge nearest to the median; the suggestions are
-    those of all judges.
+    The score is the median of the scores, and ``meets_criteria`` is the opinion of the majority. The reasoning is taken from the judge whose
+    score is nearest to the median; the suggestions are taken from all judges.
     """
     score = round(median(each.score for each in given), DIGITS)
     nearest = min(given, key=lambda each: round(abs(each.score - score), DIGITS))

@@ -26,7 +26,7 @@ from .templates import Template, find_template
 
 
 def judges_left_out(panel: Panel, has_writer: bool) -> list[str]:
-    """Return sentences about omitted judges: one for each model that can't be called, and one for all other omitted judges.
+    """Return sentences about omitted judges: one sentence for each model that can't be called, and one for all other omitted judges.
 
     ``has_writer``: whether the model that writes can be called.
     """
@@ -90,7 +90,7 @@ class Examples(Protocol):
     """Stores accepted answers as examples for similar instructions. ``templates.KeptExamples`` stores them on disk."""
 
     async def like(self, request: AnswerRequest) -> Sequence[tuple[str, str]]:
-        """Return pairs of instruction and accepted answer, for instructions similar to that of the request."""
+        """Return pairs of an instruction and its accepted answer; the instructions are similar to the instruction in the request."""
         ...
 
     async def keep(self, request: AnswerRequest, answer: str, score: float) -> None:
@@ -121,7 +121,7 @@ class Rounds:
     _repetition: Repetition = field(factory=Repetition)
 
     async def run(self) -> Answered:
-        """Run all rounds and return the result. Then nothing is running, and the subscribers have been notified."""
+        """Run all rounds and return the result. When this method returns, nothing is running and the subscribers have been notified."""
         request, step = self.request, self.asker.step
         broken = len(self.events.broken) if self.events is not None else 0
         if self.events:
@@ -300,10 +300,10 @@ async def answer(
     ``spec``: the spec of that model, which determines ``ask`` if that is "auto". ``judges_models``: names of the models that judge, used
     in turn (empty: the model that writes). ``options``: the options in ``limits.OPTIONS``, for each call. ``evaluators``: Python
     callables that ``evaluation.as_evaluator`` accepts. ``templates`` are added to the built-in templates. ``events``: the stream of
-    events (None: that of the caller). Setting ``cancel``, or exceeding ``time_limit`` (seconds), stops the running calls; the result is
+    events (None: the caller's stream). Setting ``cancel``, or exceeding ``time_limit`` (seconds), stops the running calls; the result is
     then the best of the finished iterations. If the caller has a record, each finished call is saved in the record and reused.
 
-    Raises ``RequestError`` before any call, and the exceptions of ``on_iteration``.
+    Raises ``RequestError`` before any call, and the exceptions that ``on_iteration`` raises.
     """
     request = validated_request(
         request,

@@ -250,7 +250,7 @@ class Caller:
                     self.events.emit(BudgetReached(step, error.message, error.limit))
         except TimeoutError as error:
             answer, failed = Completion(""), Failed("timeout", str(error) or "the call took too long")
-        except Exception as error:  # a client may raise anything; it fails its step, not the run
+        except Exception as error:  # a client may raise anything; the step fails, not the run
             answer, failed = Completion(""), Failed("error", f"{type(error).__name__}: {error}"[:_LONGEST])
         finally:
             self.gate.release()
@@ -346,7 +346,7 @@ def counted(client: Any, *layers: Callable[[Client], Client], tally: Spent | Non
 
 @define
 class Losses:
-    """Failures that the next call would have too: one for each model name (None: the run's model), and the exhausted budget."""
+    """Failures that the next call would have too: one failure for each model name (None: the run's model), and the exhausted budget."""
 
     models: dict[str | None, Failed] = field(factory=dict)
     budget: Failed | None = None

@@ -222,7 +222,7 @@ def _at_url(spec: str, environ: Mapping[str, str], stream: bool) -> Client:
 
 
 def _has_secret(address: str) -> bool:
-    """Return whether an address has a user, a password or a query. An address that can't be parsed has one if it contains an @."""
+    """Return whether an address has a user, a password or a query; for an address that can't be parsed, whether it contains an @."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -251,7 +251,7 @@ def open_graph(source: Any, *, raw: bool = False, strict: bool = False) -> "Load
 
 
 def named_graphs() -> tuple[str, ...]:
-    """Return the names of NetworkX's own graphs, such as ``nx:les_miserables``. A graph with numeric parameters ends in ``(...)``."""
+    """Return the names of the graphs in NetworkX, such as ``nx:les_miserables``. Names of graphs with numeric parameters end in ``(...)``."""
     from ...adapters.graph_networkx.formats import generators
 
     return tuple(f"nx:{name}" for name in generators())

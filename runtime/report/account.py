@@ -197,7 +197,7 @@ class Account:
     facts: list[tuple[str, str]] = field(factory=list)
     warnings: list[str] = field(factory=list)
     evidence: list[tuple[str, str, str]] = field(factory=list)
-    """For each cited finding: its key, the finding, and its evidence in the graph."""
+    """For each finding that the answer cites: the key, the finding, and its evidence in the graph."""
     tree: "list[Row]" = field(factory=list)
     """The lines that show the tree of a search."""
     tree_left_out: int = 0
@@ -217,7 +217,7 @@ class Account:
 
     @property
     def by_phase(self) -> list[tuple[str, Figures, int]]:
-        """For each phase name: the name, the total figures, and the number of phases in all sections; in the order of first occurrence."""
+        """For each phase name, in the order of first occurrence: the name, the total figures, and the number of phases in all sections."""
         found: dict[str, tuple[Figures, int]] = {}
         for section in self.sections.values():
             for phase in section.phases.values():

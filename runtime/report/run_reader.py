@@ -68,7 +68,7 @@ def events_of(kind: str, records: Sequence[Mapping[str, Any]]) -> Iterator[dict[
 
 
 def _with_totals(records: Sequence[Mapping[str, Any]]) -> set[int]:
-    """Return the positions of the items whose step ended in the same session. The record of that step has the total of its items."""
+    """Return the positions of the items whose step ended in the same session: the record of such a step has the total of its items."""
     found: set[int] = set()
     items: dict[Any, list[int]] = {}
     for number, record in enumerate(records):

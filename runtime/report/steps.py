@@ -219,7 +219,7 @@ class Step:
 
 
 def steps_of(history: Sequence[Any]) -> list[Step]:
-    """Return the steps of a history; for a long history, only those at its beginning and end. A step precedes its nested steps."""
+    """Return the steps of a history; for a long history, only the first and the last steps. A step precedes its nested steps."""
     if len(history) <= _FIRST + _LAST:
         return list(_steps(history))
     gap = len(history) - _FIRST - _LAST

@@ -177,7 +177,7 @@ def _result_error(error: StepError) -> ResultError:
     return ResultError(error.step, error.kind, error.message, error.hint, error.root, span)
 
 
-# The estimated calls and cost of a run, before any call. The numbers of the filter are exact, those of the model are an estimate.
+# The estimated calls and cost of a run, before any call. The numbers for the filter are exact; the numbers for the model are an estimate.
 # Tokens are characters divided by four, and labelled as an estimate; calls report their actual usage afterwards. Repairs and
 # repeated calls are not included.
 

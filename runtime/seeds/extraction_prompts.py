@@ -219,7 +219,7 @@ def _merged_value(wanted: Extracted, found: list[Any]) -> Any:
 def agreement(
     fields: Sequence[Extracted], one: FieldValues, other: FieldValues
 ) -> tuple[FieldValues, tuple[Extracted, ...]]:
-    """Return the values on which two readings agree, and the fields on which they differ. An invalid value never agrees."""
+    """Return the values on which two readings agree, and the fields on which they differ. On an invalid value, they always differ."""
     values: dict[str, Any] = {}
     coerced: dict[str, str] = {}
     differ: list[Extracted] = []

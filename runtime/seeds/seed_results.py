@@ -170,8 +170,7 @@ class SeedResult:
     calls: int = 0
     warnings: tuple[str, ...] = ()
     unknown: Mapping[str, int] = field(factory=dict)
-    """For each step, the number of extractions for which ``where`` can't be decided because a field is invalid; it then counts as false.
-    """
+    """Maps each step to the number of extractions whose ``where`` can't be decided because a field is invalid; it counts as false."""
     _provenance: Callable[[str], Any] | None = field(default=None, eq=False, repr=False)
 
     @property

@@ -174,7 +174,7 @@ def _parsed(body: bytes) -> Any:
     return value
 
 
-# The access log: one line on stderr for each request. A line has no headers, query or body; of the key, it has only the name.
+# The access log: one line on stderr for each request. A line has no headers, no query, no body and no key, but the name of the key.
 
 _LONGEST = 200
 
@@ -261,7 +261,7 @@ def middleware_layers(
 ) -> list[Middleware]:
     """Return the layers around an application, outermost first.
 
-    ``own`` are additional layers of the server; they are outside the layers that may refuse a request.
+    ``own`` are additional layers of the server; they are placed outside the layers that may refuse a request.
     """
     return [
         *([Middleware(AccessLog)] if settings.log else []),

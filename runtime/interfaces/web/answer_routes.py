@@ -119,10 +119,10 @@ LastEvent = Annotated[
     responses={200: LOCATED, 502: FAILED},
 )
 async def generate_answer(asked: GenerateAnswerRequest, who: RequestOwner, runs: TheRuns) -> Response:
-    """Generate an answer, evaluate it, and feed the evaluation back until the score reaches the threshold or the iterations
-    are used up; then the best answer is returned. The response is sent when the run has ended.
+    """Generate an answer, evaluate it, and give the evaluation to the model as feedback, until the score reaches the threshold or all
+    iterations are used. The response has the best answer and is sent when the run has ended.
 
-    If the client disconnects, the run continues: `GET /lab/runs` lists it.
+    If the client disconnects, the run continues, and `GET /lab/runs` lists the run.
     """
     run = await runs.start(who, asked)
     return _json(await run.wait(), {"Location": _location(run.id)})
@@ -135,12 +135,12 @@ async def generate_answer(asked: GenerateAnswerRequest, who: RequestOwner, runs:
     responses={200: LOCATED | STREAMED},
 )
 async def stream_answer(asked: GenerateAnswerRequest, who: RequestOwner, runs: TheRuns) -> Response:
-    """The same, as a stream of server-sent events. The first event is `run` with the run's id; then come the answer's events
-    (`answer.started`, `iteration.started`, `candidate.written`, `call.started`, `call.retried`, `call.finished`,
-    `iteration.finished`, `answer.finished`, `warning`, `budget.reached`), and finally `result` with the response or `problem`
-    with the problem document. `id` counts events from 1.
+    """Answer an instruction as `POST /lab/generate-answer` does, and send a stream of server-sent events. The first event is `run` with the
+    id of the run. Then come the events of the answer (`answer.started`, `iteration.started`, `candidate.written`, `call.started`,
+    `call.retried`, `call.finished`, `iteration.finished`, `answer.finished`, `warning`, `budget.reached`). The last event is `result` with
+    the response or `problem` with the problem document. `id` counts events from 1.
 
-    If the client disconnects, the run continues; `GET /lab/runs/{id}/events` follows it again.
+    If the client disconnects, the run continues, and `GET /lab/runs/{id}/events` sends its events.
     """
     run = await runs.start(who, asked)
     return EventResponse(live_chunks(run.stream), _location(run.id))
@@ -175,9 +175,9 @@ async def get_run(id: RunId, who: RequestOwner, runs: TheRuns) -> Response:
     },
 )
 async def follow_run(id: RunId, who: RequestOwner, runs: TheRuns, last: LastEvent = None) -> Response:
-    """Send the run's events from the beginning or after `Last-Event-ID`, and then new events as they happen. For a finished run
-    only beginning, iterations and end are sent. A client that is too slow to receive all events gets an event `gap` with the
-    numbers of the missing ones.
+    """Send the events of the run, from the beginning or after `Last-Event-ID`, and then new events as they happen. For a finished run,
+    only the events for the beginning, the iterations and the end are sent. A client that is too slow to receive all events gets an event
+    `gap` with the numbers of the missing events.
     """
     number = int(last or 0)
     live = runs.live(who, id)
@@ -193,7 +193,7 @@ async def follow_run(id: RunId, who: RequestOwner, runs: TheRuns, last: LastEven
     "/runs/{id}/cancel", summary="Cancel a run", status_code=202, response_model=RunSummary, responses={404: MISSING}
 )
 async def cancel_run(id: RunId, who: RequestOwner, runs: TheRuns) -> Response:
-    """Cancel a run: calls in flight are stopped, and the best answer so far is the final one. A finished run is not changed."""
+    """Cancel a run: running calls are stopped, and the best answer so far is the final answer. A finished run is not changed."""
     return _json(summary((await runs.cancel(who, id)).row), status=202)
 
 
@@ -206,7 +206,7 @@ async def delete_run(id: RunId, who: RequestOwner, runs: TheRuns) -> Response:
 
 @router.get("/about", summary="Describe the server")
 async def about(parts: Context, who: RequestOwner, runs: TheRuns) -> About:
-    """Return models, templates, bounds and limits, as needed by a form."""
+    """Return the models, the templates, the bounds of parameters, and the limits of the server; a form needs these data."""
     return about_of(parts, runs.templates)
 
 

@@ -245,8 +245,9 @@ async def run_script(asked: RunScriptRequest, request: Request, parts: Context, 
     responses={200: STREAMED},
 )
 async def stream_script(asked: RunScriptRequest, parts: Context, who: RequestOwner) -> Response:
-    """The same, as a stream of server-sent events: those of the run (`run.started`, `step.started`, `call.finished` ...), and finally
-    `result` with the response or `problem` with the problem document. `id` counts events from 1.
+    """Check a script and run it as `POST /scripts/run` does, and send a stream of server-sent events: first the events of the run
+    (`run.started`, `step.started`, `call.finished` ...), then `result` with the response or `problem` with the problem document. `id` counts
+    events from 1.
 
     The run ends if the client disconnects.
     """
@@ -266,7 +267,7 @@ async def _start(asked: RunScriptRequest, parts: ServerContext, who: Owner) -> S
     """Check the script, take a slot and start the run. Raises ``UnknownModel`` and ``Problem``."""
     served = parts.served
     models = served.for_run(asked.model)
-    place = parts.gate.take(who)  # before the check: checking a large script is work too
+    place = parts.gate.take(who)  # before the check, because checking a large script is also work
     try:
         checked = await asyncio.to_thread(
             check_client_script, asked.script, asked.input, lenient=asked.lenient, models=tuple(served.models)
