@@ -267,8 +267,8 @@ def _listed(suggestions: Sequence[str]) -> tuple[str, ...]:
 def _combined(given: Sequence[Evaluation]) -> Evaluation:
     """Return the evaluation by a panel.
 
-    The score is the median of the scores, and ``meets_criteria`` is the opinion of the majority. The reasoning is taken from the judge whose
-    score is nearest to the median; the suggestions are taken from all judges.
+    The score is the median of the scores, and ``meets_criteria`` is the opinion of the majority. The reasoning is taken from the judge
+    whose score is nearest to the median; the suggestions are taken from all judges.
     """
     score = round(median(each.score for each in given), DIGITS)
     nearest = min(given, key=lambda each: round(abs(each.score - score), DIGITS))

@@ -251,7 +251,7 @@ def open_graph(source: Any, *, raw: bool = False, strict: bool = False) -> "Load
 
 
 def named_graphs() -> tuple[str, ...]:
-    """Return the names of the graphs in NetworkX, such as ``nx:les_miserables``. Names of graphs with numeric parameters end in ``(...)``."""
+    """Return the names of the graphs in NetworkX, such as ``nx:les_miserables``. If a graph has numeric parameters, ``(...)`` follows."""
     from ...adapters.graph_networkx.formats import generators
 
     return tuple(f"nx:{name}" for name in generators())

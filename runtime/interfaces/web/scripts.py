@@ -246,8 +246,8 @@ async def run_script(asked: RunScriptRequest, request: Request, parts: Context, 
 )
 async def stream_script(asked: RunScriptRequest, parts: Context, who: RequestOwner) -> Response:
     """Check a script and run it as `POST /scripts/run` does, and send a stream of server-sent events: first the events of the run
-    (`run.started`, `step.started`, `call.finished` ...), then `result` with the response or `problem` with the problem document. `id` counts
-    events from 1.
+    (`run.started`, `step.started`, `call.finished` ...), then `result` with the response or `problem` with the problem document. `id`
+    counts events from 1.
 
     The run ends if the client disconnects.
     """
