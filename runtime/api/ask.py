@@ -145,7 +145,7 @@ async def ask(
 
 
 class QuestionRun:
-    """A checked question about a graph that is given by name. It is opened and run once. Most arguments are those of ``ask``.
+    """A checked question about a graph that is given by name. Call ``open``, then ``run``, once each. Most arguments are those of ``ask``.
 
     ``stored`` is the answer that the state already has, otherwise None. ``cache=True``: the user's default call cache. Raises
     ``RequestError``, ``RunError`` and ``AdapterError``.

@@ -121,7 +121,7 @@ class ModelOpener:
         return Priced(client, self._price) if self._price is not None else client
 
     def open_all(self, spec: str | None, named: Mapping[str, str]) -> "Models":
-        """Open the default model ``spec`` (None: no default) and the models ``named``, and return them. Raises ``NotConfigured``."""
+        """Open and return the default model ``spec`` (None: no default) and the models in ``named``. Raises ``NotConfigured``."""
         from .workspace import Models
 
         default = None if spec is None else self.open(spec)

@@ -29,7 +29,7 @@ class Calls:
 
     @property
     def calls(self) -> int:
-        """The number of requests sent, including failed and cancelled requests, and of answers from the cache."""
+        """The number of calls: all requests sent, including failed and cancelled requests, and answers from the cache."""
         return self.over + self.under_way
 
     def __call__(self, event: Event) -> None:
@@ -154,7 +154,7 @@ def history_rows(entries: Iterable[Mapping[str, Any]]) -> list[list[str]]:
 
 def _label(entry: Mapping[str, Any]) -> str:
     """Return the number of a step; for a nested step, the part follows after a point; "" for a rollback."""
-    from ..gasl.surroundings import ROLLBACK  # late: help texts import this module
+    from ..gasl.surroundings import ROLLBACK  # imported late, because help texts import this module
 
     part = entry.get("part")
     return "" if part == ROLLBACK else f"{entry.get('step', '')}{f'.{part}' if part else ''}"

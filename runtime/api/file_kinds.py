@@ -15,7 +15,7 @@ FileKind = Literal["script", "program", "plan", "seed", "contexts", "results", "
 
 @frozen
 class Kind:
-    """Text for messages: the name of a kind, and the commands that take such a file; ``{0}`` is the file."""
+    """Texts for messages: ``noun`` names a kind, ``commands`` the commands that take a file of this kind (``{0}`` is the file)."""
 
     noun: str
     commands: str

@@ -21,7 +21,7 @@ _LINKS = 40
 
 
 class UnknownSuffix(KnotworkError, ValueError):
-    """A file name with an unsupported suffix. ``hint`` lists the supported ones."""
+    """A file name has an unsupported suffix. ``hint`` lists the supported suffixes."""
 
     def __init__(self, name: str, suffix: str, known: Sequence[str], otherwise: str) -> None:
         *others, last = known

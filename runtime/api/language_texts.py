@@ -18,7 +18,7 @@ def operation_list() -> str:
     """Return the operations that clients' scripts may call. Each line has an example, a description and the options."""
     lines = []
     for operation in map(BUILTIN.__getitem__, ALLOWED):
-        options = ", ".join(f"`{each}`" for each in operation.options if each != "file")  # clients name no files
+        options = ", ".join(f"`{each}`" for each in operation.options if each != "file")  # clients can't name files
         lines.append(f"- `{operation.example}`: {operation.doc}{f' Options: {options}.' if options else ''}")
     return "\n".join(lines)
 

@@ -144,7 +144,7 @@ _QUOTES = {"DOUBLE": '"', "SINGLE": "'", "TRIPLE_DOUBLE": '"""', "TRIPLE_SINGLE"
 _FINAL_AFTER = frozenset({"HEAD", "_OPEN", "_COMMA", "_COLON", "_LIST_OPEN", "_OBJECT_OPEN"})
 """Tokens of a script after which the text before them is final."""
 _EAGER_LINES = 32
-"""The first lines of a command are parsed when they arrive, up to this number. After that, a line is parsed if it may end the command."""
+"""Number of lines of a command that are parsed on arrival. After that, a line is parsed only if it may end the command."""
 
 
 def is_complete(text: str) -> bool:
@@ -185,7 +185,7 @@ class GrowingPiece:
         self._reader.add(text)
 
     def takes(self, line: str) -> bool:
-        """Return whether a line may belong to the text. In an expression, a dot command does not, even if a bracket is open."""
+        """Return whether a line may belong to the text. A dot command never belongs to an expression, even if a bracket is open."""
         dot = _DOT.match(line)
         return dot is None or dot[1] in METHODS or not isinstance(self._reader, _Expression)
 

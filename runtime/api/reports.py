@@ -45,7 +45,7 @@ _QUESTIONS = 20
 
 @frozen
 class Report:
-    """A page, and the default file for it, which is next to the run or state."""
+    """An HTML page. ``path`` is its default output file, next to the run or state."""
 
     page: str
     path: Path
@@ -139,7 +139,7 @@ def _questions(state: Path, warn: Callable[[str], None]) -> tuple[list[Account],
 
 
 def _graph(state: Mapping[str, Any], name: str | None, raw: bool, warn: Callable[[str], None]) -> GraphAdapter | None:
-    """Return the graph ``name``. If ``name`` is None, return the graph that the state records, or None if it can't be read."""
+    """Return the graph ``name`` (default: the graph that the state records); None if the state records none or it can't be read."""
     from ..models.factory import open_graph
     from .workspace import graph_of, raw_of
 

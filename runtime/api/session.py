@@ -139,7 +139,7 @@ class Session(SessionData):
         return outcome
 
     async def _run(self, piece: Piece, cancel: asyncio.Event) -> Outcome:
-        """Run a piece, and record the data that are needed to undo it and to save the session."""
+        """Run a piece, and record the data needed to undo the piece and to save the session."""
         if piece.language == "dot":
             return Outcome() if self.dot_commands is None else await self.dot_commands(piece, self, cancel)
         before = self.moment(piece.text)

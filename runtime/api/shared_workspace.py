@@ -42,8 +42,8 @@ __all__ = [
     "uses_graph",
 ]  # fmt: skip
 
-# The sessions of clients. Each client may have a limited number of sessions; the least recently used session above the limit is
-# dropped and reported as dropped. ``main``, the session of calls that name no session, is never dropped.
+# The sessions of clients. Each client may have a limited number of sessions. Above the limit, the least recently used session is
+# dropped, and reported as dropped. ``main``, the session of calls that name no session, is never dropped.
 
 SessionKey = tuple[str, str]
 """The client of a session (over HTTP, the id of the client's key), and the name of the session."""
@@ -71,7 +71,7 @@ class DroppedSession:
 
     @property
     def hint(self) -> str:
-        """A hint how the user can restore the variables."""
+        """A hint that says how the user can restore the variables."""
         return "run the commands that bind its variables again, or use fewer sessions"
 
 

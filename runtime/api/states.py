@@ -135,7 +135,7 @@ def export(folder: str, warn: Callable[[str], None]) -> dict[str, Any]:
 
 
 def verify(folder: str) -> dict[str, Any]:
-    """Check each file of a state byte by byte and against the other files; return the result as JSON.
+    """Check every byte of each file of a state, and check the files against each other; return the result as JSON.
 
     Raises ``StoreError`` if the folder has no state, and ``Misused``.
     """
@@ -166,7 +166,7 @@ def object_of(folder: str) -> Mapping[str, Any]:
 
 
 def has_rollback(state: Mapping[str, Any]) -> bool:
-    """Return whether a state object was rolled back other than by its commands. A replay can't repeat such a rollback."""
+    """Return whether a state was rolled back from outside, not by one of its commands. A replay can't repeat such a rollback."""
     from ..gasl.surroundings import ROLLBACK
 
     return any(entry.get("part") == ROLLBACK for entry in state.get("history") or ())

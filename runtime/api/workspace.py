@@ -238,7 +238,8 @@ def open_workspace(
         name = _name(source, options.name)
         if source is None and needs_graph:
             raise GraphMissing("there is no graph")
-        raw = options.raw or (options.graph is None and raw_of(kept))  # as it was loaded for the findings
+        # A graph that the state records is loaded in the same way as for the state's findings.
+        raw = options.raw or (options.graph is None and raw_of(kept))
         adapter = None if source is None else _graph(source, options, callbacks, raw)
         if callbacks.cancelled():
             raise OpeningCancelled

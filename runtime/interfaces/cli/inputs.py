@@ -48,7 +48,7 @@ class Unreadable(Exception):
 
 
 def only_one_stdin(names: Sequence[str | None]) -> None:
-    """Refuse a command line that reads stdin twice."""
+    """Raise ``Misused`` if more than one of ``names`` is stdin (``-``)."""
     if sum(name == STDIN for name in names) > 1:
         raise Misused("stdin (-) can be read only once", "write one of them to a file, and name the file")
 
@@ -102,7 +102,7 @@ def read_input(name: str) -> Any:
             json.dumps(value, ensure_ascii=False).encode()
         return value
     except json.JSONDecodeError as error:
-        from ....adapters.llm.json_schema import json_words  # late import: it imports the schema validator
+        from ....adapters.llm.json_schema import json_words  # imported late, because it imports the schema validator
 
         span = Span(error.pos, min(error.pos + 1, len(text)))
         hint = _why_not_json(text, error.pos, shown)
@@ -133,7 +133,7 @@ _A_FOLDER, _NO_FILE = "it is a folder", "the file does not exist"
 
 
 def _why_not_json(text: str, at: int, name: str) -> str:
-    """Return a hint how to make the text valid JSON; "" if the cause of the error is unknown."""
+    """Return a hint that says how to make the text valid JSON; "" if the cause of the error is unknown."""
     file = name if name != "<stdin>" else "FILE"
     before, rest = text[:at].rstrip(), text[at : at + 1]
     if before and before[-1] in "}]" and rest in ("{", "["):

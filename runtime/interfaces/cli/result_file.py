@@ -361,7 +361,7 @@ def _short(value: Any) -> str:
 def open_sink(
     out: str | None, form: OutFormat, outputs: Sequence[str], opening: Opening, brief: bool, sources: Sequence[str] = ()
 ) -> Sink:
-    """Open the output for results. Raises ``Misused`` if the file is one of ``sources``, or as ``OutFile.open``, and ``OSError``."""
+    """Open the output for results. Raises ``Misused`` if the file is one of ``sources``, and the exceptions of ``OutFile.open``."""
     chosen = form_of(form, out)
     if out is None or out == STDIN:
         sink = Sink(chosen, outputs, brief)

@@ -84,7 +84,7 @@ _LONGEST = 96
 class CommandLines:
     """Prints a line on stderr for each finished command. Nested commands are indented."""
 
-    _commands: dict[tuple[str, str], str] = field(factory=dict)  # by plan and number: plans use the same numbers
+    _commands: dict[tuple[str, str], str] = field(factory=dict)  # keys: plan, step number
     _totals: dict[str, int] = field(factory=dict)
     _done: Counter[str] = field(factory=Counter)
     _asked: int = 0
