@@ -261,7 +261,7 @@ def _apart(found: Sequence[Misfit]) -> list[Misfit]:
 
 
 def _with_id(root: JsonNode, source: Source) -> tuple[Edit, ...]:
-    """Return the edit that adds an id to a plan. Any id is valid, so it is a checksum of the document."""
+    """Return the edit that adds an id to a plan. Any id is valid; the new id is a checksum of the document."""
     if not root.fields:
         return ()
     made = f"plan-{crc32(source.text.encode('utf-8', 'surrogatepass')):08x}"

@@ -154,7 +154,7 @@ class Automaton:
         return [name for name in (*self._patterns, _END) if name in found]
 
     def after(self, states: States, *terminals: str) -> States | None:
-        """Return the states after further terminals, or None if one of them is not allowed."""
+        """Return the states after ``terminals`` were read too, or None if one of these terminals is not allowed."""
         moved = list(states)
         return tuple(moved) if all(self.push(moved, name) for name in terminals) else None
 

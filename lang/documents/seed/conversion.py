@@ -1,7 +1,7 @@
 """Converts a seed from the formula form to the declarative form. A formula becomes an operation if one is equivalent.
 
-If a formula has a value, its replacement has the same value. They can differ in one case: where a formula fails because a field
-is null, an aggregate skips the extraction.
+If a formula has a value, its replacement has the same value. The results differ only if a formula fails because a field is
+null: an aggregate then skips the extraction.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -217,7 +217,7 @@ class Wheres:
             self._fault("SEED012", f"{where} must be a number or a text, not {kind_of(value)}", operand.span)
             return None
         test = OPERATORS[operator]
-        assert test is not None  # noqa: S101 - those without were handled
+        assert test is not None  # noqa: S101 - operators without a test were handled above
         return subject, ((test, Literal(value, span=operand.span)),)
 
     def _listed(

@@ -77,7 +77,7 @@ def automaton() -> Automaton:
 
 
 def follow(text: str, behind: States | None = None) -> Follower | None:
-    """Return a follower after ``text``, which may be incomplete; None if it is invalid. Builds no nodes.
+    """Return a follower after ``text``; None if no valid expression begins with ``text``. Builds no nodes.
 
     ``behind`` are the parser states after the text before ``text``, so that this earlier text is not read again.
     """

@@ -382,7 +382,7 @@ class Builder(ConditionBuilder):
         return key_of(children[0])
 
     def path(self, children: list[Token]) -> Path:
-        """Build a field of items."""
+        """Build the path of a field."""
         return path_of(children[0])
 
 

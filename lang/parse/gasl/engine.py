@@ -125,7 +125,7 @@ def automaton() -> Automaton:
 
 
 def follow(text: str, start: int = 0, stop: int | None = None, what: Start = "program") -> Follower | None:
-    """Return a follower after ``[start, stop)`` of ``text``, which may be incomplete; None if it is invalid. Builds no nodes."""
+    """Return a follower after ``[start, stop)`` of ``text``; None if no valid text begins with this range. Builds no nodes."""
     thread = LexerThread(_gasl().parser.lexer.lexer, lexer_state(text, start, len(text) if stop is None else stop))
     follower = automaton().follower(what)
     reading = _Reading(text, start, follower, flat=what == "condition_only")
@@ -198,7 +198,7 @@ class _Reading:
         return self._feed(Token.new_borrow_pos("$END", "", last), True)
 
     def failure(self, offset: int, known: Unbuildable | None = None) -> Failure:
-        """Return the failure at the current place."""
+        """Return a failure at ``offset``, with the current state of the parse."""
         return Failure(offset, self._kind, self._end, tuple(self._brackets), known, self._parser)
 
 

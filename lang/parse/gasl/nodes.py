@@ -193,7 +193,7 @@ class ConditionBuilder:
         return And(tuple(children), span=children[0].span | children[-1].span)
 
     def negated(self, children: list[Any]) -> Condition:
-        """Build ``NOT a``, with one or more NOT."""
+        """Build ``NOT a``, or a chain such as ``NOT NOT a``."""
         *words, operand = children
         if len(words) > MAX_DEPTH:
             span = Span(span_of(words[0]).start, span_of(words[-1]).end)

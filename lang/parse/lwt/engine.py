@@ -323,7 +323,7 @@ def automaton() -> Automaton:
 
 
 def follow(text: str, start: int = 0, stop: int | None = None, *, behind: States | None = None) -> Follower | None:
-    """Return a follower after ``[start, stop)`` of ``text``, which may be incomplete; None if it is invalid. Builds no nodes.
+    """Return a follower after ``[start, stop)`` of ``text``; None if no valid text begins with this range. Builds no nodes.
 
     ``behind`` are the parser states after the text before ``start``, so that this text is not read again.
     """

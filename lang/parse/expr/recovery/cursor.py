@@ -67,7 +67,7 @@ class Cursor:
         raise NotImplementedError
 
     def operand(self) -> Expr:
-        """Read one value with its suffixes."""
+        """Read one value with its suffixes: indices, slices, fields and methods."""
         raise NotImplementedError
 
     # Look-ahead
@@ -88,7 +88,7 @@ class Cursor:
         return piece
 
     def word(self, *words: str) -> bool:
-        """Return whether the current piece is one of ``words`` (in lower case), in any case."""
+        """Return whether the current piece, converted to lower case, is one of ``words``."""
         return self.peek().folded in words
 
     def sign(self, *signs: str) -> bool:
@@ -101,7 +101,7 @@ class Cursor:
         return self.take() if self.word(*texts) or self.sign(*texts) else None
 
     def later_else(self) -> bool:
-        """Return whether an ``else`` follows in the same brackets, within the look-ahead."""
+        """Return whether an ``else`` follows later at the same nesting level."""
         return self._last_else.get(self.peek().level, -1) > self.at
 
     # Faults

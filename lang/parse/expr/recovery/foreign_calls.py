@@ -1,4 +1,4 @@
-"""Reads calls and methods in the tolerant parser, also functions of other languages that expressions name or write differently."""
+"""Reads calls and methods in the tolerant parser, and replaces functions of other languages by equivalent expressions."""
 
 import math
 
@@ -107,7 +107,7 @@ _STOPS = frozenset({"if", "for", "where", "when", "with", "else"})
 
 
 def _loop_name(r: Cursor, piece: Piece) -> Expr | None:
-    """Return a loop's name; report an invalid one."""
+    """Return the variable of a ``for`` clause; report an invalid name."""
     if piece.folded in RESERVED or piece.text.startswith("__"):
         r.fault("EXPR018", f"{shown(piece.text)} is not a valid name", piece.span, "choose another name")
         return r.hole(piece.start)

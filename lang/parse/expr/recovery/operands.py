@@ -94,7 +94,7 @@ def begins(piece: Piece) -> bool:
 
 
 def operand(r: Cursor) -> Expr:
-    """Read one value with its suffixes.
+    """Read one value with its suffixes: indices, slices, fields and methods.
 
     Nested values are read by direct calls, to save stack frames: a text may nest a hundred values, and Python's stack is limited.
     """

@@ -423,7 +423,7 @@ class Reader(Cursor):
         return piece.kind == "sign" and piece.text not in (")", "]", "}", ",", ":", ";", "?")
 
     def operand(self) -> Expr:
-        """Read one value with its suffixes."""
+        """Read one value with its suffixes: indices, slices, fields and methods."""
         self._operands += 1
         if self._operands > MAX_DEPTH:
             raise TooDeep(self.peek().span)

@@ -34,7 +34,7 @@ def is_date(text: str) -> bool:
 
 
 def why_no_text(text: str, operator: str, left: str) -> tuple[str, str] | None:
-    """Return a message and a hint if ``text`` after a comparison operator may be more than text without quotes, else None."""
+    """Return a message and a hint if quotes around ``text``, which follows a comparison operator, would be a guess; else None."""
     if is_date(text):
         return None
     short = shown(text)

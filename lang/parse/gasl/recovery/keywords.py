@@ -237,7 +237,7 @@ def _order_by(s: InvalidStatement) -> Fault | None:
 
 
 def _missing(s: InvalidStatement) -> Fault | None:
-    """Explain a missing word: the only keyword that is allowed at the place, or the end of an incomplete statement."""
+    """Explain that the only keyword allowed at the place is missing, or that the statement is incomplete."""
     piece = s.piece()
     if piece.kind == "end":
         return _missing_at_end(s)
@@ -246,7 +246,7 @@ def _missing(s: InvalidStatement) -> Fault | None:
         return None
     word = _spelling(names[0])
     message = f"{word} is missing before {shown(piece.text)}"
-    # AND or FROM at the place stands for the right word, so no word is missing; its meaning is unclear.
+    # A word such as AND or FROM was written instead of the right word. Its meaning is unclear, so no edit is offered.
     edits = [] if _is_connecting(piece) else [insert(piece.span.start, f"{word} ")]
     return s.fault("GASL006", message, piece.span, s.form or f"write {word}", edits)
 

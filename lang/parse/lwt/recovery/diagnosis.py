@@ -255,7 +255,7 @@ def _malformed(text: str, start: int, head: re.Match[str], name: str) -> Fault:
 
 
 _MOST_LINES = 2_000
-"""Maximum number of faults that one call of ``explain_lines`` returns, apart from the prose at its end."""
+"""If ``explain_lines`` finds this number of faults, it returns before the end of the range."""
 
 
 def explain_lines(text: str, start: int, stop: int) -> tuple[list[Fault], int]:

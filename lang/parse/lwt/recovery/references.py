@@ -225,7 +225,7 @@ _MOST_LOOKALIKES = 100
 
 
 def has_lookalikes(text: str) -> bool:
-    """Return whether ``find_lookalikes`` may find something. A fast test, which fails for most scripts."""
+    """Return whether ``find_lookalikes`` may find something. This fast test returns False for most scripts."""
     if "$" not in text and text.count("{") == text.count("{("):
         return False
     return any(found[0][1:2] != "(" for found in _FIRST.finditer(text))
