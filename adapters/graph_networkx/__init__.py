@@ -1,4 +1,4 @@
-"""The port to graphs over NetworkX."""
+"""The graph port's adapter for NetworkX."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ __all__ = ["LoadReport", "Loaded", "NetworkXAdapter", "load"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name on first use, so that searching does not load the file readers and the reverse."""
+    """Import a public name on first use, so that a search does not load the file readers, and a reader not the search."""
     if name == "NetworkXAdapter":
         from .adapter import NetworkXAdapter
 

@@ -37,7 +37,7 @@ def ordered(rows: Sequence[Row], order: Sequence[Order], readers: Callable[[Fiel
 
 
 def by_columns(graph: Any, kept: Computed, kind: Kind, order: Sequence[Order], positions: Any) -> Any:
-    """Return the array ``positions`` sorted by the fields of ``order``; the values are read from columns."""
+    """Return the indices that sort the array ``positions`` by the fields of ``order``; the values are read from columns."""
     import numpy as np
 
     keys = []
@@ -46,7 +46,7 @@ def by_columns(graph: Any, kept: Computed, kind: Kind, order: Sequence[Order], p
         if column is None:
             raise AdapterError(f"the values of {each.field.text} are nested too deeply to be sorted")
         ranks = column.ranks(positions)
-        keys.append(-ranks if each.descending else ranks)  # NaN, which means null, is last in both directions
+        keys.append(-ranks if each.descending else ranks)  # NaN, which means null, comes last in both directions
     return np.lexsort(keys)
 
 

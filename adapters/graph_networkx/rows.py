@@ -1,10 +1,10 @@
-"""Readers for the fields of conditions on the live graph, and the names with a special meaning.
+"""Reading the fields that conditions use from the live graph, and the names with a special meaning.
 
 For a node, ``id`` is its id, ``degree`` its number of edges (a loop counts twice), ``in_degree`` and ``out_degree`` the numbers
-of edges that enter and leave it (in an undirected graph both equal the degree). For an edge, ``source`` and ``target`` are the
-ids of its ends (in an undirected graph in NetworkX's order: the end that was added first comes first), ``key`` its key in a
-multigraph, and ``source.x``, ``target.x`` the field ``x`` of an end. An attribute with one of these names is read as ``attr.id``
-and so on.
+of edges that enter and leave the node (in an undirected graph both equal the degree). For an edge, ``source`` and ``target`` are
+the ids of its ends (in an undirected graph in NetworkX's order: the end that was added first comes first), ``key`` is its key in a
+multigraph, and ``source.x`` and ``target.x`` are the field ``x`` of an end. An attribute with one of these names is read as
+``attr.NAME``, for example ``attr.id``.
 """
 
 import math
@@ -17,7 +17,7 @@ from ...lang.evaluate.conditions import ConditionError, Predicate, Reader, look_
 from ...lang.trees.conditions import Field
 from ..graph import AdapterError, Caps, Item, NodeId, Stoppable
 
-# JSON values for the contents of a NetworkX graph:
+# Conversion of the values in a NetworkX graph to JSON:
 # NumPy scalars and arrays: number, text, boolean or list; tuples and sets: lists (sets in a fixed order); dates, times: ISO 8601
 # text; enumerations: their value; decimals and fractions: float; bytes: text, invalid UTF-8 escaped; NaN: null; infinity: null in
 # items, the number itself in conditions; mappings: objects with text keys; anything else: its ``str()``.
@@ -28,7 +28,7 @@ _DEEPEST = 200
 def plain(value: Any, depth: int = 0) -> Any:
     """Return ``value`` as a JSON value (infinities are kept); containers are copied.
 
-    Raises ``AdapterError`` if it nests more than 200 levels deep.
+    Raises ``AdapterError`` if ``value`` has more than 200 nested levels.
     """
     kind = value.__class__
     if kind in _SIMPLE_TYPES:
@@ -71,7 +71,7 @@ def _other(value: Any, depth: int) -> Any:
 
 
 def item_value(value: Any) -> Any:
-    """Return ``value`` as an item shows it: ``plain``, with infinities as null, because JSON has none."""
+    """Return ``value`` as it is shown in items: the result of ``plain``, with null for infinities, which JSON lacks."""
     kind = value.__class__
     if kind in _SIMPLE_TYPES:
         return value
@@ -90,7 +90,7 @@ def _finite(value: Any) -> Any:
 
 
 def node_id(node: Any) -> NodeId:
-    """Return the item id of a graph node: a text or an integer unchanged, anything else as text."""
+    """Return the item id of a graph node. Strings and integers are unchanged; other values are converted to strings."""
     if node.__class__ is str or node.__class__ is int:
         return node
     if type(node).__module__ == "numpy":
@@ -98,14 +98,14 @@ def node_id(node: Any) -> NodeId:
     return str(node)
 
 
-# Conversion of values to JSON, UTF-8 and 64 bits, as the state and the models require.
+# Conversion of values to JSON in UTF-8 with 64-bit integers, which the state and the models require.
 
 LARGEST = 2**63 - 1
 _FITTING_DEEPEST = 200
 
 
 def fit_id(node: Any) -> str | int:
-    """Return the external id of a node or of an edge's key: a text or a 64-bit integer."""
+    """Return the external id of a node, or of an edge's key: a string or a 64-bit integer."""
     shown = node_id(node)
     if isinstance(shown, str):
         return fit_text(shown)
@@ -113,7 +113,7 @@ def fit_id(node: Any) -> str | int:
 
 
 def is_fit(value: Any) -> bool:
-    """Return whether a value is a JSON scalar without conversion."""
+    """Return whether a value is a JSON scalar and needs no conversion."""
     kind = type(value)
     if kind is str:
         return bool(value.isascii() or fit_text(value) is value)
@@ -137,7 +137,7 @@ def _fits(value: Any, depth: int = 0) -> bool:
 
 
 def fit_text(text: str) -> str:
-    """Return ``text`` unchanged if UTF-8 can encode it, else with its lone surrogates replaced."""
+    """Return ``text`` with lone surrogates, which UTF-8 can't encode, replaced."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -146,7 +146,7 @@ def fit_text(text: str) -> str:
 
 
 def json_value(value: Any) -> Any:
-    """Return ``value`` as JSON in UTF-8, as in items: integers beyond 64 bits as text, lone surrogates replaced."""
+    """Return ``value`` as items show it in JSON and UTF-8: integers beyond 64 bits as text, lone surrogates replaced."""
     return _bounded(item_value(value))
 
 
@@ -167,15 +167,15 @@ def digits(value: int) -> str:
     return str(value) if value.bit_length() <= 4000 else hex(value)
 
 
-# Scan of every node or edge of the live graph. Always correct, however the graph was modified.
+# The scan of every node or edge in the live graph. Its results are always correct, however the graph was modified.
 
 Kind = Literal["nodes", "edges"]
 _CHUNK, _WIDE_CHUNK = 8192, 64
-"""Rows between two checks of the clock; fewer for a wide condition, where each row takes long."""
+"""Rows between two checks of the clock, for usual conditions and for wide conditions, which take long for each row."""
 
 
 class Deadline:
-    """Deadline of a search. ``passed`` checks and remembers it. ``ended``: whether the caller has cancelled."""
+    """The deadline of a search. ``passed`` checks it; ``hit`` stays true afterwards. ``ended``: whether the caller has cancelled."""
 
     def __init__(self, seconds: float, ended: Callable[[], bool] = lambda: False) -> None:
         self._end = monotonic() + seconds
@@ -184,7 +184,7 @@ class Deadline:
 
     @classmethod
     def of(cls, caps: Caps) -> "Deadline":
-        """Return the deadline of a search that starts now, under ``caps``."""
+        """Return the deadline under ``caps`` of a search that starts now."""
         return cls(caps.timeout_s, caps.ended) if isinstance(caps, Stoppable) else cls(caps.timeout_s)
 
     def passed(self) -> bool:
@@ -194,7 +194,7 @@ class Deadline:
 
 
 def rows_of(graph: Any, kind: Kind) -> Iterator[tuple[Any, ...]]:
-    """Yield ``(node, attributes)`` or ``(source, target, key, attributes)`` in graph order; key None if not parallel."""
+    """Yield ``(node, attributes)`` or ``(source, target, key, attributes)`` in graph order; key is None outside multigraphs."""
     if kind == "nodes":
         return iter(graph.nodes.items())
     if graph.is_multigraph():
@@ -205,13 +205,13 @@ def rows_of(graph: Any, kind: Kind) -> Iterator[tuple[Any, ...]]:
 def scan(
     rows: Iterable[tuple[Any, ...]], predicate: Predicate | None, most: int | None, deadline: Deadline
 ) -> tuple[list[tuple[Any, ...]], int]:
-    """Return at most ``most`` rows for which the predicate holds, and how many rows were examined."""
+    """Return at most ``most`` rows for which the predicate is true, and the number of rows examined."""
     found: list[tuple[Any, ...]] = []
     examined = 0
     source = iter(rows)
     largest = _CHUNK if predicate is None or predicate.made == "code" else _WIDE_CHUNK
     while not deadline.passed() and (most is None or len(found) < most):
-        # Start with small chunks: the first rows often satisfy a small LIMIT.
+        # Start with small chunks, because the first rows are often enough for a small LIMIT.
         chunk = list(islice(source, min(largest, 64 + 4 * examined)))
         if not chunk:
             break
@@ -221,7 +221,7 @@ def scan(
 
 
 DEGREES = ("degree", "in_degree", "out_degree")
-"""Fields of nodes that are computed, not stored."""
+"""Computed fields of nodes."""
 
 Readers = Callable[[Field], Reader]
 
@@ -234,12 +234,12 @@ def reserved(kind: str, multi: bool) -> frozenset[str]:
 
 
 def degree_of(graph: Any, name: str) -> Any:
-    """Return NetworkX's view for the degree field ``name``."""
+    """Return NetworkX's view of the degree field ``name``."""
     return graph.degree if name == "degree" or not graph.is_directed() else getattr(graph, name)
 
 
 def attribute_reader(path: tuple[str, ...], names: frozenset[str], argument: int) -> Reader:
-    """Return the reader of an attribute from the row's mapping at ``argument``."""
+    """Return a reader of an attribute; the row's element ``argument`` is the mapping of attributes."""
     if len(path) == 1:
         return Reader((argument,), key=path[0])
     if len(path) == 2 and path[0] == "attr" and path[1] in names:
@@ -253,7 +253,7 @@ def attribute_reader(path: tuple[str, ...], names: frozenset[str], argument: int
 
 
 def node_readers(graph: Any) -> Readers:
-    """Return the readers for rows ``(node, attributes)``."""
+    """Return the field readers for rows ``(node, attributes)``."""
     degrees = {name: degree_of(graph, name) for name in DEGREES}
 
     def read(at: Field) -> Reader:
@@ -270,7 +270,7 @@ def node_readers(graph: Any) -> Readers:
 
 
 def edge_readers(graph: Any) -> Readers:
-    """Return the readers for rows ``(source, target, key, attributes)``; the key is None in a graph without parallel edges."""
+    """Return the field readers for rows ``(source, target, key, attributes)``; the key is None outside multigraphs."""
     names = reserved("edges", graph.is_multigraph())
     of_node, attributes = node_readers(graph), graph.nodes
 
@@ -292,7 +292,7 @@ def edge_readers(graph: Any) -> Readers:
 
 
 def readers_of(graph: Any, kind: Kind) -> Readers:
-    """Return the readers for the rows of ``kind``."""
+    """Return the field readers for the rows of ``kind``."""
     return node_readers(graph) if kind == "nodes" else edge_readers(graph)
 
 
@@ -305,14 +305,14 @@ _EDGE, _KEYED_EDGE = reserved("edges", False), reserved("edges", True)
 
 
 def node_item(node: Any, attributes: Mapping[Any, Any]) -> Item:
-    """Return ``{"id", ...attributes}``; an attribute named ``id`` or like a degree is stored as ``attr.id``, ``attr.degree``."""
+    """Return ``{"id", ...attributes}``. Attributes named ``id`` or like a degree field are shown as ``attr.id`` and so on."""
     item: Item = {"id": node if node.__class__ in _IDS else node_id(node)}
     _add(item, attributes, _NODE)
     return item
 
 
 def edge_item(source: Any, target: Any, key: Any, attributes: Mapping[Any, Any]) -> Item:
-    """Return ``{"source", "target", "key"?, ...attributes}``; ``key`` is None if the graph has no parallel edges."""
+    """Return ``{"source", "target", "key"?, ...attributes}``. If the argument ``key`` is None, the item has no key."""
     item: Item = {
         "source": source if source.__class__ in _IDS else node_id(source),
         "target": target if target.__class__ in _IDS else node_id(target),
@@ -324,7 +324,7 @@ def edge_item(source: Any, target: Any, key: Any, attributes: Mapping[Any, Any])
 
 
 def _add(item: Item, attributes: Mapping[Any, Any], own: frozenset[str]) -> None:
-    """Add the attributes to an item. Most have simple types and names that do not clash with the item's own."""
+    """Add the attributes to an item. Most attributes have simple types, and names that differ from the item's own fields."""
     for name, value in attributes.items():
         if value.__class__ is float:
             value = value if value - value == 0 else None
@@ -345,10 +345,9 @@ def path_item(nodes: Sequence[Any], edges: Sequence[Item]) -> Item:
 class Items(Sequence[Item]):
     """Search results as a sequence whose items are built on access.
 
-    The length is known at once. ``rows`` are the results, ``build`` makes an item from a row. ``settle``, if given, rechecks
-    rows and returns those that still match; every row is rechecked before its item is returned. If one fails, all rows are
-    rechecked: writing to the graph without NetworkX's methods can shorten the sequence, but never yields an item that does not
-    match.
+    The length is known at once. ``rows`` are the results; ``build`` creates an item from a row. ``settle``, if given, rechecks
+    rows and returns the rows that still match. Every row is rechecked before its item is returned; if a row fails, all rows are
+    rechecked. So attributes written without NetworkX's methods can shorten the sequence, but every returned item matches.
     """
 
     def __init__(

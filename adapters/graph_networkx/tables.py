@@ -1,7 +1,7 @@
 """Nodes and edges by position: lists and arrays used by columns, indexes and the path search.
 
-A position is the index of a node or an edge in the graph's own order, from 0. The tables refer to the live attribute mappings,
-not copies: values are read on access.
+A position is the index of a node or edge in the graph's own order, from 0. The tables refer to the live attribute mappings, so
+values are read on access and not copied.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ class NodeTable:
 
     @classmethod
     def of(cls, graph: Any) -> "NodeTable":
-        """Read the nodes of ``graph``."""
+        """Create the table of the nodes of ``graph``."""
         nodes = list(graph.nodes)
         return cls("nodes", nodes, [graph.nodes[node] for node in nodes])
 
@@ -57,7 +57,7 @@ class NodeTable:
 
 @define
 class EdgeTable:
-    """All edges: from ``sources[i]`` to ``targets[i]`` (node positions), with keys and attributes ``data[i]``."""
+    """All edges: edge i leads from ``sources[i]`` to ``targets[i]`` (node positions) and has the attributes ``data[i]``."""
 
     kind: Kind
     ends: NodeTable
@@ -68,13 +68,16 @@ class EdgeTable:
 
     @classmethod
     def of(cls, graph: Any, ends: NodeTable, look: Callable[[], None] = lambda: None) -> "EdgeTable":
-        """Read the edges of ``graph``, whose nodes are ``ends``. ``look`` is called periodically and may raise to cancel."""
+        """Create the table of the edges of ``graph``. ``ends`` is the table of the nodes.
+
+        ``look`` is called periodically and may raise an exception to cancel.
+        """
         at = ends.positions
         if graph.is_directed() and not graph.is_multigraph():
             targets: list[int] = []
             data: list[Mapping[Any, Any]] = []
             counts: list[int] = []
-            numbered = ends.nodes == list(range(len(ends)))  # then a node is its own position
+            numbered = ends.nodes == list(range(len(ends)))  # if true, a node is its own position
             for number, (_, neighbours) in enumerate(graph.adjacency()):
                 if number % _LOOK == 0:
                     look()
@@ -106,7 +109,7 @@ class EdgeTable:
         return len(self.data)
 
     def rows(self, positions: Sequence[int] | Positions) -> list[tuple[Any, ...]]:
-        """Return ``(source, target, key, attributes)`` for each position; key is None without parallel edges."""
+        """Return ``(source, target, key, attributes)`` for each position; the key is None outside multigraphs."""
         nodes, data, keys = self.ends.nodes, self.data, self.keys
         chosen = np.asarray(positions, np.int64)
         sources, targets = self.sources[chosen].tolist(), self.targets[chosen].tolist()
@@ -124,9 +127,9 @@ Table = NodeTable | EdgeTable
 
 @frozen(eq=False)
 class Adjacency:
-    """The edges of node ``i`` are ``edges[first[i]:first[i + 1]]``; ``heads`` at the same indices are the nodes they lead to.
+    """The edges of node ``i`` are ``edges[first[i]:first[i + 1]]``; ``heads`` has, at the same indices, the nodes at their other ends.
 
-    Edges are in the graph's own order. In an undirected graph each edge is listed at both of its ends.
+    Edges are in the graph's own order. In an undirected graph every edge is listed at both of its ends.
     """
 
     first: NDArray[np.int64]
@@ -134,19 +137,19 @@ class Adjacency:
     edges: Positions
 
     def degrees(self, nodes: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the number of edges of each of ``nodes`` here."""
+        """Return the number of edges that this adjacency lists for each of ``nodes``."""
         degrees: NDArray[np.int64] = self.first[nodes + 1] - self.first[nodes]
         return degrees
 
     def expand(self, nodes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return, for every edge of ``nodes``, the index of its node in ``nodes`` and its index in ``heads`` and ``edges``."""
+        """Return, for every edge of ``nodes``, the index of the edge's node in ``nodes``, and the edge's index in ``heads``."""
         counts = self.degrees(nodes)
         before = np.cumsum(counts) - counts
         owner = np.repeat(np.arange(len(nodes)), counts)
         return owner, np.arange(len(owner)) + (self.first[nodes] - before)[owner]
 
     def reached(self, nodes: NDArray[Any]) -> NDArray[Any]:
-        """Return the distinct positions of the nodes that edges of ``nodes`` lead to."""
+        """Return the distinct positions of the nodes to which the edges of ``nodes`` lead."""
         return distinct(self.heads[self.expand(nodes)[1]])
 
 
@@ -159,7 +162,7 @@ def distinct(positions: NDArray[Any]) -> NDArray[Any]:
 
 
 def outgoing(table: EdgeTable, directed: bool, look: Callable[[], None] = lambda: None) -> Adjacency:
-    """Return the edges that leave each node. ``look`` is called between steps and may raise to cancel."""
+    """Return the edges that leave each node. ``look`` is called between steps and may raise an exception to cancel."""
     return _adjacency(table, table.sources, table.targets, directed, look)
 
 
@@ -174,14 +177,14 @@ def _adjacency(
     look()
     edges = np.arange(len(table), dtype=np.int32)
     if not directed:
-        other = tails != heads  # a loop is listed once
+        other = tails != heads  # a loop is listed only once
         tails, heads, edges = (
             np.concatenate([tails, heads[other]]),
             np.concatenate([heads, tails[other]]),
             np.concatenate([edges, edges[other]]),
         )
     if len(tails) and (np.diff(tails) < 0).any():
-        # By node, then by edge position: lexsort's last key is the primary one.
+        # Sort by node, then by edge position: lexsort's last key is the primary key.
         look()
         order = np.lexsort((edges, tails))
         look()
@@ -192,9 +195,9 @@ def _adjacency(
 
 
 # Data computed from a graph and cached next to it until the graph changes.
-# The cache is ``graph.__networkx_cache__``, which NetworkX clears whenever one of its methods changes the graph. Attributes
-# written directly (``graph.nodes[a]["x"] = 1``) do not clear it: see ``audited``. A view is not
-# notified when its graph changes, so nothing is cached for views.
+# The cache is in ``graph.__networkx_cache__``, which NetworkX clears whenever one of its methods changes the graph. Writing an
+# attribute directly (``graph.nodes[a]["x"] = 1``) does not clear the cache: see ``find.agrees_with_graph``. A view is not notified
+# when its graph changes, so nothing is cached for views.
 
 _KEY = "knotwork"
 _MOST_PREPARED = 512
@@ -205,8 +208,8 @@ Made = TypeVar("Made")
 class Computed:
     """Tables, adjacency, columns and compiled conditions of one graph, each computed on first use.
 
-    Threads may share it: the first thread that needs a part computes it, the others wait. Copying or pickling a graph does not
-    copy the cache.
+    Threads may share the object: the first thread that needs a part computes it, and other threads wait. Copying or pickling a
+    graph does not copy the cache.
     """
 
     def __init__(self) -> None:
@@ -214,13 +217,13 @@ class Computed:
         self._parts: dict[Hashable, Any] = {}
         self._prepared: dict[Hashable, tuple[Condition, Any]] = {}
         self.turn = 0
-        """Counts searches, so that each audit checks other rows."""
+        """Number of searches so far, used to check different rows in each search."""
 
     def __reduce__(self) -> tuple[type["Computed"], tuple[()]]:
         return (Computed, ())
 
     def part(self, name: Hashable, make: Callable[[], Made]) -> Made:
-        """Return the part called ``name``, computed by ``make`` on first use."""
+        """Return the part ``name``; ``make`` computes it on first use."""
         if name in self._parts:
             return self._parts[name]  # type: ignore[no-any-return]  # what `make` of this name made
         with self._lock:
@@ -233,7 +236,7 @@ class Computed:
         return name in self._parts
 
     def prepared(self, name: Hashable, condition: Condition, make: Callable[[], Made]) -> Made:
-        """Return ``make``'s result for ``condition``, cached for equivalent conditions. The latest few hundred are cached."""
+        """Return the result of ``make`` for ``condition``, cached for equivalent conditions. A few hundred results are cached."""
         meaning = _meaning(condition)
         key = (name, id(condition) if meaning is None else meaning)
         known = self._prepared.get(key)
@@ -252,7 +255,7 @@ class Computed:
         return self.part("nodes", lambda: NodeTable.of(graph))
 
     def edges(self, graph: Any, look: Callable[[], None] = lambda: None) -> "EdgeTable":
-        """Return the table of edges. ``look`` is called periodically while it is built; if it raises, nothing is cached."""
+        """Return the table of edges. ``look`` is called periodically during the building; if ``look`` raises, nothing is cached."""
 
         return self.part("edges", lambda: EdgeTable.of(graph, self.nodes(graph), look))
 
@@ -266,7 +269,7 @@ class Computed:
         return self.part("outgoing", lambda: outgoing(self.edges(graph, look), graph.is_directed(), look))
 
     def incoming(self, graph: Any, look: Callable[[], None] = lambda: None) -> "Adjacency":
-        """Return the edges that enter each node; in an undirected graph the same as ``outgoing``. ``look``: see ``edges``."""
+        """Return the edges that enter each node; in an undirected graph these are ``outgoing``. ``look``: see ``edges``."""
         if not graph.is_directed():
             return self.outgoing(graph, look)
 
@@ -274,7 +277,7 @@ class Computed:
 
 
 def keeps(graph: Any) -> bool:
-    """Return whether data can be cached for ``graph``: it is not a view, and NetworkX clears its cache."""
+    """Return whether data can be cached for ``graph``: the graph is not a view, and NetworkX clears its cache."""
     return isinstance(getattr(graph, "__networkx_cache__", None), dict) and not hasattr(graph, "_graph")
 
 
@@ -293,9 +296,9 @@ def forget(graph: Any) -> None:
 
 
 def _meaning(condition: Condition) -> Hashable | None:
-    """Return a key shared only by conditions of the same meaning; None for a large condition.
+    """Return a key that only conditions with the same meaning share; None for a large condition.
 
-    Conditions themselves are not usable as keys: they are equal if their constants are, and 1 is equal to true.
+    Conditions themselves can't be keys: conditions with equal constants are equal, and in Python 1 equals true.
     """
     if isinstance(condition, Comparison):
         left, right = condition.left, condition.right
@@ -321,38 +324,38 @@ def _in_words(leaf: Comparison | NullTest) -> str | None:
 
 
 # Columns: the values of one field in all rows, as an array, so that one comparison covers all rows.
-# A column of numbers stores the numbers (null is NaN). Any other column is coded: ``codes[i]`` gives the distinct value of row i,
-# and a comparison is evaluated once per distinct value. If most texts are distinct, they are searched in one buffer. Results
-# equal those of ``lang.evaluate``, whose tests are used.
+# A column of numbers stores the numbers, with NaN for null. Other columns store codes: ``codes[i]`` is the code of the value in row i,
+# and a comparison is evaluated once per distinct value. If there are many distinct texts, they are searched in one buffer. The
+# tests of ``lang.evaluate`` are used, so the results are the same.
 
 
 class Column(Protocol):
-    """One field of all rows. ``at``: positions of rows; None means all rows."""
+    """The values of one field in all rows. ``at``: positions of rows; None means all rows."""
 
     def mask(self, leaf: Leaf, wanted: bool, at: Array | None) -> Mask | None:
-        """Return, for each row, whether ``leaf`` is ``wanted`` (true or false); None if the column can't tell."""
+        """Return, for each row, whether the result of ``leaf`` is ``wanted`` (true or false); None if the column can't tell."""
         ...
 
     def count(self, leaf: Leaf) -> int | None:
-        """Return the exact number of rows for which an index finds ``leaf`` true; None if no index can tell."""
+        """Return the number of rows for which ``leaf`` is true, from an index; None if no index can tell."""
         ...
 
     def positions(self, leaf: Leaf) -> Array:
-        """Return the ascending rows for which ``leaf`` is true, from the index used by ``count``."""
+        """Return the ascending positions of the rows for which ``leaf`` is true, from the index used by ``count``."""
         ...
 
     def ranks(self, at: Array) -> NDArray[np.float64]:
-        """Return numbers that sort like the rows' values; NaN for null."""
+        """Return numbers with the same order as the rows' values; NaN for null."""
         ...
 
     def agrees(self, at: int, value: Any) -> bool:
-        """Return whether the column has ``value`` (from the live graph) in row ``at``."""
+        """Return whether the column has the value ``value``, which comes from the live graph, in row ``at``."""
         ...
 
 
 @frozen(eq=False)
 class Through:
-    """A field of the node at one end of each edge: ``inner`` is the nodes' column, ``ends[i]`` the node of edge i."""
+    """A field of the node at one end of every edge. ``inner`` is the nodes' column, ``ends[i]`` the node at that end of edge i."""
 
     inner: Column
     ends: Array
@@ -433,13 +436,13 @@ def _width(many: int) -> type[np.unsignedinteger[Any]]:
     return np.uint8 if many < 255 else np.uint16 if many < 65_535 else np.uint32
 
 
-# Conditions over columns: matching rows, all at once. As in the generated code, NOT asks for the rows where the operand is false.
+# Conditions over columns: all matching rows at once. As in the generated code, NOT asks for the rows where its operand is false.
 
 Columns = Callable[[Field], Column | None]
 
 
 def mask_of(columns: Columns, condition: Condition, wanted: bool, at: Array | None, rows: int) -> Mask | None:
-    """Return, for each row at ``at`` (None: all ``rows``), whether ``condition`` is ``wanted``; None if a column can't tell."""
+    """Return, for each row at ``at`` (None: all rows), whether the result is ``wanted``; None if a column can't tell."""
     if isinstance(condition, Not):
         return mask_of(columns, condition.operand, not wanted, at, rows)
     if isinstance(condition, Comparison | NullTest):
@@ -448,7 +451,7 @@ def mask_of(columns: Columns, condition: Condition, wanted: bool, at: Array | No
             return np.full(rows if at is None else len(at), leaf_test(condition)(left.value) is wanted, np.bool_)
         column = columns(left)
         return None if column is None else column.mask(condition, wanted, at)
-    # Combine one by one into the first mask, to avoid one mask per operand in memory.
+    # Combine the masks one by one into the first mask, so that memory does not hold one mask per operand.
     joined: Mask | None = None
     join = np.bitwise_and if isinstance(condition, And) is wanted else np.bitwise_or
     for operand in condition.operands:

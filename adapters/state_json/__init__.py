@@ -1,4 +1,4 @@
-"""The state store over a journal of JSON records."""
+"""The state store, which saves JSON records in a journal."""
 
 from .open_state import open_store
 from .store import JSONStateStore

@@ -1,8 +1,8 @@
-"""Application of changes to a state: DECLARE, RESET, UPDATE. A change is applied completely or refused with no effect.
+"""Application of changes to a state: DECLARE, RESET, UPDATE. A change is applied completely or refused without effect.
 
-A LIST accepts a list, item by item, and any other value but null as one item. A DICT accepts an object; a field with the
-name of a key declared in the DICT goes to that key. A COUNTER accepts a number, an object of numbers, or the rows of
-COUNT BY (``[{field, "count"}, ...]``), whose labels become its keys.
+A LIST accepts a list, whose items are added, and any other value except null as one item. A DICT accepts an object; a field with
+the name of a key declared in the DICT is written to that key. A COUNTER accepts a number, an object of numbers, or the rows of
+COUNT BY (``[{field, "count"}, ...]``), whose labels become the COUNTER's keys.
 """
 
 import re
@@ -37,9 +37,9 @@ from .nodes import (
 from .persistent import EMPTY, EMPTY_TABLE, Table, Vector
 
 RESERVED = frozenset({"_meta", "items", "value"})
-"""Names used by the written form of a state: no part of a key may have one of them."""
+"""Names that the written form of a state uses. They are not allowed as parts of a key."""
 
-_MOST_PARTS = 20  # keys this deep and values as deep as the codec allows can still be written together
+_MOST_PARTS = 20  # a key of this depth, with values of the codec's maximum depth, can still be written
 _LONGEST = 200
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _EMPTY: Mapping[StateType, Node] = {"LIST": ListNode(), "DICT": DictNode(), "COUNTER": CounterNode()}
@@ -50,7 +50,7 @@ Proof = Sequence[Sequence[Any]] | Mapping[str, Sequence[Any]]
 def apply(root: DictNode, change: Change) -> DictNode:
     """Return the state after a change; ``root`` itself if nothing changes. Raises ``StateError``.
 
-    The change must come from ``written``: it is JSON, and not shared with the caller.
+    The change must be created from the result of ``written``, so that it is JSON and not shared with the caller.
     """
     if isinstance(change, DeclareKey):
         return _declared(root, change)
@@ -66,7 +66,7 @@ def apply(root: DictNode, change: Change) -> DictNode:
 
 
 def _marked(node: Node, reasons: Sequence[str], value: Any, *, replace: bool) -> Node:
-    """Return the node marked as incomplete for ``reasons``, including declared keys for which ``value`` has fields."""
+    """Return the node marked as incomplete for ``reasons``; declared keys for which ``value`` has fields are marked too."""
     marks = tuple(dict.fromkeys((*(() if replace else node.incomplete), *reasons)))
     if isinstance(node, DictNode) and (reasons or replace):
         held = {name: child for name, child in node.children.items() if name in value}
@@ -127,7 +127,7 @@ def declaration(key: str, kind: StateType) -> str:
 
 
 def undeclared(root: DictNode, key: str, value: Any = None) -> StateError:
-    """Return the error for an undeclared key. Its hint has the commands that declare it, one per line."""
+    """Return the error for an undeclared key. The hint contains the commands that declare the key, one per line."""
     kind: StateType = "DICT" if isinstance(value, Mapping) else "COUNTER" if number(value) else "LIST"
     like = nearest(key, [path for path, _ in walk(root)])
     meant = f"; did you mean {like}?" if like else ""
@@ -146,7 +146,7 @@ def _missing(root: DictNode, parts: Sequence[str], kind: StateType) -> Iterable[
 
 
 def _changed(node: Node, key: str, value: Any, evidence: Proof, *, replace: bool) -> Node:
-    """Return the node with a checked value merged in, or with its content replaced."""
+    """Return the node with a checked value merged in; with ``replace``, the value replaces the node's content."""
     if isinstance(node, ListNode):
         return _into_list(node, key, value, evidence, replace)
     if isinstance(node, DictNode):
@@ -181,7 +181,7 @@ def _into_list(node: ListNode, key: str, value: Any, evidence: Proof, replace: b
 
 
 def with_proofs(vector: Vector, proofs: Mapping[int, tuple[bytes, ...]]) -> Vector:
-    """Return a LIST's evidence with that of some items set; it ends with the last item that has evidence."""
+    """Return a LIST's evidence with new evidence for some items. The vector ends with the last item that has evidence."""
     there = len(vector)
     inside = {at: proof for at, proof in proofs.items() if at < there}
     last = max([at for at, proof in proofs.items() if proof], default=-1)
@@ -190,7 +190,7 @@ def with_proofs(vector: Vector, proofs: Mapping[int, tuple[bytes, ...]]) -> Vect
 
 
 def attached(root: DictNode, key: str, indices: Sequence[int], evidence: Sequence[Any]) -> DictNode:
-    """Return the state with a piece of evidence added to each of a LIST's items at ``indices``. Raises ``StateError``."""
+    """Return the state with one piece of evidence added to each LIST item at ``indices``. Raises ``StateError``."""
     node = find(root, key)
     if node is None:
         raise undeclared(root, key)
@@ -260,7 +260,7 @@ def _check_field(key: str, name: str, value: Any) -> None:
 
 
 def _deep(old: Any, value: Any) -> Any:
-    """Return the field with a value merged in; the same object if nothing changes."""
+    """Return the field ``old`` with a value merged in; ``old`` itself if nothing changes."""
     if not (isinstance(old, Table) and isinstance(value, dict)):
         new = field_of(value)
         return old if isinstance(new, bytes) and new == old else new
@@ -286,11 +286,11 @@ def _into_counter(node: CounterNode, key: str, value: Any, evidence: Proof, repl
     return evolve(node, count=count, evidence=proof)
 
 
-# Changes as JSON, as stored in the journal. Values are checked and copied here, so that the caller can't change them later.
+# Changes in the JSON form of the journal. Values are checked and copied here, so that the caller can't change them later.
 
 
 def written(change: Change) -> tuple[bytes, dict[str, Any]]:
-    """Return a change as JSON text, and the value of that text. Raises ``StateError`` with the place of a value that is not JSON.
+    """Return a change as JSON text, and the value of that text. Raises ``StateError`` with the path of a value that is not JSON.
 
     ``{"do": "declare", "key", "type", "description"}``, ``{"do": "reset", "key"}``, ``{"do": "merge" | "replace", "key",
     "value", "evidence"?, "incomplete"?}``.
@@ -320,7 +320,7 @@ def written(change: Change) -> tuple[bytes, dict[str, Any]]:
 
 def _group(key: str, group: Sequence[Evidence]) -> list[Any]:
     if type(group) is list and all([type(each) is dict for each in group]):
-        return group  # the usual case; it is copied when it is written
+        return group  # the usual case; the list is copied when the change is written
     if isinstance(group, list | tuple) or not isinstance(group, Mapping | str | bytes):
         pieces = list(group)
         if all(type(each) is dict or isinstance(each, Mapping) for each in pieces):
@@ -329,7 +329,7 @@ def _group(key: str, group: Sequence[Evidence]) -> list[Any]:
 
 
 def change_of(plain: Mapping[str, Any]) -> Change:
-    """Return the change from its written form. Raises ``ValueError`` or ``KeyError`` if invalid."""
+    """Return the change for its written form. Raises ``ValueError`` or ``KeyError`` if the form is invalid."""
     do = plain["do"]
     if do == "declare":
         return DeclareKey(plain["key"], plain["type"], plain["description"])

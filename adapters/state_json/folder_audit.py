@@ -1,4 +1,4 @@
-"""Checks all files of a state and reports whether each is whole: bytes, hashes, and consistency between files."""
+"""Checks all files of a state (bytes, hashes, consistency between files) and reports which files are damaged."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from .snapshot import Entries, Moment
 from .state_object import CHECK, NAME, as_json, from_json, from_text, hash_of
 
 Nested = Callable[[Path], Iterator[tuple[Path, str | None]]]
-"""Checks the files of a subfolder: each path with its fault, "" if there is none, None if unknown."""
+"""Checks the files of a subfolder: yields each path with its fault, "" for an undamaged file, None if the file was not checked."""
 
 _HASH = re.compile("[0-9a-f]{64}")
 _LEFT = re.compile(r"torn-\d+-\d+(-\d+)?|damaged-.+")
@@ -26,7 +26,7 @@ _SIGNS = tuple(f'"{key}"'.encode() for key in ("version", "variables", "history"
 
 @frozen
 class AuditedFile:
-    """A file with its name below the directory, its size, and the result: why it is damaged, or why it was not checked."""
+    """A checked file: its path in the directory, its size, and the reason why it is damaged or was not checked."""
 
     name: str
     size: int
@@ -36,7 +36,7 @@ class AuditedFile:
 
 @define
 class Audit:
-    """The result of an audit. ``hash`` and ``steps`` are None if the state can't be read; ``report`` is None for a file."""
+    """The result of an audit. ``hash`` and ``steps`` are None if the state can't be read; ``report`` is None for a single file."""
 
     report: VerifyReport | None = None
     hash: str | None = None
@@ -47,7 +47,7 @@ class Audit:
 
     @property
     def ok(self) -> bool:
-        """Whether everything that was checked is whole."""
+        """Whether no checked file is damaged."""
         return not self.damage
 
 
@@ -106,7 +106,7 @@ def _file(path: Path, found: Audit, report: VerifyReport, commits: "_Commits | N
             _statefile(text, found, report, commits)
             _add_file(found, name, size)
         elif path.suffix == ".json" and sum(sign in path.read_bytes() for sign in _SIGNS) > len(_SIGNS) // 2:
-            text = path.read_bytes()  # an exported state, possibly a damaged one
+            text = path.read_bytes()  # the file is an exported state, which may be damaged
             _audit_export(name, text, found)
             _add_file(found, name, size)
         else:
@@ -133,7 +133,7 @@ def _add_file(found: Audit, name: str, size: int) -> None:
 
 
 def _audit_export(name: str, text: bytes, found: Audit) -> Moment | None:
-    """Audit an exported state: its form, its check, and the hash of its content in its history."""
+    """Audit an exported state: its form, its check value, and the hash of its content, which its history contains."""
     try:
         moment = from_text(text, name)
     except StoreError as error:
@@ -164,7 +164,7 @@ def _last_hash(moment: Moment) -> tuple[Any, str] | None:
 
 
 def _statefile(text: bytes, found: Audit, report: VerifyReport, commits: "_Commits | None") -> None:
-    """Audit ``state.json``, which has the state of some commit."""
+    """Audit ``state.json``, which contains the state after one of the commits."""
     sealed = report.seal.beside.get(NAME) if report.seal is not None else None
     if sealed == hash_of(text):
         return
@@ -180,7 +180,7 @@ def _statefile(text: bytes, found: Audit, report: VerifyReport, commits: "_Commi
 
 
 class _Commits:
-    """The moments of a directory's journal, each compared with the hash in its record."""
+    """The moments in a directory's journal. Each moment's hash is compared with the hash in its record."""
 
     def __init__(self, path: Path, found: Audit) -> None:
         self._path = path
@@ -211,7 +211,7 @@ class _Commits:
             log.close()
 
     def against(self, moment: Moment, told: Mapping[str, Any]) -> str:
-        """Return why a ``state.json`` does not match any commit; "" if it does, or is older than the journal."""
+        """Return why a ``state.json`` matches no commit; "" if it matches a commit or is older than the journal."""
         first = ""
         near = False
         for each, _ in self._walk():

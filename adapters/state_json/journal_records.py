@@ -1,7 +1,7 @@
-"""The journal's records: the difference between a commit and the moment before it, and its application.
+"""The journal's records. A record is the difference between a commit and the moment before it, and can be applied to that moment.
 
-``{"at", "hash", "changes"?, "history"?, "answers"?, "commands"?, "rolled_back"?: [index], "about"?}``. ``hash`` is that of the
-resulting state. ``about`` has the changes of query, config, seed and created_at.
+``{"at", "hash", "changes"?, "history"?, "answers"?, "commands"?, "rolled_back"?: [index], "about"?}``. ``hash`` is the hash of the
+resulting state. ``about`` contains the changes to query, config, seed and created_at.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,9 +36,9 @@ from .snapshot import Commits, Moment, flagged, with_about, written_form
 from .state_object import from_json, node_of, with_proof
 
 # The difference between two states as JSON for the journal, used to store a rollback. Its size depends on the differences only.
-# Operations: ``{"do": "put", "key", "form", "proofs"}`` (a key and all below it, in state object form), ``{"do": "drop",
-# "key"}``, ``{"do": "list" | "dict" | "counter", "key", ...}`` with the changes of items, fields, counts and evidence. A vector's
-# change is ``{"length", "set": {index: value}, "more": [...]}``, a table's ``{"set": {name: value}, "drop": [name]}``.
+# Operations: ``{"do": "put", "key", "form", "proofs"}`` (a key and all keys below it, in state object form), ``{"do": "drop",
+# "key"}``, ``{"do": "list" | "dict" | "counter", "key", ...}`` with the changes to items, fields, counts and evidence. A change to
+# a vector is ``{"length", "set": {index: value}, "more": [...]}``, to a table ``{"set": {name: value}, "drop": [name]}``.
 
 OPERATIONS = frozenset({"put", "drop", "list", "dict", "counter"})
 
@@ -49,7 +49,7 @@ def patch(before: DictNode, after: DictNode) -> list[dict[str, Any]]:
 
 
 def patched(root: DictNode, operation: Mapping[str, Any]) -> DictNode:
-    """Return the state after one operation. Raises ``KeyError``, ``ValueError`` or ``StateError`` if it does not apply."""
+    """Return the state after one operation. Raises ``KeyError``, ``ValueError`` or ``StateError`` if it can't be applied."""
     do, key = operation["do"], operation["key"]
     if do == "put":
         root = put(root, key, node_of(operation["form"], key))
@@ -184,7 +184,7 @@ def applied(root: DictNode, change: Mapping[str, Any]) -> DictNode:
 def record(before: Moment, after: Moment, staged: Sequence[bytes], rolled_back: Sequence[int]) -> Fragment:
     """Return the record that leads from ``before`` to ``after``, as JSON text.
 
-    ``staged`` are the changes, ``rolled_back`` indices of older entries. Existing JSON text is included without parsing.
+    ``staged``: the changes. ``rolled_back``: indices of older history entries. Existing JSON text is included without parsing.
     """
     texts: dict[str, Sequence[bytes]] = {
         "changes": staged,
@@ -205,7 +205,7 @@ def _new(before: Vector, after: Vector) -> list[bytes]:
 
 
 def advanced(moment: Moment, plain: Any) -> Moment:
-    """Return the moment after a record. Raises ``StoreError`` if the record does not follow from the moment before it."""
+    """Return the moment after a record. Raises ``StoreError`` if the record does not follow on ``moment``."""
     try:
         root = moment.root
         for change in plain.get("changes", ()):
@@ -224,7 +224,7 @@ def advanced(moment: Moment, plain: Any) -> Moment:
 
 
 def recovered(found: Recovered, path: Path) -> tuple[Moment, Commits]:
-    """Return the last moment in a log, and its commits since the snapshot. Raises ``StoreError`` if the log is damaged."""
+    """Return the last moment in a log, and the commits since the log's snapshot. Raises ``StoreError`` if the log is damaged."""
     moment, commits, last = Moment(), Commits(), ""
     if found.snapshot is not None:
         try:
@@ -252,7 +252,7 @@ def _same_hash(moment: Moment, said: object, path: Path) -> None:
 
 
 def past(directory: Path, prefix: str) -> DictNode | None:
-    """Return the state of the commit with this hash prefix, from the journal in a directory; None if none or several match."""
+    """Return the state after the commit with this hash prefix, from a directory's journal; None if no or several commits match."""
     log, found = Log.open(directory, read_only=True)
     try:
         moment = Moment() if found.snapshot is None else from_json(found.snapshot["state"])

@@ -15,26 +15,25 @@ from ..state import Evidence, StateError
 from .log.codec import encode_to_keep, encoded_copy
 from .persistent import EMPTY, EMPTY_TABLE, Table, Vector, digest
 
-# JSON values entering the state: checked, copied and serialised once. Inside, a value is its text, which is immutable.
-# An object in a DICT is a separate table, so that a deep merge costs only what is merged. Everything else is JSON text, with its
-# keys in the original order.
+# JSON values that enter the state are checked, copied and serialised once. Inside the state, a value is its JSON text, which is
+# immutable and keeps the order of keys. Only an object in a DICT is a table, so that a deep merge takes time only for what is merged.
 
 Field: TypeAlias = "bytes | Table"
-"""A DICT's field: JSON text, or a table if it is an object."""
+"""The value of a DICT's field: JSON text, or a table if the value is an object."""
 
 _LARGEST, _SMALLEST = 2**63 - 1, -(2**63)
 
 
 def whole_text(what: str, value: Any) -> bytes:
-    """Return an external value as JSON text. Raises ``StateError`` with the place if it is not JSON.
+    """Return an external value as JSON text. Raises ``StateError`` with the path if the value is not JSON.
 
-    Its nesting limit is two levels below the codec's: a journal record wraps it in a list in an object.
+    The nesting limit is two levels below the codec's limit, because a journal record wraps the value in a list in an object.
     """
     return whole_copy(what, value)[0]
 
 
 def whole_copy(what: str, value: Any) -> tuple[bytes, Any]:
-    """Return the result of ``whole_text``, and the value of that text, not shared with the caller. Raises ``StateError``."""
+    """Return the result of ``whole_text``, and a copy of the value decoded from that text. Raises ``StateError``."""
     try:
         text, copy = encoded_copy([[value]])
         return text[2:-2], copy[0][0]
@@ -49,12 +48,12 @@ def mismatch(message: str, hint: str = "") -> StateError:
 
 
 def as_text(value: Any) -> bytes:
-    """Return a value as text; the value comes from a text, so it has been checked."""
+    """Return a value as JSON text. The value was decoded from JSON text, so it needs no check."""
     return encode_to_keep(value)
 
 
 def parsed(text: bytes) -> Any:
-    """Return the value of a text, a new object each time."""
+    """Return the value of a JSON text, a new object in each call."""
     return orjson.loads(text)
 
 
@@ -71,19 +70,19 @@ def field_of(value: Any) -> Field:
 
 
 def plain(value: Any) -> Any:
-    """Return the JSON value of the content of a DICT or a COUNTER, a new object each time."""
+    """Return the content of a DICT or a COUNTER as a JSON value, a new object in each call."""
     if isinstance(value, Table):
         return {name: plain(part) for name, part in value.items()}
     return parsed(value) if isinstance(value, bytes) else value
 
 
 def joined(texts: Iterable[bytes]) -> bytes:
-    """Return texts joined as the text of a list."""
+    """Return the JSON text of a list whose elements have these texts."""
     return b"[%b]" % b",".join(texts)
 
 
 def as_fragment(value: Any) -> Any:
-    """Return the content of a DICT or a COUNTER as ``as_text`` accepts it, without parsing the texts."""
+    """Return the content of a DICT or a COUNTER in a form that ``as_text`` accepts, without parsing its texts."""
     if isinstance(value, Table):
         return {name: as_fragment(part) for name, part in value.items()}
     return orjson.Fragment(value) if isinstance(value, bytes) else value
@@ -95,7 +94,7 @@ def number(value: Any) -> bool:
 
 
 def added(one: float, other: float) -> float | None:
-    """Return the sum; None if it is an integer beyond 64 bits or not a finite number."""
+    """Return the sum; None if the sum is an integer beyond 64 bits or not a finite number."""
     try:
         total = one + other
     except OverflowError:
@@ -106,22 +105,22 @@ def added(one: float, other: float) -> float | None:
 
 
 def texts_of(values: Sequence[Any]) -> list[bytes]:
-    """Return checked values as texts."""
+    """Return checked values as JSON texts."""
     return [encode_to_keep(value) for value in values]
 
 
-# Index of a list's items, from identity to position, shared by the versions of the list.
-# Successive versions share one dictionary: an entry counts for a version only if its position is below the version's
-# length. A version that is extended a second time (a fork, a rolled-back block) gets its own layer above. So a fork costs
-# nothing, and appending costs only the appended items.
+# The index of a list's items maps identities to positions and is shared by the versions of the list.
+# Successive versions share one dictionary: an entry belongs to a version only if its position is below the version's length. If a
+# version is extended a second time (after a fork or a rolled-back block), the second extension gets its own layer on top. So a fork
+# takes no time, and appending takes time only for the appended items.
 
-_LAYERS = 8  # maximum layers of a look-up
+_LAYERS = 8  # maximum number of layers that a look-up searches
 
 
 def identity(written: bytes) -> bytes:
-    """Return an item's identity as a key: its ``id`` if it is an object with a non-null ``id``, else the whole item.
+    """Return an item's identity as a key: ``id`` if the item is an object with a non-null ``id``, else the whole item.
 
-    Both are canonical JSON as written: 1, 1.0, true and "1" are four identities.
+    Both are canonical JSON that keeps the written form of numbers: 1, 1.0, true and "1" are four identities.
     """
     return identity_of(orjson.loads(written))
 
@@ -136,12 +135,12 @@ def identity_of(value: Any) -> bytes:
 
 
 def whole(written: bytes) -> bytes:
-    """Return the identity of an item that is compared as a whole; ``written`` is canonical."""
+    """Return the identity of an item that is compared as a whole; ``written`` is canonical JSON."""
     return written if len(written) <= 32 else b"#" + blake3(written).digest()
 
 
 class _Layer:
-    """Positions by identity, for versions of at least ``bound`` items; earlier positions are in ``under``."""
+    """Maps identities to positions from ``bound`` on, for versions with at least ``bound`` items; ``under`` has the others."""
 
     __slots__ = ("_end", "_lock", "bound", "depth", "own", "under")
 
@@ -211,9 +210,9 @@ class Items:
         return self._index[0]
 
     def merged(self, texts: Sequence[bytes], keys: Sequence[bytes]) -> "tuple[Items, list[int]]":
-        """Return the items with the new ones of ``texts`` appended, and the position of each of ``texts``.
+        """Return the items with those of ``texts`` appended that are new, and the position of each of ``texts``.
 
-        ``keys`` are the results of ``identify`` for each.
+        ``keys`` are the identities of ``texts``.
         """
         layer, length = self._layer(), len(self.vector)
         new: dict[bytes, int] = {}
@@ -244,16 +243,16 @@ class Items:
 
 
 def _described(node: "Node") -> bytes:
-    """Return the start of a node's digest. For a complete node it has no mark, for compatibility with older states."""
+    """Return the start of a node's digest. A complete node has no mark in it, for compatibility with older states."""
     marks = [list(node.incomplete)] if node.incomplete else []
     return as_text([node.type, node.description, *marks])
 
 
 @frozen(eq=False)
 class ListNode:
-    """``evidence`` has, by index, tuples of canonical JSON texts; it ends with the last item that has evidence.
+    """A LIST. ``evidence`` has a tuple of canonical JSON texts for each index, up to the last item that has evidence.
 
-    ``incomplete``, here and in the other nodes: why the content is not the whole answer.
+    ``incomplete``, here and in the other nodes: the reasons why the content is not the whole answer.
     """
 
     type: ClassVar[StateType] = "LIST"
@@ -273,7 +272,7 @@ class ListNode:
         return len(self.items)
 
     def emptied(self) -> "ListNode":
-        """Return the node without items."""
+        """Return the node with no items."""
         return ListNode(self.description)
 
     def value(self) -> Any:
@@ -295,7 +294,7 @@ class ListNode:
 
 @frozen(eq=False)
 class CounterNode:
-    """``count`` is a number or a table of numbers."""
+    """A COUNTER. ``count`` is a number or a table of numbers."""
 
     type: ClassVar[StateType] = "COUNTER"
     description: str | None = None
@@ -315,7 +314,7 @@ class CounterNode:
         return len(self.count) if isinstance(self.count, Table) else 1
 
     def emptied(self) -> "CounterNode":
-        """Return the node at 0."""
+        """Return the node with the count 0."""
         return CounterNode(self.description)
 
     def value(self) -> Any:
@@ -333,7 +332,7 @@ class CounterNode:
 
 @frozen(eq=False)
 class DictNode:
-    """``children`` are the keys declared in it, ``fields`` its data, ``evidence`` tuples of canonical JSON texts by field."""
+    """A DICT. ``children``: the keys declared in it; ``fields``: its data; ``evidence``: canonical JSON texts by field."""
 
     type: ClassVar[StateType] = "DICT"
     description: str | None = None
@@ -354,7 +353,7 @@ class DictNode:
         return len(self.fields) + len(self.children)
 
     def emptied(self) -> "DictNode":
-        """Return the node without fields; its declared keys stay, emptied."""
+        """Return the node without fields; its declared keys stay and are emptied."""
         return DictNode(self.description, Table.of({name: node.emptied() for name, node in self.children.items()}))
 
     def value(self) -> dict[str, Any]:
@@ -382,7 +381,7 @@ NOTHING = DictNode()
 
 
 def find(root: DictNode, key: str) -> Node | None:
-    """Return the node declared under a key; None if there is none."""
+    """Return the node declared under a key; None if the key is not declared."""
     node: Node = root
     for part in key.split("."):
         if not isinstance(node, DictNode):
@@ -395,7 +394,7 @@ def find(root: DictNode, key: str) -> Node | None:
 
 
 def put(root: DictNode, key: str, node: Node) -> DictNode:
-    """Return the state with ``node`` under ``key``; its parents must be declared DICTs (else ``KeyError``)."""
+    """Return the state with ``node`` under ``key``. Raises ``KeyError`` if a parent of ``key`` is not a declared DICT."""
     first, _, rest = key.partition(".")
     if rest:
         parent = root.children.get(first)
@@ -414,14 +413,14 @@ def walk(node: Node, key: str = "") -> Iterator[tuple[str, Node]]:
             yield from walk(child, path)
 
 
-# Addition to a COUNTER: one number, or a number per key.
+# Additions to a COUNTER: one number, or one number per key.
 
 
 def counted(key: str, value: Any) -> float | dict[str, float]:
     """Return the amount that a checked value adds: a number, or numbers per key. Raises ``StateError`` (schema_mismatch).
 
-    Rows have the form of ``COUNT ... BY field``: objects with one field, the same in all, and ``count``. A label that is not a
-    text becomes a key as its JSON text (``null``, ``3``).
+    Rows have the form of ``COUNT ... BY field``: objects with ``count`` and one other field, which is the same in all rows. If a
+    label is not a string, its JSON text (``null``, ``3``) is the key.
     """
     if number(value):
         return value  # type: ignore[no-any-return]
@@ -451,7 +450,7 @@ def _rows(key: str, rows: list[Any]) -> dict[str, float]:
 
 
 def summed(key: str, old: Any, given: float | dict[str, float]) -> Any:
-    """Return a counter's count with ``given`` added; the same object if nothing changes."""
+    """Return the count ``old`` with ``given`` added; ``old`` itself if nothing changes."""
     if isinstance(old, Table):
         if not isinstance(given, dict):
             raise mismatch(f"{key} counts per key; a single number can't be added", _REPLACE)

@@ -20,9 +20,9 @@ from .snapshot import Commits, Entries, Moment, with_about
 from .state_object import NAME, as_json, from_text, hash_of
 from .store import Durability, JSONStateStore, utc_now
 
-# Opens a directory's state from the journal, or, if that is damaged, from ``state.json`` if it is complete.
-# A clean close leaves a mark (``log.journal.Seal``) with the hash of ``state.json``. If nothing was committed since,
-# ``state.json`` has the whole state even if the journal is damaged, and nothing is lost.
+# The state of a directory is read from the journal or, if the journal is damaged, from a complete ``state.json``.
+# A clean close leaves a mark (``log.journal.Seal``) with the hash of ``state.json``. If nothing was committed after that,
+# ``state.json`` has the whole state, so nothing is lost even if the journal is damaged.
 
 Opened = tuple[Log | None, Moment, Commits, list[str]]
 """The open log (None: read-only), the state, its commits, and notices for the user."""
@@ -54,12 +54,12 @@ def _from_journal(directory: Path, read_only: bool, files: Files | None) -> Open
         log.close(clean=False)
         raise
     if read_only:
-        log.close()  # it was read completely
+        log.close()  # the log was read completely
     return None if read_only else log, moment, commits, list(found.notices)
 
 
 def _last_close(directory: Path) -> tuple[Seal, Moment] | None:
-    """Return the mark and the state of the last close, if both are whole and nothing was committed since."""
+    """Return the mark and the state of the last close; None if one is damaged or something was committed since."""
     try:
         seal = read_seal(directory)
         if seal is None or NAME not in seal.beside:
@@ -79,7 +79,7 @@ def _last_close(directory: Path) -> tuple[Seal, Moment] | None:
 def _restart(directory: Path, seal: Seal, moment: Moment, files: Files) -> tuple[Log, list[str]]:
     """Move damaged files aside and begin a generation with the state. Return the log and the new names. Raises ``StoreError``.
 
-    ``state.json`` and the mark remain until the end, so that a kill in between changes nothing.
+    ``state.json`` and the mark stay until the end, so that the state can still be opened if the process is killed before that.
     """
     aside: list[str] = []
 
@@ -116,11 +116,11 @@ def open_store(
     clock: Callable[[], str] = utc_now,
     files: Files | None = None,
 ) -> JSONStateStore:
-    """Open a state. Raises ``StoreError``: locked, damaged, or not a state.
+    """Open a state. Raises ``StoreError`` if the state is locked or damaged, or ``path`` is not a state.
 
-    ``path`` None: a new state in memory. A directory, existing or not: the state in its journal. A file: the content of a
-    ``state.json``, in memory; the file itself is never written. ``query`` and ``config`` are set if given.
-    ``clock`` returns the times in the state, ISO 8601 in UTC; ``files`` performs the system calls.
+    If ``path`` is None, the state is new and in memory. If it is a directory, which need not exist, the state is in the directory's
+    journal. If it is a file, the content of that ``state.json`` is opened in memory, and the file is never written. ``query`` and
+    ``config`` are set if given. ``clock`` returns the times in the state, ISO 8601 in UTC; ``files`` makes the system calls.
     """
     if durability not in ("command", "plan"):
         raise ValueError(f'durability is "command" or "plan", not {durability!r}')
@@ -165,15 +165,14 @@ def _in_directory(
     )
 
 
-# A new state on the disk that starts as a copy of another: one snapshot, in a directory that appears whole.
+# A fork on the disk: a new directory with one snapshot, a copy of another state. The directory appears complete or not at all.
 
 
 def fork_directory(source: Path, into: Path, *, files: Files | None = None) -> str:
     """Create a store in ``into``, which must not exist, as a copy of ``source``; return the state's hash.
 
     ``source`` is a directory, which may be in use, or a ``state.json``; it is only read. The new directory is built next to
-    its destination under another name, and renamed once it is on the disk: it appears completely or not at all.
-    Raises ``StoreError``.
+    ``into`` under another name and renamed once it is on the disk, so it appears complete or not at all. Raises ``StoreError``.
     """
     if os.path.lexists(into) or not into.name:
         raise StoreError(f"{into} already exists", hint="choose a new directory for the fork")
@@ -206,7 +205,7 @@ def moment_of(source: Path) -> Moment:
 
 
 def _write(directory: Path, snapshot: object, files: Files) -> None:
-    """Begin a log and write the state to it. Raises ``StoreError``, also for errors that would only defer a compaction."""
+    """Begin a log and write the state to it. Raises ``StoreError``, also for errors that otherwise only defer a compaction."""
     log, _ = Log.open(directory, files=files)
     try:
         if put_off := log.compact(snapshot):
@@ -215,13 +214,13 @@ def _write(directory: Path, snapshot: object, files: Files) -> None:
         log.close()
 
 
-# A state for reports: its object, with a history of any length that is read entry by entry.
+# A state for reports: the state object, whose history may be long and is read entry by entry.
 
 
 def read_brief(path: Path) -> dict[str, Any]:
     """Return the state object of a directory or a ``state.json``, without ``replay``; ``history`` is a sequence.
 
-    ``answers`` is added: the number of stored model answers. Raises ``StoreError``.
+    The added key ``answers`` is the number of stored model answers. Raises ``StoreError``.
     """
     moment = moment_of(path)
     empty = Moment()

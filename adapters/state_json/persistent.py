@@ -1,7 +1,7 @@
-"""A persistent table: an immutable object; setting keys returns a new table that shares all but the path to them.
+"""Persistent tables and vectors: immutable objects and lists. A changed copy shares all parts except the path to the changes.
 
-A trie over hashes of the keys, with buckets. A part is a bucket exactly if it has at most ``BUCKET`` keys, so the shape,
-and with it the digest, depends on the keys alone. Keys are listed in the order in which they were first set.
+A table is a trie over the hashes of its keys, with buckets. A part with at most ``BUCKET`` keys is a bucket, larger parts are split.
+So the shape, and therefore the digest, depends only on the keys. Keys are listed in the order in which they were first set.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,23 +13,23 @@ import orjson
 from attrs import field, frozen
 from blake3 import blake3
 
-# Digests of values. Values that are equal as JSON have one digest, whatever the key order of objects and their history.
+# Digests of values. Values that are equal as JSON have the same digest, whatever the key order of objects and their history.
 
 
 def digest(*parts: bytes) -> bytes:
-    """Return the 32 bytes of blake3 over the parts, joined."""
+    """Return the blake3 hash (32 bytes) of the joined parts."""
     return blake3(b"".join(parts)).digest()
 
 
 def canonical(written: bytes) -> bytes:
-    """Return the JSON text with the keys of its objects sorted. Numbers stay as written: 1 is not 1.0."""
+    """Return the JSON text with sorted keys in all objects. Numbers stay as written, so 1 and 1.0 differ."""
     if b"{" not in written:
         return written
     return orjson.dumps(orjson.loads(written), option=orjson.OPT_SORT_KEYS)
 
 
 def canonical_list(elements: Sequence[Any]) -> bytes:
-    """Return the canonical text of a list. An element is JSON text, or a tuple of canonical texts, which represents a list."""
+    """Return the canonical text of a list. An element is JSON text, or a tuple of canonical texts, which stands for a list."""
     if elements and isinstance(elements[0], tuple):
         return b"[%b]" % b",".join([b"[%b]" % b",".join(texts) for texts in elements])
     return canonical(b"[%b]" % b",".join(elements))
@@ -52,10 +52,10 @@ def digest_of(value: Any) -> bytes:
 
 
 BUCKET = 32
-"""Maximum keys in a bucket; larger ones are split."""
+"""Maximum number of keys in a bucket; larger buckets are split."""
 
 _BITS = 5
-_LAST = 60  # the hash has no more bits to split by
+_LAST = 60  # shift after which the hash has no more bits to split by
 
 _Entry: TypeAlias = tuple[int, Any]  # the key's insertion number, and its value
 
@@ -93,7 +93,7 @@ _NOTHING = _Bucket({})
 
 
 def _spread(key: str) -> int:
-    """Return a process-independent hash, because the shape is part of the digest; keys are untrusted, so it is a strong hash."""
+    """Return a strong hash, because keys are untrusted. It is the same in every process, because the digest depends on the shape."""
     return int.from_bytes(blake3(key.encode()).digest(8), "little")
 
 
@@ -153,7 +153,7 @@ def _entries(part: _Part) -> Iterator[tuple[str, _Entry]]:
 
 
 def _differing(one: _Part, other: _Part) -> Iterator[str]:
-    """Yield the keys whose values are not the same object or text. Shared parts are skipped."""
+    """Yield the keys whose values differ: different objects or texts. Shared parts are skipped."""
     if one is other:
         return
     if isinstance(one, _Division) and isinstance(other, _Division):
@@ -173,7 +173,10 @@ def _same(one: Any, other: Any) -> bool:
 
 @frozen(eq=False)
 class Table:
-    """Values have the types of ``digest_of``. Costs are logarithmic in the size, or proportional to the result."""
+    """A persistent table; values have the types of ``digest_of``.
+
+    The time of a method is logarithmic in the table's size or proportional to the result's size.
+    """
 
     root: _Part
     turn: int
@@ -192,7 +195,7 @@ class Table:
         return self._entry(key) is not None
 
     def get(self, key: str) -> Any:
-        """Return the value under ``key``; None if missing (no value is None)."""
+        """Return the value under ``key``; None if the key is missing (values are never None)."""
         entry = self._entry(key)
         return None if entry is None else entry[1]
 
@@ -203,11 +206,11 @@ class Table:
         return part.entries.get(key)
 
     def items(self) -> list[tuple[str, Any]]:
-        """Return keys and values, in the order in which the keys were first set."""
+        """Return the keys and values in the order in which the keys were first set."""
         return [(key, entry[1]) for key, entry in sorted(_entries(self.root), key=lambda pair: pair[1][0])]
 
     def some(self, most: int) -> list[tuple[str, Any]]:
-        """Return up to ``most`` arbitrary keys and values; the cost depends on ``most`` only."""
+        """Return up to ``most`` arbitrary keys and values; the time depends on ``most`` only."""
         found: list[tuple[str, Any]] = []
         for key, (_, value) in _entries(self.root):
             if len(found) >= most:
@@ -227,7 +230,7 @@ class Table:
         return Table(_without(self.root, list(keys), 0), self.turn)
 
     def differing(self, other: "Table") -> list[str]:
-        """Return the keys that only one table has or whose values differ; the cost depends on the differences."""
+        """Return the keys that only one table has or whose values differ; the time depends on the differences."""
         return list(_differing(self.root, other.root))
 
     @property
@@ -240,20 +243,20 @@ EMPTY_TABLE = Table(_NOTHING, 0)
 """The table without keys."""
 
 
-# A persistent vector: an immutable list; appending returns a new vector that shares all but the path to the new elements.
-# The tree's shape depends on the length alone (all nodes but the right edge are full), so equal vectors have equal digests, and
-# every node caches its digest: after a small change only the path is hashed again.
+# A persistent vector is an immutable list; appending returns a new vector that shares all parts except the path to the new elements.
+# The tree's shape depends only on the length (all nodes except those at the right edge are full), so equal vectors have equal
+# digests. Every node caches its digest, so after a small change only the path is hashed again.
 
 _VECTOR_BITS = 5
 
 WIDTH = 1 << _VECTOR_BITS
-"""Elements in a leaf and children of a branch. A larger width copies and hashes more per change, a smaller one makes it deep."""
+"""Elements in a leaf and children of a branch. With a larger width, a change copies and hashes more; a smaller one makes it deep."""
 
 
 @frozen(eq=False)
 class _Leaf:
     items: tuple[Any, ...]
-    _begun: list[tuple[blake3, int]] = field(factory=list)  # an open hash over the first so many items
+    _begun: list[tuple[blake3, int]] = field(factory=list)  # an unfinished hash, and the number of items hashed so far
 
     @property
     def size(self) -> int:
@@ -261,7 +264,7 @@ class _Leaf:
 
     @cached_property
     def digest(self) -> bytes:
-        """The digest of ``leaf`` and the list's canonical text. The hash of the leaf that this one extends is continued."""
+        """The digest of the leaf's canonical text; the unfinished hash of the leaf that this leaf extends is continued."""
         hasher, done = _last(self._begun) or (blake3(b"leaf["), 0)
         more = canonical_list(self.items[done:])[1:-1]
         hasher.update(b"," + more if done and more else more)
@@ -270,13 +273,13 @@ class _Leaf:
         return hasher.update(b"]").digest()
 
     def extended(self, items: tuple[Any, ...]) -> "_Leaf":
-        """Return the leaf with more items. The open hash is passed on: only the newest version needs it, and it takes 2 KB."""
+        """Return the leaf with more items. The unfinished hash (2 KB) is passed on, because only the newest version needs it."""
         begun = _last(self._begun)
         return _Leaf(self.items + items, [begun] if begun else [])
 
 
 def _last(begun: list[tuple[blake3, int]]) -> tuple[blake3, int] | None:
-    """Take the entry out atomically: versions may be used in several threads."""
+    """Remove and return the entry atomically, because versions may be used in several threads."""
     if begun:
         with suppress(IndexError):
             return begun.pop()
@@ -306,7 +309,7 @@ def _height(node: _Node) -> int:
 
 
 def _room(height: int) -> int:
-    """Return how many elements a full node of this height has."""
+    """Return the number of elements of a full node of this height."""
     return 1 << (_VECTOR_BITS * (height + 1))
 
 
@@ -332,7 +335,7 @@ def _filled(node: _Node, items: Sequence[Any], start: int) -> tuple[_Node, int]:
 
 
 def _changed(node: _Node, changes: Mapping[int, Any], start: int) -> _Node:
-    """Return the node with new elements at some indices; ``start`` is the index of its first element."""
+    """Return the node with new elements at some indices; ``start`` is the index of the node's first element."""
     if isinstance(node, _Leaf):
         items = list(node.items)
         for index, item in changes.items():
@@ -378,7 +381,10 @@ def _differing_items(one: _Node, other: _Node, start: int) -> Iterator[int]:
 
 @frozen(eq=False)
 class Vector:
-    """Elements are JSON texts, or tuples of canonical ones (evidence). Costs are logarithmic, or proportional to the result."""
+    """A persistent vector; elements are JSON texts, or tuples of canonical JSON texts (evidence).
+
+    The time of a method is logarithmic in the vector's length or proportional to the result's length.
+    """
 
     root: _Node
 
@@ -424,7 +430,7 @@ class Vector:
         return Vector(root)
 
     def changed(self, changes: Mapping[int, Any]) -> "Vector":
-        """Return the vector with other elements at the given existing indices."""
+        """Return the vector with the elements at the given indices replaced; the indices must exist."""
         return Vector(_changed(self.root, changes, 0)) if changes else self
 
     def taken(self, count: int) -> "Vector":
@@ -439,7 +445,7 @@ class Vector:
         return Vector(root)
 
     def differing(self, other: "Vector") -> list[int]:
-        """Return the common indices with different elements (JSON texts: as texts); the cost depends on the differences."""
+        """Return the common indices with different elements, compared as text; the time depends on the differences."""
         return list(_differing_items(self.root, other.root, 0))
 
     @property
