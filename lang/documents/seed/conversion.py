@@ -272,7 +272,7 @@ def _is_plain(element: Expr, row: Row) -> bool:
 
 
 def over_row(element: Expr, row: Row) -> Expr | None:
-    """Return ``element`` with namespaces in place of the variable; None if it also uses the variable in another way."""
+    """Return ``element`` with ``extraction.f`` in place of ``e['f']``; None if it also uses the variable ``e`` in another way."""
 
     def change(old: Node, new: Node) -> Node:
         found = row.subject(old) if isinstance(old, Subscript) else None

@@ -53,7 +53,7 @@ _ONCE = frozenset({"DISTINCT", "UNIQUE"})
 _FILLERS = frozenset({"ALL", "THE", "AN", "EVERY", "ANY", ":", "THEN", "OF", "VARIABLE", "KEY", "STATE"})
 """Words without a meaning in GASL. ``a`` is not included, because it is a common name."""
 _TARGET_FILLERS = _FILLERS | _ONCE | {"A"}
-"""Such words before nodes and edges, where names are not allowed, and where each item is found only once anyway."""
+"""Words without a meaning before nodes and edges: names are not allowed there, and each item is found only once anyway."""
 
 
 def _options(s: InvalidStatement) -> list[str]:
