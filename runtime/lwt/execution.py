@@ -1,4 +1,4 @@
-"""A running script: its steps' work, results, warnings, events and summary."""
+"""A running script: runs its steps and collects results, warnings, events and the summary."""
 
 import asyncio
 from collections.abc import Container, Iterable, Mapping
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @define
 class Execution:
-    """A running script: the data that its steps share, and the results so far."""
+    """A running script: the data shared by its steps, and the results so far."""
 
     scope: Scope
     caller: Caller
@@ -40,10 +40,10 @@ class Execution:
     _steps: dict[str, Step] = field(factory=dict)
     _inputs: dict[str, tuple[str, ...]] = field(factory=dict)
     _operations: dict[str, Operation] = field(factory=lambda: dict(OPERATIONS))
-    _paths: dict[str, float] = field(factory=dict)  # seconds of the longest chain of steps up to each
+    _paths: dict[str, float] = field(factory=dict)  # maps a step to the seconds of the longest chain that ends with it
     _under_way: set[str] = field(factory=set)
-    _discarded: list[StepResult] = field(factory=list)  # of steps that ran again, or are not in the final script
-    _broken_before: int = 0  # failed subscribers of an earlier run with the same events
+    _discarded: list[StepResult] = field(factory=list)  # results of steps that ran again or are not in the final script
+    _broken_before: int = 0  # number of subscribers that failed in earlier runs with these events
 
     @classmethod
     def of(
@@ -87,12 +87,12 @@ class Execution:
         self.scheduler.add(step.id, inputs)
 
     def know(self, before: Before) -> None:
-        """Let steps refer to results of earlier runs, under names that no step of this run has."""
+        """Let steps refer to the results of earlier runs; their names must differ from the steps of this run."""
         self.results.update(before.results)
         self._steps.update({name: step for name, step in before.steps.items() if name in before.results})
 
     def unneeded(self, step: str, final: str) -> None:
-        """Skip ``step`` with a warning."""
+        """Skip ``step``, which the step ``final`` does not need, with a warning."""
         reason = f"({final}) does not need it"
         self._steps.pop(step, None)
         self.warn(step, f"skipped: {reason}")
@@ -103,18 +103,18 @@ class Execution:
         return step in self._under_way or step in self.results
 
     def call_of(self, step: str) -> Call:
-        """Return the call of an added step, as it was when added."""
+        """Return the call of an added step, as it was when the step was added."""
         return self._steps[step].call
 
     def forgo(self, steps: Iterable[str], final: str) -> None:
-        """Skip added steps that are not needed, except those that are running or done."""
+        """Skip added steps that ``final`` does not need, except steps that are running or done."""
         gone = [step for step in steps if not self.has_begun(step)]
         self.scheduler.drop(gone)
         for step in gone:
             self.unneeded(step, final)
 
     def exclude(self, step: str, final: str) -> None:
-        """Exclude a step that ran but is not needed from the run's status; keep its result."""
+        """Exclude a step that ran, but was not needed, from the run's status; keep the step's result."""
         self.warn(step, f"it ran before it was known that ({final}) does not need it")
         self._steps.pop(step, None)
 
@@ -150,7 +150,7 @@ class Execution:
         try:
             if step.call.options and (unmet := self._unmet(step, scope)):
                 self._save_unmet(step_id, unmet)
-                return True  # not a failure: steps that refer to it run, and see null
+                return True  # not a failure: steps that refer to this step run and see null
             if self.events:
                 self.events.emit(StepStarted(step_id))
             self._under_way.add(step_id)
@@ -160,7 +160,7 @@ class Execution:
             )
         except StepFailed as error:
             result = self._failure(step, error, began)
-        except Exception as error:  # a plugin's runner may raise anything; it fails its step, not the run
+        except Exception as error:  # any exception of a plugin's runner fails only its step
             reason = Failed("error", f"{step.call.operation} raised {type(error).__name__}: {error}")
             result = self._failure(step, StepFailed(reason), began)
         else:
@@ -179,7 +179,7 @@ class Execution:
             self.events.emit(StepSkipped(step, reason))
 
     async def run_steps(self, cancel: asyncio.Event | None) -> None:
-        """Run until every step is settled, or ``cancel`` is set. Subscribers are also notified of a cancellation."""
+        """Run until every step has a result or ``cancel`` is set. Subscribers are also notified of a cancellation."""
         try:
             await self.scheduler.run(cancel)
         except (asyncio.CancelledError, Exception):
@@ -227,23 +227,23 @@ class Execution:
         return self._operations[name]
 
     def _unmet(self, step: Step, scope: Scope) -> str:
-        """Return why ``step`` does not run, if its condition is false; "" if it is true or missing."""
+        """Return why ``step`` does not run if its condition is false; "" if the condition is true or missing."""
         condition = step.call.option("when")
         if condition is None:
             return ""
         if step.call.operation not in OPERATIONS and "when" in self._find(step.call.operation).signature.options:
-            return ""  # from a plugin with its own ``when``, older than the common option
-        from .operations.basic import unmet  # few scripts have conditions, and the module loads a grammar
+            return ""  # the plugin defines its own ``when``
+        from .operations.basic import unmet  # imported late: the module loads a grammar
 
         try:
             return unmet(condition, scope)
         except StepFailed:
             if self.events:
-                self.events.emit(StepStarted(step.id))  # a step that finishes must have started
+                self.events.emit(StepStarted(step.id))  # a step that finishes must also emit its start
             raise
 
     def _save_unmet(self, step: str, reason: str) -> None:
-        """Save the result of a step with a false condition: not a failure, and its value is null."""
+        """Save the result of a step with a false condition: a skipped step with the value null, which is not a failure."""
         self._paths[step] = max((self._paths.get(name, 0.0) for name in self._inputs[step]), default=0.0)
         self.results[step] = result = StepResult(step, "skipped", "null", reason=reason, unmet=True)
         if self.record is not None:

@@ -1,6 +1,6 @@
-"""Run directories: a run is saved while it is running, so that it can be listed, and resumed after a kill.
+"""Run directories: a run is saved while it is running, so that it can be listed and, after a kill, resumed.
 
-A run is a folder (mode 0700) with ``run.jsonl`` (0600), one JSON object per line, each appended with one write::
+A run is a folder (mode 0700) with ``run.jsonl`` (0600): one JSON object per line, and each line is appended with one write::
 
     {"record": "run_started", "run", "time", "script_hash", "input_hash", "versions", "model", "name", "script", "options"}
     {"record": "item_done", "step", "item", "input_hash", "output", "value"?, "finish_reason", "attempts", "usage", ...}
@@ -28,7 +28,7 @@ INPUT = "input.json"
 
 @frozen
 class RunInfo:
-    """A saved run in a list: ``status`` is "running or interrupted" if its end was not written."""
+    """A saved run in a list. ``status`` is "running or interrupted" if the end of the run was not recorded."""
 
     run_id: str
     path: Path
@@ -37,7 +37,7 @@ class RunInfo:
     status: str
     model: str
     kind: str = "script"
-    """"script", or the kind in the run's head: "seed" (which ``seeds.seed_store`` reads), "rank", "compile"."""
+    """"script", or the kind in the run's head: "seed" (a run that ``seeds.seed_store`` reads), "rank" or "compile"."""
 
 
 def start(
@@ -51,7 +51,7 @@ def start(
     """Create a run directory for ``script`` and return its recorder.
 
     ``model`` is a spec as the user wrote it (without a key); ``options`` are the run's other parameters, as JSON. Raises
-    ``NotConfigured`` for a script with a key in place of a model's name, before anything is written.
+    ``NotConfigured``, before anything is written, if the script has an API key in place of a model name.
     """
     refuse_keys(script)
     text, written = _text(script), _canonical(input)
@@ -81,7 +81,7 @@ class Stored(StoredRun):
             raise RunError(f"the input of run {self.run_id} can't be read: {error}") from error
 
     def differences(self, script: Script | None, input: Any) -> list[str]:
-        """Return what has changed since the run started, in words."""
+        """Return sentences that say what has changed since the run started."""
         found = []
         if script is not None and hash_of(_text(script).encode("utf-8", "surrogatepass")) != self.head["script_hash"]:
             found.append(f"the script changed{_changed_steps(self.script, script)}")
@@ -92,8 +92,8 @@ class Stored(StoredRun):
     def resume(self, script: Script | None = None, *, input: Any = None, force: bool = False) -> "RunRecorder":
         """Open the run for resuming and return its recorder, which recalls the saved answers.
 
-        Raises ``RunError`` if ``script`` or ``input`` (each only if given) has changed, or a record is damaged. With
-        ``force`` it is accepted: then steps are run again if their inputs changed or their record is lost.
+        Raises ``RunError`` if a given ``script`` or ``input`` differs from the recorded one, or a record is damaged. With ``force``
+        the run is resumed anyway: steps run again if their inputs changed or their records are lost.
         """
         return self.reopen(
             lambda journal, stored: RunRecorder(self.run_id, self.path, journal, stored.answers), self.differences(script, input), force
@@ -139,7 +139,7 @@ def _canonical(value: Any) -> bytes:
 
 
 def _text(script: Script) -> str:
-    """Return the script's text; a script built by a program is printed."""
+    """Return the script's source text; a script that was built by a program is printed."""
     if script.source.text or not script.items:
         return script.source.text
     from ...lang.printer.lwt_printer import format_lwt
@@ -148,7 +148,7 @@ def _text(script: Script) -> str:
 
 
 def _changed_steps(before: str, script: Script) -> str:
-    """Return the names of the changed steps; empty if only comments or layout changed."""
+    """Return the names of the changed steps as text; "" if only comments or layout changed."""
     from ...lang.parse.lwt import parse_lwt
 
     old = {step.id: step for step in parse_lwt(before, script.mode, None).steps}

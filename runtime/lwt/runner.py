@@ -1,6 +1,6 @@
-"""Runs LWT scripts: a checked tree against models, complete or while its text is still arriving.
+"""Runs LWT scripts with models: complete scripts, or scripts whose text is still arriving.
 
-See ``docs/design/lwt.md#meaning``. When ``run`` or ``run_stream`` has returned, nothing is still running.
+See ``docs/design/lwt.md#meaning``. When ``run`` or ``run_stream`` returns, no task is still running.
 """
 
 import asyncio
@@ -52,13 +52,13 @@ async def run(
 ) -> Run:
     """Run ``script`` and return the finished run.
 
-    ``input`` is a JSON value (None: no input). ``llm`` is the default model, ``models`` are those for ``model=``. ``mode``
-    overrides the script's own. ``record`` saves the run and recalls an earlier one. ``prompts`` adds every prompt to the
-    trace. ``workshop`` has the graph and the state for ``GASL``. ``folder`` is the folder for ``file=`` (None: no files are
-    read). ``spec`` is the spec that ``llm`` was opened from, if known. ``plan`` is an existing result of ``plan_of`` for this
-    input and these models: the script is not checked again. ``before`` has results that the script may refer to like those of
-    its own steps (``plan_of`` got their names). With ``strict_types`` a typed answer must match exactly (``lang.coercion``).
-    Setting ``cancel`` ends the run early with status "cancelled" and the results so far.
+    ``input`` is a JSON value (None: no input). ``llm`` is the default model, ``models`` are the models for ``model=``. ``mode``
+    overrides the script's mode. ``record`` saves the run and recalls results of an earlier attempt. ``prompts`` adds every prompt to
+    the trace. ``workshop`` has the graph and the state for ``GASL``. ``folder`` is the folder for ``file=`` (None: no files are
+    read). ``spec`` is the spec from which ``llm`` was opened, if known. ``plan`` is an existing result of ``plan_of`` for this
+    input and these models; the script is then not checked again. ``before`` has earlier results that the script may refer to like
+    results of its own steps; their names must have been passed to ``plan_of``. With ``strict_types`` a typed answer must match
+    exactly (``lang.coercion``). Setting ``cancel`` ends the run early with status "cancelled" and the results so far.
 
     Raises ``ScriptError`` for a script with errors, before any call. Failures of steps are results, not exceptions.
     """
@@ -104,14 +104,13 @@ async def run_stream(
 ) -> Run:
     """Run a script while its text is still arriving, in lenient mode.
 
-    A step starts as soon as its text has arrived and its inputs are ready. When all text has arrived, the steps that count
-    are chosen as in ``run``: the last of two steps with one id; steps that the final step does not need are skipped. A step
-    that ran but differs in the complete script runs again, and so do the steps that refer to it; its first result is dropped
-    with a warning, and its cost counts. ``GASL`` and plugins have lasting effects, so they wait for the complete text.
+    A step starts as soon as its text has arrived and its inputs are ready. When all text has arrived, steps are chosen as in
+    ``run``: of several steps with the same id the last is used, and steps that the final step does not need are skipped. If a step
+    ran but differs in the complete script, the step and the steps that refer to it run again; the first result is dropped with a
+    warning, but its cost counts. ``GASL`` and plugins have lasting effects, so they wait for the complete text.
 
-    If ``run`` would reject the script, no further step starts and there is no output: the run is failed, with
-    ``diagnostics``; if no step had started, ``ScriptError`` is raised as in ``run``. An exception of ``chunks`` ends the run
-    and is raised.
+    If ``run`` would reject the script, no further step starts, and the run fails without output, with ``diagnostics``. If no step
+    had started, ``ScriptError`` is raised as in ``run``. An exception raised by ``chunks`` ends the run and is raised again.
     """
     execution = Execution.of(
         input,
@@ -159,13 +158,13 @@ _WITHOUT_EFFECT = frozenset({"LLM", "CONST", "EXPR", "EACH", "SEED", "ANSWER"})
 
 @define
 class _Arrival:
-    """A script that is arriving: the results so far, and which of them remain valid for the complete script."""
+    """A script whose text is arriving: the results so far, and which of these results remain valid for the complete script."""
 
     execution: Execution
     input: Any
     models: tuple[str, ...]
     feed: "StepFeed" = field(init=False)
-    graph: dict[str, tuple[str, ...]] = field(factory=dict)  # of the steps that were added while text arrived
+    graph: dict[str, tuple[str, ...]] = field(factory=dict)  # inputs of the steps that were added while text arrived
     whole: tuple[Script, ScriptPlan] | None = None
     is_held: bool = False
 
@@ -175,12 +174,12 @@ class _Arrival:
         self.feed = StepFeed()
 
     async def read(self, chunks: AsyncIterator[str]) -> None:
-        """Read the text to its end and run its steps; then decide which of them count."""
+        """Read the text to its end and run its steps; then determine which steps belong to the complete script."""
         try:
             async for chunk in chunks:
                 self._take(self.feed.feed(chunk))
             self._close()
-        except Exception as error:  # any exception of the text's source ends the run, and run() raises it
+        except Exception as error:  # an exception of ``chunks`` ends the run and is raised later
             self.execution.scheduler.fail(error)
 
     def _hold(self) -> None:
@@ -230,14 +229,14 @@ class _Arrival:
             for name in inputs:
                 dependents.setdefault(name, []).append(step)
         found = set(changed)
-        for step in changed:  # grows during the iteration
+        for step in changed:  # the list grows during the iteration
             new = [name for name in dependents.get(step, ()) if name not in found]
             found.update(new)
             changed += new
         return found
 
     def resume(self, script: Script, plan: ScriptPlan) -> None:
-        """Run the remaining steps once nothing is running: those that never started, and those that changed."""
+        """Run the remaining steps, which never started or have changed. Nothing else may be running."""
         execution = self.execution
         kept = {step for step in execution.results if step in self.graph} - self._changed_steps(script)
         execution.renew(kept)

@@ -1,6 +1,6 @@
 """Checks a prompt script, and derives the plan of its run and its dry run.
 
-A mere check loads neither an event loop nor a model library.
+A check alone loads neither an event loop nor a model library.
 """
 
 from collections.abc import Collection, Mapping
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 class ScriptPlan:
     """The result of checking a script: its diagnostics, in source order, and the data about its steps that a run needs.
 
-    ``graph`` has, for each step, the steps that it refers to. ``final`` is the step whose output is the result, ``rule`` the
-    reason for that choice; ``needed`` are the steps that it depends on. ``expressions`` are the script's expressions by their
-    text.
+    ``graph`` maps each step to the steps that it refers to. ``final`` is the step whose output is the result, ``rule`` the reason
+    for choosing this step; ``needed`` are the steps that the final step depends on. ``expressions`` maps the text of each
+    expression in the script to the parsed expression.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -41,7 +41,7 @@ class ScriptPlan:
     expressions: "dict[str, ExprRead]"
 
     def require(self, script: Script) -> None:
-        """Raise ``ScriptError`` if the script has errors, or an apparent key in place of a model's name."""
+        """Raise ``ScriptError`` if the script has errors, or text that looks like an API key in place of a model name."""
         from ..models.caller import refuse_keys
         from ..results import ScriptError
 
@@ -63,11 +63,11 @@ def plan_of(
 
     ``input`` is the input of the run (``MISSING``: unknown; ``ABSENT``: the run has none, and a reference to it is an error).
     ``models`` are the names that the host offers (None: any). ``given`` are the earlier results that the script may refer to.
-    ``folder`` is the folder for ``file=`` (None: files are not checked). ``operations`` are those that the host offers (None:
-    the language's own, and the installed plugins that the script names).
+    ``folder`` is the folder for ``file=`` (None: files are not checked). ``operations`` are the operations that the host offers
+    (None: the built-in operations, and the installed plugins that the script names).
 
-    Scripts are immutable. So a plan without input, earlier results and files is cached with the script, like its other
-    derived properties: a server runs one script many times.
+    Scripts are immutable. So a plan without input, earlier results and files is cached with the script, because a server runs the
+    same script many times.
     """
     plans: dict[object, ScriptPlan] = vars(script).setdefault("_plans", {})
     names_files = folder is not None and any(
@@ -110,32 +110,32 @@ def context_of(
     given: Collection[str] = (),
     operations: Mapping[str, Signature] | None = None,
 ) -> "Context":
-    """Return the linter's context of a script; the arguments are those of ``plan_of``."""
+    """Return the linter's context of a script; the arguments are the same as for ``plan_of``."""
     from ...lang.linter.lwt import Context
 
     if operations is None:
         named = {step.call.operation for step in script.steps}
         operations = BUILTIN
         if not named <= BUILTIN.keys():
-            from .operations import signatures  # plugins: loads their packages
+            from .operations import signatures  # loads the plugins' packages
 
             operations = signatures(named)
     return Context(script, input, operations, models, given)
 
 
-# A dry run: the prompts that are known before any call. References to the input and to constants are filled in.
+# A dry run shows the prompts as far as they are known before any call. References to the input and to constants are filled in.
 
 _TEXT_OPTIONS = ("system", "format", "criteria")
-"""The options whose values are texts for the model."""
+"""The options whose values are sent to the model."""
 UNKNOWN, UNKNOWN_END = "\ue000", "\ue001"
 """Marks around unknown parts of a prompt (private-use characters, which scripts do not contain by chance)."""
 
 
 @frozen
 class PlannedCall:
-    """One call: the prompt as far as it is known, and EACH's index. ``fault``: why the call would fail.
+    """One call: the prompt as far as it is known, and the index of EACH's item (``item``). ``fault``: why the call would fail.
 
-    ``options`` are further texts by name: the system prompt, ANSWER's format and criteria.
+    ``options`` maps the names of other options that are sent to the model (system prompt, format, criteria) to their texts.
     """
 
     prompt: str
@@ -146,11 +146,11 @@ class PlannedCall:
 
 @frozen
 class PlannedStep:
-    """A step and its calls. ``most`` is None if their number depends on an answer; ``each`` then names what they are made for.
+    """A step and its calls. ``most`` is the maximum number of calls, None if it depends on an answer; ``each`` then names the elements.
 
-    ``least`` is the minimum where a loop ends as soon as an answer is good enough. ``result`` is the known result: why the
-    condition skips the step, or its computed value. ``fault``: why the step fails. ``is_conditional``: the
-    condition can't be evaluated yet.
+    ``least`` is the minimum number of calls of a loop that ends as soon as an answer is good enough. ``result`` is what is known
+    about the result: why the condition skips the step, or the computed value. ``fault``: why the step fails. ``is_conditional``:
+    the condition can't be evaluated yet.
     """
 
     step: Step
@@ -164,13 +164,13 @@ class PlannedStep:
 
     @property
     def source(self) -> str:
-        """The text that a step without calls computes: a constant or an expression; "" for other steps."""
+        """The source of the constant or the expression of a step without calls; "" for other steps."""
         call = self.step.call
         return format_value(call.arguments[0]) if call.operation in ("CONST", "EXPR") and call.arguments else ""
 
     @property
     def settings(self) -> list[str]:
-        """The options of the call, such as ``temperature=0``, without the texts for the model."""
+        """The options of the call, such as ``temperature=0``, except options that are sent to the model as text."""
         call = self.step.call
         inner = call.arguments[-1] if call.operation == "EACH" and call.arguments else None
         options = (*call.options, *(inner.options if isinstance(inner, Call) else ()))
@@ -200,7 +200,7 @@ class PlannedStep:
 
 @frozen
 class DryRun:
-    """The planned steps by layer, and the minimum and maximum number of calls. ``open_ends``: steps with an unknown number."""
+    """The planned steps by layer, and the range of the number of calls. ``open_ends``: steps whose number of calls is unknown."""
 
     layers: tuple[tuple[PlannedStep, ...], ...]
 
@@ -217,7 +217,7 @@ class DryRun:
 
     @property
     def most(self) -> int:
-        """The maximum number of calls of the steps whose number of calls is known."""
+        """The maximum number of calls of all steps except ``open_ends``."""
         return sum(step.most or 0 for step in self.steps)
 
     @property
@@ -237,7 +237,7 @@ class DryRun:
 
 
 def dry_run(script: Script, *, input: Any = None, all_steps: bool = False) -> DryRun:
-    """Return the steps of a checked script with their prompts. Nothing is called, and no model is needed."""
+    """Return the steps of a checked script with their prompts. No model is called or needed."""
     graph = step_dependencies(script)
     chosen = final_step(script, graph)
     wanted = set(graph) if all_steps or chosen is None else needed(graph, chosen[0])
@@ -249,13 +249,13 @@ def dry_run(script: Script, *, input: Any = None, all_steps: bool = False) -> Dr
 
 @define
 class _KnownValues:
-    """The values known before a run: the input, and constants."""
+    """The values that are known before a run: the input, constants, and expressions of known values."""
 
     scope: Scope
     known: dict[str, StepResult] = field(factory=dict)
 
     def plan(self, step: Step) -> PlannedStep:
-        """Return the calls of ``step``. Steps are passed in the order of their layers."""
+        """Return the planned calls of ``step``. Must be called for the steps in the order of their layers."""
         call, scope = step.call, self.scope.of(step.id)
         scope.results = self.known
         condition = call.option("when")
@@ -287,7 +287,10 @@ class _KnownValues:
         return PlannedStep(step, (self._call(call, scope),), 1)
 
     def _answer(self, step: Step, scope: Scope) -> PlannedStep:
-        """Return the calls of an iterative answer: from one accepted round (without judges if it has checks) to all rounds."""
+        """Return the range of calls that an iterative answer needs.
+
+        The minimum is one accepted round, without judges if the answer has checks; the maximum is all rounds.
+        """
         call, planned = step.call, self._call(step.call, scope)
         rounds, attempts, judges, threshold = (
             value.value if isinstance(value := call.option(name), Scalar) and isinstance(value.value, int | float) else default
@@ -302,7 +305,7 @@ class _KnownValues:
         return all(self._is_known(reference, scope) for reference in references(value))
 
     def _computed(self, step: Step, scope: Scope, runs: bool) -> str:
-        """Compute a step without calls if its inputs are known; store its value if it is certain to run."""
+        """Compute a step without calls if its inputs are known, and store the value if ``runs`` (the step certainly runs)."""
         call = step.call
         if not self._all_known(call, scope):
             return ""

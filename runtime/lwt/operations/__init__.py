@@ -1,4 +1,4 @@
-"""The operations of scripts at run time: a registry of runners, and the built-in ones.
+"""The operations of scripts at run time: a registry of the built-in runners and of plugins.
 
 A runner is ``async (call, context) -> Outcome`` and raises ``StepFailed``. A plugin provides an ``Operation`` under the entry
 point group ``knotwork.operations``, with the name that scripts call; it is loaded when a script names it.
@@ -17,14 +17,14 @@ __all__ = ["OPERATIONS", "Context", "Operation", "constant", "find", "read_optio
 
 
 async def _run_gasl(call: Call, context: Context) -> Outcome:
-    """Run a program. The import loads the executor of graph programs only if needed."""
+    """Run a GASL program. The late import loads the GASL executor only if it is needed."""
     from .gasl_step import run_gasl
 
     return await run_gasl(call, context)
 
 
 async def _run_seed(call: Call, context: Context) -> Outcome:
-    """Run a Formula Seed. The import loads the seed engine only if needed."""
+    """Run a Formula Seed. The late import loads the seed engine only if it is needed."""
     from .seed_step import run_seed
 
     return await run_seed(call, context)
@@ -46,7 +46,7 @@ GROUP = "knotwork.operations"
 
 
 def find(name: str) -> Operation:
-    """Return the operation ``name``: a built-in one, else a plugin's. Raises ``StepFailed``."""
+    """Return the operation with this name: a built-in operation, or else a plugin's. Raises ``StepFailed``."""
     found = OPERATIONS.get(name) or _plugin(name)
     if found is None:
         like = nearest(name, OPERATIONS)
@@ -60,7 +60,7 @@ def _plugin(name: str) -> Operation | None:
     for point in entry_points(group=GROUP, name=name):
         try:
             loaded = point.load()
-        except Exception as error:  # a plugin's import may raise anything
+        except Exception as error:  # importing a plugin may raise any exception
             message = f"the plugin for {name} ({point.value}) can't be loaded: {type(error).__name__}: {error}"
             raise StepFailed(Failed("operation", message)) from error
         if isinstance(loaded, Operation):
@@ -70,7 +70,7 @@ def _plugin(name: str) -> Operation | None:
 
 
 def signatures(names: "set[str]") -> dict[str, Signature]:
-    """Return the signatures of the built-in operations and of the plugins among ``names``, for a check."""
+    """Return, for a check, the signatures of the built-in operations and of the plugins among ``names``."""
     known = {name: operation.signature for name, operation in OPERATIONS.items()}
     for name in sorted(names - known.keys()):
         try:

@@ -1,4 +1,4 @@
-"""The operations LLM, CONST, EACH, EXPR and ANSWER, and ``when=``, the condition of any step."""
+"""The operations LLM, CONST, EACH, EXPR and ANSWER, and the option ``when=``, which any step may have."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ from .operation import Context, constant, invalid, read_options
 
 @frozen
 class Prompted:
-    """A parsed LLM call: the parts rendered for each request, and the constant parts."""
+    """A parsed LLM call: the templates that are rendered for each request, and the constant parts."""
 
     prompt: Template
     system: Template | None
@@ -60,7 +60,7 @@ def prompted(call: Call) -> Prompted:
 async def run_llm(call: Call, context: Context) -> Outcome:
     """Call the model once."""
     if not call.options and len(call.arguments) == 1 and isinstance(prompt := call.arguments[0], Template):
-        request = Request(render(prompt, context.scope))  # the common case: only a prompt
+        request = Request(render(prompt, context.scope))  # the common case: the call has only a prompt
     else:
         request = prompted(call).at(context.scope)
     return await context.caller.ask(context.step, request)
@@ -81,7 +81,7 @@ _ITEMS_IN_FLIGHT = 8
 
 
 async def run_each(call: Call, context: Context) -> Outcome:
-    """Call the model for every item, several at a time; the values are in the order of the list."""
+    """Call the model for every item, several items at a time; the values are in the order of the list."""
     items, inner, options = _each_parts(call, context.scope)
     on_error = options.get("on_error", "fail")
     total = _Total([None] * len(items))
@@ -92,7 +92,7 @@ async def run_each(call: Call, context: Context) -> Outcome:
         for done, index in enumerate(left, 1):
             await _one_item(inner, context, index, items[index], total)
             if total.failures and on_error == "fail":
-                return  # calls in flight finish and are saved for --resume; no new ones start
+                return  # running calls finish and are saved for --resume; no new calls start
             if done % 32 == 0:
                 await asyncio.sleep(0)
 
@@ -116,7 +116,7 @@ async def run_each(call: Call, context: Context) -> Outcome:
 
 @define
 class _Total:
-    """Results and cost of EACH's items so far."""
+    """The results and the cost of EACH's items so far."""
 
     values: list[Any]
     failures: dict[int, Failed] = field(factory=dict)
@@ -135,7 +135,7 @@ def _each_parts(call: Call, scope: Scope) -> "tuple[list[Any], Prompted, dict[st
 
 
 def _list_of(reference: Reference, scope: Scope) -> list[Any]:
-    """Return the list that ``reference`` resolves to; fail in either mode if it is not a list."""
+    """Return the list that ``reference`` resolves to. Raises ``StepFailed`` for any other value, also in lenient mode."""
     from ....lang.literals import Reading, kind_of, read
 
     value = resolve(reference, scope)
@@ -168,7 +168,7 @@ async def _one_item(inner: Prompted, context: Context, index: int, item: Any, to
         context.caller.item_done(context.step, index, outcome, loop.time() - began)
 
 
-# EXPR: a value computed from other steps' values; and ``when=``, the condition of any step. Neither makes a call.
+# EXPR computes a value from the values of other steps; ``when=`` is the condition of any step. Neither of them calls a model.
 
 _EXPR = BUILTIN["EXPR"]
 _LONGEST = 200
@@ -176,7 +176,7 @@ _LONGEST = 200
 
 
 async def run_expr(call: Call, context: Context) -> Outcome:
-    """Evaluate the expression. On resuming a run it is evaluated again from the saved values."""
+    """Evaluate the expression. When a run is resumed, the expression is evaluated again from the saved values."""
     value = expr_value(call, context.scope)
     return Outcome(text_of(value), value)
 
@@ -206,7 +206,7 @@ def option_value(value: Value, scope: Scope) -> Any:
 
 
 def unmet(condition: Value, scope: Scope) -> str:
-    """Return why a step with this condition does not run; "" if the condition is true. Raises ``StepFailed``."""
+    """Return why the condition keeps its step from running; "" if the condition is true. Raises ``StepFailed``."""
     if not isinstance(condition, Template):
         raise invalid("when= takes a string, an expression", condition.span)
     inner = embedded_expression(condition)
@@ -224,10 +224,10 @@ def unmet(condition: Value, scope: Scope) -> str:
 
 
 def _evaluate_embedded(inner: EmbeddedCode, names: Mapping[str, Any], span: Span, scope: Scope) -> Any:
-    """Return the value of an expression of the script, or fail with a message in the script's terms."""
+    """Return the value of an expression in the script. Errors raise ``StepFailed`` with a message in the script's terms."""
     text = inner.text(lambda _: "")
     read = scope.expressions.get(text)
-    if read is None:  # the check parses expressions; a script that is still arriving has no check
+    if read is None:  # the text is still arriving, so no check has parsed it
         read = scope.expressions[text] = parse_expr(text)
     if read.expr is None:
         first = next((d for d in read.diagnostics if d.severity == "error"), None)
@@ -245,17 +245,17 @@ def _evaluate_embedded(inner: EmbeddedCode, names: Mapping[str, Any], span: Span
 
 _ANSWER = BUILTIN["ANSWER"]
 _NAMES = {"format": "resp_format", "criteria": "eval_crit", "threshold": "score_threshold"}
-"""Maps the script's options to request parameters, which have the seed's names, where the names differ."""
+"""Maps option names of scripts to the names of request parameters (the seed's names), where the two differ."""
 _SHOWN = 300
 """Maximum characters of a suggestion in a warning."""
 _ASKED = ("iter_max", "threshold", "attempts", "judges", "template")
 
 
 async def run_answer(call: Call, context: Context) -> Outcome:
-    """Answer iteratively; the output is the accepted answer, else the best one, whose faults are a failed item.
+    """Answer iteratively. The output is the accepted answer, or else the best answer, whose faults are reported as a failed item.
 
-    The value is that text, or its JSON value if a check requires JSON. Each call is saved with the run, so that resuming the
-    run does not repeat it.
+    The value is the answer text, or its JSON value if a check requires JSON. Each call is saved with the run, so that resuming the
+    run does not repeat the call.
     """
     if len(call.arguments) != 1 or not isinstance(call.arguments[0], Template):
         raise invalid("ANSWER takes one instruction", call.span, f"for example {_ANSWER.example}")
@@ -280,14 +280,14 @@ async def run_answer(call: Call, context: Context) -> Outcome:
 
 
 def _request(instruct: Template, options: Mapping[str, Any], scope: Scope) -> AnswerRequest:
-    """Return the request with the templates rendered. Raises ``RequestError``, and ``StepFailed`` for a reference."""
+    """Return the request with its templates rendered. Raises ``RequestError``; ``StepFailed`` for an invalid reference."""
     asked: dict[str, Any] = {_NAMES.get(name, name): options[name] for name in _ASKED if name in options}
     asked |= {_NAMES[name]: render(options[name], scope) for name in ("format", "criteria") if name in options}
     return AnswerRequest(render(instruct, scope), **asked, checks=tuple(options.get("check", ())))
 
 
 def _refused(error: RequestError, call: Call) -> Failed:
-    """Return the failure for an invalid request, with the option's name in the script."""
+    """Return the failure for an invalid request; it names the option as the script does."""
     named = {seed: name for name, seed in _NAMES.items()} | {"checks": "check"}
     name = named.get(error.parameter, error.parameter)
     option = next((option for option in call.options if option.name == name), None)
@@ -297,7 +297,7 @@ def _refused(error: RequestError, call: Call) -> Failed:
 
 
 def _digest(request: AnswerRequest, options: Mapping[str, Any]) -> str:
-    """Return a hash of all inputs of the step, without timeout and retries, which do not change an answer."""
+    """Return a hash of all inputs of the step, except timeout and retries, which do not change an answer."""
     told = {name: value for name, value in options.items() if isinstance(value, str | int | float | list)}
     told = {name: value for name, value in told.items() if name not in ("timeout", "retries")}
     said = json.dumps(["ANSWER", request.instruct, request.resp_format, request.eval_crit, told], sort_keys=True)
@@ -306,7 +306,7 @@ def _digest(request: AnswerRequest, options: Mapping[str, Any]) -> str:
 
 def _outcome(made: Answered, request: AnswerRequest, digest: str, call: Call, *, kept: bool) -> Outcome:
     text = made.final_answer
-    if text is None:  # the failure of the last call, if that is the cause
+    if text is None:  # no answer: report the last call's failure, if any
         last = made.iterations[-1].error if made.iterations else None
         kind = last.kind if last is not None else made.stopped or "answer"
         hint = last.hint if last is not None and last.hint not in made.reason else ""
@@ -326,7 +326,7 @@ def _outcome(made: Answered, request: AnswerRequest, digest: str, call: Call, *,
 
 
 def _value(text: str, request: AnswerRequest) -> Any:
-    """Return the answer's value: its JSON value if a check requires JSON and it is valid, else the text."""
+    """Return the value of an answer: its JSON value if a check requires JSON and the answer is valid JSON, else the text."""
     if not any(check.partition(":")[0].strip() in ("json", "schema") for check in request.checks):
         return text
     try:

@@ -1,4 +1,4 @@
-"""GASL: a program on the run's graph and state, as a step of a script."""
+"""The operation GASL, which runs a program on the run's graph and state as a step of a script."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -18,21 +18,21 @@ from .operation import Context, invalid, read_beside, read_options
 
 _GASL = BUILTIN["GASL"]
 _REASONS = 3
-"""Maximum number of reasons in a value's mark."""
+"""Maximum number of reasons why a value is incomplete that are kept."""
 
 
 @frozen
 class _Program:
-    """A program's text, and its variables' values."""
+    """The text of a program, and the values of its variables."""
 
     text: str
     variables: dict[str, Any]
     in_script_words: Callable[[str], str] = str
     """Translates a message about the program into the script's terms."""
     incomplete: Mapping[str, tuple[str, ...]] = field(factory=dict)
-    """By variable, the reasons why its value is incomplete."""
+    """Maps each variable with an incomplete value to the reasons."""
     inside: tuple[str, ...] = ()
-    """One message for each step with incomplete output that is inserted into a string or a name of the text."""
+    """One message for each step whose incomplete output is inserted into a string or a name in the text."""
 
     def digest(self) -> str:
         """Return a hash of the text and the variables."""
@@ -49,7 +49,7 @@ class _Program:
 
 
 async def run_gasl(call: Call, context: Context) -> Outcome:
-    """Run the program as one transaction; the output is the value of its last command that has one."""
+    """Run the program as one transaction; the output is the value of the last command that has a value."""
     shop = context.workshop
     if shop is None:
         hint = "--graph FILE on the command line, graph= in Python"
@@ -59,8 +59,8 @@ async def run_gasl(call: Call, context: Context) -> Outcome:
     if record is not None and (earlier := record.recall(context.step, None, digest)) is not None:
         return earlier.again(digest)
     async with shop.turn:
-        # If a run was killed after the state's commit but before the step was saved, this code runs again: the change is not
-        # repeated. The commands' values are computed again on a copy.
+        # If a run was killed after the state's commit but before the step was saved, this code runs again. The change is then not
+        # repeated; the values of the commands are computed again on a copy of the state.
         plan_id = _plan_id(shop.run_id, context.step)
         again = bool(shop.run_id) and plan_id in shop.committed()
         executor = shop.open(shop.state.fork() if again else shop.state, program.context())
@@ -68,7 +68,7 @@ async def run_gasl(call: Call, context: Context) -> Outcome:
             plan = {
                 "plan_id": plan_id,
                 "why": f"step ({context.step}) of a script",
-                # One block, so that the state gets the changes of all commands or of none.
+                # A TRY block, so that the state gets either the changes of all commands or no change.
                 "commands": ["TRY", program.text, "END"],
                 "config": {"continue_on_empty": True},
             }
@@ -81,7 +81,7 @@ async def run_gasl(call: Call, context: Context) -> Outcome:
 
 
 def _plan_id(run_id: str, step: str) -> str:
-    """Return a plan id short enough for the history, which cuts long ones."""
+    """Return a plan id that is short enough for the history, which cuts long ids."""
     from blake3 import blake3
 
     name = step if len(step) <= 100 else f"{step[:60]}~{blake3(step.encode()).hexdigest(length=16)}"
@@ -115,7 +115,7 @@ def _program(call: Call, context: Context) -> _Program:
 
 
 def _incomplete_reasons(step: str, scope: Scope) -> tuple[str, ...]:
-    """Return why a step's output is incomplete: its own reasons, else those of the steps that it refers to."""
+    """Return why a step's output is incomplete: its own reasons, or else the reasons of the steps that it refers to."""
     found: dict[str, None] = {}
     pending, seen = [step], {step}
     while pending:

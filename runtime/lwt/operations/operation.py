@@ -22,9 +22,9 @@ from ...templates import Scope
 if TYPE_CHECKING:
     from ...gasl import GASLExecutor
 
-# A call's arguments and options as Python values.
-# The linter has already reported such errors; but a script that is still arriving has not been checked as a whole, so an
-# invalid value fails its step here.
+# Converts a call's arguments and options to Python values.
+# The linter reports invalid values before a run. But a script that is still arriving has not been checked as a whole, so an invalid
+# value fails its step here.
 
 
 def invalid(message: str, span: Span, hint: str = "") -> StepFailed:
@@ -33,7 +33,7 @@ def invalid(message: str, span: Span, hint: str = "") -> StepFailed:
 
 
 def constant(value: Value) -> Any:
-    """Return the JSON value that ``value`` denotes; raise ``StepFailed`` if it has references."""
+    """Return the JSON value that ``value`` denotes. Raises ``StepFailed`` if ``value`` has references."""
     if isinstance(value, Scalar):
         return value.value
     if isinstance(value, Template) and value.constant is not None:
@@ -48,7 +48,7 @@ def constant(value: Value) -> Any:
 def read_options(call: Call, signature: Signature) -> dict[str, Any]:
     """Return the call's options as Python values; templates and references are unchanged.
 
-    Options common to all operations are handled by the run and omitted. Raises ``StepFailed``.
+    Options that are common to all operations are omitted, because the run handles them. Raises ``StepFailed``.
     """
     read = {}
     for option in call.options:
@@ -86,7 +86,7 @@ def _option(value: Value, spec: OptionSpec) -> Any:
                 return number
     elif spec.kind == "string" and isinstance(value, Template) and value.constant is not None:
         return value.constant
-    elif spec.kind in ("checks", "strings"):  # the evaluator parses checks
+    elif spec.kind in ("checks", "strings"):  # the evaluator parses the checks
         given = constant(value)
         texts = [given] if isinstance(given, str) else given
         few = spec.kind == "checks" or (isinstance(texts, list) and len(texts) <= 4)
@@ -104,15 +104,15 @@ def _range(spec: OptionSpec) -> str:
     return f"{noun or 'a text'}{bounds}"
 
 
-# The graph and state that the GASL steps of one run share, with a lock.
+# The graph and the state that the GASL steps of a run share, with a lock.
 
 
 @define
 class Workshop:
-    """The graph and the state of a script's run, which its steps use one at a time.
+    """The graph and the state of a script's run. Only one step uses them at a time.
 
-    ``open`` creates an executor on a state with initial variables. ``run_id`` identifies the run in the state, so that a
-    resumed run finds its earlier changes.
+    ``open`` creates an executor from a state and initial variables. ``run_id`` identifies the run in the state's history, so that a
+    resumed run finds the changes that it already made.
     """
 
     open: "Callable[[StateStore, ContextStore], GASLExecutor]"
@@ -122,7 +122,7 @@ class Workshop:
     _committed: frozenset[str] | None = field(default=None, init=False)
 
     def committed(self) -> frozenset[str]:
-        """Return the plans that earlier attempts at this run committed to the state, as of the first call."""
+        """Return the plans of this run that the state's history had when this method was first called, from earlier attempts."""
         if self._committed is None:
             self._committed = frozenset(
                 entry["plan_id"]
@@ -136,15 +136,15 @@ class Workshop:
 
 
 _UNDONE = STOPPING | {"cancelled"}
-"""Statuses of a block that left the state unchanged."""
+"""The statuses of a block that leave the state unchanged."""
 
 
 @frozen
 class Context:
     """The context of a runner: the step's id, the scope of references, the models, and the graph if the run has one.
 
-    ``folder`` is the script's folder, for ``file=``; None: the run reads no files. ``spec`` is the run's default model as the
-    user wrote it, if known.
+    ``folder`` is the script's folder, for ``file=``; None: the run reads no files. ``spec`` is the spec of the run's default model as
+    the user wrote it, if known.
     """
 
     step: str
@@ -166,16 +166,16 @@ class Operation:
     run: Runner = field(repr=False)
 
 
-# The files that ``file=`` names: only those in the script's folder or below it.
+# Reads the files named by ``file=``, which must be in the script's folder or below it.
 
 _MOST_BYTES = 2 << 20
 
 
 def read_beside(name: str, folder: Path | None, suffix: str, call: Call, instead: str = "") -> str:
-    """Return the text of a file with this ``suffix``, in ``folder`` or below it (None: the run reads no files).
+    """Return the text of the file ``name`` with this ``suffix`` in ``folder`` or below it (None: the run reads no files).
 
-    ``instead`` suggests an alternative to a file. Files outside the folder are not read, neither by ``..`` nor through a
-    link, nor files that are not regular or over 2 MiB. Raises ``StepFailed``.
+    ``instead`` is a hint with an alternative to a file. Raises ``StepFailed`` for files outside the folder (also through ``..`` or a
+    link), for files that are not regular, and for files over 2 MiB.
     """
     if folder is None:
         hint = instead or "files are read only for a script that is a file itself"
@@ -184,7 +184,7 @@ def read_beside(name: str, folder: Path | None, suffix: str, call: Call, instead
     try:
         path = (folder / name).resolve()
         inside = path.is_relative_to(folder) and path.name.endswith(suffix) and path.name != suffix
-    except (OSError, ValueError, RuntimeError):  # a loop of links, or an invalid file name
+    except (OSError, ValueError, RuntimeError):  # a cycle of links, or an invalid file name
         inside = False
     if not inside:
         hint = f"file= must name a {suffix} file in the script's folder"

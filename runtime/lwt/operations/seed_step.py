@@ -1,4 +1,4 @@
-"""SEED: a Formula Seed as a step of a script, with the run's models, limits, events and record."""
+"""The operation SEED, which runs a Formula Seed as a step of a script, with the run's models, limits, events and record."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ _SEED = BUILTIN["SEED"]
 
 
 async def run_seed(call: Call, context: Context) -> Outcome:
-    """Run the seed for its context; the output is the object of its outputs. Saved extractions are not repeated."""
+    """Run the seed for its context; the output is an object with the seed's outputs. Saved extractions are not repeated."""
     options = read_options(call, _SEED)
     if missing := [f"{name}=" for name in _SEED.required if name not in options]:
         message = f"SEED lacks {' and '.join(missing)}"
@@ -68,7 +68,7 @@ async def run_seed(call: Call, context: Context) -> Outcome:
 
 
 def _checked_seed(source: Source, call: Call) -> FormulaSeed:
-    """Return the seed, or fail with its first error and its position."""
+    """Return the checked seed. Raises ``StepFailed`` with the first error of the seed and its position."""
     seed, found = seed_of(source)
     if seed is not None:
         return seed
@@ -79,7 +79,7 @@ def _checked_seed(source: Source, call: Call) -> FormulaSeed:
 
 
 def seed_of(source: Source) -> tuple[FormulaSeed | None, list[Diagnostic]]:
-    """ReviewExtraction and check a seed; return None if it has errors."""
+    """Read and check a seed; return the seed (None if it has errors) and its diagnostics."""
     read = read_seed(source)
     found = check(read.seed) if read.seed is not None else list(read.diagnostics)
     return (None, found) if has_errors(found) else (read.seed, found)
@@ -112,13 +112,13 @@ def _outcome(result: SeedResult, name: str, digest: str, kept: "_SavedExtraction
 
 @define
 class _SavedExtractions:
-    """Saves extractions in the run's own records, one item per review. Implements ``seed_run.ExtractionRecord``."""
+    """Saves extractions in the record of the script's run, one item per review. Implements ``seed_run.ExtractionRecord``."""
 
     context: Context
     recalled: int = 0
     run_id: str = ""
     damage: str = ""
-    """Always empty: the run reports its damage itself."""
+    """Always empty, because the script's run reports damaged records itself."""
 
     def recall_extraction(self, context: int, review: Review, digest: str) -> Extraction | None:
         """Return the extraction that the run has saved, or None."""
@@ -130,7 +130,7 @@ class _SavedExtractions:
         return stored_extraction(review, found.value.get("extraction", {}), found.value.get("invalid", {}), found.value)
 
     def extracted(self, context: int, read: ReviewExtraction) -> None:
-        """Save an extraction; a failed one is not saved, so that it is tried again."""
+        """Save an extraction. A failed extraction is not saved, so that it is tried again."""
         made, spent = read.extraction, read.spent
         if made.failed:
             return
@@ -139,7 +139,7 @@ class _SavedExtractions:
         self.context.caller.item_done(self.context.step, made.review, outcome, 0.0)
 
     def context_done(self, result: SeedResult) -> None:
-        """Do nothing: the end of the step is saved like that of any other."""
+        """Do nothing: the script's run saves the end of the step."""
 
     def end(self, status: str, seconds: float, usage: Usage, cost: float | None, calls: int) -> None:
         """Do nothing: the run continues."""
@@ -147,9 +147,9 @@ class _SavedExtractions:
 
 @define
 class _SeedModel:
-    """A model of the run for use by a seed: with the run's concurrency limit, and with events for each call.
+    """A model of the run for use by a seed. It keeps the run's concurrency limit and emits events for each call.
 
-    Exceptions of a client pass through unchanged: the seed handles invalid answers itself.
+    Exceptions raised by a client pass through unchanged, because the seed handles invalid answers itself.
     """
 
     context: Context
@@ -179,12 +179,12 @@ class _SeedModel:
             began = perf_counter()
             try:
                 answer = await self._completion(prompt, {**options, "notify": notify})
-            except Exception as error:  # a client may raise anything; the seed turns it into a failed review
+            except Exception as error:  # any exception of a client becomes a failed review in the seed
                 kind, usage, sent = "error", Usage(), 1
                 if isinstance(error, LLMError):
                     kind, usage, sent = error.kind, error.usage, error.attempts
                 if isinstance(error, BudgetExceeded):
-                    sent -= 1  # minus the call that was not sent
+                    sent -= 1  # without the call that was not sent
                     events.emit(BudgetReached(step, error.message, error.limit))
                 events.emit(_call_finished(step, Completion("", "", usage, sent), perf_counter() - began, kind))
                 raise
@@ -195,7 +195,7 @@ class _SeedModel:
         try:
             answer: Any = await self.client.generate(prompt, **options)
         except BudgetExceeded as error:
-            if isinstance(self.client, Own):  # it counts only sent calls; the caller of this client expects one more
+            if isinstance(self.client, Own):  # it counts only sent calls; our caller expects one more
                 error.attempts += 1
             raise
         return answer if isinstance(answer, Completion) else Completion(str(answer))
@@ -209,13 +209,13 @@ def _call_finished(step: str, answer: Completion, seconds: float, kind: str) -> 
     )  # fmt: skip
 
 
-# Checks the files named by a script's steps before anything runs.
+# Checks the files that a script's steps name, before anything runs.
 
 _SUFFIXES = {"GASL": ".gasl", "SEED": ".json"}
 
 
 def faults_of_files(script: Script, folder: Path) -> Iterator[Diagnostic]:
-    """Yield diagnostics LWT049 for the files that the script names, each at its ``file=``. ``folder`` is the script's."""
+    """Yield a diagnostic LWT049 at the ``file=`` of each faulty file that the script names. ``folder`` is the script's folder."""
     for step in script.steps:
         for call in walk(step):
             if not isinstance(call, Call) or call.operation not in _SUFFIXES:
