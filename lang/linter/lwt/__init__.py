@@ -1,8 +1,8 @@
-"""Check a script before it runs: faults found by the parser, and faults that need the whole script.
+"""Checks of a script before it runs: the parser's faults, and faults that need the whole script.
 
-Modules by subject: ``references``, ``calls`` (and iterative answers), ``options``, ``strings`` (and programs), ``expressions``;
-``context`` has the input of the lints. The lints of steps and their graph are below. A new lint is a function with the decorator
-``lint`` in one of the modules, and a rule in ``lang.catalogue.rules``.
+The lints are in the modules ``references``, ``calls`` (also iterative answers), ``options``, ``strings`` (also programs) and
+``expressions``; the lints about steps and their graph are below. ``context`` has the input of the lints. To add a lint, write
+a function with the decorator ``lint`` in one of the modules, and a rule in ``lang.catalogue.rules``.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -22,17 +22,17 @@ __all__ = ["Context", "check", "diagnose", "input_faults"]
 
 
 _SCRIPTS = Commented("step", "LWT032", lambda item: isinstance(item, Comment))
-"""Ignore comments in prompt scripts: ``# knotwork: ignore[LWT012]`` above a step."""
+"""Ignore comments in prompt scripts, such as ``# knotwork: ignore[LWT012]``, are above a step."""
 
 # Rules about the whole script: its steps, their ids and their graph.
 
 _MOST = 50
-"""Maximum number of steps of a cycle that a message names; of a longer cycle it names both ends."""
+"""Maximum number of steps that a message about a cycle names. Of a longer cycle it names the first and the last steps."""
 
 
 @lint("LWT013")
 def cycle(context: Context) -> Iterator[Diagnostic]:
-    """Report steps that depend on each other, at the first one's reference to the next."""
+    """Report steps that depend on each other, at the reference of the first step to the next step."""
     uses: dict[tuple[str, str], Reference] | None = None
     for path in context.cycles:
         if uses is None:
@@ -50,7 +50,7 @@ def cycle(context: Context) -> Iterator[Diagnostic]:
 
 @lint("LWT014")
 def duplicate_id(context: Context) -> Iterator[Diagnostic]:
-    """Report two steps with one id, at the later one."""
+    """Report steps with the id of an earlier step."""
     if len(context.steps) == len(context.script.steps):
         return
     source, first = context.script.source, {}
@@ -75,14 +75,14 @@ def duplicate_id(context: Context) -> Iterator[Diagnostic]:
 
 
 def _lines(context: Context, step: Step) -> Span:
-    """Return the step's span with its line ending, if nothing follows it on its line."""
+    """Return the span of a step to the end of its last line, including the line ending."""
     end = end_of_line(context.script.source.text, step.span.end)
     return Span(step.span.start, min(end + 1, len(context.script.source.text)))
 
 
 @lint("LWT015")
 def reserved_id(context: Context) -> Iterator[Diagnostic]:
-    """Report a step with the name of the input."""
+    """Report a step with a reserved id: ``input``, ``item`` or ``index``."""
     for step in context.script.steps:
         if step.id in RESERVED:
             what = "the run's input" if step.id == "input" else "the current element of EACH"
@@ -102,7 +102,7 @@ def empty_script(context: Context) -> Iterator[Diagnostic]:
 def dead_step(context: Context) -> Iterator[Diagnostic]:
     """Report a step that the final step does not need."""
     if context.final is None or context.has_unknown:
-        return  # a misspelt reference leaves the intended step unused
+        return  # if a reference is misspelt, the step that it means seems unused
     final = context.final[0]
     wanted = context.needed
     if len(wanted) == len(context.steps):
@@ -116,9 +116,9 @@ def dead_step(context: Context) -> Iterator[Diagnostic]:
 
 @lint("LWT031", needs_all_steps=True)
 def chosen_final(context: Context) -> Iterator[Diagnostic]:
-    """Report which rule chose the final step, if its name does not determine it."""
+    """Report the rule that chose the final step, if no step is called ``final``."""
     if context.final is None or context.final[1] == "final" or context.cycles:
-        return  # steps in a cycle leave no sink, so the rule does not apply
+        return  # a cycle may hide the only step that no other refers to
     final, rule = context.final
     why = "no other step refers to it" if rule == "only sink" else "it is the last step to which no other refers"
     message = f"the output of ({final}) is the result: {why}"
@@ -135,28 +135,29 @@ def check(
     models: Collection[str] | None = None,
     given: Collection[str] = (),
 ) -> list[Diagnostic]:
-    """Return the diagnostics of ``script`` in source order: those of the parser and those of the rules.
+    """Return the diagnostics of ``script`` from the parser and from the rules, in source order.
 
-    ``input`` is the JSON value of the run (default: paths into the input are not checked; ``ABSENT``: the run has no input, and a
-    reference to it is an error). ``models`` are the names that the host offers (None: any). ``given`` are the steps that ran
-    before, in a session, and may be referred to. Never raises for faults in a script. See ``docs/design/lwt.md#meaning``.
+    ``input`` is the run's input, a JSON value. By default paths into the input are not checked; ``ABSENT`` means that the run has no
+    input, so that a reference to it is an error. ``models`` are the names of the models that the host offers (None: any name).
+    ``given`` are the steps that ran earlier in a session; references to them are valid. Never raises for faults in a script. See
+    ``docs/design/lwt.md#meaning``.
     """
     return diagnose(Context(script, input, operations, models, given))
 
 
 def input_faults(context: Context) -> list[Diagnostic]:
-    """Return the diagnostics about missing parts of the run's input: for a part of a script that is still streaming in."""
+    """Return only the diagnostics about missing parts of the run's input. Use it for a script of which more text is still to come."""
     return list(input_path(context))
 
 
 def diagnose(context: Context) -> list[Diagnostic]:
-    """Run ``check`` on an existing context, whose cached analysis (the graph, the final step) stays available to the caller."""
+    """Run ``check`` on an existing context. The caller can use the analysis that the context caches (the graph, the final step)."""
     script = context.script
     reported = {diagnostic.code for diagnostic in script.diagnostics}
     found = (
         diagnostic
         for each in lint.all
-        # The parser reports some of these itself, with more detail (for example a step dropped because of its id).
+        # The parser itself reports some faults with more detail (for example a step that was dropped because of its id).
         if not (each.code == "LWT014" and each.code in reported) and (context.is_whole or not each.needs_all_steps)
         for diagnostic in each.find(context)
     )

@@ -23,11 +23,11 @@ from ...trees.lwt import (
 )
 from .context import Context, lint
 
-# Edits that move an argument or an option of a call to its place.
+# Edits that move an argument or an option of a call to the right place.
 
 
 def without(context: Context, call: Call, span: Span) -> Span:
-    """Return ``span``, an argument or option of ``call``, with the comma before it (the comma after it, for the first)."""
+    """Return ``span``, an argument or option of ``call``, extended by the comma before it or, for the first, the comma after it."""
     text = context.script.source.text
     begin = max(call.span.start, span.start - 200)
     before = text[begin : span.start].rstrip()
@@ -40,7 +40,7 @@ def without(context: Context, call: Call, span: Span) -> Span:
 
 
 def first_of(context: Context, call: Call, span: Span) -> list[Edit]:
-    """Return the edits that make the text under ``span`` the first argument of ``call``."""
+    """Return the edits that make the text at ``span`` the first argument of ``call``."""
     text = context.script.source.text
     inside = [*call.arguments, *call.options]
     if any(part.span == NOWHERE for part in inside):
@@ -50,7 +50,7 @@ def first_of(context: Context, call: Call, span: Span) -> list[Edit]:
 
 
 def named_argument(context: Context, call: Call, option: Option) -> list[Edit]:
-    """Return the edits that make an option with the name of an argument the first argument: ``prompt="..."``."""
+    """Return the edits that turn an option with the name of an argument, such as ``prompt="..."``, into the first argument."""
     text = context.script.source.text
     if call.arguments or option.value.span == NOWHERE or not text.startswith(option.name, option.span.start):
         return []
@@ -62,7 +62,7 @@ def named_argument(context: Context, call: Call, option: Option) -> list[Edit]:
 
 
 def as_options(context: Context, signature: Signature, value: object) -> str:
-    """Return ``{"temperature": 0}`` as options; an empty text if a key is not an option."""
+    """Return the text of an object such as ``{"temperature": 0}`` rewritten as options; "" if a key is not an option."""
     text, pieces = context.script.source.text, []
     for key, entry in getattr(value, "entries", ()):
         if signature.option(key.constant or "") is None or entry.span == NOWHERE:
@@ -72,7 +72,7 @@ def as_options(context: Context, signature: Signature, value: object) -> str:
 
 
 def as_choice(context: Context, value: object) -> str:
-    """Return ``["a", "b"]`` as a choice; an empty text if the value is not a list of strings."""
+    """Return the text of a list such as ``["a", "b"]`` rewritten as a choice; "" if the value is not a list of strings."""
     items = value.items if isinstance(value, ListValue) else ()
     if len(items) < 2 or not all(isinstance(item, Template) and (item.constant or "").strip() for item in items):
         return ""
@@ -82,7 +82,7 @@ def as_choice(context: Context, value: object) -> str:
 
 @lint("LWT018")
 def unknown_operation(context: Context) -> Iterator[Diagnostic]:
-    """Report an unregistered operation."""
+    """Report calls of unknown operations."""
     for call, _ in context.calls:
         if call.operation not in context.operations:
             at = Span(call.span.start, call.span.start + len(call.operation))
@@ -102,12 +102,12 @@ _ALSO_CALLED = {
     **dict.fromkeys(("calc", "calculate", "compute", "eval", "expression", "formula", "math", "python"), "EXPR"),
     **dict.fromkeys(("data", "let", "literal", "set", "value", "var"), "CONST"),
 }
-"""Names of our operations in other languages."""
+"""The names that other languages use for operations of LWT."""
 
 
 @lint("LWT021")
 def arguments(context: Context) -> Iterator[Diagnostic]:
-    """Report arguments that are missing, too many, of the wrong kind or after an option."""
+    """Report missing arguments, extra arguments, arguments of the wrong kind, and arguments after an option."""
     for call, _ in context.calls:
         signature = context.operations.get(call.operation)
         if signature is None:
@@ -134,7 +134,7 @@ def arguments(context: Context) -> Iterator[Diagnostic]:
 def _left_out(context: Context, call: Call, signature: Signature) -> Iterator[Diagnostic]:
     missing = [name for name in signature.required if call.option(name) is None]
     unknown = [option.name for option in call.options if signature.option(option.name) is None]
-    if unknown:  # a misspelt name is an unknown option, with the same fix
+    if unknown:  # a misspelt name is reported as an unknown option, and the fix is the same
         meant = {context.suggestion(name, signature.option_names) for name in unknown}
         missing = [name for name in missing if name not in meant]
     if missing:
@@ -154,7 +154,7 @@ def _counted(context: Context, call: Call, signature: Signature) -> Iterator[Dia
     if len(given) < len(wanted):
         missing = " and ".join(f"its {parameter.name}" for parameter in wanted[len(given) :])
         if any(option.name == wanted[len(given)].name for option in call.options):
-            return  # `prompt="..."`: an unknown option, with the same fix
+            return  # `prompt="..."` is reported as an unknown option, and the fix is the same
         hint = f"for example: `{signature.example}`"
         yield context.found("LWT021", f"{call.operation} lacks {missing}", call.span, hint)
     elif len(given) > len(wanted):
@@ -175,7 +175,7 @@ def _counted(context: Context, call: Call, signature: Signature) -> Iterator[Dia
 
 
 def _decimal_comma(context: Context, call: Call, extra: Value) -> Span | None:
-    """Return the span of the comma of ``temperature=0,5``."""
+    """Return the span of the comma in ``temperature=0,5``, or None if ``extra`` is not such a fraction."""
     text, at = context.script.source.text, extra.span.start
     digits = isinstance(extra, Scalar) and text[at - 1 : at] == "," and text[at : at + 1].isdigit()
     before = any(option.span.end == at - 1 and isinstance(option.value, Scalar) for option in call.options)
@@ -201,7 +201,7 @@ def _template(context: Context, call: Call, parameter: Parameter, value: Value) 
 
 def _expression(context: Context, call: Call, parameter: Parameter, value: Value) -> Diagnostic | None:
     if isinstance(value, Template):
-        return None  # its contents are checked in ``expressions``
+        return None  # the module ``expressions`` checks its contents
     hint = 'give the reference a name: `EXPR("n", n={(id)})`' if isinstance(value, Reference) else "write it in quotes"
     return _wrong(context, call, value, f"a string, its {parameter.name},", hint)
 
@@ -265,7 +265,7 @@ def _no_list(context: Context, call: Call, value: Reference) -> Diagnostic | Non
 
 
 def _list_of_its_own(context: Context, call: Call, value: ListValue) -> Diagnostic:
-    """Return a diagnostic about a list in place of a reference; the edits move the list to a new step above."""
+    """Return a diagnostic about a list in the place of a reference. Its edits move the list to a new step above."""
     step = context.step_of.get(id(call))
     name = f"{step.id}_list" if step else "list"
     while name in context.known:
@@ -307,7 +307,7 @@ _ARGUMENTS = {"template": _template, "expression": _expression, "json": _json, "
 
 
 def kind(value: Value) -> str:
-    """Return the name of the value's kind, for a message."""
+    """Return the kind of ``value`` in words with its article, for a message."""
     if isinstance(value, Scalar):
         return "null" if value.value is None else "true or false" if isinstance(value.value, bool) else "a number"
     return _KINDS[type(value)]
@@ -333,7 +333,7 @@ def _answers(context: Context) -> Iterator[Call]:
 
 @lint("LWT050")
 def faulty_check(context: Context) -> Iterator[Diagnostic]:
-    """Report checks that cannot be read. A check that is not text is a fault of the option's value."""
+    """Report checks that can't be read. Another rule reports values that are not strings."""
     for call in _answers(context):
         value = call.option("check")
         for text in value.items if isinstance(value, ListValue) else (value,):
@@ -350,7 +350,7 @@ def faulty_check(context: Context) -> Iterator[Diagnostic]:
 
 @lint("LWT051")
 def nothing_evaluates(context: Context) -> Iterator[Diagnostic]:
-    """Report an answer without a judge or a check."""
+    """Report ANSWER calls that have neither a judge nor a check."""
     for call in _answers(context):
         if call.option("check") is not None or not call.arguments:
             continue
@@ -369,4 +369,4 @@ def nothing_evaluates(context: Context) -> Iterator[Diagnostic]:
 
 
 _MEANT = ("checks", "criterion", "eval_crit", "evaluation", "rubric")
-"""Unknown options that certainly mean a judge or a check."""
+"""Unknown options whose authors certainly meant criteria or checks."""

@@ -1,4 +1,4 @@
-"""The definition and the input of a lint rule: the script, walked once, and helpers that find spans in its text."""
+"""The context of the lints for scripts: the script, data found in one walk over it, and methods that find spans in its text."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -24,7 +24,7 @@ _HEAD_LINE = re.compile(rf"^[ \t]*+\((?P<id>{ID})\)[ \t]*+=", re.MULTILINE)
 
 
 class Use(NamedTuple):
-    """A reference, its step, and the innermost EACH whose call contains it."""
+    """A reference, its step, and the innermost EACH that has the reference in its inner call (None without EACH)."""
 
     reference: Reference
     step: Step
@@ -32,7 +32,7 @@ class Use(NamedTuple):
 
 
 class RawString(NamedTuple):
-    """The text between the quotes of a template in the source, and its offset."""
+    """A template with the source text between its quotes, and the offset of this text."""
 
     template: Template
     text: str
@@ -41,19 +41,19 @@ class RawString(NamedTuple):
 
 @attrs.frozen(slots=False)
 class Context(LintContext):
-    """A script under check. Data that the rules share is computed once, in one walk over the tree."""
+    """A script under check. Data that several rules use are computed once, in one walk over the tree."""
 
     script: Script
     input: Any
     operations: Mapping[str, Signature]
     models: Collection[str] | None
     given: Collection[str] = ()
-    """Names of values that exist without a step of the script: those of steps that ran before, in a session."""
+    """The names of steps that ran earlier in a session. Their values exist, but the script does not have these steps."""
     _readings: dict[str, literals.Reading | literals.Unreadable] = attrs.field(
         factory=dict, init=False, eq=False, repr=False
     )
     expressions: "dict[str, ExprRead]" = attrs.field(factory=dict, init=False, eq=False, repr=False)
-    """The expressions of the script that were parsed so far, by their text."""
+    """Maps the text of each expression that was parsed so far to the result."""
 
     def severity(self, code: str) -> Severity:
         """Return the severity that the catalogue gives ``code`` in this script's mode."""
@@ -61,27 +61,27 @@ class Context(LintContext):
         return lenient or super().severity(code)
 
     def reading(self, text: str) -> literals.Reading | literals.Unreadable:
-        """Return the value that ``text`` in the input is read as; a long text is read once."""
+        """Return the value that the ladder reads from ``text``, a string in the input. Each string is read only once."""
         if text not in self._readings:
             self._readings[text] = literals.read(text)
         return self._readings[text]
 
     def expression(self, text: str) -> "ExprRead":
-        """Return the parsed expression ``text``; each text is parsed once."""
+        """Return the parsed expression ``text``. Each text is parsed only once."""
         if text not in self.expressions:
-            from ...parse.expr import parse_expr  # few scripts have an expression
+            from ...parse.expr import parse_expr  # imported on demand, because few scripts have an expression
 
             self.expressions[text] = parse_expr(Source(text, self.script.source.name))
         return self.expressions[text]
 
     @cached_property
     def steps(self) -> dict[str, Step]:
-        """Return the steps by id; of two with the same id the last."""
+        """Return the steps by id. Of several steps with the same id, the last is used."""
         return {step.id: step for step in self.script.steps}
 
     @cached_property
     def graph(self) -> dict[str, tuple[str, ...]]:
-        """Return the steps that each step refers to."""
+        """Return, for each step, the steps that it refers to."""
         return dependencies.step_dependencies(self.script)
 
     @cached_property
@@ -96,7 +96,7 @@ class Context(LintContext):
 
     @cached_property
     def nameable(self) -> tuple[str, ...]:
-        """Return the candidates for a misspelt name; EACH's names only if the script has an EACH."""
+        """Return the candidates for a misspelt name: the known names, but ``item`` and ``index`` only if the script has an EACH."""
         reserved = sorted(RESERVED) if any(self.maps(call) for call, _ in self.calls) else ["input"]
         return (*self.steps, *sorted(self.unread_ids), *self.given, *reserved)
 
@@ -112,7 +112,7 @@ class Context(LintContext):
 
     @cached_property
     def needed(self) -> set[str]:
-        """Return the final step and all steps that it needs."""
+        """Return the ids of the final step and of all steps that it needs."""
         return dependencies.needed(self.graph, self.final[0]) if self.final else set()
 
     @cached_property
@@ -127,12 +127,12 @@ class Context(LintContext):
 
     @cached_property
     def unread_ids(self) -> frozenset[str]:
-        """Return the ids of steps that could not be read: references to them are not reported."""
+        """Return the ids of steps that could not be read. References to these steps are not reported."""
         if self.is_whole:
             return frozenset()
         found = {match["id"] for match in _HEAD_LINE.finditer(self.script.source.text)}
         for diagnostic in self.script.diagnostics:
-            if diagnostic.code in ("LWT007", "LWT008"):  # an invalid head: use the id that its fix gives
+            if diagnostic.code in ("LWT007", "LWT008"):  # the head is invalid: use the id from its fix
                 found |= {edit.text.partition(")")[0].removeprefix("(") for edit in diagnostic.edits}
         return frozenset(found) - self.steps.keys()
 
@@ -192,7 +192,7 @@ class Context(LintContext):
 
     @cached_property
     def expression_calls(self) -> list[tuple[Call, Step]]:
-        """Return the calls that may have an expression as an argument or an option. Most calls have neither."""
+        """Return the calls that may have an expression as an argument or an option; most calls have none."""
         takers = {
             name for name, known in self.operations.items() if any(p.kind == "expression" for p in known.parameters)
         }
@@ -200,7 +200,7 @@ class Context(LintContext):
 
     @cached_property
     def step_of(self) -> dict[int, Step]:
-        """Return the step of each call, by the call's ``id()``."""
+        """Return the step of each call. The key is Python's ``id()`` of the call."""
         return {id(call): step for call, step in self.calls}
 
     @property
@@ -209,9 +209,9 @@ class Context(LintContext):
         return self._walked[3]
 
     def strings(self, *marks: str) -> Iterator[RawString]:
-        """Yield the raw text of every string that was read from the source and contains one of ``marks``.
+        """Yield the raw text of every string in the source whose raw text contains one of ``marks``.
 
-        Few strings contain any of them, so nothing is built for the others.
+        Few strings contain any of the marks, so this saves most of the work.
         """
         text = self.script.source.text
         for mark in marks:
@@ -230,16 +230,16 @@ class Context(LintContext):
 
     @cached_property
     def slips(self) -> list[Diagnostic]:
-        """Return diagnostics about references with a spelling that makes them text."""
+        """Return diagnostics about misspelt references that are read as text."""
         text = self.script.source.text
         if self.script.mode == "strict" and "]}" not in text and text.count("{(") == len(self.uses):
-            return []  # every opening belongs to a reference, and no brace follows an accessor
+            return []  # every "{(" belongs to a reference, and no brace follows an accessor
         known = self.steps.keys() | self.unread_ids | frozenset(self.given)
         return [slip for raw in self.strings("{(") for slip in find_slips(raw.text, raw.offset, known)]
 
     @cached_property
     def lookalikes(self) -> list[Diagnostic]:
-        """Return diagnostics about references in the syntax of other languages."""
+        """Return diagnostics about references that are written in the syntax of other languages."""
         text = self.script.source.text
         if not has_lookalikes(text):
             return []
@@ -253,14 +253,14 @@ class Context(LintContext):
 
     @cached_property
     def half_named(self) -> frozenset[str]:
-        """Return the steps that a misspelt reference names: not needed as written, but certainly meant."""
+        """Return the steps that misspelt references certainly mean, although the script as written does not need these steps."""
         meant = (edit.text for slip in (*self.slips, *self.lookalikes) for edit in slip.edits)
         named = {text[2 : text.index(")")] for text in meant if text.startswith("{(") and ")" in text}
         words = (argument for call, _ in self.calls for argument in call.arguments if isinstance(argument, Word))
         return frozenset(named | {word.value for word in words})
 
     def spelled(self, span: Span, name: str, within: Span) -> Span | None:
-        """Return ``span`` if ``name`` is there, else its first place in ``within``, else None: the target of an edit."""
+        """Return the span of ``name`` for an edit: at the start of ``span`` if it is there, else its first place in ``within``, or None."""
         text = self.script.source.text
         if text.startswith(name, span.start):
             return Span(span.start, span.start + len(name))
@@ -273,7 +273,7 @@ class Context(LintContext):
         return self.spelled(at, step.id, step.span) or step.span
 
     def name_span(self, reference: Reference) -> Span | None:
-        """Return the span of a reference's name, or None."""
+        """Return the span of a reference's name, or None if it was not parsed from text."""
         at = Span(reference.span.start + 2, reference.span.start + 2 + len(reference.name))
         return self.spelled(at, reference.name, reference.span)
 

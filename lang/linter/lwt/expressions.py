@@ -1,6 +1,6 @@
-"""Rules about the expressions in scripts: those of ``EXPR``, and every step's ``when=``.
+"""Rules about the expressions in scripts: the expressions of ``EXPR``, and the conditions in ``when=``.
 
-The parser and the checks of expressions are imported with the first expression: most scripts have none.
+The parser and the checks of expressions are imported when the first expression is found, because most scripts have none.
 """
 
 import re
@@ -22,7 +22,7 @@ from ...trees.lwt import Call, Choice, Option, Reference, Step, Template, Text, 
 from .calls import without
 from .context import Context, lint
 
-# Known types of the values in an expression before the run: finds comparisons that no answer can make true.
+# The types of values that are known before the run. They show which comparisons no answer can make true.
 
 _SCALARS = {"int": "a number", "float": "a number", "bool": "true or false", "text": "a text", "list": "a list"}
 _MOST_LABELS = 8
@@ -30,7 +30,7 @@ _MOST_LABELS = 8
 
 @frozen
 class _Known:
-    """What is known of a value: its kind in words, a choice's labels, and whether it is an answer without a requested type."""
+    """The known facts about a value: its kind in words, the labels of a choice, and whether it is an answer without a type."""
 
     kind: str = ""
     labels: tuple[str, ...] = ()
@@ -38,9 +38,9 @@ class _Known:
 
 
 def impossible(context: Context, expr: Expr, values: Mapping[str, Reference]) -> Iterator[tuple[Literal, str, str]]:
-    """Yield each literal that a compared value can never be, with a message and a hint.
+    """Yield each literal that can never equal the value it is compared with, with a message and a hint.
 
-    ``values`` are the references that the expression's names are bound to.
+    ``values`` maps the names in the expression to the references they are bound to.
     """
     known = {name: found for name, reference in values.items() if (found := _known(context, reference)) is not None}
     if not known:
@@ -57,7 +57,7 @@ def impossible(context: Context, expr: Expr, values: Mapping[str, Reference]) ->
 
 
 def _pairs(left: Expr, test: str, right: Expr) -> Iterator[tuple[str, Literal]]:
-    """Yield the names that are compared with literals: one on each side, or a list of literals on the right of ``in``."""
+    """Yield each name with the literal that it is compared with: on the other side, or in a list on the right of ``in``."""
     if isinstance(left, Name) and test in ("in", "not in") and isinstance(right, ListDisplay | TupleDisplay):
         yield from ((left.name, item) for item in right.items if isinstance(item, Literal))
     elif isinstance(left, Name) and isinstance(right, Literal) and test not in ("in", "not in"):
@@ -83,7 +83,7 @@ def _known(context: Context, reference: Reference) -> _Known | None:
 def _never(
     name: str, reference: Reference, known: _Known, value: bool | int | float | str | None, ordered: bool
 ) -> tuple[str, str] | None:
-    """Return message and hint if the value cannot be the literal; a comparison with null is always allowed."""
+    """Return message and hint if the value can never be the literal. A comparison with null is always allowed."""
     if value is None or (ordered and known.kind == "a text" and isinstance(value, str)):
         return None
     shown = (
@@ -111,25 +111,28 @@ def _never(
     )
 
 
-# Maps the spans of a program or an expression in a script to the script, and reports their diagnostics there.
+# Diagnostics of a program or an expression inside a script are reported in the script, with their spans mapped to its text.
 
 _LONGEST = 20_000
-"""Maximum length in characters of an escaped text that is searched, once per diagnostic."""
+"""Maximum length, in characters, of an escaped text that is searched; the search is repeated for each diagnostic."""
 
 
 def placeholder(_: Reference) -> str:
-    """Return a placeholder for a text that is not known yet."""
+    """Return a placeholder for the value of a reference, which is not known yet."""
     return "x"
 
 
 def outside(
     context: Context, code: str, template: Template, inner: EmbeddedCode, found: Diagnostic, hints: Iterable[str] = ()
 ) -> Diagnostic:
-    """Return an inner diagnostic placed in the script: at its own span if its text is verbatim there, else at the string."""
+    """Return a diagnostic of a program or an expression as a diagnostic of the script, with its span mapped to the script.
+
+    Edits are kept only if all of them can be made in the script.
+    """
     message = inner.with_references(f"{found.message} ({found.code})")
     own = [hint for hint in found.hints if not (found.edits and inner.has_generated_name(hint))]
     if len(own) < len(found.hints) and found.code == "GASL027":
-        # "write in_1" becomes "write {(x)}", the text in the script.
+        # The hint names a generated variable such as in_1, which the script does not contain.
         own.insert(0, "a reference is a value; write names in the program itself, as in AS found")
     told = [*map(inner.with_references, own), *hints]
     places = Places(context.script.source, inner)
@@ -141,7 +144,7 @@ def outside(
 
 
 class Places:
-    """Maps spans of an inner text to the script."""
+    """Maps spans of an inner text (a program or an expression) to spans of the script."""
 
     def __init__(self, source: Source, inner: EmbeddedCode) -> None:
         self._parts: list[tuple[Span, Span, Sequence[int] | None]] = []
@@ -153,12 +156,12 @@ class Places:
             start += len(text)
 
     def span(self, found: Span) -> Span:
-        """Return the span in the script of a span of the inner text."""
+        """Return the span of the script that corresponds to ``found``, a span of the inner text."""
         first, last = self._place(found.start), self._place(max(found.start, found.end - 1))
         return Span(first.start, max(first.start, last.end if found.end > found.start else first.start))
 
     def verbatim(self, found: Span) -> Span | None:
-        """Return the same span if all of it is verbatim in the script, else None."""
+        """Return the corresponding span of the script if the script contains all of the text itself, else None."""
         for inside, own, places in self._parts:
             if places is not None and inside.start <= found.start and found.end <= inside.end:
                 return Span(
@@ -167,7 +170,7 @@ class Places:
         return None
 
     def _place(self, offset: int) -> Span:
-        """Return the span of a character, or of its whole part if the script writes that part differently."""
+        """Return the span of a character in the script, or of its whole part if the script writes that part in another way."""
         inside, own, places = next((each for each in self._parts if offset < each[0].end), self._parts[-1])
         if places is None:
             return own
@@ -176,9 +179,9 @@ class Places:
 
 
 def _places(written: str, text: str) -> Sequence[int] | None:
-    """Return the offset in ``written``, with quotes and backslashes escaped, of each character of ``text`` and of its end.
+    """Return the offset in ``written``, where quotes and backslashes are escaped, of each character of ``text`` and of its end.
 
-    None if ``written`` encodes the text differently.
+    Returns None if ``written`` does not match the text.
     """
     if written == text:
         return range(len(text) + 1)
@@ -200,7 +203,7 @@ _UNKNOWN_NAME = "EXPR050"
 
 
 def _expressions(context: Context) -> Iterator[tuple[Call, Step, Template]]:
-    """Yield the string of every EXPR."""
+    """Yield every EXPR call with its step and the string of its expression."""
     for call, step in context.expression_calls:
         signature = context.operations.get(call.operation)
         if signature is None or not call.arguments or not isinstance(template := call.arguments[0], Template):
@@ -210,7 +213,7 @@ def _expressions(context: Context) -> Iterator[tuple[Call, Step, Template]]:
 
 
 def _conditions(context: Context) -> Iterator[tuple[Call, Step, Option, Template]]:
-    """Yield every ``when=`` that is a string."""
+    """Yield every ``when=`` with a string as its value: the call, the step, the option and the string."""
     for call, step in context.expression_calls:
         for option in call.options:
             if option.name == "when" and _is_condition(context, call) and isinstance(option.value, Template):
@@ -218,7 +221,7 @@ def _conditions(context: Context) -> Iterator[tuple[Call, Step, Option, Template
 
 
 def expression_strings(context: Context) -> Iterator[Template]:
-    """Yield every string that is an expression."""
+    """Yield every string that contains an expression."""
     yield from (template for _, _, template in _expressions(context))
     yield from (template for _, _, _, template in _conditions(context))
 
@@ -230,7 +233,7 @@ def _is_condition(context: Context, call: Call) -> bool:
 
 @lint("LWT043")
 def faulty_expression(context: Context) -> Iterator[Diagnostic]:
-    """Report faults of the parser or the checks in an expression, at their place in the script."""
+    """Report the faults that the parser and the checks of expressions find in an expression, at their place in the script."""
     for call, _, template in _expressions(context):
         if template.constant is not None:
             bound = {option.name for option in call.options if option.name not in COMMON_OPTIONS}
@@ -275,7 +278,7 @@ def _faults(
 
 
 def _of_reference(context: Context, template: Template, told: Diagnostic) -> Diagnostic:
-    """Return a diagnostic with a hint about references, if the fault is in braces that were meant as a reference."""
+    """Return the diagnostic ``told``, with a hint about references if the fault is in braces that were meant as a reference."""
     text = context.script.source.text
     for span in (*(edit.span for edit in told.edits), *([told.span] if told.span else [])):
         at = text.find("{", span.start, max(span.end, span.start + 1))
@@ -288,7 +291,7 @@ def _of_reference(context: Context, template: Template, told: Diagnostic) -> Dia
 
 
 def _values(call: Call, inner: EmbeddedCode, is_condition: bool) -> Mapping[str, Reference]:
-    """Return the references that an expression's names are bound to."""
+    """Return the reference that each name of an expression is bound to."""
     if is_condition:
         return dict(inner.variables)
     return {option.name: option.value for option in call.options if isinstance(option.value, Reference)}
@@ -308,7 +311,7 @@ def _no_context(context: Context, template: Template, inner: EmbeddedCode, expr:
 def _unknown(
     context: Context, call: Call, inner: EmbeddedCode, found: Diagnostic, name: str, is_condition: bool
 ) -> tuple[Diagnostic, list[Edit]]:
-    """Return the diagnostic and the edits that bind an unknown name to the value of a step or of the input with that name."""
+    """Return the diagnostic about an unknown name, and edits that bind the name to the step or the input that it means."""
     meant = None if is_condition else _misspelt_binding(call, inner, name)
     if meant is not None:
         hint = f"the expression does not use `{meant.name}`: rename the value to `{name}`"
@@ -332,7 +335,7 @@ def _unknown(
 
 
 def _misspelt_binding(call: Call, inner: EmbeddedCode, name: str) -> Option | None:
-    """Return the option with a name similar to ``name``, if its value is called ``name`` at the source."""
+    """Return the unused option with a name similar to ``name`` whose value is a reference to something called ``name``."""
     written = inner.text(placeholder)
     for option in call.options:
         if option.span == NOWHERE or not isinstance(option.value, Reference) or option.name in COMMON_OPTIONS:
@@ -345,7 +348,7 @@ def _misspelt_binding(call: Call, inner: EmbeddedCode, name: str) -> Option | No
 
 @lint("LWT044")
 def reference_as_text(context: Context) -> Iterator[Diagnostic]:
-    """Report references inside the text of an expression, or inside quotes of a condition."""
+    """Report references inside the string of an EXPR, or inside quotes in a condition."""
     for call, _, template in _expressions(context):
         if template.constant is None:
             yield _to_be_bound(context, call, template)
@@ -357,7 +360,7 @@ def reference_as_text(context: Context) -> Iterator[Diagnostic]:
 
 
 def _to_be_bound(context: Context, call: Call, template: Template) -> Diagnostic:
-    """Return a diagnostic at the first reference, with edits that bind each of them to a name."""
+    """Return a diagnostic at the first reference, with edits that bind each reference to a name."""
     taken = {option.name for option in call.options}
     names: dict[str, str] = {}
     spans: list[tuple[Span | None, str]] = []
@@ -388,13 +391,13 @@ _HEAD_BELOW = re.compile(rf"\n[ \t]*+{HEAD.pattern}")
 
 
 def _runs_on(context: Context, template: Template) -> bool:
-    """Return whether a string contains the head of another step: its closing quote is missing, and no edit of its text helps."""
+    """Return whether a string contains the head of another step. Its closing quote is then missing, and edits inside don't help."""
     span = template.span
     return span != NOWHERE and _HEAD_BELOW.search(context.script.source.text, span.start, span.end) is not None
 
 
 def _free_name(reference: Reference, taken: set[str]) -> str:
-    """Return a name for the target of the reference: its last key, else its step's id."""
+    """Return an unused name for the value of a reference: its last key, or the step's id, or ``value`` with a number."""
     last = reference.accessors[-1] if reference.accessors else None
     wanted = getattr(last, "value", None)
     for name in (wanted, reference.name, "value"):
@@ -407,7 +410,7 @@ def _free_name(reference: Reference, taken: set[str]) -> str:
 
 
 def _in_quotes(context: Context, inner: EmbeddedCode, number: int, reference: Reference) -> Diagnostic:
-    """Return a diagnostic about a quoted reference; the edit removes the quotes if they contain nothing else."""
+    """Return a diagnostic about a reference in quotes. Its edit removes the quotes if they contain only the reference."""
     span, text = _with_quotes(context, inner, number), context.script.source.text
     edits = [] if span is None else [Edit(span, text[reference.span.start : reference.span.end])]
     hint = "remove the quotes around it"
@@ -418,7 +421,7 @@ def _in_quotes(context: Context, inner: EmbeddedCode, number: int, reference: Re
 
 
 def _with_quotes(context: Context, inner: EmbeddedCode, number: int) -> Span | None:
-    """Return the span of a quoted reference with its quotes; None if the string contains more than the reference."""
+    """Return the span of a reference and its quotes; None if the quotes contain more than the reference."""
     part = inner.parts[number]
     before, after = (inner.parts[at] if 0 <= at < len(inner.parts) else None for at in (number - 1, number + 1))
     if not isinstance(part, Inside) or not isinstance(before, Text) or not isinstance(after, Text):
@@ -432,7 +435,7 @@ def _with_quotes(context: Context, inner: EmbeddedCode, number: int) -> Span | N
 
 @lint("LWT045")
 def unused_binding(context: Context) -> Iterator[Diagnostic]:
-    """Report a value given to an expression that does not use it."""
+    """Report values that are passed to an expression but that it does not use."""
     for call, _, template in _expressions(context):
         from ...trees.expr import Clause, Name
 
@@ -443,7 +446,7 @@ def unused_binding(context: Context) -> Iterator[Diagnostic]:
         used = {node.name for node in nodes if isinstance(node, Name)}
         bound = {option.name for option in call.options if option.name not in COMMON_OPTIONS}
         if used - bound - {node.name for node in nodes if isinstance(node, Clause)}:
-            continue  # with a misspelt name the intended value is unused
+            continue  # a name may be misspelt, so the value that it means seems unused
         for option in call.options:
             if option.name in bound - used and is_name(option.name):
                 span = Span(option.span.start, option.span.start + len(option.name))
@@ -454,7 +457,7 @@ def unused_binding(context: Context) -> Iterator[Diagnostic]:
 
 @lint("LWT046")
 def binding_name(context: Context) -> Iterator[Diagnostic]:
-    """Report a value with a name that is reserved in expressions."""
+    """Report values with a name that is reserved in expressions."""
     for call, _, _ in _expressions(context):
         for option in call.options:
             if option.name not in COMMON_OPTIONS and not is_name(option.name):

@@ -19,12 +19,12 @@ from .context import Context, lint
 _MODELS = ("model", "judge")
 """The options that name models."""
 _SPECS = ("openai:", "anthropic:", "replay:", "record:")
-"""Prefixes of models on the command line; a script only names models that the host offers."""
+"""Prefixes that are valid for models on the command line. A script may only use the names of models that the host offers."""
 
 
 @lint("LWT019")
 def unknown_option(context: Context) -> Iterator[Diagnostic]:
-    """Report an unknown option of an operation."""
+    """Report options that the operation does not have."""
     for call, _ in context.calls:
         signature = context.operations.get(call.operation)
         if signature is None:
@@ -49,7 +49,7 @@ def unknown_option(context: Context) -> Iterator[Diagnostic]:
 
 @lint("LWT039")
 def repeated_option(context: Context) -> Iterator[Diagnostic]:
-    """Report an option that is given twice."""
+    """Report options that a call has twice."""
     for call, _ in context.calls:
         if len(call.options) < 2:
             continue
@@ -72,7 +72,7 @@ _ALSO_NAMED = {
     **dict.fromkeys(("max_iter", "max_iterations", "iterations", "rounds"), "iter_max"),
     **dict.fromkeys(("samples", "candidates"), "attempts"),
 }
-"""Names of our options in other tools."""
+"""The names that other tools use for options of LWT."""
 
 
 def _name_span(context: Context, option: Option) -> Span | None:
@@ -82,7 +82,7 @@ def _name_span(context: Context, option: Option) -> Span | None:
 
 @lint("LWT020")
 def option_value(context: Context) -> Iterator[Diagnostic]:
-    """Report an invalid value of an option, or a repeated key in an object."""
+    """Report invalid values of options, and repeated keys in an object."""
     for call, _ in context.calls:
         signature = context.operations.get(call.operation)
         if signature is None:
@@ -135,7 +135,7 @@ def _condition(context: Context, spec: OptionSpec, value: Value) -> Diagnostic |
 
 
 def _value(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | None:
-    """Return a diagnostic about a part that is neither a reference nor a constant, also inside lists and objects."""
+    """Return a diagnostic about a part that is neither a reference nor a constant; parts inside lists and objects count too."""
     stack = [value]
     while stack:
         inner = stack.pop()
@@ -186,7 +186,7 @@ def _model(context: Context, spec: OptionSpec, value: Template, name: str) -> Di
     there = f"the models here are {', '.join(sorted(context.models)[:8])}" if context.models else ""
     hint = f"did you mean `{near}`?" if near else there or "without this option the run's model is used"
     new = format_value(_like(near)) if near else ""
-    # A name without a near match may be an API key typed in its place: it is not repeated.
+    # A name that resembles no model may be an API key by mistake, so the message does not repeat it.
     what = (
         f"names {short(name)}, which the host does not offer" if near else "names a model that the host does not offer"
     )
@@ -212,7 +212,7 @@ def _strings(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | N
 
 
 def _checks(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | None:
-    """Return a diagnostic about a value that is not a check; another rule tests whether the check can be read."""
+    """Return a diagnostic about a value that can't be a check. Another rule tests whether the text of the check can be read."""
     values = value.items if isinstance(value, ListValue) else (value,)
     if not 1 <= len(values) <= MOST:
         return _wrong(context, spec, value, f"takes one to {MOST} checks, not {len(values)}")
@@ -243,7 +243,7 @@ def _number(context: Context, spec: OptionSpec, value: Value) -> Diagnostic | No
 
 
 def _plain_number(spec: OptionSpec, value: Value) -> str:
-    """Return the number in a string, as text; an empty text if it is not a number."""
+    """Return the text of the number in a string; "" if the value is not a number in a string."""
     text = (value.constant or "").strip() if isinstance(value, Template) else ""
     try:
         number = int(text) if spec.kind == "int" else float(text)
@@ -318,7 +318,7 @@ _ALSO_CALLED = {
     "string": "text", "str": "text", "integer": "int", "number": "float", "boolean": "bool", "array": "list",
     "object": "json", "dict": "json", "yes/no": "bool",
 }  # fmt: skip
-"""Names of our types in other languages."""
+"""The names that other languages use for types of LWT."""
 
 _CHECKS = {
     "template": _template, "string": _string, "strings": _strings, "int": _number, "float": _number, "type": _type,

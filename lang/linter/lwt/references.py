@@ -21,14 +21,14 @@ _ITEMS = 20
 
 @lint("LWT012")
 def unknown_reference(context: Context) -> Iterator[Diagnostic]:
-    """Report a reference to an unknown step."""
+    """Report references to unknown steps."""
     for reference, step, each in context.uses:
         if reference.name not in context.known:
             yield _dotted(context, reference, each is not None) or _unknown(context, reference, step)
 
 
 def _dotted(context: Context, reference: Reference, in_each: bool) -> Diagnostic | None:
-    """Report ``{(input.name)}``: a path with dots, unless a step has a similar name."""
+    """Return a diagnostic about a path with dots, as in ``{(input.name)}``, unless a step has a similar name."""
     first, dot, rest = reference.name.partition(".")
     known = first in context.steps or first in context.given or first == "input" or (first == "item" and in_each)
     if not dot or not known or context.suggestion(reference.name, context.dotted):
@@ -42,7 +42,7 @@ def _dotted(context: Context, reference: Reference, in_each: bool) -> Diagnostic
 
 
 def _mark(context: Context, reference: Reference) -> str:
-    """Return the quote of the string that contains the reference, judged by the text before it."""
+    """Return the probable quote of the string that contains the reference, according to the text before the reference."""
     before = context.script.source.text[max(0, reference.span.start - 2000) : reference.span.start]
     return "'" if re.search(r"""[(,=]\s*'[^'"]*\Z""", before) else '"'
 
@@ -51,7 +51,7 @@ def _unknown(context: Context, reference: Reference, step: Step) -> Diagnostic:
     span = context.name_span(reference)
     message = f"unknown step ({short(reference.name, 60)[1:-1]})"
     near = context.suggestion(reference.name, context.nameable)
-    if near == step.id:  # a step cannot refer to itself
+    if near == step.id:  # a step can't refer to itself
         near = context.suggestion(reference.name, [name for name in context.nameable if name != step.id])
     hint = f"did you mean `{{({near})}}`?" if near else ""
     if not near:
@@ -65,7 +65,7 @@ def _unknown(context: Context, reference: Reference, step: Step) -> Diagnostic:
 
 @lint("LWT022")
 def item_outside_each(context: Context) -> Iterator[Diagnostic]:
-    """Report ``{(item)}`` outside of EACH."""
+    """Report ``{(item)}`` and ``{(index)}`` outside of EACH."""
     for reference, step, each in context.uses:
         if reference.name in ("item", "index") and each is None and not _meant_as_each(context, step):
             hint = f'only the call inside an EACH has it: `({step.id})=EACH({{(input)}}, LLM("... {{({reference.name})}} ..."))`'
@@ -74,14 +74,14 @@ def item_outside_each(context: Context) -> Iterator[Diagnostic]:
 
 
 def _meant_as_each(context: Context, step: Step) -> bool:
-    """Return whether the step maps, or names an unknown operation, whose fault is reported already."""
+    """Return whether another rule reports the fault: the step is an EACH with a string as its call, or its operation is unknown."""
     text = any(isinstance(argument, Template) for argument in step.call.arguments)
     return (context.maps(step.call) and text) or step.call.operation not in context.operations
 
 
 @lint("LWT033")
 def accessor_on_scalar(context: Context) -> Iterator[Diagnostic]:
-    """Report an accessor on an answer without parts."""
+    """Report accessors after an answer that has no parts, such as a number."""
     scalars: dict[str, str] = {}
     for step in context.script.steps:
         kind = step.call.option("type") if step.call.options else None
@@ -97,7 +97,7 @@ def accessor_on_scalar(context: Context) -> Iterator[Diagnostic]:
         if reference.accessors and (what := scalars.get(reference.name)):
             is_word = what == "the label of a choice"
             if is_word and isinstance(reference.accessors[0], Slice):
-                continue  # a slice of a word is text
+                continue  # a slice of a label is allowed: it is a string
             where = reference.accessors[0].span
             message = f"the answer of ({reference.name}) is {what}, so it has no parts"
             hint = f"write `{{({reference.name})}}`, or give the step `type=json`"
@@ -162,14 +162,14 @@ def _each_source(context: Context, call: Call) -> Reference | None:
 
 
 def _elements(context: Context, each: Call) -> Sequence[Any] | None:
-    """Return the first elements that ``each`` maps over, if they are in the input."""
+    """Return the first elements that ``each`` iterates over; None if they do not come from the given input."""
     source = _each_source(context, each)
     value = _walk(context, context.input, source, "the input") if source else None
     return value[:_ITEMS] if isinstance(value, list | tuple) else None
 
 
 def _in_items(context: Context, use: Use, elements: Sequence[Any] | None) -> Iterable[Diagnostic]:
-    """Report a path that none of the elements has, with the first element as the example."""
+    """Return a diagnostic about a path that none of the elements has. It describes the first element as an example."""
     if not elements or not use.reference.accessors:
         return ()
     first: Diagnostic | None = None
@@ -182,9 +182,9 @@ def _in_items(context: Context, use: Use, elements: Sequence[Any] | None) -> Ite
 
 
 def _walk(context: Context, value: Any, reference: Reference, what: str, place: int | None = None) -> Any:
-    """Return the value that the accessors find, or a diagnostic. The rules are those of ``runtime.templates``.
+    """Return the value that the accessors find, or a diagnostic. The accessors work as in ``runtime.templates``.
 
-    ``place`` is what ``[index]`` means on a list: the item's place in the call of an EACH.
+    ``place`` is the value of ``[index]`` after a list: the index of the current item of an EACH.
     """
     for accessor in reference.accessors:
         if isinstance(value, str):

@@ -1,6 +1,6 @@
 """Rules about the contents of strings, and about invisible characters.
 
-They check the source text between the quotes, because the tree does not preserve the spelling.
+The rules check the source text between the quotes, because the tree does not keep the spelling.
 """
 
 import itertools
@@ -20,7 +20,7 @@ from .expressions import expression_strings, outside, placeholder
 def _register_slip(code: str) -> None:
     @lint(code)
     def slips(context: Context) -> Iterator[Diagnostic]:
-        # The lenient parser has already repaired and reported these.
+        # In lenient mode the parser has already repaired and reported these faults.
         if context.script.mode == "strict":
             yield from (slip for slip in context.slips if slip.code == code)
 
@@ -31,7 +31,7 @@ for _code in sorted(SLIPS):
 
 @lint("LWT041")
 def lookalike(context: Context) -> Iterator[Diagnostic]:
-    """Report references in the syntax of other languages, and dots after references. ``${name}`` in a program is allowed."""
+    """Report references in the syntax of other languages, and dots after references. In a GASL program ``${name}`` is allowed."""
     programs = [value.span for call, _ in context.calls if call.operation == "GASL" for value in call.arguments]
     for found in (*context.lookalikes, *_dotted(context)):
         if not (programs and found.span and any(span.covers(found.span.start) for span in programs)):
@@ -46,7 +46,7 @@ _SUFFIX = re.compile(
 
 
 def _dotted(context: Context) -> Iterator[Diagnostic]:
-    """Report ``{(input)}.name`` if the input, an item or a JSON answer has keys; ``{(file)}.txt`` is allowed."""
+    """Report ``{(input)}.name`` if the value before the dot may have keys. File suffixes such as ``{(file)}.txt`` are allowed."""
     text = context.script.source.text
     if ")}." not in text and "]." not in text:
         return
@@ -78,7 +78,7 @@ _INNER_HEAD = re.compile(rf"\n[ \t]*+\({ID}\)[ \t]*+=[ \t]*+[A-Za-z_]\w*+\(")
 
 @lint("LWT028")
 def head_inside_prompt(context: Context) -> Iterator[Diagnostic]:
-    """Report a line of a prompt that looks like a step."""
+    """Report lines in a prompt that look like a step."""
     for raw in context.strings("\n"):
         if ")" in raw.text and (found := _INNER_HEAD.search(raw.text)):
             start = raw.offset + found.start() + len(found[0]) - len(found[0].lstrip())
@@ -101,13 +101,13 @@ _BACKSLASH_LETTER = re.compile(rf"(?<!\\)(?:\\\\)*+\\(?:n(?!(?:{_LATEX})(?![a-z]
 
 @lint("LWT029")
 def backslash_n(context: Context) -> Iterator[Diagnostic]:
-    r"""Report ``\n`` or ``\t``, unless it begins a LaTeX command. Once for each string, with edits for all of them."""
+    r"""Report ``\n`` and ``\t``, unless they begin a LaTeX command. Each string has one diagnostic, with all edits for the string."""
     expressions: set[int] | None = None
     for raw in context.strings("\\n", "\\t"):
         if expressions is None:
             expressions = {id(template) for template in expression_strings(context)}
         if id(raw.template) in expressions:
-            continue  # in an expression it is an escape
+            continue  # in an expression, `\n` is an escape
         spans = [
             Span(raw.offset + found.end() - 2, raw.offset + found.end())
             for found in _BACKSLASH_LETTER.finditer(raw.text)
@@ -128,7 +128,7 @@ _OPENED = re.compile(
     r"""\[(?:\\?"(?:[^"\\\]\n]{0,60}(?=[\]\n]|\Z)|[^"\\\n]{0,60}\\?"(?=[^\]]|\Z))|\\?'(?:[^'\\\]\n]{0,60}(?=[\]\n]|\Z)|[^'\\\n]{0,60}\\?'(?=[^\]]|\Z))"""
     r"""|-?\d*:?-?\d+(?![\w\]:,.])|-?\d+:(?![\w\]:,.-])|\w{1,60}\Z)"""
 )
-"""The beginning of an accessor that is not closed: ``[3'``, ``["a``, ``['a y``."""
+"""Matches the beginning of an accessor that is not closed: ``[3'``, ``["a``, ``['a y``."""
 
 
 _BEGUN = re.compile(r"\[\w[^\s\[\]]{0,60}")
@@ -177,7 +177,7 @@ def not_an_accessor(context: Context) -> Iterator[Diagnostic]:
 
 @lint("LWT034")
 def empty_prompt(context: Context) -> Iterator[Diagnostic]:
-    """Report a prompt without text."""
+    """Report prompts without text."""
     for call, _ in context.calls:
         signature = context.operations.get(call.operation)
         if signature is None:
@@ -191,7 +191,7 @@ def empty_prompt(context: Context) -> Iterator[Diagnostic]:
 def _says_nothing(template: Template) -> bool:
     first = template.parts[0] if template.parts else None
     if isinstance(first, Reference) or (first is not None and first.value.strip()):
-        return False  # true of most prompts
+        return False  # most prompts end the check here
     return template.constant is not None and not template.constant.strip()
 
 
@@ -200,7 +200,7 @@ _OPTION = re.compile(r"""["'][ \t]*+,[ \t]*+(?P<name>[a-z_]{2,30})[ \t]*+=""")
 
 @lint("LWT040")
 def option_in_prompt(context: Context) -> Iterator[Diagnostic]:
-    """Report a prompt with repaired quotes whose end looks like an option."""
+    """Report prompts with repaired quotes whose end looks like an option."""
     repaired = sorted(d.span.start for d in context.script.diagnostics if d.code == "LWT004" and d.span)
     if not repaired or context.script.mode != "lenient":
         return
@@ -208,7 +208,7 @@ def option_in_prompt(context: Context) -> Iterator[Diagnostic]:
         span = raw.template.span
         if not any(span.covers(place) for place in repaired[:100]):
             continue
-        # Options are at the end; checking only the end keeps a long prompt cheap.
+        # Options are at the end of a call, so only the end of a long prompt is searched.
         found = _OPTION.search(raw.text, max(0, len(raw.text) - 300))
         if found and any(found["name"] in signature.option_names for signature in context.operations.values()):
             at = Span(raw.offset + found.start("name"), raw.offset + len(raw.text))
@@ -222,7 +222,7 @@ _ODD = re.compile(
     "|\r(?!\n)"
 )
 _MOST_ODD = 100
-"""Maximum number of odd characters reported; a text with more of them is not a script."""
+"""Maximum number of odd characters reported; a text with more odd characters is not a script."""
 
 
 @lint("LWT035")
@@ -230,7 +230,7 @@ def odd_character(context: Context) -> Iterator[Diagnostic]:
     """Report control characters, invisible characters that change the text direction, and unpaired surrogates."""
     text = context.script.source.text
     if text.replace("\n", "").isprintable():
-        return  # all of these characters are unprintable
+        return  # a printable text has no odd characters
     for count, found in enumerate(_ODD.finditer(text)):
         if count >= _MOST_ODD:
             return
@@ -245,12 +245,12 @@ def odd_character(context: Context) -> Iterator[Diagnostic]:
         yield context.found("LWT035", f"the text has {what} (U+{code:04X}) here", span, "remove it", edits=edits)
 
 
-# Rules about programs inside scripts: the strings of ``GASL`` calls.
+# Rules about programs inside scripts, in the strings of ``GASL`` calls.
 
 
 @lint("LWT042")
 def faulty_program(context: Context) -> Iterator[Diagnostic]:
-    """Report faults of the parser or the checks in a program, at their place in the script."""
+    """Report the faults that the parser and the checks of GASL find in a program, at their place in the script."""
     calls = [call for call, _ in context.calls if call.operation == "GASL" and call.arguments]
     if not calls:
         return
@@ -269,7 +269,7 @@ def faulty_program(context: Context) -> Iterator[Diagnostic]:
 
 
 def _on_line_breaks(template: Template) -> Iterator[str]:
-    r"""Yield a hint about the spelling of line breaks, if the text has ``\n`` for one."""
+    r"""Yield a hint about line breaks, if the text has ``\n`` in the place of a line break."""
     if any(isinstance(part, Text) and _WRITTEN_BREAK.search(part.value) for part in template.parts):
         yield r"break the line in the string, which may have several lines; \n in it is not a line break"
 

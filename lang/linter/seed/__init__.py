@@ -1,8 +1,8 @@
-"""Check a Formula Seed before it runs: faults found by the parser, and faults that need the whole seed and its contexts.
+"""Checks of a Formula Seed before it runs: the parser's faults, and faults that need the whole seed and its contexts.
 
-Modules by subject: ``names`` (and expressions), ``extraction`` (fields and reviews), ``steps``; ``context`` has the input of the
-lints. A new lint is a function with the decorator ``lint`` or ``lint_of_steps`` in one of the modules, and a rule in
-``lang.catalogue.rules``.
+The lints are in the modules ``names`` (also expressions), ``extraction`` (fields and reviews) and ``steps``; ``context`` has the
+input of the lints. To add a lint, write a function with the decorator ``lint`` or ``lint_of_steps`` in one of the modules, and a
+rule in ``lang.catalogue.rules``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,22 +16,22 @@ from .context import Context, Kept, lint
 __all__ = ["Kept", "check"]
 
 _MOST = 1_000
-"""Maximum number of diagnostics of one seed; more usually have one cause."""
+"""Maximum number of diagnostics of one seed; more diagnostics usually have a common cause."""
 
 
 def check(
     seed: FormulaSeed, *, contexts: Sequence[Mapping[str, Any]] | None = None, kept: Kept | None = None
 ) -> list[Diagnostic]:
-    """Return the diagnostics of ``seed`` in source order: those of the parser and those of the rules.
+    """Return the diagnostics of ``seed`` from the parser and from the rules, in source order.
 
-    ``contexts`` are the contexts that the seed will run on, ``kept`` the result of its filter on their reviews; None if unknown.
-    Never raises for faults in a seed.
+    ``contexts`` are the contexts that the seed will run on, and ``kept`` is the result of the seed's filter on the reviews in these
+    contexts; both are None if unknown. Never raises for faults in a seed.
     """
     return sorted(_found(Context(seed, contexts, kept)), key=sort_key)
 
 
 def _found(context: Context) -> Iterable[Diagnostic]:
-    """Return the diagnostics of the rules; the remaining lints are skipped after the limit."""
+    """Return the diagnostics of the rules. If their number reaches the limit, the remaining lints are skipped."""
     found = dict.fromkeys(context.seed.diagnostics)
     for diagnostic in lint.run(context):
         found[diagnostic] = None

@@ -1,4 +1,4 @@
-"""The definition and the input of a lint rule of seeds: the seed, its source document, and the contexts."""
+"""The context of the lints for seeds: the seed, its source document, and the contexts that it will run on."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -32,16 +32,16 @@ from ...trees.expr import (
 from ...trees.seed import Aggregate, DefineFilter, Extracted, FilterUse, Formula, FormulaSeed, SeedStep
 from ..framework import LintContext, Lints, Suggestions
 
-# Facts about a single step, independent of its place: its names, its expressions, whether it counts.
+# Facts about a single step that do not depend on its place: its names, its expressions, and whether it counts.
 
-# The comparisons in expressions: extracted fields and metadata of reviews, with literals.
+# Comparisons of extracted fields or metadata of reviews with literals.
 
 
 @attrs.frozen
 class Compared:
-    """``subject`` (a field) is compared with the literals ``values`` by ``test``; ``name`` is the field's.
+    """A comparison of the field ``subject`` with the literals ``values`` by ``test``. ``name`` is the name of the field.
 
-    ``turned``: the literal is on the left, and the test reads from there.
+    ``turned``: the literal is on the left side of the test, and the field on the right side.
     """
 
     namespace: str
@@ -54,7 +54,7 @@ class Compared:
 
 
 def compared(expr: Expr) -> Iterator[Compared]:
-    """Yield the comparisons of a field with literals, in ``where`` form (``extraction.f``) or of a row (``e['f']``)."""
+    """Yield the comparisons of fields with literals. A field is written ``extraction.f`` or, for a row ``e``, ``e['f']``."""
     rows = rows_in(expr)
     for node in walk(expr):
         if not isinstance(node, Comparison):
@@ -73,7 +73,7 @@ def compared(expr: Expr) -> Iterator[Compared]:
 
 
 def rows_in(expr: Expr) -> frozenset[str]:
-    """Return the variables of comprehensions that are bound to an extraction."""
+    """Return the variables of comprehensions whose values are extractions."""
     return frozenset(
         clause.name
         for node in walk(expr)
@@ -84,14 +84,14 @@ def rows_in(expr: Expr) -> frozenset[str]:
 
 
 def fields_in(expr: Expr) -> Iterator[tuple[str, str, Node]]:
-    """Yield namespace, name and node of every ``extraction.f``, ``meta.k``, ``context.k``."""
+    """Yield the namespace, the name and the node of every ``extraction.f``, ``meta.k`` and ``context.k``."""
     for node in walk(expr):
         if isinstance(node, Field):
             yield node.namespace, node.name, node
 
 
 def number_of(expr: Expr) -> float | int | None:
-    """Return the value of a number literal, also a negated one; None for any other node."""
+    """Return the value of a number literal, which may have a minus before it; None for any other node."""
     if isinstance(expr, Negative):
         inner = number_of(expr.operand)
         return None if inner is None else -inner
@@ -118,7 +118,7 @@ def _literals(expr: Expr) -> tuple[Any, ...] | None:
 
 @attrs.frozen(eq=False)
 class Facts:
-    """Facts about a step without its place: all names in it, and the names that it uses, in source order."""
+    """Facts about a step: all ``names`` in it, and the names that it ``uses``, in source order."""
 
     names: frozenset[str]
     uses: tuple[str, ...]
@@ -132,7 +132,7 @@ def facts_of(step: SeedStep) -> Facts:
 
 
 def uses_of(step: SeedStep) -> Mapping[str, Node]:
-    """Return the names that a step uses, each with its first node."""
+    """Return the names that a step uses, each with the first node that has this name."""
     found: dict[str, Node] = dict.fromkeys(needs(step), step)
     for part in reversed(parts(step)):
         if isinstance(part, FilterUse):
@@ -146,19 +146,19 @@ def uses_of(step: SeedStep) -> Mapping[str, Node]:
 
 
 def expressions_of(step: SeedStep) -> tuple[Expr, ...]:
-    """Return the expressions of a step, including conditions."""
+    """Return the expressions of a step, including its conditions."""
     return tuple(part for part in parts(step) if not isinstance(part, FilterUse))
 
 
 def name_in(part: Expr | FilterUse, name: str) -> Node:
-    """Return the first node that names ``name``."""
+    """Return the first node of ``part`` with this name, or ``part`` itself."""
     if isinstance(part, FilterUse):
         return part
     return next((node for node in walk(part) if isinstance(node, Name) and node.name == name), part)
 
 
 def counts(step: SeedStep, before: Collection[str]) -> bool:
-    """Return whether a step counts, or adds up counts; ``before`` are the names of earlier steps that do."""
+    """Return whether a step counts or adds up counts. ``before`` are the names of earlier steps for which this is true."""
     if isinstance(step, Aggregate):
         return step.operation == "count"
     return isinstance(step, Formula) and (_is_count(step.expr) or _is_sum_of(step.expr, before))
@@ -184,9 +184,10 @@ def _is_sum_of(expr: Expr, counts: Collection[str]) -> bool:
 
 @attrs.frozen
 class Kept:
-    """Result of the filter on some reviews: ``by_keyword`` for each keyword, ``kept`` for all together, of ``total``.
+    """The result of the filter on ``total`` reviews: the filter keeps ``kept`` of them, each keyword alone ``by_keyword``.
 
-    Of the ``characters`` of the reviews kept, ``cut_characters``, in ``cut`` reviews, would be truncated.
+    The kept reviews have ``characters`` characters. ``cut`` of these reviews would be truncated, by ``cut_characters`` characters
+    together.
     """
 
     by_keyword: Sequence[int]
@@ -199,7 +200,7 @@ class Kept:
 
 @attrs.frozen(slots=False)
 class Context(LintContext):
-    """A seed under check. Data that the rules share is computed once.
+    """A seed under check. Data that several rules use are computed once.
 
     ``contexts`` and ``kept`` are None if the contexts of the run are unknown.
     """
@@ -216,9 +217,9 @@ class Context(LintContext):
         self, code: str, message: str, span: Span | None, *hints: str, edits: Iterable[Edit] = (),
         severity: Severity | None = None,
     ) -> Diagnostic:  # fmt: skip
-        """Make a diagnostic, by default with the catalogue's severity, with its place before the message.
+        """Return a diagnostic, by default with the catalogue's severity. Its message begins with the path of its place.
 
-        ``edits`` are of the document.
+        ``edits`` are edits of the document.
         """
         place = span if self.root is not None and span != NOWHERE else None
         path = self.path_at(place) if place is not None else ()
@@ -226,7 +227,7 @@ class Context(LintContext):
         return super().found(code, placed, place, *hints, edits=edits, severity=severity)
 
     def in_expression(self, diagnostic: Diagnostic) -> Diagnostic:
-        """Return a diagnostic of an expression's tree as one of the document: placed, with edits that keep it JSON."""
+        """Return a diagnostic of an expression as one of the document: its message has the path, its edits are escaped for JSON."""
         if self.root is None or diagnostic.span is None:
             return evolve(diagnostic, edits=())
         edits = tuple(Edit(edit.span, self.escaped(edit.text)) for edit in diagnostic.edits)
@@ -234,15 +235,15 @@ class Context(LintContext):
         return evolve(diagnostic, message=f"{where}: {diagnostic.message}", edits=edits)
 
     def escaped(self, text: str) -> str:
-        """Return a text escaped for a JSON string."""
+        """Return ``text`` escaped for use inside a JSON string."""
         return json.dumps(text, ensure_ascii=False)[1:-1]
 
     def placed(self, node: JsonNode, start: int, end: int, text: str) -> Edit:
-        """Return the edit of the document for an edit of a string's value."""
+        """Return the edit of the document that replaces characters ``start`` to ``end`` of the string in ``node`` with ``text``."""
         return StringMap(self.seed.source.text, node.span).edit(Edit(Span(start, end), text))
 
     def named(self, span: Span, name: str, text: str) -> tuple[Edit, ...]:
-        """Return the edit that replaces the last ``name`` under ``span`` with ``text``; nothing if ``name`` is escaped there."""
+        """Return the edit that replaces the last ``name`` at ``span`` with ``text``; () if ``name`` is written with escapes there."""
         at = self.seed.source.text.rfind(name, span.start, span.end)
         return (Edit(Span(at, at + len(name)), text),) if at >= 0 else ()
 
@@ -250,12 +251,12 @@ class Context(LintContext):
 
     @cached_property
     def root(self) -> JsonNode | None:
-        """Return the document as a tree; None for a seed that was built by a program."""
+        """Return the document as a tree; None for a seed that a program built."""
         tree = self.seed.tree
         return tree if isinstance(tree, JsonNode) else None
 
     def path_at(self, span: Span) -> JsonPath:
-        """Return the path of the innermost value of the document in which ``span`` begins, in its key or in the value."""
+        """Return the path of the innermost value of the document for which ``span`` begins in the value or in its key."""
         path: list[str | int] = []
         node = self.root
         while node is not None:
@@ -290,16 +291,16 @@ class Context(LintContext):
 
     @cached_property
     def number(self) -> dict[int, int]:
-        """Return the indexes of steps in the document, by their start offset."""
+        """Map the start offset of each step in the document to the index of the step."""
         return {node.start: index for index, node in enumerate(self.step_nodes)}
 
     def step_node(self, step: SeedStep) -> JsonNode | None:
-        """Return the node of ``step``; None for a step that was built by a program."""
+        """Return the node of ``step``; None for a step that a program built."""
         index = self.number.get(step.span.start)
         return self.step_nodes[index] if index is not None and self.root is not None else None
 
     def span_of(self, step: SeedStep, *keys: str) -> Span:
-        """Return the span of the value of the first of ``keys`` in ``step``, else the start of the step."""
+        """Return the span of the value under the first of ``keys`` that ``step`` has, else the span of the step's first character."""
         node = self.step_node(step)
         if node is None:
             return step.span
@@ -309,7 +310,7 @@ class Context(LintContext):
 
     @cached_property
     def positions(self) -> dict[str, int]:
-        """Return the first position of each name: an index of ``seed.steps``."""
+        """Return the position of the first step with each name, as an index into ``seed.steps``."""
         found: dict[str, int] = {}
         for index, step in enumerate(self.seed.steps):
             found.setdefault(step.name, index)
@@ -323,7 +324,7 @@ class Context(LintContext):
 
     @cached_property
     def has_nameless(self) -> bool:
-        """Return whether the name of a step could not be read: it may be any name."""
+        """Return whether the name of a step could not be read. Such a step may have any name."""
         return any(
             not isinstance(node.value, dict) or not isinstance(node.value.get("name"), str) for node in self.step_nodes
         )
@@ -354,14 +355,14 @@ class Context(LintContext):
         return [each.uses for each in self.facts]
 
     def use(self, index: int, name: str) -> Node:
-        """Return the first node that names ``name`` in the step at ``index``."""
+        """Return the first node with the name ``name`` in the step at ``index``."""
         if (nodes := self._nodes.get(index)) is None:
             nodes = self._nodes[index] = uses_of(self.seed.steps[index])
         return nodes[name]
 
     @cached_property
     def are_filters(self) -> Mapping[str, bool]:
-        """Return the names of the steps that could be read, and whether each is a filter."""
+        """Map the name of each step that could be read to whether the step is a filter."""
         return {step.name: isinstance(step, DefineFilter) for step in self.seed.steps}
 
     @cached_property
@@ -371,7 +372,7 @@ class Context(LintContext):
 
     @cached_property
     def counts(self) -> frozenset[str]:
-        """Return the names of steps that count, or add up counts."""
+        """Return the names of the steps that count or add up counts."""
         found: set[str] = set()
         for step in self.seed.steps:
             if counts(step, found):
@@ -398,12 +399,12 @@ class Context(LintContext):
 
     @cached_property
     def has_unknown_keys(self) -> bool:
-        """Return whether the document has an unknown key, which may contain a part that seems to be missing."""
+        """Return whether the document has an unknown key. A part of the seed that seems to be missing may be under this key."""
         return any(each.code == "SEED002" for each in self.seed.diagnostics)
 
     @cached_property
     def has_fields(self) -> bool:
-        """Return whether the extracted fields are known: not if the list of fields could not be read."""
+        """Return whether the extracted fields are known. They are unknown if the list of fields could not be read."""
         path = ("extract", "fields") if self.seed.form == "002" else ("extraction_fields",)
         nodes = [self.node(*path[:end]) for end in range(1, len(path) + 1)]
         written = [node for node in nodes if node is not None]
@@ -419,11 +420,11 @@ class Context(LintContext):
 
 lint: Lints[Context] = Lints()
 OfStep: TypeAlias = Callable[[Context, SeedStep], Iterable[Diagnostic]]
-"""Finds a rule's faults in one step. The result depends only on the step, the fields and the meaning of the step's names."""
+"""A function that finds the faults in one step. Its result depends only on the step, the fields and what its names mean."""
 
 
 def lint_of_steps(code: str) -> Callable[[OfStep], OfStep]:
-    """Return a decorator that registers a function, which is called for each step, as a lint for ``code``."""
+    """Return a decorator that registers a function as a lint for ``code``. The function is called for each step."""
 
     def register(find: OfStep) -> OfStep:
         lint(code)(lambda context: (found for step in context.seed.steps for found in find(context, step)))
@@ -437,7 +438,7 @@ def _near(name: str, known: Collection[str]) -> str | None:
 
 
 def _beginning(name: str, known: Collection[str]) -> str | None:
-    """Return the only known name that begins with ``name``, or that ``name`` begins with: n_total for n_total_incidents."""
+    """Return the only known name that is a beginning of ``name`` or begins with it, as n_total and n_total_incidents do."""
     found = [
         each for each in known if min(len(each), len(name)) >= 4 and (each.startswith(name) or name.startswith(each))
     ]

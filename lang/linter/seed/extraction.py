@@ -20,7 +20,7 @@ _NUMBERS = ("stars", "useful", "year", "month", "age_days")
 
 
 def _wheres(step: SeedStep) -> Iterator[Expr]:
-    """Yield the conditions of a step's ``where``; expressions are checked elsewhere."""
+    """Yield the conditions in a step's ``where``, and the field of an aggregate. Other expressions are checked elsewhere."""
     where = step.where if isinstance(step, DefineFilter | Aggregate) else None
     for part in where or ():
         if not isinstance(part, FilterUse):
@@ -31,13 +31,13 @@ def _wheres(step: SeedStep) -> Iterator[Expr]:
 
 @lint_of_steps("SEED045")
 def unknown_fields(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Report unknown fields and unknown keys of reviews, in conditions and as the field of a max."""
+    """Report unknown fields and unknown metadata of reviews, in conditions and as the field of an aggregate."""
     known = tuple(context.fields)
     seen: set[int] = set()
     for expr in _wheres(step):
         for namespace, name, node in fields_in(expr):
             if node.span.start in seen and node.span != NOWHERE:
-                continue  # "between" names its field twice
+                continue  # a "between" has two nodes for its field
             seen.add(node.span.start)
             is_known = name in context.fields or name in context.unread_fields or not context.has_fields
             if namespace == "extraction" and not is_known:
@@ -73,7 +73,7 @@ def unknown_names(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
 
 @lint_of_steps("SEED044")
 def unlisted(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Report comparisons with values that an enum does not list; the check of expressions reports those in expressions."""
+    """Report comparisons with values that an enum does not list. In expressions, the check of expressions reports them."""
     for expr in _wheres(step):
         for each in compared(expr):
             field = context.fields.get(each.name) if each.namespace == "extraction" else None
@@ -102,7 +102,7 @@ def _unlisted(context: Context, field: Extracted, value: Literal) -> Diagnostic:
 
 @lint_of_steps("SEED064")
 def misfit_comparisons(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Report comparisons that the type of the field does not allow."""
+    """Report comparisons that the type of a field does not allow."""
     for expr in expressions_of(step):
         for each in compared(expr):
             kind = _kind(context, each.namespace, each.name)
@@ -112,7 +112,7 @@ def misfit_comparisons(context: Context, step: SeedStep) -> Iterator[Diagnostic]
 
 @lint_of_steps("SEED064")
 def misfit_elements(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Report sums of values that are not numbers, and maxima of values without an order."""
+    """Report sums of values that are not numbers, and maxima and minima of values without an order."""
     if not isinstance(step, Aggregate) or not isinstance(step.element, Field):
         return
     element = step.element
@@ -160,7 +160,7 @@ def _misfit(context: Context, kind: str, each: Compared) -> Iterator[Diagnostic]
 
 
 def _wrong(kind: str, value: Any) -> str | None:
-    """Return None if a field of this kind may be ``value``; else the value that was certainly meant, or an empty text."""
+    """Return None if a field of this kind may have the value ``value``. Otherwise return the text that was meant, "" if unclear."""
     number = number_of(value)
     plain = value.value if isinstance(value, Literal) else number
     if plain is None and number is None:
@@ -200,14 +200,14 @@ def _said(value: Any) -> str:
 
 
 def _is_in_string(context: Context, span: Span) -> bool:
-    """Return whether a span is inside a JSON string, and not a whole value."""
+    """Return whether ``span`` is a part of a JSON string and not a whole value."""
     node = context.node(*context.path_at(span))
     return node is not None and isinstance(node.value, str) and node.start < span.start
 
 
 @lint("SEED062")
 def declared(context: Context) -> Iterator[Diagnostic]:
-    """Report fields that clash, enums with ambiguous or no values, and a seed that extracts nothing."""
+    """Report fields that clash, enums without values or with ambiguous values, and a seed that extracts nothing."""
     seen: dict[str, Extracted] = {}
     for field in context.seed.fields:
         node = context.node(*context.path_at(Span(field.span.start, field.span.start))) if context.root else None
@@ -246,7 +246,7 @@ def _enum(context: Context, field: Extracted, at: Span) -> Iterator[Diagnostic]:
 
 @lint("SEED065")
 def contexts(context: Context) -> Iterator[Diagnostic]:
-    """Report keys that the given contexts do not have, and sources of lookups that are not texts there."""
+    """Report keys that the given contexts do not have, and sources of lookups that are not strings in these contexts."""
     given = context.contexts
     if not given:
         return
@@ -279,12 +279,12 @@ def _is_text(value: Any) -> bool:
     return value is None or isinstance(value, str)
 
 
-# Rules about reviews: the filter's keywords and the prompt.
+# Rules about reviews: the keywords of the filter, and the prompt.
 
 PLACEHOLDERS = ("review_text", "review_date", "review_stars", "review_useful")
 """Allowed placeholders in a prompt. See ``docs/design/seed.md#extraction``."""
 _MOST = 100
-"""Maximum number of keywords reported; more have one cause."""
+"""Maximum number of keywords reported; more faults usually have a common cause."""
 _PLACEHOLDER = re.compile(r"\{(review_\w{0,40}|[a-z_]{0,20}review\w{0,20}|text|stars|date|useful)\}", re.IGNORECASE)
 
 
@@ -315,7 +315,7 @@ def none(context: Context) -> Iterator[Diagnostic]:
 
 @lint("SEED056")
 def keywords(context: Context) -> Iterator[Diagnostic]:
-    """Report keywords that keep too much, or nothing that others do not keep."""
+    """Report keywords that keep too many reviews, and keywords that are listed twice."""
     keep, node = context.seed.keep, _keywords(context)
     items = _items(node)
     seen: dict[str, int] = {}
@@ -351,7 +351,7 @@ def _items(node: JsonNode | None) -> list[JsonNode]:
 
 
 def _without(context: Context, node: JsonNode | None, number: int) -> tuple[Edit, ...]:
-    """Return the edit that removes an element and its comma from a list."""
+    """Return the edit that removes an element and its comma from a list; () if the keywords are not all strings."""
     if node is None or context.root is None:
         return ()
     if len(_items(node)) != len(node.items):
@@ -413,7 +413,7 @@ def prompts(context: Context) -> Iterator[Diagnostic]:
         )
     for match, name in zip(found, meant, strict=False):
         if not match[1].lower().startswith("review") and not is_without:
-            continue  # other braces are text
+            continue  # braces around other words are text
         edits = ()
         if name and node is not None:
             edits = (context.placed(node, match.start(1), match.end(1), name),)
@@ -452,7 +452,7 @@ def kept(context: Context) -> Iterator[Diagnostic]:
 
 @lint("SEED071")
 def cut(context: Context) -> Iterator[Diagnostic]:
-    """Report given reviews that are truncated."""
+    """Report how many of the given reviews are truncated."""
     counts, node = context.kept, context.node("review_handling")
     if counts is None or not counts.cut:
         return

@@ -1,4 +1,4 @@
-"""Rules about names: defined once, before their use, and used."""
+"""Rules about names: each name must be defined exactly once, before it is used, and it should be used."""
 
 import keyword
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ _WORDS = frozenset(keyword.kwlist) | {"true", "false", "null"}
 
 @lint_of_steps("SEED040")
 def undefined(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Report unknown filters and names in conditions; the check of expressions reports the names in expressions."""
+    """Report unknown filters in conditions. Other rules report unknown names."""
     for part in parts(step):
         if isinstance(part, FilterUse) and part.name not in context.known:
             near = context.suggestion(part.name, context.filters)
@@ -36,7 +36,7 @@ def _there_are(names: Sequence[str], what: str) -> str:
 
 
 def _key_of(context: Context, use: FilterUse) -> Span:
-    """Return the span of the key of ``"$F": true``."""
+    """Return the span of the key in ``"$F": true``."""
     path = context.path_at(use.span)
     span = context.root.key_span(path) if context.root is not None else None
     return span or use.span
@@ -44,7 +44,7 @@ def _key_of(context: Context, use: FilterUse) -> Span:
 
 @lint("SEED041")
 def forward(context: Context) -> Iterator[Diagnostic]:
-    """Report steps that use a value of a later step, or their own value."""
+    """Report steps that use the value of a later step, or their own value."""
     circles: dict[str, int] = {}
     moved: set[str] = set()
     for index, step in enumerate(context.seed.steps):
@@ -53,7 +53,7 @@ def forward(context: Context) -> Iterator[Diagnostic]:
             if later < index:
                 continue
             node = context.use(index, name)
-            circles = circles or _circles(context)  # most seeds have no candidates for a cycle
+            circles = circles or _circles(context)  # computed on demand, because few seeds use a later step
             if later == index:
                 yield context.found("SEED041", f"{name} uses itself", node.span, "a step can use only earlier steps")
                 continue
@@ -68,7 +68,7 @@ def forward(context: Context) -> Iterator[Diagnostic]:
 
 
 def _circles(context: Context) -> dict[str, int]:
-    """Return a number for each step, the same for steps that depend on each other. Tarjan's algorithm, without recursion."""
+    """Map each step to a number; steps that depend on each other have the same number. Tarjan's algorithm, without recursion."""
     order: dict[str, int] = {}
     low: dict[str, int] = {}
     number: dict[str, int] = {}
@@ -100,11 +100,11 @@ def _needs(context: Context, name: str) -> list[str]:
 
 
 _SHOWN = 6
-"""Maximum number of steps of a cycle, or of an order, in a message."""
+"""Maximum number of steps that a message lists for a cycle or for the right order."""
 
 
 def _way(context: Context, start: str, goal: str) -> str:
-    """Return the shortest path by which ``start`` needs ``goal``, if it is short."""
+    """Return the text of the shortest path by which ``start`` needs ``goal``; "" if the path is long."""
     came: dict[str, str] = {start: ""}
     reached = [start]
     for _ in range(_SHOWN):
@@ -131,7 +131,7 @@ def _where_to(context: Context, name: str, user: str, later: int, index: int) ->
 
 
 def _move(context: Context, later: int, index: int) -> tuple[Edit, ...]:
-    """Return the edit that moves a step before another; nothing if it needs a step in between."""
+    """Return the edits that move the step at ``later`` before the step at ``index``; () if it needs a step in between."""
     steps = context.seed.steps
     if context.root is None or any(context.positions.get(need, -1) >= index for need in context.uses[later]):
         return ()
@@ -186,12 +186,12 @@ def reserved(context: Context) -> Iterator[Diagnostic]:
 
 
 def _renamed(context: Context, step: SeedStep, new: str) -> tuple[Edit, ...]:
-    """Return the edits that rename a step everywhere; nothing if another step has the same name."""
+    """Return the edits that rename a step everywhere; () if another step has the same name."""
     node = context.step_node(step)
     if node is None or sum(each.name == step.name for each in context.seed.steps) > 1:
         return ()
     edits = {Edit(node.fields["name"].span, f'"{new}"')}
-    if step.name != EXTRACTIONS:  # as a name in an expression it is the list
+    if step.name != EXTRACTIONS:  # in an expression, this name means the list of extractions
         for _, expr in context.expressions():
             if step.name in names_in(expr):
                 edits |= {
@@ -210,7 +210,7 @@ def _output_nodes(context: Context) -> Sequence[JsonNode]:
 
 @lint_of_steps("SEED047")
 def filters(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Report filters used as values, and values used as filters."""
+    """Report filters that are used as values, and values that are used as filters."""
     for part in parts(step):
         if isinstance(part, FilterUse):
             if context.are_filters.get(part.name) is False:
@@ -228,7 +228,7 @@ def filters(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
 
 
 def _is_plain_use(context: Context, part: Node, at: Span) -> bool:
-    """Return whether a condition is ``"F": true`` or ``"F": false``: a filter without its dollar sign."""
+    """Return whether a condition is ``"F": true`` or ``"F": false``, which looks like a filter without its dollar sign."""
     if not isinstance(part, Comparison) or not isinstance(part.rest[0][1], Literal):
         return False
     path = context.path_at(at)
@@ -238,9 +238,9 @@ def _is_plain_use(context: Context, part: Node, at: Span) -> bool:
 
 @lint("SEED048")
 def unused(context: Context) -> Iterator[Diagnostic]:
-    """Report unused steps."""
+    """Report steps that no output and no other step uses."""
     if has_errors(context.seed.diagnostics) or not context.seed.outputs:
-        return  # a step that could not be read may use them
+        return  # a step that could not be read may use the other steps
     used = {name for uses in context.uses for name in uses} | set(context.seed.outputs)
     values = _values(context)
     misnamed = used - context.given
@@ -270,7 +270,7 @@ def outputs(context: Context) -> Iterator[Diagnostic]:
     if context.root is not None and not context.seed.steps and not context.step_nodes:
         steps = context.node(context.steps_key)
         if steps is None or steps.value != []:
-            return  # the missing steps are the fault
+            return  # the missing steps are reported instead
     values = _values(context)
     seen: set[str] = set()
     for place, name in enumerate(context.seed.outputs):
@@ -289,12 +289,12 @@ def outputs(context: Context) -> Iterator[Diagnostic]:
         seen.add(name)
 
 
-# Rules about expressions: the diagnostics of the check of expressions, placed in the document.
+# The diagnostics of the check of expressions, with their places in the document.
 
 
 @lint_of_steps("EXPR050")
 def expressions(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of the check of expressions. Names of later steps are valid here: another rule reports the order."""
+    """Yield the diagnostics of the check of expressions. It accepts names of later steps; another rule reports the order."""
     exprs: tuple[Expr, ...]
     match step:
         case Formula():
@@ -305,7 +305,7 @@ def expressions(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
             exprs, is_row = (step.element,), True
         case _:
             return
-    fields = context.fields if context.has_fields and not context.unread_fields else None  # None: not all are known
+    fields = context.fields if context.has_fields and not context.unread_fields else None  # None: some fields are unknown
     for expr in exprs:
         for found in check_expr(expr, names=context.known, row=is_row, fields=fields):
             yield context.in_expression(found)

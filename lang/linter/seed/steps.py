@@ -16,7 +16,7 @@ from .context import Context, expressions_of, lint_of_steps, number_of
 
 @lint_of_steps("SEED051")
 def divisions(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Report unguarded divisions by a count, which may be zero."""
+    """Report divisions by a count that may be zero and that no condition tests."""
     counts = context.counts
     for expr in expressions_of(step):
         guarded = {
@@ -50,7 +50,7 @@ def _division(context: Context, expr: Expr, node: Arithmetic, operand: Name) -> 
 
 @lint_of_steps("SEED052")
 def without_default(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Report steps that are null without a match and have no explicit default."""
+    """Report steps without an explicit default that are null if nothing matches."""
     node = context.step_node(step)
     is_said = node is not None and "default" in node.fields
     if isinstance(step, Aggregate) and step.operation in ("max", "min") and step.default is None and not is_said:
@@ -64,7 +64,7 @@ def without_default(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
 
 @lint_of_steps("SEED053")
 def without_else(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Report cases that are null if no rule is true."""
+    """Report cases without an else, which are null if no rule is true."""
     if not isinstance(step, Case):
         return
     node = context.step_node(step)
@@ -76,7 +76,7 @@ def without_else(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
 
 @frozen
 class _Range:
-    """The numbers for which a rule is true: between two bounds, each inclusive or exclusive."""
+    """The range of numbers for which a rule is true. Each of the two bounds is inclusive or exclusive."""
 
     low: float
     high: float
@@ -93,7 +93,7 @@ _ENDS = float("-inf"), float("inf")
 
 
 def _range(test: Expr) -> tuple[Expr, _Range] | None:
-    """Return the operand of a test, and the numbers for which it is true; None for a test of another kind."""
+    """Return the operand of a test and the range of numbers for which the test is true; None for other kinds of tests."""
     if not isinstance(test, Comparison) or len(test.rest) != 1:
         return None
     (operator, right), left = test.rest[0], test.first
@@ -116,7 +116,7 @@ _MOST_TESTS = 200
 
 @lint_of_steps("SEED054")
 def unreachable_rules(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Report unreachable rules: an earlier rule is true whenever they are."""
+    """Report rules of a case that are never reached, because an earlier rule is true whenever they are true."""
     if not isinstance(step, Case):
         return
     node = context.step_node(step)
@@ -150,7 +150,7 @@ def _index(node: Any, start: int) -> int:
 
 
 def _taken_by(tests: Sequence[Expr], ranges: Sequence[tuple[Expr, _Range] | None], index: int) -> int | None:
-    """Return the first earlier test that is true whenever the test at ``index`` is; None if there is none."""
+    """Return the index of the first earlier test that is true whenever the test at ``index`` is true, or None."""
     mine = ranges[index]
     for first in range(index):
         other = ranges[first]
@@ -164,14 +164,14 @@ def _taken_by(tests: Sequence[Expr], ranges: Sequence[tuple[Expr, _Range] | None
 
 @lint_of_steps("SEED054")
 def unreachable_branches(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Report unreachable branches of ``a if x else b if y else c``."""
+    """Report branches of ``a if x else b if y else c`` that are never reached."""
     for expr in expressions_of(step):
         inner: set[int] = set()
         for node in walk(expr):
             if not isinstance(node, Conditional) or id(node) in inner:
                 continue
             tests, last = [test for test, _ in node.branches], node.otherwise
-            while isinstance(last, Conditional):  # in parentheses
+            while isinstance(last, Conditional):  # a conditional in parentheses
                 inner.add(id(last))
                 tests += [test for test, _ in last.branches]
                 last = last.otherwise
@@ -186,7 +186,7 @@ def unreachable_branches(context: Context, step: SeedStep) -> Iterator[Diagnosti
 
 @lint_of_steps("SEED055")
 def tables(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
-    """Report faulty tables of lookups: empty tables, unreachable keys, values that cannot be compared."""
+    """Report faulty tables of lookups: empty tables, keys that are never reached, values that can't be compared."""
     if not isinstance(step, Lookup):
         return
     node = context.step_node(step)
