@@ -305,7 +305,7 @@ def expressions(context: Context, step: SeedStep) -> Iterator[Diagnostic]:
             exprs, is_row = (step.element,), True
         case _:
             return
-    fields = context.fields if context.has_fields and not context.unread_fields else None  # None: some fields are unknown
+    fields = context.fields if context.has_fields and not context.unread_fields else None  # None: not all are known
     for expr in exprs:
         for found in check_expr(expr, names=context.known, row=is_row, fields=fields):
             yield context.in_expression(found)
