@@ -41,7 +41,7 @@ class ScriptPlan:
     expressions: "dict[str, ExprRead]"
 
     def require(self, script: Script) -> None:
-        """Raise ``ScriptError`` if the script has errors, or text that looks like an API key in place of a model name."""
+        """Raise ``ScriptError`` if the script has errors, ``NotConfigured`` if a model name looks like an API key."""
         from ..models.caller import refuse_keys
         from ..results import ScriptError
 

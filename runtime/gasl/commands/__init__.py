@@ -1,4 +1,4 @@
-"""The runners of the GASL commands: deterministic ones and those that call a model."""
+"""The runners of the GASL commands, both deterministic runners and runners that call a model."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -11,4 +11,4 @@ __all__ = ["RUNNERS"]
 RUNNERS: Mapping[type, Runner] = MappingProxyType(
     {**analyze.RUNNERS, **find.RUNNERS, **process.RUNNERS, **state_commands.RUNNERS, **transforms.RUNNERS}
 )
-"""The runner of each command, by its class. The executor runs control commands (ON, BRANCH, TRY, SET, EXPLAIN, CANCEL) itself."""
+"""Maps the class of a command to its runner. The executor itself runs control commands (ON, BRANCH, TRY, SET, EXPLAIN, CANCEL)."""

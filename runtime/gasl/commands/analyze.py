@@ -45,10 +45,10 @@ class _Part:
 
 @refusing
 async def run_analyze(command: Analyze, session: Session) -> ExecutionResult:
-    """Run ANALYZE: return ``{"answer", "rationale", "evidence"}``; evidence has ids or names of parts (``key[3]``).
+    """Run ANALYZE: return ``{"answer", "rationale", "evidence"}``; ``evidence`` has ids or names of parts (``key[3]``).
 
-    If an answer cites parts that were not shown, the model is asked once more; citations that are still wrong are dropped:
-    ``partial``.
+    If an answer cites parts that were not shown, the model is called once more. Citations that are still wrong are dropped, and the
+    status is ``partial``.
     """
     key, snapshot = command.key.text, session.state.snapshot()
     if snapshot.kind(key) is None:
@@ -98,7 +98,7 @@ async def run_analyze(command: Analyze, session: Session) -> ExecutionResult:
 async def _answer_with_repair(
     asker: Asker, prompt: str, schema: dict[str, Any], known: dict[str, int]
 ) -> tuple[Answer | Unanswered, dict[str, Any] | None, tuple[int, ...], tuple[str, ...]]:
-    """Return the answer, its parsed result, its citations and its errors; or an ``Unanswered`` instead of the answer."""
+    """Return the answer (or an ``Unanswered`` in its place), its parsed result, its citations and its errors."""
     try:
         answer, judged = await _ask(asker, prompt, schema, known)
     except Unanswered as unanswered:
@@ -169,7 +169,7 @@ def _parts(key: str, snapshot: Snapshot, notes: list[str]) -> Iterator[_Part]:
 
 
 def _positions(key: str, items: Sequence[Any], length: int, snapshot: Snapshot) -> Sequence[Any]:
-    """Return the evidence names of a sample's items: their own ids, else ``key[index]``."""
+    """Return the names of a sample's items in evidence: their own ids, or else ``key[index]``."""
     own = [own_id(item) for item in items]
     if None not in own:
         return own

@@ -1,7 +1,7 @@
-"""Resolves the names in a command: items of a variable, node ids, conditions with their variables bound.
+"""Resolves the names in a command to items of a variable, node ids, and conditions with their variables bound.
 
-Unresolvable names raise ``Refused``, which becomes the command's result. The items of a list variable are its elements; an
-object is its own single item; a text, a number, a boolean or null has no items (``schema_mismatch``).
+Unresolvable names raise ``Refused``, which becomes the command's result. The items of a list variable are its elements. An object
+counts as a list with this object as its only item. A text, a number, a boolean or null has no items (``schema_mismatch``).
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _OFFERED = 8
 
 
 _FEW = 2_000
-"""Maximum number of items that are processed on the event loop's thread, which takes some milliseconds."""
+"""Maximum number of items that are processed on the event loop's thread; this many take a few milliseconds."""
 
 
 class Refused(Exception):
@@ -38,7 +38,7 @@ class Refused(Exception):
 def refusing(
     run: Callable[[Any, Session], Awaitable[ExecutionResult]],
 ) -> Callable[[Any, Session], Awaitable[ExecutionResult]]:
-    """Wrap a runner so that it returns the result of a raised ``Refused``."""
+    """Wrap a runner so that a raised ``Refused`` becomes its result."""
 
     @wraps(run)
     async def guarded(command: Any, session: Session) -> ExecutionResult:
@@ -51,7 +51,7 @@ def refusing(
 
 
 def beside(run: Callable[[Any, Session], ExecutionResult]) -> Callable[[Any, Session], Awaitable[ExecutionResult]]:
-    """Turn a pure function into a runner; with many items it runs in a thread, so that it does not block the event loop."""
+    """Convert a pure function to a runner, which uses a thread for many items, so that it does not block the event loop."""
 
     @refusing
     @wraps(run)
@@ -66,7 +66,7 @@ def beside(run: Callable[[Any, Session], ExecutionResult]) -> Callable[[Any, Ses
 
 
 class Rows:
-    """The items of a variable and their value. ``value.evidence_at(i)`` is the evidence of ``items[i]``."""
+    """The items of a variable, and the ``Value`` they come from. ``value.evidence_at(i)`` is the evidence of ``items[i]``."""
 
     __slots__ = ("items", "name", "value")
 
@@ -80,7 +80,7 @@ class Rows:
 
 
 def unbound(name: str, session: Session) -> Refused:
-    """Return the failed result for an unbound name; its hint has the nearest name or the bound names."""
+    """Return the ``Refused`` for an unbound name; its hint has the nearest name or the bound names."""
     names = session.context.names()
     like = nearest(name, names)
     if like:
@@ -117,10 +117,10 @@ def bound(condition: Condition | None, session: Session) -> Condition | None:
 
 
 def node_ids(rows: Rows) -> list[NodeId]:
-    """Return the nodes that the items refer to, each once, in order.
+    """Return the ids of the nodes that the items refer to, in order and without duplicates.
 
-    A text or an integer is a node id. An object with ``id`` refers to that node, an edge or a path to its ``source`` and
-    ``target``, a subgraph (only ``nodes``) to its nodes. Any other item is a ``schema_mismatch``.
+    A text or an integer is a node id. An object with ``id`` refers to the node with this id. An edge or a path refers to its
+    ``source`` and ``target``, a subgraph (an object with only ``nodes``) to its nodes. Any other item is a ``schema_mismatch``.
     """
     found: dict[NodeId, None] = {}
     for index, item in enumerate(rows.items):
@@ -163,7 +163,7 @@ def listed(names: Iterable[str], most: int = _OFFERED) -> str:
     return ", ".join(map(str, every[:most])) + (", ..." if len(every) > most else "")
 
 
-# Fields of items: reads a field by its dotted name, and rejects a field that no item has.
+# Reads fields of items by dotted names, and rejects a field that no item has.
 
 MISSING = object()
 """The result of ``read`` if an item does not have the field."""
@@ -171,11 +171,11 @@ MISSING = object()
 _MOST_OFFERED = 30
 """Maximum number of fields in a hint."""
 _NAMED_FROM = 1_000
-"""Number of items whose fields are collected for the hint about an unknown field."""
+"""Maximum number of items whose fields are collected for the hint about an unknown field."""
 
 
 def read(item: Any, parts: Sequence[str]) -> Any:
-    """Return an item's field, or ``MISSING``. A field whose name is the whole rest of the path, dots included, has priority."""
+    """Return a field of ``item``, or ``MISSING``. At each level, a field named like the whole rest of the path has priority."""
     for at, name in enumerate(parts):
         if not isinstance(item, dict):
             return MISSING
@@ -189,7 +189,7 @@ def read(item: Any, parts: Sequence[str]) -> Any:
 
 
 def column(rows: Rows, path: Path) -> list[Any]:
-    """Return the field of every item, None if it is null or missing; raise ``Refused`` if no item has the field."""
+    """Return the value of a field for every item (None if it is null or missing). Raises ``Refused`` if no item has the field."""
     if len(path.parts) == 1:
         name = path.parts[0]
         values = [item.get(name, MISSING) if isinstance(item, dict) else MISSING for item in rows.items]
@@ -216,7 +216,7 @@ def _unknown(rows: Rows, path: Path) -> Refused:
 
 
 def _names(items: Iterable[Any]) -> dict[str, None]:
-    """Return the names of all fields, with nested ones as dotted names, two levels deep."""
+    """Return the names of all fields; the names of nested fields are dotted, two levels deep."""
     names: dict[str, None] = {}
     for item in items:
         if isinstance(item, dict):

@@ -1,6 +1,6 @@
-"""The evidence of items: their source in the graph, the rows they were derived from, the data shown to a model.
+"""The evidence of items: their source in the graph, the rows from which they were derived, the data shown to a model.
 
-Evidence is computed on access: a million found nodes cost nothing until they are stored.
+Evidence is computed on access, so the evidence of a million found nodes costs nothing until the nodes are stored.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ ItemKind = Literal["node", "edge", "path", "subgraph"]
 def item_kind(item: Any) -> ItemKind | None:
     """Return whether an object is a node, an edge, a path or a subgraph; None for any other object.
 
-    A node may have attributes ``source`` and ``target``, and an edge an attribute ``id``: the first field decides.
+    A node may have attributes ``source`` and ``target``, and an edge may have an attribute ``id``, so the first field decides.
     """
     if not isinstance(item, dict):
         return None
@@ -34,21 +34,21 @@ def item_kind(item: Any) -> ItemKind | None:
 
 
 def is_node_id(value: Any) -> TypeGuard[NodeId]:
-    """Return whether a value can be a node's id: a text or an integer."""
+    """Return whether a value can be the id of a node: a text or an integer."""
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 MOST = 64
-"""Maximum pieces of evidence of a derived item, and ids in a piece; ``more`` in the last piece counts the omitted ones."""
+"""Maximum pieces of evidence per derived item, and ids per piece. ``more`` in the last piece counts what is omitted."""
 
 _LOOKED_AT = 1_000
-"""Maximum number of items whose evidence is read for an item that represents many."""
+"""Maximum number of items whose evidence is read for one item that represents many items."""
 _DEEPEST = 32
 """Maximum nesting depth of lazy evidence."""
 _SNIPPET = 240
 _SOURCES = ("source_id", "doc_id", "file_path")
 _SEPARATOR = "<SEP>"
-"""Separator that GraphRAG-style graphs put between several sources in one text."""
+"""Separator of several sources in one text, as in GraphRAG-style graphs."""
 
 Pieces = Sequence[Evidence]
 Chunks = Callable[[str], str | None]
@@ -86,16 +86,16 @@ class Lazy(Sequence[Pieces]):
 
 
 def found(items: Sequence[Any], chunks: Chunks) -> Lazy:
-    """Return the evidence of graph items: their ids and the graph's own sources, with a snippet."""
+    """Return the evidence of graph items: their ids, the sources named in the graph, and a snippet."""
     return Lazy(len(items), lambda index: (graph_piece(items[index], chunks),))
 
 
 def graph_piece(item: Mapping[str, Any], chunks: Chunks) -> Evidence:
     """Return the provenance of a node, an edge, a path or a subgraph.
 
-    ``source_id``, ``doc_id`` and ``file_path`` are lists, split if one text has several values. ``snippet`` has at most 240
-    characters: from the first chunk that ``chunks`` finds, around the item's name if it occurs there, else from its
-    description.
+    ``source_id``, ``doc_id`` and ``file_path`` are lists; a text with several values is split. ``snippet`` has at most 240
+    characters. It comes from the first chunk that ``chunks`` finds, around the item's name if the name occurs there, or else from
+    the item's description.
     """
     piece: dict[str, Any] = {"kind": "graph"}
     nodes, edges, parts = _inside(item)
@@ -116,7 +116,7 @@ def graph_piece(item: Mapping[str, Any], chunks: Chunks) -> Evidence:
 
 
 def _inside(item: Mapping[str, Any]) -> tuple[list[Any], list[Any], list[Any]]:
-    """Return the node ids, the edges, and the elements that may name sources (at most as many as evidence may have)."""
+    """Return the node ids, the edges, and the objects that may name sources: the item, and at most ``MOST`` nodes and edges each."""
     kind = item_kind(item)
     if kind == "node":
         return [item["id"]], [], [item]
@@ -160,7 +160,7 @@ def _snippet(item: Mapping[str, Any], sources: Iterable[str], chunks: Chunks) ->
 
 
 class _SelectedEvidence(Lazy):
-    """The evidence of selected items of a value. A further selection refers to the first value, so the depth does not grow."""
+    """The evidence of selected items of a value. A selection from a selection refers to the original value, to limit the depth."""
 
     __slots__ = ("indices", "value")
 
@@ -179,7 +179,7 @@ class _SelectedEvidence(Lazy):
 class _CombinedEvidence(Lazy):
     """The combined evidence of several items, computed once for each row.
 
-    Without caching, a variable joined with itself twenty times would be read a million times.
+    Without this cache, the evidence of a variable that is joined with itself 20 times would be read a million times.
     """
 
     __slots__ = ()
@@ -194,7 +194,7 @@ class _CombinedEvidence(Lazy):
 
         super().__init__(length, once, _depth(values) + 1)
         if self.depth > _DEEPEST:
-            for _ in self:  # compute all now: later accesses stay shallow, and the inputs can be freed
+            for _ in self:  # compute everything now, to limit the depth and free the inputs
                 pass
             self._make, self.depth = kept.__getitem__, 1
 
@@ -209,12 +209,12 @@ def picked(value: Value, indices: Sequence[int]) -> Lazy:
 
 
 def derived(length: int, make: Callable[[int], Pieces], values: Iterable[Value]) -> Lazy:
-    """Return evidence that ``make`` computes from that of ``values``: lazily for each row, or at once if nested too deep."""
+    """Return evidence that ``make`` computes from the evidence of ``values``, lazily per row, or at once if nested too deep."""
     return _CombinedEvidence(length, make, values)
 
 
 def gathered(groups: Sequence[Sequence[tuple[Value, int]]]) -> Lazy:
-    """Return, for each row, the combined evidence of the items (value and index) that it was made from."""
+    """Return, for each row, the combined evidence of the items (value and index) from which the row was made."""
 
     def make(at: int) -> Pieces:
         members = groups[at]
@@ -230,7 +230,7 @@ def one(value: Value, length: int) -> Lazy:
 
 
 def bounded(pieces: Pieces, most: int) -> Pieces:
-    """Return at most ``most`` of an item's pieces; ``more`` in the last one counts the omitted pieces."""
+    """Return at most ``most`` pieces of an item's evidence; ``more`` in the last piece counts the omitted pieces."""
     if len(pieces) <= most:
         return pieces
     more = len(pieces) - most + int(pieces[-1].get("more", 0)) + int(pieces[most - 1].get("more", 0))

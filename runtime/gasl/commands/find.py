@@ -1,4 +1,4 @@
-"""FIND: returns nodes, edges and paths of the graph with their sources. Makes no model calls."""
+"""FIND, WALK, SUBGRAPH, CONNECT and MEASURE: return parts of the graph with their sources. No model calls."""
 
 import asyncio
 import threading
@@ -45,8 +45,8 @@ async def run_find(command: Find, session: Session) -> ExecutionResult:
 async def run_find_paths(command: FindPaths, session: Session) -> ExecutionResult:
     """Find paths of at most MAXLEN edges; MAXLEN can't exceed the host's ceiling.
 
-    SHORTEST is bounded only by MAXLEN, or by ``max_path_length`` if the plan SET it: it does not try the simple paths of each
-    length.
+    SHORTEST is bounded only by MAXLEN, or by ``max_path_length`` if the plan has SET this cap, because SHORTEST does not enumerate
+    the simple paths of each length.
     """
     start, end = path_ends(command.start, session), path_ends(command.end, session)
     via, where = bound(command.via, session), bound(command.where, session)
@@ -114,7 +114,7 @@ def shortest_bound(command: FindPaths, session: Session) -> int | None:
 
 
 def _bounded(result: ExecutionResult, command: FindPaths, caps: Caps) -> ExecutionResult:
-    """Return the result with a message if a limit may have hidden shortest paths, and with the fix."""
+    """Return the result; if a limit may have hidden shortest paths, add a message and a hint."""
     if command.max_length is not None:
         which, hit = f"MAXLEN ({command.max_length:,})", "MAXLEN"
         hint = "write a larger MAXLEN, or omit it: SHORTEST needs no limit"
@@ -133,11 +133,11 @@ def _bounded(result: ExecutionResult, command: FindPaths, caps: Caps) -> Executi
 
 
 _CHECKED = 20
-"""Number of ids that are looked up in the graph if a search from them found nothing."""
+"""Maximum number of ids that are looked up in the graph if a search from these ids found nothing."""
 
 
 async def unknown_nodes(ids: Sequence[NodeId], session: Session) -> str:
-    """Return a message about the first ids that no node has, with nodes whose name matches; "" if all exist."""
+    """Return a message about the first ids without a node, with nodes whose name matches; "" if all nodes exist."""
 
     def look() -> str:
         hints = []
@@ -153,15 +153,15 @@ async def unknown_nodes(ids: Sequence[NodeId], session: Session) -> str:
 
 
 def path_ends(side: Name | Condition | None, session: Session) -> list[NodeId] | Condition | None:
-    """Return the start or the end of paths: the node ids of a variable, or a condition."""
+    """Return the start or end nodes of paths: the node ids of a variable, or a condition; None for any node."""
     return node_ids(rows_of(side, session)) if isinstance(side, Name) else bound(side, session)
 
 
 async def searched(search: Callable[[Caps], Found], caps: Caps) -> Found:
     """Run a search of the graph in a thread and build its items there, so that the event loop can handle interrupts.
 
-    An engine may return lazy items; a variable holds plain lists. If the caller is cancelled, the search is stopped:
-    otherwise its thread would keep the processor busy and block the closing of the loop.
+    An engine may return lazy items, but a variable holds plain lists. If the caller is cancelled, the search is stopped; otherwise
+    its thread would keep the processor busy and delay the closing of the event loop.
     """
     ended = threading.Event()
 
@@ -176,7 +176,7 @@ async def searched(search: Callable[[Caps], Found], caps: Caps) -> Found:
 
 
 def of_graph(found: Found, session: Session, caps: Caps, value: Any = None) -> ExecutionResult:
-    """Return the graph's items (or ``value``, which was made from them) as a result with their evidence."""
+    """Return the found graph items (or ``value``, which was made from these items) as a result with their evidence."""
     items = list(found.items) if not isinstance(found.items, list) else found.items
     evidence = evidence_of(items, session.chunks)
     count = len(items)
@@ -193,7 +193,7 @@ def of_graph(found: Found, session: Session, caps: Caps, value: Any = None) -> E
 
 
 def caps_message(hit: Sequence[str], caps: Caps) -> str:
-    """Return which caps cut a result short, "" for none."""
+    """Return a message that names the caps that cut a result short; "" for no caps."""
     if not hit:
         return ""
     named = [_CAPS[name].format(caps) if name in _CAPS else name for name in hit]
@@ -201,7 +201,7 @@ def caps_message(hit: Sequence[str], caps: Caps) -> str:
 
 
 async def near_in_graph(conditions: Sequence[Condition | None], kind: str, session: Session) -> str:
-    """Return a hint with values in the graph near those in the conditions, "" for none."""
+    """Return hints for unknown names and values in the conditions, which suggest similar ones from the graph; "" without hints."""
 
     def look() -> str:
         known = known_of_graph(session.graph, kind)
@@ -210,12 +210,12 @@ async def near_in_graph(conditions: Sequence[Condition | None], kind: str, sessi
     return await asyncio.to_thread(look) if any(condition is not None for condition in conditions) else ""
 
 
-# WALK, SUBGRAPH, CONNECT and MEASURE: the graph around, between and of a set of nodes.
+# WALK, SUBGRAPH, CONNECT and MEASURE: neighbourhood, subgraph, connections and measures of a set of nodes.
 
 
 @refusing
 async def run_walk(command: Walk, session: Session) -> ExecutionResult:
-    """Run WALK; DEPTH defaults to 1 and DIRECTION to out, as in the port."""
+    """Run WALK; DEPTH defaults to 1 and DIRECTION to out, as in the graph port."""
     starts, via = _nodes(command.source, session), bound(command.via, session)
     depth, direction = command.depth if command.depth is not None else 1, command.direction or "out"
     caps = session.caps
@@ -268,7 +268,7 @@ async def run_connect(command: Connect, session: Session) -> ExecutionResult:
 
 @refusing
 async def run_measure(command: Measure, session: Session) -> ExecutionResult:
-    """Run MEASURE: return ``{"id", algorithm: value}`` for each node, in the graph's order."""
+    """Run MEASURE: return ``{"id", algorithm: value}`` for each node, in the order of the graph's nodes."""
     known = session.graph.measures
     if command.algorithm not in known:
         like = nearest(command.algorithm, known)

@@ -1,4 +1,4 @@
-"""Reads the answers of a model to PROCESS and ANALYZE: each row is checked separately; errors are reported, not fixed."""
+"""Reads a model's answers to PROCESS and ANALYZE. Each row is checked separately; errors are reported, not fixed."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,9 +12,9 @@ from ....lang.trees.gasl import Column
 _LONGEST = 1_000_000
 """Maximum characters of an answer that are read."""
 _KEYS = ("rows", "answer", "rationale", "evidence")
-"""An answer has at least one of these keys; other objects in the text are taken for examples."""
+"""An answer has at least one of these keys; objects without these keys are regarded as examples."""
 _MOST_ROWS = 1_000
-"""Maximum number of rows of one batch; a batch has 20 items."""
+"""Maximum number of rows per batch; a batch has at most 20 items."""
 _MOST_FAULTS = 100
 _INT64 = 2**63
 
@@ -29,9 +29,9 @@ class Row:
 
 @frozen
 class Fault:
-    """An error in a row (from 1), or in the answer (``row`` is None), with the cited items.
+    """An error in row number ``row`` (from 1), or in the whole answer (``row`` is None), with the cited items.
 
-    ``rows`` is the number of rows dropped because of it.
+    ``rows`` is the number of rows that were dropped because of the error.
     """
 
     reason: str
@@ -53,7 +53,7 @@ class Judged:
 
 
 def rows(text: str, known: Mapping[str, int], columns: Sequence[Column], cite: str) -> Judged:
-    """Return the rows of a batch's answer. ``known`` maps each valid citation to its index."""
+    """Read the rows of a batch's answer. ``known`` maps each valid citation to the index of the cited item."""
     value = _value(text)
     if isinstance(value, Fault):
         return Judged((), (value,), usable=False)
@@ -96,7 +96,7 @@ def _value(text: str) -> Any:
     reason = single.reason if "{" in text else "it is not JSON"
     if (
         isinstance(found, Reading) and isinstance(found.value, list) and found.how in ("json", "fence")
-    ):  # the rows without a surrounding object
+    ):  # the answer is the list of rows itself
         if found.how == "fence" and sum(1 for _ in fenced_blocks(str(answer))) > 1:
             return Fault("the answer can't be read: there are two answers; answer with one", rows=0)
         return found.value
@@ -136,7 +136,7 @@ def _cited(given: Any, known: Mapping[str, int], cite: str) -> tuple[tuple[int, 
 
 
 def _columns(fields: Mapping[str, Any], columns: Sequence[Column]) -> str:
-    """Return the error in a row's fields, "" for none. Null is valid for every type."""
+    """Return the first error in the fields of a row; "" if there is no error. Null is valid for every type."""
     for column in columns:
         if column.name not in fields:
             return f"{short(column.name)} is missing"
@@ -170,7 +170,7 @@ def _is(value: Any, column: Column) -> bool:
 
 
 def _unkeepable(value: Any, name: str) -> str:
-    """Return why the state can't store ``value``, "" if it can: 64-bit integers, finite floats, text without lone surrogates."""
+    """Return why the state can't store ``value`` (integer over 64 bits, infinite float, lone surrogate ...); "" if it can."""
     level: list[Any] = [value]
     while level:
         following: list[Any] = []
@@ -194,7 +194,7 @@ def _unkeepable(value: Any, name: str) -> str:
 def analysis(text: str, known: Mapping[str, int]) -> tuple[dict[str, Any] | None, tuple[int, ...], tuple[str, ...]]:
     """Return ANALYZE's answer (None if it is invalid), the cited indices, and the errors.
 
-    An answer that also cites parts that were not shown is still valid; the wrong citations are among the errors.
+    An answer that also cites parts that were not shown is still valid; the errors include the wrong citations.
     """
     value = _value(text)
     if isinstance(value, Fault):

@@ -1,4 +1,4 @@
-"""Model calls of a command: many prompts, limited concurrency, metering, and an early stop after hopeless failures."""
+"""The model calls of a command: many prompts, limited concurrency, metering, and a stop after failures that would repeat."""
 
 import asyncio
 import re
@@ -20,15 +20,15 @@ from ..records import ExecutionResult, Session
 from .evidence import is_node_id, item_kind
 
 MOST_RECALLED = 10_000
-"""Maximum number of answers with open items in a session; the oldest are dropped first."""
+"""Maximum number of answers with open items that a session keeps; the oldest answers are dropped first."""
 
 
 @frozen
 class Answer:
-    """A complete answer and its origin, for the evidence.
+    """A complete answer and its origin, which becomes evidence.
 
-    ``repaired``: a lower layer has already requested a repair, or gave up after one. ``free``: the answer comes from a cache
-    or from the previous run.
+    ``repaired``: a lower layer has already requested a repair, even if the repair failed. ``free``: the answer comes from a cache or
+    from the previous run.
     """
 
     text: str
@@ -47,7 +47,7 @@ class Answer:
 
 
 class Unanswered(Exception):
-    """No usable answer. ``answer`` is the answer that a lower layer rejected, if there was one: a part of it may be valid."""
+    """Raised without a usable answer. ``answer`` is the answer that a lower layer rejected, if any; some of its rows may be valid."""
 
     def __init__(self, failed: Failed, answer: Answer | None = None) -> None:
         super().__init__(failed.message)
@@ -59,8 +59,8 @@ class Unanswered(Exception):
 class _RecordingClient:
     """A client that saves the completion for the meter and the evidence, because a ``Caller`` returns only the text.
 
-    ``recalled`` is returned for the first request instead of a model call. The client below records it like any other answer,
-    because a replay has only that record.
+    ``recalled`` answers the first request instead of a model call. The inner client records this answer like any other answer,
+    because a replay has only the recorded answers.
     """
 
     inner: LLM
@@ -77,7 +77,7 @@ class _RecordingClient:
                 answer = await self.inner.generate(prompt, **options)
             else:
                 answer = evolve(recalled, cached=True)
-                record = getattr(self.inner, "record", None)  # a client without a state does not record
+                record = getattr(self.inner, "record", None)  # only clients with a state record answers
                 if record is not None:
                     record(prompt, answer, options)
         except LLMError as error:
@@ -120,7 +120,7 @@ class Asker:
         return self._options["temperature"]
 
     async def ask(self, prompt: str, item: int | None = None, *, kind: Type = "text", **options: Any) -> Answer:
-        """Return one answer; raise ``Unanswered``. After a failure that all calls would share, no further call is made."""
+        """Return one answer. Raises ``Unanswered``. After a failure that further calls would repeat, no further call is made."""
         key = (prompt, repr(kind), repr(self._model), repr(self._options))
         recalled: tuple[Answer, Completion] | None = self.session.recalled.get(key)
         if self.stopped is not None and recalled is None:
@@ -149,7 +149,7 @@ class Asker:
         return answer
 
     def settle(self, whole: bool) -> None:
-        """Save the answers for the next run of the same command if items are still open; else delete them."""
+        """Save the answers for the next run of the same command if items are still open (not ``whole``); else delete them."""
         for key, answer in self._answers.items():
             if whole:
                 self.session.recalled.pop(key, None)
@@ -166,7 +166,7 @@ class Asker:
         )  # fmt: skip
 
     def retried(self, reason: str, item: int | None = None) -> None:
-        """Emit an event for a repeated question."""
+        """Emit the event that a question is asked again."""
         if self.session.events:
             self.session.events.emit(CallRetried(self.session.label, "repair", 2, reason, item))
 
@@ -186,7 +186,7 @@ class Asker:
         self.cached += noted.cached if noted is not None else 0
 
     async def each(self, count: int, work: Callable[[int], Awaitable[None]]) -> None:
-        """Run ``work(0)`` to ``work(count - 1)``, at most ``max_concurrency`` at once. On cancellation all of them end."""
+        """Run ``work(0)`` to ``work(count - 1)``, at most ``max_concurrency`` at once. A cancellation ends all of them."""
         indices = iter(range(count))
 
         async def worker() -> None:
@@ -198,10 +198,10 @@ class Asker:
                 group.create_task(worker())
 
 
-# Prompts of PROCESS, CLASSIFY and ANALYZE, and the JSON Schemas of their answers. See
+# The prompts of PROCESS, CLASSIFY and ANALYZE, and the JSON Schemas of their answers. See
 # ``docs/design/gasl.md#prompts``.
-# Data is one line of JSON per item, between fences that it can't contain, and is labelled as data. An answer is read as JSON
-# and checked, never executed. Answers cite their sources by references (``i1``).
+# Data is labelled as data and placed between fences that the data can't contain, one line of JSON per item. An answer is read as
+# JSON and checked, never executed. Answers cite their sources by references (``i1``).
 
 _TYPES = {
     "TEXT": "a text", "INT": "a whole number", "FLOAT": "a number", "BOOL": "true or false", "LIST": "a list",
@@ -228,10 +228,10 @@ def build_process_prompt(
     first: str = "i1",
     incomplete: str = "",
 ) -> str:
-    """Return the prompt of one batch; ``data_excerpt`` has one item per line, each after its reference.
+    """Return the prompt of one batch. Each line of ``data_excerpt`` has the reference of an item and the item.
 
-    ``cite`` is the rows' field for references, ``first`` the first reference. ``incomplete`` states why the list of items is
-    incomplete.
+    ``cite`` is the name of the row field with the references, ``first`` the first reference. ``incomplete`` states why the list of
+    items is incomplete.
     """
     if incomplete:
         data_excerpt += f"\n… [the data is incomplete: {incomplete}]"
@@ -253,12 +253,12 @@ def build_process_prompt(
 
 
 def build_again_prompt(prompt: str, round_: int) -> str:
-    """Return the prompt for the open items of an earlier answer; ``round_`` makes each round's prompt different."""
+    """Return the prompt for the items that an earlier answer left open; ``round_`` makes the prompt of each round different."""
     return f"{prompt}\n\nRound {round_}: these items were left open before. Answer for each of them, and once."
 
 
 def process_schema(columns: Sequence[Column], references: Sequence[str], *, cite: str = "ids") -> dict[str, Any]:
-    """Return the schema of a batch's answer. Without columns, a row is any object with a citation."""
+    """Return the schema of the answer for a batch. Without columns, a row is any object with a citation."""
     properties: dict[str, Any] = {cite: {"type": "array", "items": {"type": "string", "enum": list(references)}}}
     row: dict[str, Any] = {"type": "object", "properties": properties, "required": [cite]}
     if columns:
@@ -269,17 +269,17 @@ def process_schema(columns: Sequence[Column], references: Sequence[str], *, cite
 
 
 def build_classify_prompt(data_excerpt: str, instruction: str, labels: Sequence[str]) -> str:
-    """Return the prompt for one item, a line of JSON; the answer is one of the labels.
+    """Return the prompt for one item, which is a line of JSON; the answer is one of the labels.
 
-    The prompt ends where the answer begins, because extra sentences mislead a small model. The item needs no fence: JSON has
-    no line breaks and ends with its own quotes.
+    The prompt ends directly before the answer, because further sentences mislead a small model. The item needs no fence, because a
+    line of JSON has no line breaks and its strings end at their own quotes.
     """
     listed = ", ".join(labels)
     return f"Put the item into exactly one of these classes: {listed}.\n\n{instruction}\n\nItem: {data_excerpt}\nClass:"
 
 
 def build_analyze_prompt(state_excerpt: str, instruction: str, *, first: str = "i1") -> str:
-    """Return the prompt over a bounded excerpt of the state: one part per line, each after its reference."""
+    """Return the prompt for a bounded excerpt of the state. Each line has the reference of a part and the part."""
     return "\n\n".join(
         [
             f"Answer the task from the parts of the state below.\n\nTask: {instruction}",
@@ -310,7 +310,7 @@ def _object(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-# The layout of items in a prompt: one line each after a short reference, in batches of bounded size.
+# The layout of items in a prompt: each item is one line that begins with a short reference; batches have a bounded size.
 
 _BATCH_ITEMS = 20
 _BATCH_CHARACTERS = 6_000
@@ -321,8 +321,8 @@ _LONGEST_ID = 200
 class Shown:
     """Items as shown to a model; ``references[i]`` is the text before item ``i``.
 
-    ``ids[i]`` is the name of the item in evidence: its own id; ``[source, target]`` and the key of an edge, the ends of a
-    path; for any other item its position, ``variable[3]``.
+    ``ids[i]`` is the name of item ``i`` in evidence: its own id; for an edge ``[source, target]`` and the key, for a path
+    ``[source, target]``; for any other item its position, ``variable[3]``.
     """
 
     items: Sequence[Any]
@@ -332,11 +332,11 @@ class Shown:
     """The own id of each item, which an answer may cite instead of the reference; None if the item has none."""
 
     def line(self, index: int) -> str:
-        """Return an item's line. It is computed on each call: all lines of a large variable would take too much memory."""
+        """Return the line of an item. Lines are not stored, because all lines of a large variable would take too much memory."""
         return f"{self.references[index]} {excerpt(self.items[index])}"
 
     def known(self, among: Sequence[int]) -> dict[str, int]:
-        """Return the items at the indices ``among`` by valid citation: the reference, or their own id if it is unique."""
+        """Map valid citations to the indices ``among``: an item is cited by its reference, or by its own id if the id is unique."""
         known: dict[str, int] = {}
         twice: set[str] = set()
         for index in among:
@@ -353,9 +353,9 @@ class Shown:
 
 
 def shown(items: Sequence[Any], ids: Sequence[Any] | None = None, *, name: str = "") -> Shown:
-    """Return ``items`` for a prompt; ``ids`` are their names in evidence, by default as ``Shown`` describes.
+    """Return ``items`` for a prompt; ``ids`` are their names in evidence (default: see ``Shown``).
 
-    ``name`` is the name of the variable. The references are ``i1`` and so on, unless the ids look like that.
+    ``name`` is the name of the variable. The references are ``i1``, ``i2`` and so on; if ids have the same form, ``ii1`` and so on.
     """
     own = tuple(own_id(item) for item in items) if ids is None else tuple(ids)
     looks = {match[1] for each in own if isinstance(each, str) and (match := _REFERENCE.fullmatch(each))}
@@ -371,7 +371,7 @@ def shown(items: Sequence[Any], ids: Sequence[Any] | None = None, *, name: str =
 
 
 def _ends(item: Any) -> list[NodeId] | None:
-    """Return an edge's ends and key, or a path's ends; None for any other item, and if the ends are not ids."""
+    """Return the ends and the key of an edge, or the ends of a path; None for any other item, or if an end is not a valid id."""
     kind = item_kind(item)
     if kind not in ("edge", "path"):
         return None
@@ -385,7 +385,7 @@ _REFERENCE = re.compile(r"(i+)[0-9]+")
 
 
 def own_id(item: Any) -> NodeId | None:
-    """Return an item's own id: its ``id``, or itself if it is a text or an integer; None if missing or a long text."""
+    """Return the id of an item: its ``id``, or the item itself if it is a text or an integer; None if there is none or it is long."""
     own = item.get("id") if isinstance(item, dict) else item
     return own if _is_short_id(own) else None
 

@@ -1,6 +1,7 @@
-"""PROCESS: a model derives rows from items, in concurrent batches. Each row cites its items and is checked separately.
+"""PROCESS and CLASSIFY. In PROCESS a model derives rows from items, in concurrent batches; each row cites its items.
 
-A failed batch affects only its own items; a row that is still invalid after one repair is dropped and reported.
+Rows are checked separately. A failed batch affects only its own items; a row that is still invalid after one repair is dropped and
+reported.
 """
 
 import asyncio
@@ -33,17 +34,17 @@ from .model_calls import (
 )
 
 _MOST_ROUNDS = 20
-"""Maximum number of rounds for open items each time the command is run."""
+"""Maximum number of rounds for open items per run of the command."""
 _LISTED = 5
 _TOO_MUCH = frozenset({"prompt_too_long", "truncated"})
-"""Failures that may disappear with fewer items."""
+"""Failures that smaller batches may avoid."""
 
 
 @define
 class _Batch:
-    """One batch: the items' indices, the answer and its rows, or the failure; ``halves`` if it was split.
+    """One batch: the indices of its items, the answer and its rows, or the failure; ``halves`` if the batch was split.
 
-    ``open`` are items without a row, ``differing`` those whose rows contradict each other.
+    ``open`` are the items without a row, ``differing`` the items whose rows contradict each other.
     """
 
     indices: Sequence[int]
@@ -57,7 +58,7 @@ class _Batch:
     halves: "Sequence[_Batch]" = ()
 
     def parts(self) -> "Iterator[_Batch]":
-        """Yield the batches that were answered or failed, in the order of the items."""
+        """Yield the unsplit batches that this batch consists of, in the order of the items."""
         if not self.halves:
             yield self
         for half in self.halves:
@@ -66,7 +67,7 @@ class _Batch:
 
 @define
 class _Work:
-    """The data that all batches of a command share."""
+    """The data shared by all batches of a command."""
 
     command: Process
     rows: Rows
@@ -77,11 +78,11 @@ class _Work:
 
     @property
     def incomplete(self) -> str:
-        """Why the list of items is incomplete, for the prompt."""
+        """The reason, for the prompt, why the list of items is incomplete; "" if it is complete."""
         return clipped("; ".join(self.rows.value.incomplete), 800)
 
     async def do(self, number: int) -> None:
-        """Ask about one batch, or about its halves if it is too large for the model."""
+        """Call the model for one batch, or for its halves if the batch is too large for the model."""
         await self._ask_or_split(self.batches[number], number)
 
     async def _ask_or_split(self, batch: _Batch, number: int) -> None:
@@ -101,10 +102,10 @@ class _Work:
         await self._ask_open_items(batch, number)
 
     async def _ask_open_items(self, batch: _Batch, number: int) -> None:
-        """Ask about the items that a recalled answer leaves open: a repeated command asks only about those."""
+        """Call the model only for the items that a recalled answer left open, when the command is run again."""
         last, left = batch, [*batch.open, *batch.differing]
         for round_ in range(1, _MOST_ROUNDS + 1):
-            silent = not last.rows and not last.faults  # no result for any of the items
+            silent = not last.rows and not last.faults  # the answer has no result for any item
             if not left or silent or last.answer is None or not last.answer.free:
                 return
             again = _Batch(left)
@@ -113,7 +114,7 @@ class _Work:
             except Unanswered as unanswered:
                 again.failed = unanswered.failed
             else:
-                if not again.rows and not again.faults:  # the model has no result for these items either
+                if not again.rows and not again.faults:  # no result for these items this time, either
                     last.open = []
                     return
             settled = [index for index in last.indices if index not in left]
@@ -122,7 +123,7 @@ class _Work:
             last, left = again, [*again.open, *again.differing]
 
     async def _ask_batch(self, batch: _Batch, number: int, round_: int = 0) -> None:
-        """Ask, and once more if rows are invalid and no lower layer has done so. Raises ``Unanswered``."""
+        """Call the model; request one repair of invalid rows, unless a lower layer already has. Raises ``Unanswered``."""
         references = [self.shown.references[index] for index in batch.indices]
         lines = "\n".join(self.shown.line(index) for index in batch.indices)
         columns = self.command.returning
@@ -152,7 +153,7 @@ class _Work:
     async def _ask(
         self, prompt: str, number: int, schema: dict[str, Any], known: dict[str, int]
     ) -> tuple[Answer, Judged]:
-        """Return an answer and its valid rows, also of an answer that a lower layer rejected."""
+        """Return an answer and its valid rows; an answer that a lower layer rejected may also have valid rows."""
         try:
             answer = await self.asker.ask(prompt, number, schema=schema)
         except Unanswered as unanswered:
@@ -166,7 +167,7 @@ class _Work:
 
 
 def _differing(made: Sequence[Row]) -> list[int]:
-    """Return the items with several unequal rows that cite only them: a row is wrong, or each has only a part."""
+    """Return the items with several unequal rows that cite only this item: a row is wrong, or every row is only a part."""
     first: dict[int, dict[str, Any]] = {}
     found: dict[int, None] = {}
     for row in made:
@@ -177,10 +178,10 @@ def _differing(made: Sequence[Row]) -> list[int]:
 
 @refusing
 async def run_process(command: Process, session: Session) -> ExecutionResult:
-    """Run PROCESS; a repeated run asks only about the items in ``failed_items``.
+    """Run PROCESS. When the command is run again, the model is called only for the items in ``failed_items``.
 
-    ``failed_items`` has the items of failed batches, those without a row, those with differing rows that each cite only the
-    item (with RETURNING), and the dropped rows.
+    ``failed_items`` has the items of failed batches, the items without a row, the dropped rows and, with RETURNING, the items with
+    differing rows that cite only this item.
     """
     source = rows_of(command.source, session)
     if not source.items:
@@ -210,7 +211,7 @@ def _result(work: _Work) -> ExecutionResult:
         if batch.answer is not None
         for row in batch.rows
     ]
-    if any(batch.shown for batch in work.batches):  # rows from later rounds: restore the order of the items
+    if any(batch.shown for batch in work.batches):  # later rounds added rows: restore the order of the items
         made.sort(key=lambda each: min(each[2].cited))
     items = [row.fields for _, _, row in made]
 
@@ -281,7 +282,7 @@ def _listed_ids(work: _Work, indices: Sequence[int]) -> str:
 
 
 def _outcome(work: _Work, count: int, cited: int) -> tuple[Status, str, str]:
-    """Return status, message and hint of all batches together."""
+    """Return the status, message and hint for all batches together."""
     failed = [batch.failed for batch in work.batches if batch.failed is not None]
     told = []
     if failed:
@@ -311,7 +312,7 @@ def _outcome(work: _Work, count: int, cited: int) -> tuple[Status, str, str]:
 
 
 def _unfit(work: _Work) -> list[str]:
-    """Return messages about the number of dropped rows and of unusable answers, each with the first reason."""
+    """Return two messages at most: the number of dropped rows and the number of unusable answers, each with the first reason."""
     faults = [fault for batch in work.batches for fault in batch.faults]
     told = []
     if left := [fault for fault in faults if fault.rows]:
@@ -323,13 +324,13 @@ def _unfit(work: _Work) -> list[str]:
 
 
 # CLASSIFY: a model assigns exactly one label to every item, in one call per item.
-# The answer is then one of a few texts, which servers and the local model enforce by grammar; equal items give equal prompts,
-# so a cache answers them once.
+# So the answer is one of a few texts, which servers and the local model enforce by a grammar. Equal items give equal prompts, so
+# with a cache the model is called only once for equal items.
 
 
 @refusing
 async def run_classify(command: Classify, session: Session) -> ExecutionResult:
-    """Run CLASSIFY: return each item with its ``label``, in the order of the items; a non-object goes under ``value``.
+    """Run CLASSIFY: return each item with its ``label``, in the order of the items. A non-object becomes ``{"value", "label"}``.
 
     An existing field ``label`` is renamed to ``item.label``. Items without a label are dropped and reported.
     """

@@ -1,4 +1,4 @@
-"""REQUIRE and ASSERT, conditions for a plan to continue, and DECLARE, RESET and UPDATE, which change the state."""
+"""REQUIRE and ASSERT, which test conditions for continuing a plan, and DECLARE, RESET and UPDATE, which change the state."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -28,7 +28,7 @@ async def run_require(command: Require, session: Session) -> ExecutionResult:
 
 @refusing
 async def run_assert(command: Assert, session: Session) -> ExecutionResult:
-    """Run ASSERT: fail if the condition is not true, with ``empty`` if the tested value is empty, else ``error``."""
+    """Run ASSERT: if the condition is not true, fail with the status ``empty`` if the tested value is empty, else ``error``."""
     values = variables(session)
     truth = evaluate(bind(command.condition, values), lambda field: None)
     if truth:
@@ -44,7 +44,7 @@ async def run_assert(command: Assert, session: Session) -> ExecutionResult:
 
 
 def _left_sides(condition: Condition, values: dict[str, Any]) -> list[tuple[str, Any, bool]]:
-    """Return the left sides of the condition: name, value, and whether the value is empty."""
+    """Return name, value and emptiness of each left side in the condition."""
     found: dict[str, tuple[str, Any, bool]] = {}
     for node in walk(condition):
         if not isinstance(node, Comparison | NullTest):
@@ -74,7 +74,7 @@ def _name(variable: Variable) -> str:
 # DECLARE, RESET and UPDATE: the only commands that change the state. They stage changes; the executor commits them.
 
 _PIECES = 16_384
-"""Maximum pieces of evidence that the rows of one UPDATE add to a COUNTER, but at least one for each key."""
+"""Maximum pieces of evidence that the rows of one UPDATE add to a COUNTER; every key gets at least one piece."""
 
 
 @refusing
@@ -104,8 +104,8 @@ async def run_reset(command: Reset, session: Session) -> ExecutionResult:
 async def run_update(command: Update, session: Session) -> ExecutionResult:
     """Update a key with a variable and its evidence; the count is the new size of the key. Raises ``StateError``.
 
-    The state decides which values a key accepts. The evidence is stored too: that of an object with each of its fields, that
-    of rows of counts with each key of a COUNTER, that of a number combined.
+    The state decides which values a key accepts. The evidence is stored too: the evidence of an object with each of its fields, the
+    evidence of rows of counts with the keys of a COUNTER, and the evidence of a number as combined evidence.
     """
     key = command.key.text
     value = session.context.value(command.source.text)
@@ -128,13 +128,13 @@ async def run_update(command: Update, session: Session) -> ExecutionResult:
 
 
 def _of_counts(value: Value) -> Sequence[Sequence[Evidence]]:
-    """Return a COUNTER's evidence: each piece of a row of counts names its count in ``key``.
+    """Return evidence for a COUNTER: in the evidence of a row of counts, ``key`` of each piece names the counted key.
 
-    With many keys, each has fewer pieces; ``more`` in a key's last piece counts the omitted items.
+    With many keys, each key has fewer pieces; ``more`` in the last piece of a key counts the omitted pieces.
     """
     rows = value.value if isinstance(value.value, list) else []
     labels = [counted_label(row) for row in rows]
-    if not rows or None in labels:  # a number; the state rejects values that are not counts
+    if not rows or None in labels:  # the value is a number, or the state rejects it
         return [pieces] if (pieces := united(value.evidence)) else ()
     most = max(1, min(MOST, _PIECES // len(rows)))
     return [

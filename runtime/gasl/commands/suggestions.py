@@ -1,4 +1,4 @@
-"""Hints for a command that found nothing: the probable spelling, the existing values."""
+"""Hints for a command that found nothing: the probable spelling, or the existing values."""
 
 import re
 from collections import Counter
@@ -19,35 +19,35 @@ from .bindings import listed, read
 _LOOKED_AT = 10_000
 """Maximum number of items whose values are read."""
 _IDS = 1_000
-"""Number of nodes whose ids are read to tell texts from numbers."""
+"""Maximum number of nodes whose ids are read to determine whether ids are texts or integers."""
 _LONGEST = 200
 """Maximum characters of a text for which texts with the same words are searched."""
 _SHARE = 0.4
-"""Minimum length of the shorter of two texts, as a share of the longer one, for a match by words."""
+"""Minimum ratio of the lengths of two texts (shorter to longer) for a match by words."""
 _VALUES = 5
 _ASKED = 20
 _TRIED = 5
 """Maximum number of requested values for which near values are searched."""
 _MANY = 1_000
 _CLOSE = 0.8
-"""Minimum similarity of two spellings for a choice among many; lower matches are chance."""
+"""Minimum similarity of two spellings if there are many candidates; a lower similarity may be a coincidence."""
 _HINTS = 3
 _OFFERED = 30
 """Maximum number of attribute names in a hint."""
 _DEGREES = ("degree", "in_degree", "out_degree")
 _BUILT_IN = frozenset({"id", *_DEGREES, "source", "target", "key", "length", "nodes", "edges"})
-"""Names that every item of some kind has, whatever the graph's attributes."""
+"""Field names that items of some kind have in every graph."""
 
 Values = Sequence[tuple[Any, int]]
 
 
 @frozen
 class Known:
-    """The candidates for hints: the names of attributes, and the frequent values of each with their counts.
+    """The candidates for hints: the names of attributes, and the frequent values of each attribute with their counts.
 
-    ``kinds`` returns the JSON kinds of an attribute's values ("text", "integer", ...; empty if unknown), ``texts`` its
-    distinct texts, also the rare ones; it may take a pass over the graph. ``ends`` has the candidates for the nodes at the
-    ends of edges and paths. ``what`` names the items in a message.
+    ``kinds`` returns the JSON kinds of an attribute's values ("text", "integer", ...; empty if unknown). ``texts`` returns all its
+    distinct texts, including rare texts, and may have to scan the graph. ``ends`` has the candidates for the nodes at the ends of
+    edges and paths. ``what`` is the word for the items in a message, such as "nodes".
     """
 
     names: Sequence[str]
@@ -59,7 +59,7 @@ class Known:
 
 
 def known_of_graph(graph: GraphAdapter, kind: str) -> Known:
-    """Return the candidates from a graph's nodes, edges or paths. Computes the schema; may take long the first time."""
+    """Return the candidates from a graph's nodes, edges or paths. The first call computes the schema, which may take long."""
     schema = graph.schema
     nodes = _known(graph, "nodes", schema.node_attributes, counted=_DEGREES)
     if kind == "nodes":
@@ -115,7 +115,7 @@ def known_of_items(items: Iterable[Any]) -> Known:
 
 
 def near(condition: Condition | None, known: Known) -> str:
-    """Return up to three hints in one text, for tested fields that are unknown or do not have the value."""
+    """Return up to three hints, joined, for fields in the condition that are unknown or never have the requested value."""
     if condition is None:
         return ""
     hints: dict[str, None] = {}
@@ -155,13 +155,13 @@ _PARTS: Mapping[str, Callable[[str, str], bool]] = {
 }  # fmt: skip
 _COMPARING = ("=", "IN", "<", "<=", ">", ">=")
 _TYPED = (*_COMPARING, *_TELLING, "MATCHES")
-"""Operators that are never true for a value of another kind than the attribute's."""
+"""Operators that are never true if the value and the attribute have different kinds."""
 _KINDS = {str: "text", int: "integer", float: "float", bool: "boolean", list: "list", dict: "object"}
 _WORDS = {"text": "text", "integer": "a number", "float": "a number", "boolean": "a boolean"}
 
 
 def _near_kind(named: str, name: str, asked: Sequence[Any], comparison: Comparison, known: Known) -> str:
-    """Return a hint if an attribute has one kind and all requested values another; else ""."""
+    """Return a hint if all values of an attribute have one kind and all requested values have another kind; else ""."""
     if not asked or comparison.operator not in _TYPED:
         return ""
     there = {_WORDS.get(kind) for kind in known.kinds(name) if kind != "null"}
@@ -226,7 +226,7 @@ def _near_value(named: str, name: str, asked: Sequence[Any], operator: Operator,
 
 
 def _similar_text(value: str, texts: Collection[str]) -> str | None:
-    """Return the text with the most similar spelling, else one whose words contain those of ``value`` or the reverse."""
+    """Return the text with the most similar spelling, else a text whose words include all words of ``value`` or the reverse."""
     if like := nearest(value, texts):
         from rapidfuzz.distance import OSA
 

@@ -1,4 +1,4 @@
-"""COUNT, AGGREGATE and RANK: numbers and order of a variable's items. The same input always gives the same output."""
+"""COUNT, AGGREGATE, RANK, SELECT, JOIN and set operations on variables. The same input always gives the same output."""
 
 import math
 import statistics
@@ -31,7 +31,7 @@ from .suggestions import known_of_items, near
 
 @beside
 def run_count(command: Count, session: Session) -> ExecutionResult:
-    """Run COUNT: return a number; with BY, rows ``{field, count}``, with groups in the order of their first items.
+    """Run COUNT: return a number; with BY, return rows ``{field, count}``, in the order of the first item of each group.
 
     Items without the field form the group null. A field named ``count`` is renamed to ``by.count``.
     """
@@ -50,9 +50,9 @@ def run_count(command: Count, session: Session) -> ExecutionResult:
 def run_aggregate(command: Aggregate, session: Session) -> ExecutionResult:
     """Run AGGREGATE: return rows ``{field, sum_x, ...}``. Every function except ``count()`` ignores nulls.
 
-    If all values are null, ``count(x)`` is 0 and the others are null. ``sum``, ``mean`` and ``median`` accept numbers,
-    ``min`` and ``max`` numbers or texts; any other value is ``schema_mismatch``. Sums of integers are exact; sums of floats
-    do not depend on the order. ``nulls`` in the summary counts the ignored values.
+    If all values are null, ``count(x)`` is 0 and the other functions are null. ``sum``, ``mean`` and ``median`` accept numbers;
+    ``min`` and ``max`` accept numbers or texts; any other value is ``schema_mismatch``. Sums of integers are exact; sums of floats
+    do not depend on the order. ``nulls`` in the summary counts the ignored nulls.
     """
     rows = rows_of(command.source, session)
     keys, members = _groups(rows, command.by)
@@ -78,7 +78,7 @@ def run_aggregate(command: Aggregate, session: Session) -> ExecutionResult:
 
 @beside
 def run_rank(command: Rank, session: Session) -> ExecutionResult:
-    """Run RANK: sort the items by a field; equal ones keep their order, items without the field are last in both directions."""
+    """Run RANK: sort the items by a field. Equal items keep their order; items without the field are last in both directions."""
     rows = rows_of(command.source, session)
     values = column(rows, command.by)
     there = [index for index, value in enumerate(values) if value is not None]
@@ -92,7 +92,7 @@ def run_rank(command: Rank, session: Session) -> ExecutionResult:
 
 
 def _groups(rows: Rows, by: Path) -> tuple[list[Any], list[list[int]]]:
-    """Return the groups' values and the indices of their items, in the order of their first items."""
+    """Return the value of each group and the indices of its items; groups are in the order of their first items."""
     groups: dict[Any, tuple[Any, list[int]]] = {}
     for index, value in enumerate(column(rows, by)):
         groups.setdefault(identity(value), (value, []))[1].append(index)
@@ -114,7 +114,7 @@ def _grouped(
 
 
 def _aggregate(made: Computation, rows: Rows, column: Sequence[Any], member: Sequence[int]) -> Any:
-    """Return one aggregate of one group."""
+    """Return the value of one aggregate for one group; ``member`` has the indices of the group's items."""
     there = [index for index in member if column[index] is not None]
     if made.function == "count":
         return len(there)
@@ -130,7 +130,7 @@ def _aggregate(made: Computation, rows: Rows, column: Sequence[Any], member: Seq
             )
     try:
         result = _FUNCTIONS[made.function](values)
-    except (OverflowError, ValueError):  # infinities and overflows can't be written as JSON
+    except (OverflowError, ValueError):  # JSON has no infinity
         result = math.inf
     if isinstance(result, float) and not math.isfinite(result):
         raise Refused("schema_mismatch", f"{_call_text(made)} is too large for a number")
@@ -167,7 +167,7 @@ _FUNCTIONS: dict[str, Callable[[Sequence[Any]], Any]] = {
 def run_select_fields(command: SelectFields, session: Session) -> ExecutionResult:
     """Run SELECT ... FIELDS: each item becomes an object with exactly these fields; dotted names stay dotted.
 
-    A field that an item lacks is null; one that no item has is ``schema_mismatch``. The evidence is unchanged.
+    A field that an item lacks is null; a field that no item has is ``schema_mismatch``. The evidence is unchanged.
     """
     rows = rows_of(command.source, session)
     for path in command.fields:
@@ -198,18 +198,18 @@ def run_select_where(command: SelectWhere, session: Session) -> ExecutionResult:
 
 
 # JOIN, UNION, INTERSECT and EXCEPT: combine two variables.
-# Values are equal as in ``=`` (1 equals 1.0, "1" does not equal 1); null equals nothing, not even null.
+# Values are compared as with ``=``: 1 equals 1.0, "1" does not equal 1, and null equals nothing, not even null.
 
 Members = list[tuple[Value, int]]
 
 
 @beside
 def run_join(command: Join, session: Session) -> ExecutionResult:
-    """Run JOIN (inner): return a row for every pair with equal fields, in the order of the left and then of the right.
+    """Run JOIN (inner): return a row for every pair of items with equal fields, sorted by the left and then by the right item.
 
-    Every row has the same fields, null if an item lacks one: the left items' fields, then the right items' fields under the
-    names from ``lang.trees.gasl.joined_names``. Too many fields are rejected. A row has the evidence of both items. More
-    rows than ``max_results`` are cut: ``partial``.
+    Every row has the same fields: the fields of the left items, then the fields of the right items under the names from
+    ``lang.trees.gasl.joined_names``. A field that an item lacks is null. Too many fields are rejected. A row has the evidence of both
+    items. The result has at most ``max_results`` rows; if rows are cut off, it is ``partial``.
     """
     left, right = rows_of(command.left, session), rows_of(command.right, session)
     left_keys, right_keys = _keys(left, command.left_field), _keys(right, command.right_field)
@@ -247,7 +247,7 @@ def _keys(rows: Rows, field: Path) -> list[Hashable | None]:
 
 
 def _names(rows: Rows) -> dict[str, None]:
-    """Return the fields of all items of a side, joined or not, in order of first occurrence."""
+    """Return the fields of all items of one side, also of items that are not joined, in order of first occurrence."""
     names: dict[str, None] = {}
     for item in rows.items:
         if isinstance(item, dict):
@@ -258,7 +258,7 @@ def _names(rows: Rows) -> dict[str, None]:
 def _merged(
     left: dict[str, Any], right: dict[str, Any], own: Mapping[str, None], renamed: Mapping[str, str]
 ) -> dict[str, Any]:
-    merged = dict(left)  # the item's own fields first: the first field tells a node from an edge
+    merged = dict(left)  # left fields first: the first field decides between node and edge
     if len(merged) < len(own):
         for name in own:
             merged.setdefault(name, None)
@@ -285,11 +285,11 @@ def _kinds(rows: Rows, field: Path) -> set[str]:
 
 @beside
 def run_set_operation(command: SetOperation, session: Session) -> ExecutionResult:
-    """Run UNION, INTERSECT, EXCEPT. Without ON, whole items are compared, and equal ones appear once.
+    """Run UNION, INTERSECT, EXCEPT. Without ON, whole items are compared, and equal items appear only once.
 
-    ON a field: UNION returns the first item of each value and every item without the field; INTERSECT and EXCEPT return every
-    left item whose value is, or is not, among the right items' values. An item that represents others has the evidence of all
-    of them.
+    With ON a field, UNION returns the first item for each value and every item without the field. INTERSECT returns every left item
+    whose value occurs in the right items; EXCEPT returns every left item whose value does not. An item that represents other items
+    has the evidence of all these items.
     """
     left, right = rows_of(command.left, session), rows_of(command.right, session)
     right_field = command.right_field or command.left_field
@@ -318,7 +318,7 @@ def _item_key(item: Any) -> Hashable:
 
 
 def _positions(keys: Sequence[Hashable | None]) -> dict[Hashable, list[int]]:
-    """Return the positions of each key; null is omitted."""
+    """Map each key to its positions; null keys are omitted."""
     found: dict[Hashable, list[int]] = {}
     for index, key in enumerate(keys):
         if key is not None:
@@ -347,7 +347,7 @@ def _union(
 def _selected(
     left: Rows, keys: Sequence[Any], wanted: Sequence[int], *, keyed: bool
 ) -> tuple[list[int], list[Members]]:
-    """Return the indices of the result and the items that each represents; equal whole items appear once."""
+    """Return the indices of the resulting items and, for each, the items that it represents; equal whole items appear only once."""
     kept: list[int] = []
     members: list[Members] = []
     at: dict[Hashable, int] = {}
