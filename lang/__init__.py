@@ -1,1 +1,1 @@
-"""Text to trees and back: sources, diagnostics, trees, parsers, printers and linters. Pure: no I/O, no model, no graph."""
+"""Sources, diagnostics, trees, parsers, printers and linters. This package is pure: it uses no I/O, no model and no graph."""

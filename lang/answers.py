@@ -283,7 +283,7 @@ _ROUNDS = 6
 
 
 def bare_text(text: str) -> str:
-    """Return a short answer without what models put around it: blanks, pairs of quotes, Markdown emphasis marks, one period."""
+    """Return a short answer without surrounding blanks, pairs of quotes and Markdown emphasis marks, and without a final period."""
     text, period = text.strip(BLANK), False
     for _ in range(_ROUNDS):
         if not period and text.endswith(".") and len(text) > 1:

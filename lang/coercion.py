@@ -38,7 +38,7 @@ _LARGEST = 2**63
 
 @frozen
 class Fit:
-    """The value fits. ``coerced``: the original text, if the value was converted; "" if it was not.
+    """The value fits. ``coerced`` is the original text if the value was converted, else "".
 
     ``how`` says how the value was found in a text: by a rung of the accessor ladder (json, python, fence, bracket list), or
     ``thinking``, ``fenced``, ``embedded``, ``literal``, ``coerced``. It is None if the text itself is the value.

@@ -15,7 +15,7 @@ FinalRule = Literal["final", "only sink", "last"]
 
 
 def step_references(step: Step) -> list[Reference]:
-    """Return the references of ``step`` in source order, including those to ``input``, ``item`` and ``index``."""
+    """Return the references of ``step`` in source order, including references to ``input``, ``item`` and ``index``."""
     found: list[Reference] = []
     call = step.call
     stack: list[Value] = [option.value for option in reversed(call.options)] if call.options else []

@@ -234,7 +234,7 @@ def printable(text: str) -> str:
 
 
 def _columns(text: str) -> int:
-    """Return the width of ``text`` in terminal columns (wide East Asian characters take two, combining ones none)."""
+    """Return the width of ``text`` in terminal columns. Wide East Asian characters take two columns, combining characters none."""
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width

@@ -19,8 +19,8 @@ Kind = Literal[
 class Parameter:
     """A positional argument.
 
-    Kinds: template (a prompt), expression (a string without references), json (a constant value), list (a reference to a
-    list), call.
+    The kinds are template (a prompt), expression (a string without references), json (a constant value), list (a reference to a
+    list) and call.
     """
 
     name: str

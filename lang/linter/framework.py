@@ -49,7 +49,7 @@ class Lints(Generic[C]):
 
 
 _MOST = 50
-"""Maximum number of different unknown names looked up in one check; more usually have a common cause."""
+"""Maximum number of different unknown names looked up in one check. A text with more of them usually has a single cause."""
 
 
 @define(eq=False)
@@ -70,7 +70,7 @@ class Suggestions:
         return len(self._asked) >= _MOST or self._looked_at >= self.names
 
     def find(self, name: str, known: Collection[str]) -> str | None:
-        """Return the known name that was most likely meant; None after many different names were looked up."""
+        """Return the known name that was most likely meant, or None. It is always None after too many names were looked up."""
         if self.has_enough:
             return None
         key = (name, id(known))
@@ -99,7 +99,7 @@ class LintContext:
         return Diagnostic(code, severity or self.severity(code), message, span, tuple(filter(None, hints)), kept)
 
     def suggestion(self, name: str, known: Collection[str]) -> str | None:
-        """Return the known name that was most likely meant; None after many different names were looked up."""
+        """Return the known name that was most likely meant, or None. It is always None after too many names were looked up."""
         return self._suggestions.find(name, known)
 
     @property

@@ -93,7 +93,7 @@ def _escaped(character: str) -> str:
 
 
 def _render(pieces: Iterable[_Piece]) -> str:
-    """Return the text of the pieces, replacing nodes by their pieces until only texts and marks are left."""
+    """Return the text of the pieces. Nodes are replaced by their pieces until only strings and marks are left."""
     done: list[str] = []
     stack = list(pieces)[::-1]
     depth = 0

@@ -65,7 +65,7 @@ class Length(Node):
 
 @frozen
 class Comparison(Node):
-    """``left operator right``. ``right`` is ``Items`` only with ``IN`` and ``NOT IN``."""
+    """``left operator right``. ``right`` can be ``Items`` only after ``IN`` and ``NOT IN``."""
 
     left: Field | Variable | Length
     operator: Operator
@@ -74,7 +74,7 @@ class Comparison(Node):
 
 @frozen
 class NullTest(Node):
-    """``left IS NULL`` or, ``negated``, ``left IS NOT NULL``. Never unknown."""
+    """``left IS NULL``, or ``left IS NOT NULL`` if ``negated``. The result is never unknown."""
 
     left: Field | Variable | Length
     negated: bool = False

@@ -1,4 +1,4 @@
-"""The catalogue of diagnostics: every code, its meaning, why it matters, a faulty and a correct example.
+"""The catalogue of diagnostics: for every code its meaning, the reason why it matters, a faulty and a correct example.
 
 ``docs/reference/rules.md`` is generated from this catalogue, and a test reads every example. The catalogue covers the findings
 of both ``lang.parse`` and ``lang.linter``. Each language has its own module.

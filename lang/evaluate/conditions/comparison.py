@@ -33,7 +33,7 @@ class ConditionError(KnotworkError):
 
 
 def too_deep(what: str) -> ConditionError:
-    """Return the error for a condition or a value that nests deeper than ``DEEPEST``."""
+    """Return the error for a condition or a value that is nested more than ``DEEPEST`` levels deep."""
     return ConditionError(f"{what} is nested more than {DEEPEST} levels deep")
 
 
@@ -155,7 +155,7 @@ def compare(left: Any, comparison: Operator, right: Any) -> bool | None:
 
 
 def prepared(comparison: Operator, right: Any) -> Callable[[Any], bool | None]:
-    """Return the function ``left -> left comparison right``, with ``right`` preprocessed."""
+    """Return a function ``left -> left comparison right``. ``right`` is prepared once, for many values of ``left``."""
     if comparison == "MATCHES":
         if not isinstance(right, str):
             return _unknown

@@ -78,8 +78,8 @@ def compiled(
 ) -> Predicate:
     """Return ``condition`` as a predicate over rows of ``arity`` values. By default a row is a single item.
 
-    ``readers`` returns the reader of a field; ``plain`` converts values that are not JSON. Raises ``Unbound`` for a
-    variable, ``ConditionError`` for an invalid pattern and for a condition that nests more than 200 levels deep.
+    ``readers`` returns the reader of a field; ``plain`` converts values that are not JSON. Raises ``Unbound`` for a variable, and
+    ``ConditionError`` for an invalid pattern and for a condition that is nested more than 200 levels deep.
     """
     condition = simplified(condition)
     width, depth = _size(condition, 0)

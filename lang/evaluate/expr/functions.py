@@ -308,7 +308,7 @@ def as_set(meter: Meter, *values: Any) -> Distinct:
 
 
 def length(meter: Meter, value: Any) -> int:
-    """Return the number of elements, keys or characters of ``value``. Costs nothing."""
+    """Return the number of elements, keys or characters of ``value``. This charges no steps."""
     if kind(value) in ("list", "text", "object", "set"):
         return len(value)
     hint = "count with sum(1 for ...)" if kind(value) == "generator" else ""

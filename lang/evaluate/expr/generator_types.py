@@ -1,4 +1,4 @@
-"""What the generator knows of a value before evaluation: its possible types, and bounds if it is a number.
+"""Facts about a value that the generator knows before evaluation: its possible types, and bounds if it is a number.
 
 Generated code checks only the properties that are not known. Bounds are powers of two: a value of kind ``int`` with 53 bits is
 at most 2**53 away from 0. Therefore the code needs no checks in arithmetic: a product of such numbers can't exceed the limits.

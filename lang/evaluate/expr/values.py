@@ -1,4 +1,4 @@
-"""Values: their kinds, their truth, and their form in messages.
+"""Values of expressions: their kinds, their truth, and their form in messages.
 
 The values are those of JSON; a tuple counts as a list. Inside an expression there are also sets (``Distinct``) and generators.
 A boolean is not a number. Other values are refused when an expression uses them.

@@ -472,7 +472,7 @@ def _most_shared(actions: Sequence[Action]) -> tuple[Atom, int]:
 
 
 def _first(action: Action) -> Sequence[Atom]:
-    """Return the conditions that may be tested first: all before the first that can fail or, if that is none, only the first."""
+    """Return the conditions that may be tested first: all conditions before the first that can fail, but at least one condition."""
     return list(takewhile(lambda atom: atom.free, action.atoms)) or action.atoms[:1]
 
 

@@ -73,7 +73,7 @@ def conjuncts(where: Where, filters: Mapping[str, tuple[Expr, ...]]) -> tuple[Ex
 
 
 def _flat(expr: Expr) -> list[Expr]:
-    """Return the operands of an ``and``, also of nested ones; any other expression is a single operand."""
+    """Return the operands of an ``and``, including the operands of nested ones. Any other expression is its only operand."""
     if isinstance(expr, BoolChain) and expr.operator == "and":
         return [part for operand in expr.operands for part in _flat(operand)]
     return [expr]
@@ -199,7 +199,7 @@ def discrete_fields(expr: Expr, enums: Collection[str]) -> frozenset[str] | None
 
 
 def _of_texts(expr: Expr, listed: bool) -> bool:
-    """Return whether ``expr`` is null or a short string, or if ``listed``, a list of these with at least one string."""
+    """Return whether ``expr`` is null or a short string; if ``listed``, whether it is a list of these with at least one string."""
     items: Sequence[Expr] = (expr,)
     if listed:
         if not isinstance(expr, ListDisplay | TupleDisplay):

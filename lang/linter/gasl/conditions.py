@@ -74,7 +74,7 @@ def kind_of_value(value: Any) -> str:
 
 _ORDER = frozenset({"<", "<=", ">", ">="})
 _MOST_OPERANDS = 1000
-"""Maximum number of operands of one AND that are compared with each other."""
+"""Maximum number of operands of an AND that are compared with each other."""
 
 
 @lint("GASL065")

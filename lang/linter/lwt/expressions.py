@@ -484,7 +484,7 @@ def misplaced_condition(context: Context) -> Iterator[Diagnostic]:
 
 
 def is_name(name: str) -> bool:
-    """Return whether a value of an expression may have this name."""
+    """Return whether ``name`` is a valid name for a value of an expression."""
     from ...catalogue.operations import FUNCTIONS
     from ...parse.expr.builder import NAMESPACES, RESERVED
 

@@ -131,7 +131,7 @@ def input_path(context: Context) -> Iterator[Diagnostic]:
 
 
 def _not_lists(context: Context) -> Iterator[Diagnostic]:
-    """Report EACH over a part of the input that is not a list."""
+    """Report EACH calls over a part of the input that is not a list."""
     for call, _ in context.calls:
         source = _each_source(context, call)
         if source is None:
