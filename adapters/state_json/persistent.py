@@ -250,7 +250,7 @@ EMPTY_TABLE = Table(_NOTHING, 0)
 _VECTOR_BITS = 5
 
 WIDTH = 1 << _VECTOR_BITS
-"""Elements in a leaf and children of a branch. With a larger width, a change copies and hashes more; a smaller one makes it deep."""
+"""Elements in a leaf and children of a branch. A larger width copies and hashes more per change; a smaller width needs more levels."""
 
 
 @frozen(eq=False)

@@ -18,7 +18,7 @@ from .persistent import EMPTY, Table, Vector, canonical
 
 @frozen(eq=False)
 class JSONSnapshot:
-    """An immutable state. It shares common parts with all other snapshots."""
+    """An immutable state. Snapshots share their common parts."""
 
     root: DictNode
 
@@ -54,7 +54,7 @@ class JSONSnapshot:
         return None if node is None else node.type
 
     def sample(self, key: str, most: int) -> tuple[int, list[Any]]:
-        """See ``state.Snapshot``. For a DICT or a COUNTER: one-key objects of some fields or counts, or the single number."""
+        """See ``state.Snapshot``. The items of a DICT or COUNTER are objects with one field or count each, or the single number."""
         node = self._node(key)
         if isinstance(node, ListNode):
             return node.size, _spread(node, most)
@@ -97,7 +97,7 @@ def written_form(node: Node, *, raw: bool = False) -> dict[str, Any]:
     return form
 
 
-# A view of a state for prompts and users, of bounded size however large the state is.
+# A view of a state for prompts and users. Its size is bounded, whatever the size of the state.
 
 _SAMPLE = 3
 _TEXT = 200
@@ -106,7 +106,7 @@ _LEVELS = 3
 
 
 def summary(snapshot: JSONSnapshot, keys: Sequence[str] | None) -> dict[str, Any]:
-    """Return ``{key: {"type", "size", "description", "incomplete"?, "sample"}}`` of ``keys`` or all. Raises ``StateError``."""
+    """Return ``{key: {"type", "size", "description", "incomplete"?, "sample"}}`` for ``keys`` or all keys. Raises ``StateError``."""
     declared = snapshot.declared() if keys is None else [snapshot.declared(key)[0] for key in keys]
     return {
         each.key: {
@@ -121,7 +121,7 @@ def summary(snapshot: JSONSnapshot, keys: Sequence[str] | None) -> dict[str, Any
 
 
 def bounded(value: Any, levels: int = _LEVELS) -> Any:
-    """Return a value with long texts cut, and only the first parts of lists and objects; "…" marks omissions."""
+    """Return a value with long strings cut, and with only the first parts of lists and objects; "…" marks omissions."""
     if isinstance(value, str):
         return value if len(value) <= _TEXT else f"{value[:_TEXT]}…"
     if isinstance(value, list):
@@ -136,16 +136,17 @@ def bounded(value: Any, levels: int = _LEVELS) -> Any:
     return value
 
 
-# The differences between two states, for users. The cost depends on the differences: shared parts are skipped.
+# The differences between two states, for users. The time depends only on the differences, because shared parts are skipped.
 
 
 def differences(before: DictNode, after: DictNode) -> list[Difference]:
     """Return the differences, by key in the order of declaration.
 
-    "declared" and "removed" keys: their type and description (``after``, ``before``), followed by their content as "added" or
-    "removed" items. "added" and "removed": a list of a LIST's items, an object of a DICT's fields. "changed": an object
-    of fields, or ``{index: item}`` of a LIST, or ``{"_meta": ...}`` for a description or the reasons of incompleteness. "count":
-    the counts that differ. "provenance": the evidence that differs, ``{index or field: [...]}`` (for a COUNTER the list).
+    A "declared" or "removed" key has its type and description (in ``after`` or ``before``); its content follows as "added" or
+    "removed" items. "added" and "removed" have a list of a LIST's items, or an object of a DICT's fields. "changed" has an object
+    of a DICT's fields, ``{index: item}`` for a LIST, or ``{"_meta": ...}`` for a description or the reasons of incompleteness.
+    "count" has the counts that differ. "provenance" has the evidence that differs, ``{index or field: [...]}`` (a list for a
+    COUNTER).
     """
     return list(_children(before, after, ""))
 
@@ -191,7 +192,7 @@ def _node(key: str, old: Node, new: Node) -> Iterator[Difference]:
 
 
 def _contents(key: str, old: Node, new: Node) -> Iterator[Difference]:
-    """Yield the differences of two nodes of one type in their own content."""
+    """Yield the differences between the contents of two nodes of the same type, without their declared keys."""
     if isinstance(old, ListNode) and isinstance(new, ListNode):
         yield from _items(key, old.items.vector, new.items.vector)
         yield from _proofs(key, _by_index(old.evidence, new.evidence))
@@ -220,7 +221,7 @@ def _fields(key: str, old: Table, new: Table) -> Iterator[Difference]:
     names = old.differing(new)
     before = {name: plain(old.get(name)) for name in names if name in old}
     after = {name: plain(new.get(name)) for name in names if name in new}
-    # the same value may occur as two objects, maybe with different key orders; report only values that differ as JSON
+    # equal values may be different objects, even with different key orders, so only values that differ as JSON are reported
     changed = [name for name in names if name in old and name in new and _differ(old.get(name), new.get(name))]
     if gone := {name: value for name, value in before.items() if name not in after}:
         yield Difference(key, "removed", before=gone)
@@ -263,7 +264,7 @@ def _proofs(key: str, pairs: dict[str, tuple[tuple[bytes, ...], tuple[bytes, ...
         yield Difference(key, "provenance", before, {at: [parsed(t) for t in new] for at, (_, new) in pairs.items()})
 
 
-# The whole content of a store at one moment, as an immutable value.
+# The whole content of a store at one moment, an immutable value.
 
 
 @frozen
@@ -279,7 +280,7 @@ class About:
 
 @frozen(eq=False)
 class Moment:
-    """``root`` has variables and provenance; the vectors have JSON texts."""
+    """The content of a store. ``root`` contains variables and provenance; the vectors contain JSON texts."""
 
     root: DictNode = NOTHING
     history: Vector = EMPTY
@@ -289,7 +290,7 @@ class Moment:
 
 
 def with_about(moment: Moment, **changes: Any) -> Moment:
-    """Return the moment with some fields of ``about`` changed."""
+    """Return the moment with these fields of ``about`` changed."""
     return evolve(moment, about=evolve(moment.about, **changes))
 
 
@@ -300,7 +301,7 @@ def flagged(history: Vector, indices: Sequence[int]) -> Vector:
 
 
 class Entries(Sequence[Mapping[str, Any]]):
-    """A vector of JSON texts, parsed one by one on access."""
+    """The values in a vector of JSON texts, parsed one by one on access."""
 
     def __init__(self, texts: Vector) -> None:
         self._texts = texts
@@ -323,10 +324,10 @@ class Entries(Sequence[Mapping[str, Any]]):
         return (parsed(text) for text in self._texts)
 
 
-# The commits of a session by hash. They share common parts; the oldest are discarded.
+# The commits of a session, by hash. They share their common parts; the oldest commits are discarded.
 
 MOST = 1000
-"""Minimum number of commits held, if made; at most twice as many are held."""
+"""Number of latest commits that are always held; up to twice as many may be held."""
 
 _HASH = re.compile(r"[0-9a-fA-F]{4,64}\Z")
 
@@ -340,12 +341,12 @@ class _Commit:
 
 @frozen(eq=False)
 class Commits:
-    """An immutable chain, newest first, so that a fork shares it without copying."""
+    """An immutable chain of commits, newest first, so that a fork shares the chain without copying it."""
 
     _last: _Commit | None = None
 
     def with_commit(self, root: DictNode) -> "Commits":
-        """Return the commits with one more."""
+        """Return the chain with one more commit, whose state is ``root``."""
         if self._last is not None and self._last.root is root:
             return self
         count = self._last.count if self._last is not None else 0
@@ -361,7 +362,7 @@ class Commits:
         return Commits(_Commit(root, last, MOST + 1))
 
     def find(self, prefix: str) -> DictNode | None:
-        """Return the state of the commit with this hash prefix; None if none matches.
+        """Return the state of the commit with this hash prefix; None if no commit matches.
 
         Raises ``StateError`` if ``prefix`` is not a hash prefix, or if several commits match.
         """

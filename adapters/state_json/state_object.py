@@ -1,8 +1,8 @@
 """The state object (``docs/design/state.md#state-object``): conversion from and to a moment, with checks.
 
-``variables`` are ``{key: {"_meta": {"type", "description", "incomplete"?}, ...}}``: a LIST has ``items``, a COUNTER ``value``, a
-DICT its fields and the keys declared in it. ``provenance`` is ``{key: evidence}``, ``answers`` are under ``replay``; both are
-present only if not empty. A file also has a ``check`` over the rest, so that modifications are detected.
+``variables`` are ``{key: {"_meta": {"type", "description", "incomplete"?}, ...}}``; in addition a LIST has ``items``, a COUNTER has
+``value``, and a DICT has its fields and the keys declared in it. ``provenance`` is ``{key: evidence}``, ``answers`` are under
+``replay``; both are present only if not empty. A file also has ``check``, a hash over everything else, to detect modifications.
 """
 
 from collections.abc import Callable, Mapping
@@ -44,7 +44,7 @@ from .persistent import EMPTY, Table, Vector, canonical
 from .snapshot import About, JSONSnapshot, Moment
 
 CHECK = "check"
-"""The key of a file's check value."""
+"""The key of the check value in a file."""
 
 VERSION = "0.1"
 
@@ -54,7 +54,7 @@ _KEYS = frozenset(
 
 
 def as_json(moment: Moment, *, raw: bool = False) -> dict[str, Any]:
-    """Return the state object; ``raw``: with ``orjson.Fragment`` for existing JSON text, for ``codec.encode_again``."""
+    """Return the state object. ``raw``: existing JSON text is included as ``orjson.Fragment``, for ``codec.encode_again``."""
     about, snapshot = moment.about, JSONSnapshot(moment.root)
     whole_state: dict[str, Any] = {
         "version": VERSION,
@@ -71,12 +71,12 @@ def as_json(moment: Moment, *, raw: bool = False) -> dict[str, Any]:
 
 
 def with_check(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the result of ``as_json`` with its check, as written to a file."""
+    """Return the result of ``as_json`` with its check value, as it is written to a file."""
     return {**told, CHECK: check_of(told)}
 
 
 def check_of(told: Mapping[str, Any]) -> str:
-    """Return the check over everything except the check itself. JSON formatting does not matter."""
+    """Return the check value over everything except the check value itself. JSON formatting does not matter."""
     rest = {name: part for name, part in told.items() if name != CHECK}
     return f"blake3:{blake3(canonical(as_text(rest))).hexdigest()}"
 
@@ -115,10 +115,10 @@ def from_text(text: bytes, name: str) -> Moment:
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{name} is not JSON: {error}") from None
     try:
-        try:  # as read by the codec; a state may nest deeper than its values, so orjson's own limit applies
+        try:  # parse like the codec, but with orjson's nesting limit: a state may have more levels than its values
             told = decode(as_text(value))
         except (TypeError, ValueError):
-            whole_text(name, value)  # this names the place
+            whole_text(name, value)  # raises an error that names the path
             raise mismatch("it is not JSON") from None
         if isinstance(told, dict) and CHECK in told and told[CHECK] != check_of(told):
             raise StoreError(
@@ -131,7 +131,7 @@ def from_text(text: bytes, name: str) -> Moment:
 
 
 def from_json(value: Any) -> Moment:
-    """Return the moment described by a checked JSON value. Raises ``StateError`` with the place if the form is wrong."""
+    """Return the moment described by a checked JSON value. Raises ``StateError`` with the path if the form is wrong."""
     state = _object(value, "$", _KEYS)
     if state.get("version") != VERSION:
         raise _wrong("$.version", f'must be "{VERSION}", is {str(state.get("version"))[:40]!r}')
@@ -166,7 +166,7 @@ def from_json(value: Any) -> Moment:
 
 
 def node_of(form: Any, path: str, depth: int = 1) -> Node:
-    """Return the node described by a checked JSON value. Raises ``StateError`` with the place."""
+    """Return the node described by a checked JSON value. Raises ``StateError`` with the path if the form is wrong."""
     if depth > 20:
         raise _wrong(path, "is nested too deeply")
     held = dict(_mapping(form, path))
@@ -205,7 +205,7 @@ def node_of(form: Any, path: str, depth: int = 1) -> Node:
 
 
 def with_proof(node: Node, proof: Any, path: str) -> Node:
-    """Return the node with evidence in the form of ``Snapshot.evidence``. Raises ``StateError`` with the place."""
+    """Return the node with evidence, given in the form of ``Snapshot.evidence``. Raises ``StateError`` with the path."""
     if isinstance(node, DictNode):
         groups = {name: _group(group, f"{path}.{name}") for name, group in _mapping(proof, path).items()}
         stray = next((name for name in groups if name not in node.fields), None)
@@ -260,13 +260,13 @@ def _wrong(path: str, why: str) -> StateError:
     return mismatch(f"{path} {why}")
 
 
-# ``state.json``: the state for human readers. Written whole, replaced atomically; not read when a directory is opened normally.
+# ``state.json``: the state for human readers. It is replaced atomically, and not read when a directory is opened normally.
 
 NAME = "state.json"
 
 
 def write_state(files: Files, path: Path, moment: Moment) -> str:
-    """Write the state object to ``path`` (0600) via a synced, renamed temporary file. Return its hash. Raises ``StoreError``."""
+    """Write the state object to ``path`` (0600) through a synced temporary file. Return the file's hash. Raises ``StoreError``."""
     text = orjson.dumps(with_check(as_json(moment)), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     unfinished = path.with_name(f"{path.name}.new")
     try:
@@ -288,5 +288,5 @@ def write_state(files: Files, path: Path, moment: Moment) -> str:
 
 
 def hash_of(text: bytes) -> str:
-    """Return the hash of the file, as stored in the mark of a clean close."""
+    """Return the hash of the file's content, which the mark of a clean close stores."""
     return blake3(text).hexdigest()

@@ -35,10 +35,10 @@ class _Mark:
 
 @define(eq=False)
 class JSONStateStore:
-    """A state store, created by ``open_state.open_store``. In memory there is no log: ``commit`` then only serves ``rollback``.
+    """A state store, created by ``open_state.open_store``. A store in memory has no log; its commits only serve ``rollback``.
 
-    With ``durability`` "plan" a commit does not wait for the disk; ``sync`` does, at the end of a plan. ``notices`` are messages
-    for the user about opening and compactions.
+    With ``durability`` "plan" a commit does not wait for the disk; ``sync``, at the end of a plan, does. ``notices`` are messages
+    for the user about the opening and about compactions.
     """
 
     _now: Moment
@@ -121,7 +121,7 @@ class JSONStateStore:
         return _Mark(self._now, len(self._staged), self._number)
 
     def back(self, mark: object) -> None:
-        """See ``state.StateStore``. A mark from before a commit is allowed: then the change back is staged."""
+        """See ``state.StateStore``. The mark may be older than the last commit; then the restoration is a staged change."""
         self._check_writable()
         if not isinstance(mark, _Mark):
             raise TypeError("back needs a result of mark")
@@ -149,7 +149,7 @@ class JSONStateStore:
         return self._source
 
     def _commit(self, about: About) -> str:
-        """Commit. On failure nothing remains, in memory or on the disk, and ``about`` keeps the given value."""
+        """Commit. After a failure, nothing of the commit remains in memory or on the disk; only ``about`` is kept."""
         state = self.hash
         if not self._pending:
             return state
@@ -159,7 +159,7 @@ class JSONStateStore:
             try:
                 line = record(self._committed, self._now, self._staged, sorted(self._rolled_back))
                 self._log.append(line, sync=changed and self._durability == "command")
-            except BaseException:  # later returns to an earlier mark are staged as changes
+            except BaseException:  # a later ``back`` to an earlier mark is staged as changes
                 self._settle(evolve(self._committed, about=about))
                 raise
         self._committed = self._now
@@ -171,7 +171,7 @@ class JSONStateStore:
         return state
 
     def _settle(self, now: Moment) -> None:
-        """Continue with ``now``, without staged changes."""
+        """Make ``now`` the working and the committed moment, without staged changes."""
         self._now = now
         self._staged = []
         self._rolled_back = set()
@@ -229,7 +229,7 @@ class JSONStateStore:
         self.commit()
 
     def attach_provenance(self, key: str, indices: Sequence[int], provenance_items: Sequence[Evidence]) -> None:
-        """See ``state.StateStore``. Indices and pieces are matched in order. Raises ``StateError``."""
+        """See ``state.StateStore``. Indices and pieces of evidence correspond by position. Raises ``StateError``."""
         pieces = [dict(piece) for piece in provenance_items]
         change = {"do": "attach", "key": key, "indices": list(indices), "evidence": pieces}
         self._stage(*whole_copy(f"the evidence for {key}", change))

@@ -1,8 +1,8 @@
-"""The JSON codec of journal and snapshot: a value is read back exactly as written, or refused when it is encoded.
+"""The JSON codec of journal and snapshot: a value is read back exactly as it was written, or refused when it is encoded.
 
-orjson alone would write NaN as null, accept integers to 2^64 and read larger ones as floats, and write dates and UUIDs as
-texts. So encoded text is decoded again and compared, which is fast; only a value that differs is walked, to find the
-place.
+orjson alone would write NaN as null, accept integers up to 2^64, read larger integers as floats, and write dates and UUIDs as
+strings. So encoded text is decoded again and compared with the value, which is fast. Only if they differ, the value is searched for
+the path of the difference.
 """
 
 import json
@@ -27,16 +27,16 @@ _LONG = b"0" * 19  # digits of the smallest integer that may be beyond 64 bits
 def encode(value: Any) -> bytes:
     """Return the value as compact JSON. Raises ``ValueError`` with the JSON path.
 
-    Refused: NaN and infinities, integers beyond 64 bits signed, lone surrogates, keys that are not strings, more than
-    200 levels, and all values that are not JSON. A tuple is written as a list.
+    Refused: NaN and infinities, integers beyond signed 64 bits, lone surrogates, keys that are not strings, more than 200 nested
+    levels, and all values that are not JSON. A tuple is written as a list.
     """
     return encoded_copy(value)[0]
 
 
 def encoded_copy(value: Any) -> tuple[bytes, Any]:
-    """Return the result of ``encode``, and the value decoded from it, which the check produces anyway."""
+    """Return the result of ``encode``, and the value decoded from it. The check decodes that value anyway."""
     wrapped = value
-    for _ in _OPEN:  # so that orjson's depth limit becomes ours
+    for _ in _OPEN:  # reduces orjson's nesting limit to ``DEPTH``
         wrapped = [wrapped]
     try:
         written = orjson.dumps(wrapped, option=_OPTIONS)[len(_OPEN) : -len(_OPEN)]
@@ -50,24 +50,24 @@ def encoded_copy(value: Any) -> tuple[bytes, Any]:
 
 
 def encode_again(value: Any) -> bytes:
-    """Return compact JSON of a value whose parts passed ``encode`` or ``decode``; a third of the cost."""
+    """Return compact JSON of a value whose parts passed ``encode`` or ``decode``; takes a third of the time of ``encode``."""
     return orjson.dumps(value, option=_OPTIONS)
 
 
 def encode_to_keep(value: Any, *, sort_keys: bool = False) -> bytes:
-    """Return the result of ``encode_again`` in a ``bytes`` of exact size.
+    """Return the result of ``encode_again`` as a ``bytes`` object of exact size.
 
-    orjson writes into a larger block and shrinks it, which leaves a hole in memory behind each stored text: a small text then
-    costs a page of memory. The slice is a copy.
+    orjson writes into a larger block of memory and shrinks the block, which leaves a hole after each stored text: a small text would
+    take a page of memory. The returned slice is a copy.
     """
     return orjson.dumps(value, option=_KEPT_SORTED if sort_keys else _KEPT)[:-1]
 
 
 def decode(written: bytes) -> Any:
-    """Return the decoded value. Raises ``ValueError``, also for integers beyond 64 bits signed."""
+    """Return the decoded value. Raises ``ValueError``, also for integers beyond signed 64 bits."""
     value = orjson.loads(written)
     if _has_long_number(written):
-        json.loads(written, parse_int=_bounded)  # orjson reads too large integers as floats
+        json.loads(written, parse_int=_bounded)  # raises for larger integers, which orjson reads as floats
     return value
 
 
@@ -82,7 +82,7 @@ def _bounded(digits: str) -> int:
 
 
 def _walk(value: Any) -> None:
-    """Raise ``ValueError`` for the first place that is not JSON. Depth first, so that a cycle ends at the limit."""
+    """Raise ``ValueError`` for the first part that is not JSON. The search is depth-first, so a cycle ends at the limit."""
     waiting: list[tuple[Any, tuple[str | int, ...]]] = [(value, ())]
     while waiting:
         item, path = waiting.pop()
@@ -132,7 +132,7 @@ def _surrogate(text: str) -> bool:
 
 
 def _place(path: tuple[str | int, ...]) -> str:
-    """Return the JSON path, such as ``$.authors[3].name``; only the end of a long path."""
+    """Return the JSON path, such as ``$.authors[3].name``; for a long path only its end."""
     shown = "".join(f"[{part}]" if isinstance(part, int) else _step(part) for part in path[-8:])
     return f"${'...' if len(path) > 8 else ''}{shown}"
 

@@ -1,7 +1,7 @@
-"""The durable log under the state store: an append-only journal after a snapshot, in a directory with one writing process.
+"""The durable log under the state store: a snapshot and an append-only journal, in a directory with one writing process.
 
-``append`` returns when the record is in the file, with ``sync`` when it is on the disk. After a crash ``open`` returns the
-snapshot and every acknowledged record after it, in order, or reports the place of the damage.
+``append`` returns when the record is in the file; with ``sync``, when the record is on the disk. After a crash, ``open`` returns the
+snapshot and every acknowledged record after the snapshot, in order, or reports the place of the damage.
 """
 
 import errno
@@ -26,12 +26,12 @@ from .verify import Damage, VerifyReport, verify
 __all__ = ["Damage", "Log", "Recovered", "VerifyReport", "verify"]
 
 SMALLEST = 1 << 20
-"""Minimum journal size in bytes for a compaction."""
+"""Minimum size of a journal, in bytes, for a compaction."""
 
 
 @frozen
 class Recovered:
-    """Recovered content: the snapshot (None if there is none yet), the records after it, and notices for the user."""
+    """Recovered content: the snapshot (None if not written yet), the records after the snapshot, and notices for the user."""
 
     snapshot: Any | None
     records: Iterable[Any]
@@ -56,14 +56,14 @@ class Log:
     _broken: str = ""
     _beyond: bool = False  # bytes of a failed commit may remain after the end
     _seal: Seal | None = None
-    _unsettled: str = ""  # why recovered data could not be written to the disk: it was full
+    _unsettled: str = ""  # why recovered data could not be written to the full disk
     _pid: int = field(factory=os.getpid)
 
     @classmethod
     def open(cls, directory: Path, *, read_only: bool = False, files: Files | None = None) -> "tuple[Log, Recovered]":
         """Open the log in a directory, which is created (0700) unless ``read_only``. Raises ``StoreError``.
 
-        The records are read during iteration; iterate them before the first ``compact`` and ``close``.
+        The records are read during iteration; iterate over them before the first ``compact`` and ``close``.
         """
         files = files or Files()
         if read_only:
@@ -124,7 +124,7 @@ class Log:
 
     @classmethod
     def begun_again(cls, directory: Path, seal: Seal, ready: Callable[[], None], snapshot: Any, files: Files) -> "Log":
-        """Open a directory whose journal is damaged, with a snapshot of the state at its last close.
+        """Open a directory whose journal is damaged, and continue from ``snapshot``, the state at the last close.
 
         ``ready`` moves the damaged files away once the lock is held. Raises ``StoreError`` and ``OSError``.
         """
@@ -146,16 +146,16 @@ class Log:
 
     @property
     def wants_compaction(self) -> bool:
-        """Whether the journal is larger than 1 MiB and the snapshot."""
+        """Whether the journal is larger than 1 MiB and larger than the snapshot."""
         return not self._read_only and not self._broken and self._end > self._worth
 
     def append(self, record: Any, *, sync: bool) -> None:
         """Write a record with one write, and wait for the disk if ``sync``. Raises ``StoreError``, ``ValueError`` if not JSON.
 
-        A record that is an ``orjson.Fragment`` is JSON text made from encoded values; it is not checked again.
-        A failed write is cut off, and the next one may succeed. After a failed sync the content of the disk is unknown: the
-        record is removed and the log refuses everything until it is opened again. A record that can't be cut off is overwritten,
-        so that it is not read as a record later.
+        An ``orjson.Fragment`` is JSON text made from encoded values, so it is not checked again.
+        The remains of a failed write are cut off, and the next write may succeed. After a failed sync, the content of the disk is
+        unknown: the record is removed, and the log refuses everything until it is opened again. A record that can't be cut off is
+        overwritten, so that it is not read as a record later.
         """
         self._check()
         if self._unsettled:
@@ -202,13 +202,12 @@ class Log:
         self._synced = self._end
 
     def compact(self, snapshot: Any) -> str:
-        """Write the state after the last record as a snapshot, and begin a new journal. Return "", or why it was deferred.
+        """Write the state after the last record as a snapshot and begin a new journal. Return "", or why this was deferred.
 
-        The snapshot consists of values from records: values that are not JSON may be refused (``ValueError``), NaN is not
-        checked.
+        The snapshot consists of values from records. Values that are not JSON may be refused (``ValueError``); NaN is not detected.
 
-        A disk error only defers the compaction until the journal has grown by its size again; if the disk fails at
-        the very end, its content is unclear and the log refuses further commits until it is opened again.
+        A disk error only defers the compaction until the journal has grown by its size again. If the disk fails at the very end, its
+        content is unknown, and the log refuses further commits until it is opened again.
         """
         self._check()
         if self._unsettled:
@@ -222,14 +221,18 @@ class Log:
         try:
             write_snapshot(self._files, unfinished, body)
             file, end, digest = begin(self._files, path, number, self._hash)
-            self._files.sync_directory(self._directory)  # or the snapshot might be found without its journal
+            self._files.sync_directory(
+                self._directory
+            )  # otherwise a crash might leave the snapshot without its journal
             self._files.rename(unfinished, kept)
         except OSError as error:
             if file >= 0:
                 self._files.close(file)
             return self._put_off(error, unfinished, path, kept)
         try:
-            self._files.sync_directory(self._directory)  # or the next commits might be found without their snapshot
+            self._files.sync_directory(
+                self._directory
+            )  # otherwise a crash might leave later commits without their snapshot
         except OSError as error:
             self._files.close(file)
             self._broken = f"the disk refused to sync the compaction: {reason(error)}"
@@ -246,24 +249,24 @@ class Log:
         return ""
 
     def close(self, beside: Mapping[str, str] | None = None, *, clean: bool = True) -> None:
-        """Wait for the disk, mark the end as whole, and release the lock; repeated calls are allowed.
+        """Wait for the disk, mark the journal as complete up to its end, and release the lock; repeated calls are allowed.
 
-        ``beside``: hashes of files written with the present state. ``clean`` false: the content is not as it should be,
-        and no mark is written. Raises ``StoreError``, but the log is closed even then.
+        ``beside``: hashes of other files that were written with the current state. ``clean`` false: the content is faulty, so no
+        mark is written. If ``StoreError`` is raised, the log is closed nevertheless.
         """
         self._let_go()
         if self._lock < 0:
             self._broken = self._broken or "it is closed"
             return
         try:
-            if self._beyond and self._pid == os.getpid():  # the disk may accept now what it refused before
+            if self._beyond and self._pid == os.getpid():  # the disk may now accept the write that it refused before
                 self._take_back()
             if not self._broken and self._pid == os.getpid():
                 self.sync()
                 if clean and not self._unsettled:
                     self._mark(beside or {})
                 with suppress(OSError):
-                    self._files.truncate(self._lock, 0)  # the lock has no holder
+                    self._files.truncate(self._lock, 0)  # remove the holder's name
         finally:
             self._broken = "it is closed"
             file, self._file, held, self._lock = self._file, -1, self._lock, -1
@@ -283,7 +286,7 @@ class Log:
             ) from error
 
     def _settle(self) -> None:
-        """Complete what opening could not do on a full disk. Raises ``StoreError``."""
+        """Complete the steps of opening that failed on a full disk. Raises ``StoreError``."""
         found = find(self._directory, alone=True)
         if found is None or (found.end, found.hash) != (self._end, self._hash):
             raise StoreError(f"{self._directory} is not as it was when it was opened", hint=_REOPEN)
@@ -309,10 +312,10 @@ class Log:
             )
 
     def _take_back(self) -> str:
-        """Remove the remains of a failed commit after the end. Return "", or why it can't be cut off; the log is then broken.
+        """Cut off the remains of a failed commit. Return "", or why they can't be cut off; the log is broken then.
 
-        If cutting fails, the first byte is overwritten, so that the remains are not a record. If that fails too, ``_beyond``
-        stays true.
+        If cutting fails, the first byte is overwritten, so that the remains are not read as a record. If that fails too,
+        ``_beyond`` stays true.
         """
         try:
             self._files.truncate(self._file, self._end)
@@ -324,7 +327,7 @@ class Log:
         return ""
 
     def _put_off(self, error: OSError, unfinished: Path, path: Path, kept: Path) -> str:
-        if kept.exists():  # a rename that reported failure but succeeded
+        if kept.exists():  # the rename reported a failure but succeeded
             self._broken = f"a compaction ended unclearly: {reason(error)}"
             return self._broken
         for leftover in (unfinished, path):
@@ -345,11 +348,11 @@ _AGAIN = "nothing was stored; free some space and run it again"
 _REOPEN = "open the state again: all acknowledged commits are there"
 _IN_DOUBT = f"{_REOPEN}; check whether the failed commit is there too before you repeat it"
 _NO_RECORD = b"-"
-"""A text that no line begins with."""
+"""Bytes with which no line begins."""
 
 
 def _new_journal(files: Files, directory: Path) -> tuple[int, int, str]:
-    """Begin the first journal. Before it gets its name, the directory and all its parents are on the disk."""
+    """Begin the first journal. The directory and all its parents are on the disk before the journal gets its name."""
     _sync_above(files, directory)
     path = journal_path(directory, 0)
     unfinished = path.with_name(f"{path.name}.new")
@@ -361,12 +364,12 @@ def _new_journal(files: Files, directory: Path) -> tuple[int, int, str]:
 
 
 def _sync_above(files: Files, directory: Path) -> None:
-    """Sync all parent directories up to the filesystem's root: a killed process may have just created them."""
+    """Sync all parent directories up to the filesystem's root, because a killed process may have just created them."""
     device = os.stat(directory).st_dev
     for parent in directory.resolve().parents:
         if os.stat(parent).st_dev != device:
             break
-        with suppress(PermissionError):  # an unreadable directory was created by somebody else
+        with suppress(PermissionError):  # another user created a directory that we can't read
             files.sync_directory(parent)
 
 
@@ -386,11 +389,11 @@ def _make_directory(files: Files, directory: Path) -> None:
 
 
 _BESIDE = frozenset({"LOCK", "asks"})
-"""Files allowed in a state's directory before its first record: the lock, and the folder of ``ask``, whose run begins earlier."""
+"""Files allowed in a state's directory before the first record: the lock, and the folder of ``ask``, which is created earlier."""
 
 
 def _check_ours(directory: Path) -> None:
-    """Raise ``StoreError`` for a directory with foreign files and without a state, so that files are not mixed."""
+    """Raise ``StoreError`` for a directory that has other files and no state, so that a state is not mixed with other files."""
     found = generations(directory)
     names = set(os.listdir(directory))
     if found.current is None and not found.unfinished and SEAL not in names and not names <= _BESIDE:
@@ -399,7 +402,7 @@ def _check_ours(directory: Path) -> None:
 
 
 def _check_directory(directory: Path, *, read_only: bool) -> None:
-    """Raise ``StoreError`` if it is not a directory, has another owner, or is writable by others."""
+    """Raise ``StoreError`` if ``directory`` is not a directory, has another owner, or is writable by others."""
     try:
         there = os.stat(directory)
     except OSError as error:

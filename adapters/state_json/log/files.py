@@ -1,6 +1,6 @@
-"""The log's system calls in one place: every write, sync and rename goes through a ``Files``.
+"""The log's system calls in one place: a ``Files`` object makes every write, sync and rename.
 
-So tests can pass files that fail, or that record the calls to replay a power cut. Reading does not use it.
+So tests can use files that fail, or that record the calls to simulate a power cut. Reading does not use ``Files``.
 """
 
 import errno
@@ -21,7 +21,7 @@ _NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a FIFO must not block
 
 
 class Files:
-    """The real files. Every method raises ``OSError``; files are created 0600 and directories 0700."""
+    """The real files. Every method may raise ``OSError``. Files are created with mode 0600, directories with 0700."""
 
     def make_directory(self, path: Path) -> None:
         """Create a directory; its parent must exist."""
@@ -68,12 +68,12 @@ class Files:
 
     def sync_directory(self, path: Path) -> None:
         """Wait until the names in a directory are on the disk."""
-        if sys.platform != "win32":  # on Windows a directory can't be opened, and renaming writes through
+        if sys.platform != "win32":  # Windows can't open directories, and its renames are written to the disk at once
             directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 os.fsync(directory)
             except OSError as error:
-                if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network filesystems do not support it
+                if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network filesystems can't sync directories
                     raise
             finally:
                 os.close(directory)
@@ -87,13 +87,13 @@ class Files:
         os.unlink(path)
 
     def close(self, file: int) -> None:
-        """Close a file. Relevant data were synced before, so an error is harmless; the file is closed in any case."""
+        """Close a file. Errors are ignored: relevant data were synced before, and the file is closed in any case."""
         with suppress(OSError):
             os.close(file)
 
 
 def open_to_read(path: Path) -> BinaryIO:
-    """Open a regular file for reading, not through a symbolic link. Raises ``FileNotFoundError`` and ``StoreError``."""
+    """Open a regular file for reading; symbolic links are refused. Raises ``FileNotFoundError`` and ``StoreError``."""
     try:
         number = os.open(path, os.O_RDONLY | _NO_WAIT | _FLAGS)
     except FileNotFoundError:
@@ -114,17 +114,18 @@ def said_of(error: OSError, path: Path) -> str:
 
 
 def reason(error: OSError) -> str:
-    """Return an operating system error's own message, in lower case."""
+    """Return the operating system's message for an error, in lower case."""
     return (error.strerror or str(error) or type(error).__name__).lower()
 
 
-# Single writer: an flock on the file ``LOCK``, which names the holder. The system releases it when the process ends.
+# A state has a single writer, which holds an flock on the file ``LOCK``. The file names the holder; the system releases the lock when
+# the process ends.
 
 _MOST = 4096
 
 
 def lock(files: Files, path: Path) -> int:
-    """Take the lock and write the holder's name; return the open file; closing it releases the lock. Raises ``StoreError``."""
+    """Take the lock, write the holder's name, and return the open file. Closing it releases the lock. Raises ``StoreError``."""
     try:
         file = files.open_or_create(path)
     except OSError as error:
@@ -159,7 +160,7 @@ def _myself() -> bytes:
 
 
 def _holder(path: Path) -> str:
-    """Return the process named in the lock file; it may be read just before the name is written."""
+    """Return the process named in the lock file. The name may not be written yet."""
     try:
         with open(path, "rb") as file:
             said = json.loads(file.read(_MOST))

@@ -1,8 +1,8 @@
-"""The journal's lines: ``<hash chain> <length> <json>``, each hash over the one before and the body (blake3).
+"""The journal's lines: ``<hash chain> <length> <json>``. Each hash (blake3) covers the previous line's hash and the body.
 
-The body is ``{"synced":S,"record":R}``. S is the byte up to which the journal was on the disk when the line was written. It
-distinguishes a torn end from damage: wrong bytes before S were right once; bytes after every S may never have reached the disk,
-in whatever order it writes.
+The body is ``{"synced":S,"record":R}``. S is the byte up to which the journal was on the disk when the line was written. S
+distinguishes a torn end from damage: bytes before S were correct on the disk, so wrong bytes there are damage. Bytes after every S
+may never have reached the disk, whatever the order in which the disk writes.
 """
 
 import os
@@ -33,7 +33,7 @@ _FORMAT = "knotwork state"
 
 @frozen
 class Line:
-    """A whole line: its start and end, its hash, its body, and how far the file was synced when it was written."""
+    """A complete line: its start and end, its hash, its body, and the position up to which the file was synced before it."""
 
     start: int
     end: int
@@ -44,14 +44,14 @@ class Line:
 
 @frozen
 class Fault:
-    """The place where a file is invalid: the byte, and the fault."""
+    """The position (byte) at which a file is invalid, and the fault."""
 
     position: int
     reason: str
 
 
 class Damaged(StoreError):
-    """A file differs from what was written; ``fault`` has the place."""
+    """A file's content differs from what was written; ``fault`` has the position."""
 
     def __init__(self, path: Path, fault: Fault) -> None:
         super().__init__(
@@ -74,13 +74,13 @@ def chained(previous: str, body: bytes) -> str:
 
 
 def link(previous: str, body: bytes) -> tuple[str, bytes]:
-    """Return the hash of a body that follows ``previous``, and the line that holds both."""
+    """Return the hash of a body that follows ``previous``, and the line with the hash and the body."""
     digest = chained(previous, body)
     return digest, b"%b %d %b\n" % (digest.encode(), len(body), body)
 
 
 def wrapped(record: bytes, synced: int) -> bytes:
-    """Return the body of a record's line; the record is JSON text."""
+    """Return the body of the line for a record, which is JSON text."""
     return b'{"synced":%d,"record":%b}' % (synced, record)
 
 
@@ -98,7 +98,7 @@ def header(kind: str, generation: int, **more: Any) -> bytes:
 
 
 def expect(line: Line | Fault | None, path: Path, position: int) -> Line:
-    """Return the line required at ``position``. Raises ``StoreError`` if it is damaged or missing."""
+    """Return ``line``, which is required at ``position``. Raises ``StoreError`` if it is damaged or missing."""
     if line is None:
         line = Fault(position, "it ends there")
     if isinstance(line, Fault):
@@ -107,7 +107,7 @@ def expect(line: Line | Fault | None, path: Path, position: int) -> Line:
 
 
 def checked(line: Line, path: Path, kind: str, generation: int) -> dict[str, Any]:
-    """Return a file's first line as an object. Raises ``StoreError`` if it does not have this ``kind`` and ``generation``."""
+    """Return a file's first line as an object. Raises ``StoreError`` if the line does not have this ``kind`` and ``generation``."""
     try:
         first = decode(line.body)
     except ValueError as error:
@@ -127,10 +127,10 @@ def checked(line: Line, path: Path, kind: str, generation: int) -> dict[str, Any
 def lines(file: BinaryIO, previous: str | None, start: int, *, records: bool = True) -> Iterator[Line | Fault]:
     """Yield the lines from a position on that continue the chain; then a ``Fault`` unless the file ends with a complete line.
 
-    With ``records`` false a body is any JSON (the first line of a file, a snapshot); with ``previous`` None the first line's hash
-    is trusted. Memory: one line.
+    With ``records`` false a body may be any JSON (the first line of a file, a snapshot). With ``previous`` None the first line's hash
+    is not checked. Only one line at a time is in memory.
     """
-    file.seek(0, os.SEEK_END)  # discard read-ahead data: a writer may have cut it off and written other data
+    file.seek(0, os.SEEK_END)  # discard buffered data, because a writer may have cut them off and written other data
     file.seek(start)
     while True:
         try:
@@ -175,16 +175,16 @@ def _line(file: BinaryIO, start: int, records: bool) -> Line | None:
 
 
 def written_later(file: BinaryIO, fault: int) -> bool:
-    """Return whether the file has a record written after the byte ``fault`` was on the disk.
+    """Return whether the file has a record that was written after the byte ``fault`` was on the disk.
 
-    The chain can't be followed past a damaged line, so a record is recognised by its form: its length fits, and its
-    ``synced`` is after the fault.
+    The chain can't be followed past a damaged line, so a record is recognised by its form: its length is right, and its ``synced`` is
+    after the fault.
     """
     return any(fault < synced <= start for start, synced in behind(file, fault))
 
 
 def behind(file: BinaryIO, position: int) -> Iterator[tuple[int, int]]:
-    """Yield the positions after ``position`` that have the form of a record, and their ``synced``; no body is read."""
+    """Yield the positions after ``position`` at which the text has the form of a record, with its ``synced``; bodies are not read."""
     size = os.fstat(file.fileno()).st_size
     for start in _beginnings(file, position):
         file.seek(start)
@@ -199,7 +199,7 @@ def behind(file: BinaryIO, position: int) -> Iterator[tuple[int, int]]:
 
 
 def _beginnings(file: BinaryIO, after: int) -> Iterator[int]:
-    """Yield possible line starts after a position: 64 hex digits and a length; read in pieces of bounded size."""
+    """Yield possible starts of lines after a position: 64 hex digits and a length. The file is read in pieces of bounded size."""
     piece, overlap = 1 << 20, _HEAD_MOST
     position, known = after + 1, -1
     while True:
@@ -214,7 +214,7 @@ def _beginnings(file: BinaryIO, after: int) -> Iterator[int]:
         position += piece - overlap
 
 
-# A snapshot's file: a first line that continues the journal's hash chain, and the state in a second line. Written once, whole.
+# A snapshot's file has two lines: the first line continues the journal's hash chain, the second line has the state. It never changes.
 
 _PIECE = 1 << 24
 _CHAIN = re.compile("[0-9a-f]{64}")
@@ -222,7 +222,7 @@ _CHAIN = re.compile("[0-9a-f]{64}")
 
 @frozen
 class Kept:
-    """A snapshot on the disk: the chain's hash at that time, its size in bytes, and the state."""
+    """A snapshot on the disk: the chain's hash at the time of the snapshot, the file's size in bytes, and the state."""
 
     chain: str
     size: int
@@ -256,7 +256,7 @@ def put(files: Files, file: int, data: bytes, at: int = 0) -> None:
 
 
 def read_snapshot(path: Path, generation: int) -> Kept:
-    """Read a snapshot. Raises ``FileNotFoundError``, and ``StoreError`` with the byte position of damage."""
+    """Read a snapshot. Raises ``FileNotFoundError``, and ``StoreError`` with the byte position of any damage."""
     with open_to_read(path) as file:
         size = os.fstat(file.fileno()).st_size
         parts = lines(file, NOTHING, 0, records=False)
@@ -273,15 +273,15 @@ def read_snapshot(path: Path, generation: int) -> Kept:
         raise Damaged(path, Fault(second.start, f"it is not JSON: {error}")) from error
 
 
-# The mark of a clean close: how far the journal was whole, to distinguish damage from a crash's torn end.
-# It stays true as the state continues: up to ``end`` the journal of ``generation`` was on the disk. So it is never cleared.
+# The mark of a clean close: the position up to which the journal was complete, to distinguish damage from the torn end after a crash.
+# Later commits do not make the mark wrong: up to ``end`` the journal of ``generation`` was on the disk. So it is never removed.
 SEAL = "CLOSED"
 """The file's name."""
 
 
 @frozen
 class Seal:
-    """The whole part: ``end`` bytes of a generation's journal, the hash of its last line, and the hashes of other files."""
+    """The complete part: ``end`` bytes of a generation's journal, the hash of their last line, and the hashes of other files."""
 
     generation: int
     end: int
@@ -296,7 +296,7 @@ def write_seal(files: Files, directory: Path, seal: Seal) -> None:
     file = files.create(unfinished)
     try:
         put(files, file, link(NOTHING, body)[1])
-        files.sync(file)  # or a power cut might leave a mark without its content
+        files.sync(file)  # otherwise a power cut might leave an empty mark
     finally:
         files.close(file)
     files.rename(unfinished, directory / SEAL)

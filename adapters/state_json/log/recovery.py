@@ -1,7 +1,7 @@
-"""Recovery of a state from a directory: the current generation, the whole part of its journal, and remains of a crash.
+"""Recovery of a state from a directory: the current generation, the complete part of its journal, and the remains of a crash.
 
-Nothing is removed or moved before all relevant files were read and found whole. Missing or damaged data are reported with their
-place; older data are never used instead.
+Nothing is removed or moved before all relevant files have been read and found undamaged. Missing or damaged data are reported with
+their position; older data are never used instead.
 """
 
 import os
@@ -41,7 +41,7 @@ _PIECE = 1 << 20
 
 
 def snapshot_path(directory: Path, generation: int) -> Path:
-    """Return the path of the snapshot that a generation begins with; generation 0 has none."""
+    """Return the path of the snapshot with which a generation begins; generation 0 has no snapshot."""
     return directory / f"snap-{generation}.json"
 
 
@@ -52,7 +52,7 @@ def journal_path(directory: Path, generation: int) -> Path:
 
 @frozen
 class Generations:
-    """The content of a directory: numbers of snapshots and journals, and unfinished files."""
+    """The content of a directory: the generation numbers of its snapshots and journals, and its unfinished files."""
 
     snapshots: frozenset[int]
     journals: frozenset[int]
@@ -60,7 +60,7 @@ class Generations:
 
     @property
     def current(self) -> int | None:
-        """The current generation: the newest snapshot's; 0, or the one a journal requires; None if nothing exists yet."""
+        """The generation of the newest snapshot; without snapshots 0, or a later journal's generation; None if nothing exists."""
         if self.snapshots:
             return max(self.snapshots)
         return 0 if 0 in self.journals else max(self.journals, default=None)
@@ -81,11 +81,11 @@ def generations(directory: Path) -> Generations:
 
 @define
 class Found:
-    """A generation as read: its snapshot, its journal's file, and its end.
+    """A generation that was read: its snapshot, its journal's file, and the journal's end.
 
-    ``end`` is the end of the last whole record, ``size`` the end of the file, ``torn`` the fault in between. Up to ``synced`` the
-    journal was on the disk when its last record was written, or when it was closed. ``seal``: the mark of the last close, of
-    any generation, ``marked`` the hash of the line that ends at its ``end``; ``unsealed`` why it can't be read.
+    ``end`` is the end of the last complete record, ``size`` the end of the file, ``torn`` the fault in between. Up to ``synced`` the
+    journal was on the disk when its last record was written, or when it was closed. ``seal`` is the mark of the last close, in any
+    generation; ``marked`` is the hash of the line that ends at the mark's ``end``; ``unsealed`` is why the mark can't be read.
     """
 
     generation: int
@@ -110,7 +110,7 @@ class Found:
 
 @define
 class Records:
-    """The journal's records in order, read lazily, again at every iteration. ``close`` closes the file."""
+    """The journal's records in order. Every iteration reads them from the file; ``close`` closes the file."""
 
     _path: Path
     _file: BinaryIO
@@ -126,7 +126,7 @@ class Records:
             return
         try:
             for read, line in enumerate(lines(self._file, self._previous, self._start), start=1):
-                whole = expect(line, self._path, self._start)  # it was whole when it was checked
+                whole = expect(line, self._path, self._start)  # the line was complete when the journal was checked
                 try:
                     record = opened(whole)
                 except ValueError as error:
@@ -143,10 +143,10 @@ class Records:
 
 
 def find(directory: Path, *, alone: bool) -> Found | None:
-    """Read the current generation of a directory; None if nothing was begun yet. Raises ``StoreError``.
+    """Read the current generation of a directory; None if no journal was begun yet. Raises ``StoreError``.
 
-    Unless we are ``alone``, a writer may compact meanwhile: listed files may be gone, and the directory is read again; or
-    it may be writing a line, which is waited for.
+    Unless this process is ``alone``, another process may be writing. If listed files disappear because it compacts, the directory is
+    read again; if it is writing a line, this function waits for the line.
     """
     before: Generations | None = None
     for attempt in range(_TRIES):
@@ -173,7 +173,7 @@ class Missing(StoreError):
 
 
 class _Missing(Exception):
-    """A required file is missing, unless a writer is compacting."""
+    """A required file is missing. The reason may be that a writer is compacting."""
 
 
 def _read(directory: Path, there: Generations, alone: bool) -> Found | None:
@@ -189,7 +189,7 @@ def _read(directory: Path, there: Generations, alone: bool) -> Found | None:
         return None
     for later in sorted(number for number in there.journals if number > current):
         with open_to_read(journal_path(directory, later)) as file:
-            if written_later(file, -1):  # otherwise it comes from an interrupted compaction
+            if written_later(file, -1):  # otherwise the journal was left by an interrupted compaction
                 raise _Missing(
                     f"{snapshot_path(directory, later)} is missing, but {journal_path(directory, later).name} continues from it"
                 )
@@ -199,7 +199,7 @@ def _read(directory: Path, there: Generations, alone: bool) -> Found | None:
         kept = read_snapshot(snapshot_path(directory, current), current) if current else None
         found = _followed(path, file, current, kept, 0 if alone else 3, seal.end if seal is not None else -1)
         if unsealed is not None and found.torn is not None:
-            raise unsealed  # a crash's torn end can't be distinguished from damage
+            raise unsealed  # without the mark, the torn end after a crash can't be distinguished from damage
         found.unsealed = "" if unsealed is None else unsealed.message
         _hold(found, seal)
         return found
@@ -209,9 +209,9 @@ def _read(directory: Path, there: Generations, alone: bool) -> Found | None:
 
 
 def _followed(path: Path, file: BinaryIO, generation: int, kept: Kept | None, patience: int, mark: int) -> Found:
-    """Follow the journal's chain to its end or its torn end. Raises ``StoreError`` for damage before whole records.
+    """Follow the journal's chain to its end or its torn end. Raises ``StoreError`` for damage before complete records.
 
-    ``mark``: the position of the line end whose hash is wanted.
+    ``mark``: a position; the hash of the line that ends there is returned as ``marked``.
     """
     marked = ""
     first: Line | None = None
@@ -238,7 +238,7 @@ def _followed(path: Path, file: BinaryIO, generation: int, kept: Kept | None, pa
         if tries == 0:
             later = written_later(file, fault.position)
             if later and not isinstance(next(lines(file, previous, position, records=first is not None), None), Fault):
-                continue  # the writer was only slow: later data were written after this line was complete
+                continue  # the writer was slow, and this line is complete now
             if later:
                 raise Damaged(path, fault)
             break
@@ -264,7 +264,7 @@ def _hold(found: Found, seal: Seal | None) -> None:
 
 
 def begin(files: Files, path: Path, generation: int, chain: str) -> tuple[int, int, str]:
-    """Write a journal's first line and wait for the disk; return the open file, its size and the hash. Raises ``OSError``."""
+    """Write a journal's first line and wait for the disk. Return the open file, its size and the hash. Raises ``OSError``."""
     digest, line = link(chain, header("journal", generation))
     file = files.create(path)
     try:
@@ -279,9 +279,9 @@ def begin(files: Files, path: Path, generation: int, chain: str) -> tuple[int, i
 def settle(files: Files, directory: Path, found: Found) -> tuple[int, list[str]]:
     """Write recovered data to the disk, move a torn end aside, remove leftovers. Raises ``OSError``.
 
-    Return the journal, open for writing, and notices for the user. Data and names written by a killed process may not be on the
-    disk yet and must be before new data follow. The journal itself is not modified for that: except after
-    a clean close, it is copied, and the copy replaces it.
+    Return the journal, open for writing, and notices for the user. Data and names written by a killed process may not be on the disk
+    yet, and must be on the disk before new data follow. The journal itself is not modified for this purpose: it is copied and
+    replaced by the copy, except after a clean close.
     """
     notices = (
         []
@@ -303,15 +303,15 @@ def settle(files: Files, directory: Path, found: Found) -> tuple[int, list[str]]
     old += [journal_path(directory, number) for number in there.journals if number != found.generation]
     old += [directory / name for name in there.unfinished]
     for path in old:
-        with suppress(OSError):  # it is not used, and the next opening tries again
+        with suppress(OSError):  # the file is not used, and the next opening tries again
             files.unlink(path)
     return file, notices
 
 
 def _copied(files: Files, directory: Path, found: Found) -> int:
-    """Replace the journal by a copy of its whole part, and return the open copy.
+    """Replace the journal by a copy of its complete part, and return the open copy.
 
-    After a failed sync the system may consider bytes written that are not on the disk; only writing them again helps.
+    After a failed sync, the system may treat bytes as written although they are not on the disk; they must be written again.
     """
     unfinished = found.path.with_name(f"{found.path.name}.new")
     file = files.create(unfinished)

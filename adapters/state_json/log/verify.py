@@ -1,4 +1,4 @@
-"""Check of a store's whole directory: reports what is whole and what is damaged. Reads only, and continues after damage."""
+"""Check of all files in a store's directory. It reports undamaged and damaged parts, changes nothing, and continues after damage."""
 
 from pathlib import Path
 from typing import BinaryIO
@@ -27,7 +27,7 @@ from .recovery import Generations, generations, journal_path, snapshot_path
 
 @frozen
 class Damage:
-    """A fault: the file's name, the byte, and a description."""
+    """A fault: the file's name, the position (byte), and a description."""
 
     file: str
     position: int
@@ -36,11 +36,11 @@ class Damage:
 
 @frozen
 class VerifyReport:
-    """The content of the directory. ``records`` and ``journal_bytes`` count the journal of ``generation`` (whole lines only).
+    """The content of the directory. ``records`` and ``journal_bytes`` count the complete lines in the journal of ``generation``.
 
-    ``torn`` is an end that a crash may leave and that opening for writing moves aside; ``damage`` makes opening refuse, or
-    use the state from another file. ``left_over`` are names of unused files, ``counts`` those of checked files.
-    ``seal``: the mark of the last clean close, ``closed`` whether nothing was written since.
+    ``torn`` is a journal end that a crash may leave; opening for writing moves it aside. If there is ``damage``, opening is refused
+    or uses the state from another file. ``left_over``: names of unused files; ``counts``: names of checked files. ``seal``: the mark
+    of the last clean close; ``closed``: whether nothing was written since.
     """
 
     directory: Path
@@ -62,12 +62,12 @@ class VerifyReport:
 
     @property
     def ok(self) -> bool:
-        """Whether every record of the chain is present and whole."""
+        """Whether every record of the chain is present and undamaged."""
         return not self.damage
 
 
 def verify(directory: Path) -> VerifyReport:
-    """Check every relevant file, byte by byte. Raises ``StoreError`` only if there is no store."""
+    """Check every relevant file, byte by byte. Raises ``StoreError`` only if the directory has no store."""
     there = generations(directory)
     while True:
         try:
@@ -75,7 +75,7 @@ def verify(directory: Path) -> VerifyReport:
         except OSError as error:
             raise StoreError(f"{directory} can't be read: {reason(error)}") from error
         before, there = there, generations(directory)
-        if report.ok or there == before:  # otherwise a writer compacted meanwhile
+        if report.ok or there == before:  # otherwise a writer compacted during the check
             return report
 
 
@@ -85,7 +85,7 @@ def _verified(directory: Path, there: Generations) -> VerifyReport:
         raise StoreError(f"{directory} contains no state")
     damage: list[Damage] = []
     seal = _mark(directory, damage)
-    if current is None:  # its files are gone: the mark names them
+    if current is None:  # the state's files are gone, and only the mark names them
         current = seal.generation if seal is not None else 0
     snapshot = snapshot_path(directory, current)
     chain, snapshot_bytes = (NOTHING, 0) if current == 0 else _snapshot(snapshot, current, damage)
@@ -127,7 +127,7 @@ def _mark(directory: Path, damage: list[Damage]) -> Seal | None:
 
 
 def _hold(walked: "_Walk", seal: Seal, current: int) -> None:
-    """Record differences from the state at the last close."""
+    """Record the differences between the journal and its state at the last close."""
     if seal.generation != current or any(each.file == walked.path.name for each in walked.damage):
         return
     closed = f"{seal.end} bytes were complete when the state was closed"
@@ -140,7 +140,7 @@ def _hold(walked: "_Walk", seal: Seal, current: int) -> None:
 
 
 def _snapshot(path: Path, generation: int, damage: list[Damage]) -> tuple[str | None, int]:
-    """Return the chain's hash, None if it can't be read, and the size in bytes."""
+    """Return the chain's hash (None if it can't be read) and the size in bytes."""
     try:
         kept = read_snapshot(path, generation)
     except FileNotFoundError:
@@ -180,7 +180,7 @@ class _Walk:
         self.torn: Damage | None = None
 
     def walk(self, file: BinaryIO, generation: int, chain: str | None) -> None:
-        """Follow the chain from ``chain`` on; None: from the hash in the first line."""
+        """Follow the chain from the hash ``chain`` on; if it is None, from the hash in the first line."""
         first = next(lines(file, chain, 0, records=False), Fault(0, "it ends there"))
         position: int | None = 0
         if isinstance(first, Fault):
