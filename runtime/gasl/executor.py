@@ -37,7 +37,7 @@ _COMPLETE = "COMPLETE:"
 
 
 def answer_of(said: Any) -> str | None:
-    """Return the answer from ``COMPLETE: answer`` (also in a fence) or ``{"complete": "answer"}``, which end the loop, else None."""
+    """Return the answer in ``COMPLETE: answer`` (also in a fence) or ``{"complete": "answer"}``; None for any other value."""
     if isinstance(said, str):
         bare = unfenced(said.strip()).strip()
         if bare.startswith(_COMPLETE):
@@ -209,7 +209,7 @@ class GASLExecutor:
         """Run one command and return its record. Errors in the command are in the record and are not raised.
 
         ``why`` is saved in the history unless the text has its own reason (``#:``). While a plan is running, ``CANCEL PLAN``
-        with its id, sent from another task, cancels it; any other command then raises ``ExecutionError``. Raises
+        with the plan's id, sent from another task, cancels the plan; any other command raises ``ExecutionError``. Raises
         ``StoreError`` when the state can't be saved.
         """
         await self._load_schema()
@@ -261,7 +261,7 @@ class GASLExecutor:
         """Run a plan and return the records of its outermost level; ``plan_status`` gives their overall status.
 
         ``plan`` is the plan object as a mapping, JSON text or a ``Plan``; or a program as text or a ``Program``; or a result
-        of ``prepare``. The whole plan is checked first, once; ``PlanError`` reports the errors, and then nothing was run.
+        of ``prepare``. The whole plan is checked once, before it runs; if it has errors, ``PlanError`` is raised and nothing is run.
         Setting ``cancel`` cancels the plan: the running command gets the status cancelled, committed changes stay. Raises
         ``StoreError`` when the state can't be saved, and ``ExecutionError`` while the executor is running something else.
         """

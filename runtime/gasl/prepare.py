@@ -210,7 +210,7 @@ def _program(program: Program, session: Session) -> Ready:
 
 
 def _statement_texts(plan: "Plan") -> tuple[str, ...]:
-    """Return each statement's text: the plan's string that contains only this statement, else the statement's part of the string."""
+    """Return the text of each statement: the plan's whole string if it has only this statement, else a part of that string."""
     texts = []
     for statement in plan.program.statements:
         text = plan.program.source.slice(statement.command.span)

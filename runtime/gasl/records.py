@@ -32,7 +32,7 @@ class Value:
 
     @property
     def count(self) -> int:
-        """Number of items of a list or keys of an object; 0 for null, else 1."""
+        """Number of items of a list, or of keys of an object; 0 for null, and 1 for any other value."""
         if isinstance(self.value, list | dict):
             return len(self.value)
         return 0 if self.value is None else 1

@@ -155,7 +155,7 @@ _PARTS: Mapping[str, Callable[[str, str], bool]] = {
 }  # fmt: skip
 _COMPARING = ("=", "IN", "<", "<=", ">", ">=")
 _TYPED = (*_COMPARING, *_TELLING, "MATCHES")
-"""Operators that are never true if the value and the attribute have different kinds."""
+"""Operators that never hold if the requested value and the attribute's value have different kinds."""
 _KINDS = {str: "text", int: "integer", float: "float", bool: "boolean", list: "list", dict: "object"}
 _WORDS = {"text": "text", "integer": "a number", "float": "a number", "boolean": "a boolean"}
 

@@ -77,7 +77,7 @@ class CompiledStep:
         return Source(self.text, f"<{self.phase}>")
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as a JSON object."""
+        """Return the step as a JSON object."""
         return {
             "phase": self.phase, "status": self.status, "text": self.text,
             "diagnostics": all_as_json(self.diagnostics, self.source),
@@ -91,10 +91,10 @@ class CompiledStep:
 class Compiled:
     """The result of compiling a task.
 
-    ``status`` "done": ``document`` is a Formula Seed of the declarative form that passes ``check``, ``text`` is its JSON and
-    ``seed`` the seed parsed from it. "failed": all three are empty, ``reason`` says why, and the last of ``steps`` has the best
-    draft with its diagnostics. ``cached``: the result comes from the cache, without any call. ``usage`` is in tokens, ``cost`` in
-    US dollars (None: unknown).
+    If ``status`` is "done", ``document`` is a Formula Seed of the declarative form that passes ``check``, ``text`` is the JSON of the
+    document, and ``seed`` is the parsed seed. If ``status`` is "failed", all three are empty, ``reason`` says why, and the last of
+    ``steps`` has the best draft with its diagnostics. ``cached``: the result comes from the cache, without any call. ``usage`` is in
+    tokens, ``cost`` in US dollars (None: unknown).
     """
 
     status: Status
@@ -124,7 +124,7 @@ class Compiled:
         return last if last is not None and last.status == "failed" and last.text else None
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as a JSON object."""
+        """Return the result as a JSON object."""
         draft = self.draft
         source = Source(self.text, "<seed>") if draft is None else draft.source
         return {

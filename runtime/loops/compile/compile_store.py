@@ -1,6 +1,6 @@
 """The folder of a compilation: the task, the result of each step, the seed, and the log of events that the report reads.
 
-The folder is the one that ``runtime.runs.journal`` makes; its head has ``kind`` "compile" and the task as its ``script``.
+``runtime.runs.journal`` creates the folder. The head of the run has ``kind`` "compile" and the task as its ``script``.
 Records::
 
     {"record": "run_started", ...}

@@ -43,7 +43,10 @@ def error_at(
 
 
 def has_shape(shapes: Shapes, model: "type[BaseModel]", node: JsonNode, path: JsonPath) -> bool:
-    """Report where ``node`` doesn't fit. True for an object with all required properties: faulty JSON is reported elsewhere."""
+    """Report where ``node`` does not fit ``model``. Return whether it fits and has all required properties.
+
+    False also for invalid JSON, which the parser has already reported.
+    """
     required = {name for name, info in model.model_fields.items() if info.is_required()}
     return shapes.fits(model, node, path) and required <= node.fields.keys()
 

@@ -21,8 +21,8 @@ from ....lang.source import Source
 from ....lang.trees.lwt import Script
 from ...excerpts import clipped
 
-# The errors of a plan: the linter's diagnostics, and ``RANK001`` to ``RANK007``, which only rankings have. Models see these codes,
-# and ``knotwork rules`` explains them.
+# The errors of a plan: the linter's diagnostics, and ``RANK001`` to ``RANK007``, which only rankings have and which
+# ``lang.catalogue.rules.document_rules`` describes. Models see these codes, and ``knotwork rules`` explains them.
 
 _MOST_FAULTS = 20
 """Maximum number of diagnostics shown to a model; most diagnostics share one cause."""

@@ -183,7 +183,7 @@ class _Work:
         return Expanded(self.skeleton.script, self.skeleton.text, iterations, why)
 
     def prompt(self) -> str:
-        """Return the prompt of the next iteration: the current script and the calls so far."""
+        """Return the prompt of the next iteration, with the current script and the calls so far."""
         return fill(
             read_prompt(__package__, "expand"),
             {

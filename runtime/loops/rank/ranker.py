@@ -68,7 +68,7 @@ _PhaseName = Literal["plan", "expand", "execute"]
 
 @define
 class Work:
-    """The items to rank, the other properties of the input, and how calls are made. Raises ``RequestError``.
+    """The items to rank, the other properties of the input, and the settings of calls. Raises ``RequestError``.
 
     ``time_limit``: seconds for each request. ``means``: the output constraints that the model supports: a grammar for the plan, and
     its tool-calling interface for the expansion. A model without tool calling writes its calls as text.
@@ -130,7 +130,7 @@ async def rank_many(
 
     ``caller`` returns the caller for a request number, with the events of that request; callers may share models, gate and record.
     ``on_ranked`` receives each result as soon as it is ready. ``max_calls`` is the budget of all requests together. The models
-    enforce the budget; here it only limits how many requests begin. A request that has not begun when ``cancel`` is set is
+    enforce the budget; this function only limits how many requests begin. A request that has not begun when ``cancel`` is set is
     cancelled. Raises ``RequestError`` before any call.
     """
     check_requests(requests)

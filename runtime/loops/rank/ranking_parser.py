@@ -156,7 +156,7 @@ class Names:
         return found
 
     def _longer(self, name: str, around: str) -> Iterator[int]:
-        """Yield the items whose longer names contain ``name``, if ``text`` also has more words of such a name."""
+        """Yield the items whose longer names contain ``name``, if the text around ``name`` has further words of such a name."""
         words = name.split()
         for other, listed in self.indices.items():
             if len(other) <= len(name) or f" {name} " not in f" {other} ":
@@ -243,7 +243,7 @@ def _as_value(text: str, names: Names) -> list[Any] | str | Order | None:
 
 
 def _is_label(key: str, value: Any) -> bool:
-    """Return whether an object's key labels the answer; "rank" and "order" only label a list, because a number is a position."""
+    """Return whether a key labels the answer; "rank" and "order" only label lists, because a number after them is a position."""
     if key.strip().casefold() in _PLACES:
         return isinstance(value, list)
     return _LABEL.fullmatch(key) is not None

@@ -57,7 +57,7 @@ class Phase:
     reason: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as a JSON object."""
+        """Return the phase as a JSON object."""
         return {
             "phase": self.name, "status": self.status, "reason": self.reason, "seconds": round(self.seconds, 3),
             **usage_json(self.spent.usage, self.spent.calls), "cost": self.spent.cost,
@@ -124,7 +124,7 @@ class Ranked:
         return total
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as a JSON object."""
+        """Return the ranking as a JSON object."""
         return {
             "request": self.request, "number": self.number, "status": self.status, "ranking": list(self.ranking),
             "none_fits": self.none_fits, "names": list(self.names), "reason": self.reason, "output": self.output,

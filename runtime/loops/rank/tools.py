@@ -19,7 +19,7 @@ from ....lang.parse.lwt import parse_lwt
 from ....lang.source import Source
 from .draft_script import ranking_error
 
-# Tool calls that a model writes as JSON in its text, one after the other or in a list.
+# Reads tool calls that a model writes as JSON in its text, either one after the other or in a list.
 
 _DECODER = json.JSONDecoder()
 _MEANT = re.compile(r'"(?:tool|name|function)"\s*+:\s*+"(?:done|lwt_|read")')

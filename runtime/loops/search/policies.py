@@ -96,7 +96,7 @@ async def checked_value(value: Value, node: Node) -> float:
 
 @frozen
 class Filled:
-    """The share of ``keys`` that are not empty; None: all keys that the root state declares. Calls no model."""
+    """Rates a state by the share of ``keys`` (None: all keys that the state declares) that are not empty. Calls no model."""
 
     keys: tuple[str, ...] | None = None
 

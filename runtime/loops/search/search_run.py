@@ -48,8 +48,8 @@ class Settings:
     the same tree; only ``at_once``, the parallelism, does not affect the tree.
 
     ``answers``: the search looks for an answer. Only a state with an answer can be good enough, and the best of these states is the
-    best state. ``outcomes``: the proposer sees the results of plans. A plan that failed or changed nothing then leads to a state of
-    its own, from which the search may continue; otherwise such a branch is closed.
+    best state. ``outcomes``: the proposer sees the results of plans. A plan that failed or changed nothing then leads to a separate
+    state, from which the search may continue; otherwise such a branch is closed.
     """
 
     strategy: Strategy = field(default="greedy", validator=_strategy_name)

@@ -177,7 +177,7 @@ class Loop:
         return self._adopted(found)
 
     def _found_before(self) -> SearchOutcome | None:
-        """Return the result of an earlier attempt that the state adopted, but that was killed before it reported the result."""
+        """Return the result of an earlier attempt, if the state adopted the result but the attempt was killed before reporting it."""
         told = None if self.record is None else self.record.kept.found
         if self.record is None or told is None:
             return None
@@ -412,7 +412,7 @@ def _failed_records(record: ExecutionRecord) -> Sequence[ExecutionRecord]:
 
 
 def _end_record(made: Asked) -> dict[str, Any]:
-    """Return the stored form of the end. Together with the stored steps it gives the result again, without a call."""
+    """Return the record of the question's end. With this record and the stored steps, the result can be rebuilt without a call."""
     return {
         "status": made.status, "answer": made.answer, "cited": list(made.cited), "uncited": list(made.uncited),
         "stopped": made.stopped, "reason": made.reason,

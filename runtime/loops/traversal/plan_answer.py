@@ -34,8 +34,8 @@ _ROUNDS = 16
 def without_thoughts(text: str) -> str:
     """Return ``text`` without ``<think>...</think>`` and similar thoughts before the answer.
 
-    If the closing tag is missing, the thoughts extend to the end of the text; if only the opening tag is missing, they begin at its
-    start.
+    If the closing tag is missing, the thoughts extend to the end of the text; if only the opening tag is missing, the thoughts begin
+    at the start of the text.
     """
     for _ in range(_ROUNDS):
         begins, tag = _ANSWER.search(text), _THOUGHT.search(text)
@@ -51,7 +51,10 @@ def without_thoughts(text: str) -> str:
 
 
 def _ends_thoughts(text: str, tag: "re.Match[str]") -> bool:
-    """Return whether the text before a closing tag without opening tag is a thought: an answer follows the tag, but none precedes."""
+    """Return whether the text before a closing tag that lacks its opening tag is a thought.
+
+    This is so if an answer follows the tag and the text does not begin with an answer.
+    """
     return bool(tag[1]) and _ANSWER.match(text) is None and _ANSWER.search(text, tag.end()) is not None
 
 

@@ -182,7 +182,7 @@ class Refusal:
 
 
 def check_draft(draft: Draft, why: str, session: Session, given: ContextStore, plan_id: str) -> Action | Refusal:
-    """Check a plan that would start now in ``session`` with the variables ``given``, without running it.
+    """Check a plan that is to start in ``session`` with the variables ``given``, without running the plan.
 
     ``plan_id`` is the id of a plan that has none, and ``why`` the reason of a plan that gives none.
     """

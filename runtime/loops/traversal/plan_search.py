@@ -61,7 +61,7 @@ def calls_and_warnings(events: Events) -> Events:
 
 @define
 class Branching:
-    """The proposer and opener of ``search`` for one question.
+    """Proposes and opens plans for the search of one question: the ``Proposer`` and ``Opening`` of ``search``.
 
     ``base`` is the loop's executor, whose state is the root of the search; ``earlier`` are the steps already done in that state.
     ``began`` identifies graph and state at the start; all paths begin with it. ``wanted``: number of plans per planner call.

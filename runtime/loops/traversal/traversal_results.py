@@ -194,8 +194,8 @@ _LONGEST = 10_000
 class Bounds:
     """The limits of a loop. Calls, tokens and money are limited where the models are opened.
 
-    ``max_steps`` includes the steps of earlier attempts. ``max_repairs``: how often a refused answer is returned to the model in one
-    step. ``prompt_characters`` is the maximum length of one prompt. ``time_limit`` is in seconds, for one attempt.
+    ``max_steps`` includes the steps of earlier attempts. ``max_repairs``: how often a refused answer may be returned to the model in
+    one step. ``prompt_characters`` is the maximum length of one prompt. ``time_limit`` is in seconds, for one attempt.
     """
 
     max_steps: int = field(default=12, validator=whole(1))

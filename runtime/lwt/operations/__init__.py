@@ -1,7 +1,7 @@
 """The operations of scripts at run time: a registry of the built-in runners and of plugins.
 
 A runner is ``async (call, context) -> Outcome`` and raises ``StepFailed``. A plugin provides an ``Operation`` under the entry
-point group ``knotwork.operations``, with the name that scripts call; it is loaded when a script names it.
+point group ``knotwork.operations``, with the name that scripts call; the plugin is loaded when a script names it.
 """
 
 from collections.abc import Mapping
