@@ -29,7 +29,7 @@ def test_what_is_printed_beside_the_protocol_goes_to_stderr() -> None:
         "import sys\n"
         "from knotwork.runtime.interfaces.cli.commands.lsp import perform\n"
         "from knotwork.runtime.interfaces.lsp import features\n"
-        "features.serve = lambda stdin, stdout: (print('a library talks'), stdout.write(b'said'), True)[-1]\n"
+        "features.serve = lambda stdin, stdout, log: (print('a library talks'), stdout.write(b'said'), True)[-1]\n"
         "sys.exit(perform())"
     )
     done = subprocess.run([sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, timeout=60)

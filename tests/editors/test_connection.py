@@ -248,7 +248,7 @@ async def test_what_changed_meanwhile_is_not_told_of(tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_a_request_can_be_cancelled_and_the_next_is_answered(tmp_path: Path) -> None:
     async with editor(tmp_path) as here:
-        await here.open("a.gasl", "\n".join(f"FIND nodes AS n{i}" for i in range(800)))
+        await here.open("a.gasl", "\n".join(f"FIND nodes AS n{i}" for i in range(4_000)))
         named = here.named("a.gasl")
         asked = [
             asyncio.ensure_future(
@@ -269,7 +269,7 @@ async def test_a_request_can_be_cancelled_and_the_next_is_answered(tmp_path: Pat
 @pytest.mark.slow
 async def test_edits_of_a_text_that_changed_meanwhile_are_refused(tmp_path: Path) -> None:
     async with editor(tmp_path) as here:
-        await here.open("a.gasl", "\n".join(f"FIND   nodes AS n{i}" for i in range(800)))
+        await here.open("a.gasl", "\n".join(f"FIND   nodes AS n{i}" for i in range(4_000)))
         asked = types.DocumentFormattingParams(here.named("a.gasl"), types.FormattingOptions(2, True))
         formatting = asyncio.ensure_future(here.client.text_document_formatting_async(asked))
         await asyncio.sleep(0)

@@ -109,7 +109,7 @@ def test_of_very_many_faults_the_first_are_told_and_that_there_are_more() -> Non
 @pytest.mark.parametrize("mode", ["strict", "lenient"])
 def test_more_code_fences_than_the_most_are_refused(mode: Any) -> None:
     (refused,) = parse_lwt("```\n" * (MAX_FENCES + 1), mode).diagnostics
-    assert refused.code == "LWT011" and "more than 10,000 lines with a mark of a code fence" in refused.message
+    assert refused.code == "LWT011" and "more than 10,000 lines with a code fence mark" in refused.message
     assert refused.span is not None and refused.span.start == 4 * MAX_FENCES
     few = parse_lwt("```\n" * 4_000 + '(a)=LLM("x")\n' + "```\n" * 4_000, "lenient")
     assert [step.id for step in few.steps] == ["a"] and {each.severity for each in few.diagnostics} == {"warning"}

@@ -59,21 +59,23 @@ def _offered(hints: Sequence[str]) -> str | None:
 
 def _advised(text: str, message: str, here: Span, hints: Sequence[str]) -> list[Edit]:
     """Do what a hint says in so many words."""
+    if message == "why is missing":
+        at = here.start + 1
+        return [Edit(Span(at, at), '"why": "repaired", ')]
     for hint in hints:
         if at_end := re.search(r"write `([^`]+)` at the end$", hint):
             end = len(text.rstrip())
             return [Edit(Span(end, end), at_end[1])]
         if instead := re.search(r"replace it with `([^`]+)`$", hint):
             return [Edit(here, instead[1])]
-        if hint == "leave it out":
+        if hint == "remove it":
             member = re.compile(r'"[^"]*"\s*:\s*[^,{}\[\]]+,?').match(text, here.start)
             return [Edit(Span(*member.span()), "")] if member else []
+        if value := re.match(r'write ("[^"]*") for a text', hint):
+            return [Edit(here, value[1])]
         if written := re.match(r"write ([^;,`]+?)(?:;.*)?$", hint):
             what = written[1]
             return [Edit(here, what.split()[0] if "..." in what else what)]
-    if message == "why is missing":
-        at = here.start + 1
-        return [Edit(Span(at, at), '"why": "repaired", ')]
     return []
 
 
@@ -95,7 +97,7 @@ def _nearest(text: str, told: dict[str, Any]) -> list[Edit]:
 
 def _named(text: str, message: str, hint: str) -> list[Edit]:
     """A command that ran names the value that is not there and the one that was meant: put it there, wherever that stands."""
-    missing = re.search(r'there is no key "([^"]+)"', message)
+    missing = re.search(r'unknown key "([^"]+)"', message)
     found = re.search(r'has no "([^"]+)"; did you mean "([^"]+)"', hint)
     old, new = (found[1], found[2]) if found else (missing and missing[1], _offered([hint]))
     if not old or not new:

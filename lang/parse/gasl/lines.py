@@ -48,9 +48,14 @@ class Chunk:
         """Return the text of the statement; ``program`` is the text of the whole program."""
         return program[self.start : self.end]
 
-    def is_joined_at(self, offset: int) -> bool:
-        """Return whether ``offset`` is in one of the line breaks inside the statement."""
-        return any(join.covers(offset) for join in self.joins)
+    def text_on_one_line(self, program: str) -> str:
+        """Return the text of the statement with blanks in place of its line breaks, so that offsets stay the same."""
+        parts, end = [], self.start
+        for join in self.joins:
+            parts += [program[end : join.start], " " * (join.end - join.start)]
+            end = join.end
+        return "".join([*parts, program[end : self.end]])
+
 
 
 def end_of_line(text: str, offset: int) -> int:

@@ -93,7 +93,7 @@ def excess(text: str, max_steps: int | None = MAX_STEPS) -> Diagnostic | None:
         message = f"the script has {openings:,} times {{(, more than the maximum of {MAX_OPENINGS:,}"
         return Diagnostic("LWT011", "error", message, Span(0, 1))
     if fence := next(islice(LINE_WITH_FENCE.finditer(text), MAX_FENCES, None), None):
-        message = f"the text has more than {MAX_FENCES:,} lines with the mark of a code fence, the maximum"
+        message = f"the text has more than {MAX_FENCES:,} lines with a code fence mark (the maximum)"
         return Diagnostic("LWT011", "error", message, Span(fence.start("mark"), fence.end("mark")))
     if max_steps is None or next(islice(HEAD.finditer(text), max_steps, None), None) is None:
         return None

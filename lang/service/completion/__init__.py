@@ -7,7 +7,7 @@ from ...source import Span
 from ..model import Completion, Known, Language, Reading, plain
 from .place import Candidate, over_the_rest, ranked
 
-__all__ = ["completed"]
+__all__ = ["completions"]
 
 
 def completions(reading: Reading, offset: int, known: Known) -> tuple[Completion, ...]:

@@ -38,7 +38,7 @@ _EXPLAINERS: tuple[Explainer, ...] = (
 
 def explain_statement(text: str, chunk: Chunk, known: Failure | None = None) -> list[Fault]:
     """Explain why the statement ``chunk`` of ``text`` cannot be read; ``known`` is the failure of an earlier attempt."""
-    local = "".join(" " if chunk.is_joined_at(chunk.start + at) else c for at, c in enumerate(chunk.text(text)))
+    local = chunk.text_on_one_line(text)
     if known and len(local) > LONGEST:
         if known.unbuildable:
             return [known.unbuildable.as_fault()]

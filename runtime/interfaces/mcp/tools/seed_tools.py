@@ -160,6 +160,6 @@ SEED_CHECK = Tool(
 )  # fmt: skip
 SEED_COMPUTE = Tool(
     "seed_compute", "Compute a Formula Seed",
-    "Compute a seed over extractions that there are; no model is arguments. On request it says why a value is what it is.",
+    "Compute a seed over existing extractions; no model is called. On request the result explains each value.",
     SeedComputeArguments, SeedComputed, _compute,
 )  # fmt: skip

@@ -138,7 +138,7 @@ def test_a_value_or_tree_too_deep_is_refused_not_followed():
         tree = Literal(1)
         for _ in range(20_000):
             tree = make(tree)
-        with pytest.raises(ExprError, match="nests more than 100 levels deep"):
+        with pytest.raises(ExprError, match="nested more than 100 levels deep"):
             evaluate(tree)
 
 
